@@ -1,0 +1,101 @@
+# What there is to do with this repository. Needs GNU make and Python 3.11, 3.12 or 3.13; `make help` lists the verbs.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# The interpreter .venv is made with: the first suitable one, unless PYTHON names it.
+PYTHON ?=
+SUITABLE := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+CANDIDATES := python3 python3.13 python3.12 python3.11 python
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# How many processes run the tests, and more arguments for pytest.
+JOBS ?= 2
+ARGS ?=
+
+# Everything that ends up in the wheel: when one of these is newer, it is built and installed again.
+SOURCES := pyproject.toml README.md LICENSE $(shell find facade emulator wire fixtures pipeline \
+	-type f \( -name '*.py' -o -name py.typed \))
+# The folders too: a file that was deleted leaves only its folder newer.
+FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -name __pycache__)
+
+.PHONY: help demo test check ci-extra bench fuzz soak explore conformance clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(VENV)/made:
+	@python="$(PYTHON)"; \
+	if [ -z "$$python" ]; then \
+	  for candidate in $(CANDIDATES); do \
+	    if "$$candidate" -c '$(SUITABLE)' 2>/dev/null; then python="$$candidate"; break; fi; \
+	  done; \
+	  [ -n "$$python" ] || { echo "No Python 3.11, 3.12 or 3.13 with venv found; name one: make PYTHON=..." >&2; exit 1; }; \
+	elif ! "$$python" -c '$(SUITABLE)' 2>/dev/null; then \
+	  echo "PYTHON=$$python is not Python 3.11, 3.12 or 3.13 with venv" >&2; exit 1; \
+	fi; \
+	echo "== making $(VENV) with $$python ($$("$$python" -c 'import platform; print(platform.python_version())'))"; \
+	rm -rf $(VENV); "$$python" -m venv $(VENV)
+	@touch $@
+
+# In build/, and from nothing: setuptools would put what an earlier build left there into the wheel.
+$(VENV)/wheel: $(VENV)/made $(SOURCES) $(FOLDERS)
+	@echo "== building the wheel"
+	@rm -rf build koordinator.egg-info $(VENV)/dist
+	@$(PIP) wheel --no-deps --wheel-dir $(VENV)/dist .
+	@rm -rf build koordinator.egg-info
+	@touch $@
+
+$(VENV)/demo-tools: pyproject.toml | $(VENV)/wheel
+	@echo "== installing the emulator and the clients of the demo into $(VENV) (once)"
+	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[demo]"; echo "== installed in $$SECONDS s"
+	@touch $@
+
+$(VENV)/test-tools: pyproject.toml | $(VENV)/wheel
+	@echo "== installing what the tests need into $(VENV) (once; about a minute)"
+	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[dev]"; echo "== installed in $$SECONDS s"
+	@touch $@
+
+$(VENV)/installed: $(VENV)/wheel
+	@echo "== installing the wheel into $(VENV)"
+	@$(PIP) install --force-reinstall --no-deps $(VENV)/dist/*.whl
+	@touch $@
+
+demo: $(VENV)/demo-tools $(VENV)/installed ## six real consumers bounce, statically and dynamically
+	@$(BIN)/python examples/demo.py
+
+test: check ## build the wheel, install it, check and test it (pytest arguments: ARGS)
+	@echo "== pytest, on the installed wheel"
+	@KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" $(BIN)/pytest -n $(JOBS) $(ARGS)
+
+check: $(VENV)/test-tools $(VENV)/installed ## ruff, mypy --strict and import-linter
+	@echo "== ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "== mypy --strict"
+	@$(BIN)/mypy --strict -p koordinator
+	@echo "== import-linter"
+	@$(BIN)/lint-imports
+
+# pytest's status 5: no test was collected.
+ci-extra: $(VENV)/test-tools $(VENV)/installed ## the tests that need Java, Chromium, Docker or Spark
+	@status=0; KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" $(BIN)/pytest -m needs $(ARGS) || status=$$?; \
+	if [ $$status -eq 5 ]; then \
+	  echo "ci-extra: nothing to do, no test needs Java, Chromium, Docker or Spark"; \
+	else \
+	  exit $$status; \
+	fi
+
+bench fuzz soak explore conformance: ## not there yet
+	@echo "make $@: not there yet, it arrives with its part" >&2; exit 1
+
+clean: ## remove .venv and everything that was built or cached
+	rm -rf $(VENV) build dist koordinator.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache \
+	  .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

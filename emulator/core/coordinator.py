@@ -1,0 +1,191 @@
+"""The group coordinator of one node: requests, time and finished writes in, effects out.
+
+It owns partitions of `__consumer_offsets` and with them the groups these keep. Nothing here reads a clock: `now` is
+the node's time in integer milliseconds. Every group adds its own offset to it, so that a test can put one group a
+day ahead and leave its neighbours alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from koordinator.emulator.core import join, listing, membership, offsets, rebalance, sync
+from koordinator.emulator.core.effects import TimerFired
+from koordinator.emulator.core.stage import Stage
+from koordinator.emulator.core.timers import (
+    FetchTimeout,
+    InitialDelay,
+    OffsetExpiryCheck,
+    PendingMemberExpiry,
+    PendingSyncExpiry,
+    RebalanceTimeout,
+    SessionExpiry,
+)
+from koordinator.emulator.core.writes import (
+    AssignmentStored,
+    GroupCreated,
+    GroupDeleted,
+    GroupEmptied,
+    OffsetsCommitted,
+    OffsetsDeleted,
+    StaticMemberReplaced,
+)
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
+from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.join_group import JoinGroupRequest
+from koordinator.wire.messages.leave_group import LeaveGroupRequest
+from koordinator.wire.messages.list_groups import ListGroupsRequest
+from koordinator.wire.messages.offset_commit import OffsetCommitRequest
+from koordinator.wire.messages.offset_delete import OffsetDeleteRequest
+from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
+from koordinator.wire.messages.sync_group import SyncGroupRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from uuid import UUID
+
+    from koordinator.emulator.core.cluster import Cluster
+    from koordinator.emulator.core.effects import Call, Effect
+    from koordinator.emulator.core.group import Group
+    from koordinator.emulator.core.timers import TimerKey
+    from koordinator.emulator.settings import Settings
+
+HANDLERS: Mapping[type, Callable[[Stage, int, Call, object], None]] = {
+    JoinGroupRequest: join.join_group,
+    SyncGroupRequest: sync.sync_group,
+    HeartbeatRequest: membership.heartbeat,
+    LeaveGroupRequest: membership.leave_group,
+    OffsetCommitRequest: offsets.commit,
+    OffsetFetchRequest: offsets.fetch,
+    OffsetDeleteRequest: offsets.delete,
+    DescribeGroupsRequest: listing.describe_groups,
+    ListGroupsRequest: listing.list_groups,
+    DeleteGroupsRequest: listing.delete_groups,
+}
+
+
+class Coordinator:
+    """Classic groups, as Apache Kafka's new group coordinator runs them.
+
+    `handle`, `tick` and `appended` return what happened, in order; `deadline` says when `tick` is wanted next. A
+    call without a `Reply` among the effects is parked and will be answered by a later input.
+    """
+
+    serves = frozenset(HANDLERS)
+
+    def __init__(self, now: int, cluster: Cluster, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
+        self._stage = Stage(cluster, settings, new_uuid)
+        self._stage.started_at = now
+
+    # -- inputs ----------------------------------------------------------------------------------------------
+
+    def handle(self, now: int, call: Call, request: object) -> list[Effect]:
+        """Serve one request of a group API. What was due by `now` happens first."""
+        self._fire_due(now)
+        HANDLERS[type(request)](self._stage, now, call, request)
+        return self._stage.drain()
+
+    def tick(self, now: int) -> list[Effect]:
+        """Let everything that was due by `now` happen, each at the time it was due."""
+        self._fire_due(now)
+        return self._stage.drain()
+
+    def appended(self, now: int, token: int, error: Error) -> list[Effect]:
+        """The write with this token is in the log (NONE) or has failed; the answers that waited for it go out."""
+        stage = self._stage
+        self._fire_due(now)
+        write = stage.writes.pop(token)
+        stage.enter(now, write.group)
+        match write:
+            case GroupCreated():
+                join.group_created(stage, write, error)
+            case AssignmentStored():
+                sync.assignment_stored(stage, write, error)
+            case StaticMemberReplaced():
+                join.static_member_replaced(stage, write, error)
+            case OffsetsCommitted():
+                offsets.offsets_committed(stage, write, error)
+            case OffsetsDeleted():
+                offsets.offsets_deleted(stage, write, error)
+            case GroupDeleted():
+                listing.group_deleted(stage, write, error)
+            case GroupEmptied():
+                # nobody waits for it: Kafka logs a failure and goes on
+                pass
+        return self._stage.drain()
+
+    def topics_deleted(self, now: int, names: Iterable[str]) -> list[Effect]:
+        """Topics are gone, and with them their offsets in every group."""
+        self._fire_due(now)
+        offsets.topics_deleted(self._stage, now, names)
+        return self._stage.drain()
+
+    def set_clock(self, now: int, group_id: str, offset_ms: int) -> list[Effect]:
+        """Put a group's clock `offset_ms` ahead of the node's, now and if it is made anew later.
+
+        Whatever becomes due by that happens at once. A clock never goes back: ValueError.
+        """
+        self._fire_due(now)
+        stage = self._stage
+        if offset_ms < stage.clocks.get(group_id, 0):
+            raise ValueError(f"the clock of group {group_id!r} is {stage.clocks[group_id]} ms ahead and cannot go back")
+        stage.clocks[group_id] = offset_ms
+        group = stage.groups.get(group_id)
+        if group is not None:
+            group.offset_ms = offset_ms
+            stage.enter(now, group)
+            stage.settle()
+            self._fire_due(now)
+        return stage.drain()
+
+    # -- what is there ---------------------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> Mapping[str, Group]:
+        """The groups by id; to look at, not to change."""
+        return self._stage.groups
+
+    @property
+    def stage(self) -> Stage:
+        """The coordinator's shared state: partitions owned and loading, clocks, writes under way."""
+        return self._stage
+
+    def deadline(self) -> int | None:
+        """When `tick` is wanted next, in the node's time; None if nothing is pending."""
+        return self._stage.agenda.deadline()
+
+    # -- timers ----------------------------------------------------------------------------------------------
+
+    def _fire_due(self, now: int) -> None:
+        """Everything due by `now`, earliest first, as if `tick` had been called at each deadline."""
+        stage = self._stage
+        while (due := stage.agenda.pop_due(now)) is not None:
+            at, group_id = due
+            group = stage.groups[group_id]
+            stage.enter(at, group)
+            timer = group.timers.pop_due(group.now)
+            if timer is not None:
+                stage.note(TimerFired(timer[1], group_id, timer[0]))
+                self._fire(group, timer[1])
+            stage.settle()
+
+    def _fire(self, group: Group, key: TimerKey) -> None:
+        match key:
+            case SessionExpiry(member_id):
+                rebalance.expire_session(self._stage, group, member_id)
+            case PendingMemberExpiry(member_id):
+                rebalance.expire_pending_member(self._stage, group, member_id)
+            case InitialDelay():
+                rebalance.initial_delay_over(self._stage, group, key)
+            case RebalanceTimeout():
+                rebalance.complete_join(self._stage, group, rebalance.TIME_WAS_UP)
+            case PendingSyncExpiry():
+                rebalance.expire_pending_sync(self._stage, group, key)
+            case OffsetExpiryCheck():
+                offsets.expire(self._stage, group)
+            case FetchTimeout():
+                raise AssertionError("a Fetch waits on the node's clock, not on a group's")
+            case _:
+                assert_never(key)

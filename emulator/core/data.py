@@ -1,0 +1,199 @@
+"""The data plane: everything about topics and records, behind the four entrances every part of a node has.
+
+`handle` and `tick` first let everything happen that was due before, each at its own time, so that a jump of
+the clock comes to the same as many small steps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core import seeds
+from koordinator.emulator.core.configs_admin import alter_configs, describe_configs
+from koordinator.emulator.core.effects import Effect, Reply
+from koordinator.emulator.core.fetch import Fetches
+from koordinator.emulator.core.list_offsets import list_offsets, offset_for_leader_epoch
+from koordinator.emulator.core.metadata import describe_cluster, describe_topic_partitions, metadata
+from koordinator.emulator.core.produce import produce
+from koordinator.emulator.core.producer_ids import ProducerIds
+from koordinator.emulator.core.topics_admin import (
+    create_partitions,
+    create_topics,
+    delete_records,
+    delete_topics,
+)
+from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
+from koordinator.wire.messages.create_topics import CreateTopicsRequest
+from koordinator.wire.messages.delete_records import DeleteRecordsRequest
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest
+from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
+from koordinator.wire.messages.describe_configs import DescribeConfigsRequest
+from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from koordinator.wire.messages.fetch import FetchRequest
+from koordinator.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
+from koordinator.wire.messages.list_offsets import ListOffsetsRequest
+from koordinator.wire.messages.metadata import MetadataRequest
+from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from koordinator.wire.messages.produce import ProduceRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from uuid import UUID
+
+    from koordinator.emulator.core.cluster import Cluster
+    from koordinator.emulator.core.effects import Call
+    from koordinator.emulator.core.seeds import SeedRecord, StoredRecord
+    from koordinator.emulator.settings import Settings
+    from koordinator.wire.schema import Message
+
+
+class DataPlane:
+    """Serves the data APIs of a cluster.
+
+    `on_topics_deleted(now, names)` is called when topics are gone, and what it returns becomes part of the
+    effects; the coordinator drops the offsets of these topics there.
+    """
+
+    serves: frozenset[type] = frozenset(
+        {
+            CreatePartitionsRequest,
+            CreateTopicsRequest,
+            DeleteRecordsRequest,
+            DeleteTopicsRequest,
+            DescribeClusterRequest,
+            DescribeConfigsRequest,
+            DescribeTopicPartitionsRequest,
+            FetchRequest,
+            IncrementalAlterConfigsRequest,
+            InitProducerIdRequest,
+            ListOffsetsRequest,
+            MetadataRequest,
+            OffsetForLeaderEpochRequest,
+            ProduceRequest,
+        }
+    )
+    """The request classes `handle` takes."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: Settings,
+        new_uuid: Callable[[], UUID],
+        on_topics_deleted: Callable[[int, list[str]], list[Effect]],
+    ) -> None:
+        self.cluster = cluster
+        self.fetches = Fetches(cluster, settings, new_uuid)
+        self.producer_ids = ProducerIds()
+        self._on_topics_deleted = on_topics_deleted
+        self._out: list[Effect] = []
+        self._out_since: int | None = None
+
+    def handle(self, now: int, call: Call, request: object) -> list[Effect]:
+        """Serve one request; a fetch that has to wait is answered by a later `handle` or `tick`."""
+        self._fire(now)
+        match request:
+            case FetchRequest():
+                self._out += self.fetches.fetch(now, call, request)
+            case ProduceRequest():
+                self._produce(now, call, request)
+            case DeleteTopicsRequest():
+                self._delete_topics(now, call, request)
+            case _:
+                self._out.append(Reply(call, self._answer(call.api_version, request)))
+        return self._drain()
+
+    def tick(self, now: int) -> list[Effect]:
+        """Let time pass."""
+        self._fire(now)
+        return self._drain()
+
+    def deadline(self) -> int | None:
+        """When `tick` has something to do, in ms; None: not before something is handled."""
+        due = self.fetches.timers.deadline()
+        if self._out_since is None or due is None:
+            return due if self._out_since is None else self._out_since
+        return min(due, self._out_since)
+
+    def disconnected(self, connection: int) -> None:
+        """A connection is closed: what it was waiting for is forgotten."""
+        self.fetches.disconnected(connection)
+
+    def create_topic(self, now: int, name: str, partitions: int = -1, configs: Mapping[str, str] | None = None) -> None:
+        """Make a topic from Python; -1 partitions: the default. Raises RefusedError as a client is refused."""
+        del now  # nothing about a topic depends on when it was made
+        self.cluster.create_topic(name, partitions, configs)
+
+    def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
+        """Append records from Python; returns how many. See `seeds.write` for what is refused.
+
+        Fetches that have been waiting for them are answered by the next `tick`, for which `deadline` asks
+        at once.
+        """
+        places = seeds.write(self.cluster, now, topic, records)
+        replies = self.fetches.grown(now, [(topic, place) for place in dict.fromkeys(places)])
+        if replies:
+            self._out += replies
+            self._out_since = now if self._out_since is None else self._out_since
+        return len(places)
+
+    def records(self, topic: str) -> list[StoredRecord]:
+        """Every record of a topic that can be read, partition by partition."""
+        return seeds.stored(self.cluster, topic)
+
+    def _fire(self, now: int) -> None:
+        while (fired := self.fetches.timers.pop_due(now)) is not None:
+            due, key = fired
+            self._out.append(self.fetches.expired(due, key))
+
+    def _drain(self) -> list[Effect]:
+        out, self._out, self._out_since = self._out, [], None
+        return out
+
+    def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
+        response, grown = produce(self.cluster, call.api_version, request)
+        self._out.append(Reply(call, None if request.acks == 0 else response))
+        self._out += self.fetches.grown(now, grown)
+
+    def _delete_topics(self, now: int, call: Call, request: DeleteTopicsRequest) -> None:
+        response, gone = delete_topics(self.cluster, request)
+        self._out.append(Reply(call, response))
+        if gone:
+            partitions = [(topic.name, partition) for topic in gone for partition in range(len(topic.logs))]
+            self._out += self.fetches.deleted(now, partitions)
+            self._out += self._on_topics_deleted(now, [topic.name for topic in gone])
+
+    def _answer(self, version: int, request: object) -> Message:
+        """The answer of an API that neither waits nor makes others wait no longer."""
+        cluster = self.cluster
+        match request:
+            case MetadataRequest():
+                return metadata(cluster, version, request)
+            case ListOffsetsRequest():
+                return list_offsets(cluster, version, request)
+            case OffsetForLeaderEpochRequest():
+                return offset_for_leader_epoch(cluster, request)
+            case InitProducerIdRequest():
+                return self.producer_ids.init(request)
+            case DescribeClusterRequest():
+                return describe_cluster(cluster, request)
+            case DescribeTopicPartitionsRequest():
+                return describe_topic_partitions(cluster, request)
+            case _:
+                return self._administer(request)
+
+    def _administer(self, request: object) -> Message:
+        cluster = self.cluster
+        match request:
+            case CreateTopicsRequest():
+                return create_topics(cluster, request)
+            case CreatePartitionsRequest():
+                return create_partitions(cluster, request)
+            case DeleteRecordsRequest():
+                return delete_records(cluster, request)
+            case DescribeConfigsRequest():
+                return describe_configs(cluster, request)
+            case IncrementalAlterConfigsRequest():
+                return alter_configs(cluster, request)
+            case _:
+                raise AssertionError(f"not served by the data plane: {type(request).__name__}")

@@ -1,0 +1,125 @@
+"""What the core is told, and what it answers: values, never calls.
+
+`Call` says who asks and where the answer goes; it is all the core knows of the outside. Everything the core
+does comes back as one ordered list of effects:
+
+* `Reply` answers a call. A call that is not replied to in the same list is *parked*.
+* `Append` asks for records to be written to `__consumer_offsets`; answers that depend on them stay parked until
+  the input `appended(now, token, error)` comes back.
+* The facts (`StateChanged`, `MemberChanged`, …) say what happened, for the trace. Nothing depends on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from koordinator.emulator.core.records import Record
+    from koordinator.emulator.core.timers import TimerKey
+    from koordinator.wire.apis import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request in hand: who asks, in which version, and where the answer goes.
+
+    `client_host` is Java's text of an address (`/127.0.0.1`), as DescribeGroups shows it; a null client id of the
+    request header is "" here, as in Kafka.
+    """
+
+    connection: int
+    correlation_id: int
+    api_key: int
+    api_version: int
+    client_id: str
+    client_host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a parked or a fresh call. `response` None: the request wants no answer (Produce, acks 0)."""
+
+    call: Call
+    response: Message | None
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Records to be written, as one batch, to a partition of `__consumer_offsets`; the answer names `token`."""
+
+    token: int
+    partition: int
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    """A group went from one state to another. `reason` is worded as Kafka logs it, `cause` is its kind."""
+
+    group_id: str
+    group_now: int
+    before: str
+    after: str
+    generation: int
+    cause: str
+    reason: str
+    member_id: str | None = None
+    client_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemberChanged:
+    """A member came, went or was replaced: `change` is one of added, pending, removed, replaced, fenced."""
+
+    group_id: str
+    group_now: int
+    member_id: str
+    instance_id: str | None
+    change: str
+    cause: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceAvoided:
+    """A static member came back in Stable without a rebalance: what KIP-345 saves."""
+
+    group_id: str
+    group_now: int
+    member_id: str
+    instance_id: str
+    generation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """A deadline passed. `group_now` is the group's own time; node timers have no group."""
+
+    key: TimerKey
+    group_id: str | None
+    due: int
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A parked call was replaced by a newer one of the same member and, as in Kafka, will never be answered."""
+
+    call: Call
+    group_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsExpired:
+    """Committed offsets were dropped: by retention, OffsetDelete, or because their topic is gone."""
+
+    group_id: str
+    group_now: int
+    partitions: tuple[tuple[str, int], ...]
+    cause: str
+
+
+Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsExpired
+Effect = Reply | Append | Fact

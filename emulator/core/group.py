@@ -1,0 +1,274 @@
+"""A classic group and its members: the data, its invariants and the counts that keep every step cheap.
+
+Nothing here answers a request or knows the time; `join`, `rebalance`, `sync` and the others do, on this data.
+The source of the rules is Kafka's `ClassicGroup` and `ClassicGroupMember`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core.timers import SessionExpiry, Timers
+from koordinator.wire.messages.consumer_protocol import read_subscription
+from koordinator.wire.primitives import Malformed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from koordinator.emulator.core.effects import Call
+    from koordinator.emulator.core.timers import TimerKey
+
+CONSUMER = "consumer"
+"""The protocol type of consumers; other groups (Kafka Connect, …) carry bytes the coordinator never reads."""
+
+Protocols = tuple[tuple[str, bytes], ...]
+"""What a member offers, most preferred first: (protocol name, metadata)."""
+
+
+class State(Enum):
+    """The states of `ClassicGroupState`, spelled as DescribeGroups and ListGroups print them."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+MAY_COME_FROM = {
+    State.EMPTY: {State.PREPARING_REBALANCE},
+    State.PREPARING_REBALANCE: {State.EMPTY, State.COMPLETING_REBALANCE, State.STABLE},
+    State.COMPLETING_REBALANCE: {State.PREPARING_REBALANCE},
+    State.STABLE: {State.COMPLETING_REBALANCE},
+    State.DEAD: set(State),
+}
+"""The valid previous states of each state; the only door between them is `Stage.move`."""
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One member. `joining` and `syncing` are its parked JoinGroup and SyncGroup, if it has any.
+
+    `is_new` until its first join phase ends: so long its session timer runs even while its JoinGroup is parked.
+    """
+
+    id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: Protocols
+    assignment: bytes = b""
+    is_new: bool = False
+    joining: Call | None = None
+    syncing: Call | None = None
+    session: SessionExpiry = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.session = SessionExpiry(self.id)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether it has a `group.instance.id` (KIP-345)."""
+        return self.instance_id is not None
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """What it offers for a protocol; empty if it does not offer that one."""
+        return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
+
+    def vote(self, candidates: Iterable[str]) -> str:
+        """The first candidate in its own order of preference."""
+        return next(name for name, _ in self.protocols if name in candidates)
+
+
+@dataclass(slots=True)
+class CommittedOffset:
+    """A committed position. Timestamps in ms of the group's clock; `expire_timestamp` -1: by retention."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp: int
+    expire_timestamp: int = -1
+
+
+class Group:
+    """A group with everything the coordinator keeps of it (coordinator state of one `group.id`).
+
+    It has its own clock: `offset_ms` is added to the node's time, `now` is its time at the present input. Its
+    timers are due in that time, so that one group can be a day ahead of its neighbours.
+    """
+
+    def __init__(self, group_id: str, now: int, offset_ms: int = 0) -> None:
+        self.id = group_id
+        self.offset_ms = offset_ms
+        self.now = now
+        self.timers: Timers[TimerKey] = Timers()
+        self.state = State.EMPTY
+        self.previous_state = State.DEAD
+        self.state_changed_at = now
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.generation = 0
+        self.leader_id: str | None = None
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] = {}
+        # dicts, not sets, where the order shows: the same inputs give the same answers
+        self.pending_members: dict[str, None] = {}
+        self.pending_sync_members: dict[str, None] = {}
+        self.awaiting_join = 0
+        self.new_member_added = False
+        self.offsets: dict[tuple[str, int], CommittedOffset] = {}
+        self.unwritten_commits: Counter[tuple[str, int]] = Counter()
+        self._offering: Counter[str] = Counter()
+        self._formed_with: tuple[bytes, ...] | None = None
+        self._subscribed: frozenset[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Group {self.id!r} {self.state.value} generation={self.generation} members={len(self.members)}>"
+
+    # -- membership ------------------------------------------------------------------------------------------
+
+    def add(self, member: Member) -> None:
+        """Take a member in; the first one defines the protocol type and is the provisional leader."""
+        if not self.members:
+            self.protocol_type = member.protocol_type
+        if self.leader_id is None:
+            self.leader_id = member.id
+        self.pending_members.pop(member.id, None)
+        self.members[member.id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.id
+        self._offering.update(name for name, _ in member.protocols)
+
+    def remove(self, member_id: str) -> Member | None:
+        """Forget a member or a pending id, with its timer; a leader is followed by any other member."""
+        self.pending_members.pop(member_id, None)
+        self.pending_sync_members.pop(member_id, None)
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return None
+        self.timers.cancel(member.session)
+        self._offering.subtract(name for name, _ in member.protocols)
+        if member.joining is not None:
+            self.awaiting_join -= 1
+        if member.instance_id is not None:
+            self.static_members.pop(member.instance_id, None)
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        return member
+
+    def update(self, member: Member, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int) -> None:
+        """A rejoin replaces what the member offers and both its timeouts (KAFKA-14009)."""
+        self._offering.subtract(name for name, _ in member.protocols)
+        self._offering.update(name for name, _ in protocols)
+        member.protocols = protocols
+        member.session_timeout_ms = session_timeout_ms
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+
+    def replace_static(self, old: Member, new_id: str) -> Member:
+        """The instance continues under a new member id: assignment, client and leadership go with it (KIP-345).
+
+        The pending-sync set is not touched, as in Kafka: if the old id still owed a SyncGroup nobody can send it.
+        """
+        del self.members[old.id]
+        self.timers.cancel(old.session)
+        new = Member(
+            id=new_id,
+            instance_id=old.instance_id,
+            client_id=old.client_id,
+            client_host=old.client_host,
+            session_timeout_ms=old.session_timeout_ms,
+            rebalance_timeout_ms=old.rebalance_timeout_ms,
+            protocol_type=old.protocol_type,
+            protocols=old.protocols,
+            assignment=old.assignment,
+        )
+        self.members[new_id] = new
+        if self.leader_id == old.id:
+            self.leader_id = new_id
+        assert old.instance_id is not None, "only a static member is replaced"
+        self.static_members[old.instance_id] = new_id
+        return new
+
+    def park_join(self, member: Member, call: Call) -> Call | None:
+        """Let a JoinGroup wait; returns the one it supersedes, which is never answered."""
+        superseded, member.joining = member.joining, call
+        if superseded is None:
+            self.awaiting_join += 1
+        return superseded
+
+    def take_join(self, member: Member) -> Call | None:
+        """The parked JoinGroup of a member, to be answered now."""
+        call, member.joining = member.joining, None
+        if call is not None:
+            self.awaiting_join -= 1
+        return call
+
+    @property
+    def leader(self) -> Member | None:
+        """The leader, provisional until the join phase ends."""
+        return None if self.leader_id is None else self.members[self.leader_id]
+
+    @property
+    def all_joined(self) -> bool:
+        """Every member has a JoinGroup parked, and no id handed out with MEMBER_ID_REQUIRED is outstanding."""
+        return self.awaiting_join == len(self.members) and not self.pending_members
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """How long a join phase may last: the longest of the members' rebalance timeouts (KIP-62)."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    # -- protocols -------------------------------------------------------------------------------------------
+
+    def supports(self, protocol_type: str, protocols: Protocols) -> bool:
+        """Whether a joiner with these protocols can be in this group (INCONSISTENT_GROUP_PROTOCOL if not).
+
+        The joiner itself is counted if it is a member: even the only one cannot switch to an entirely new list.
+        """
+        if self.state is State.EMPTY:
+            return bool(protocol_type) and bool(protocols)
+        size = len(self.members)
+        return protocol_type == self.protocol_type and any(self._offering[name] == size for name, _ in protocols)
+
+    def select_protocol(self) -> str:
+        """The vote: every member votes for its first candidate; candidates are what all members offer.
+
+        Kafka breaks a tie arbitrarily; here the first of the tied names that got a vote wins.
+        """
+        size = len(self.members)
+        candidates = {name for name, offers in self._offering.items() if offers == size}
+        votes = Counter(member.vote(candidates) for member in self.members.values())
+        return max(votes, key=votes.__getitem__)
+
+    def form_generation(self) -> None:
+        """The join phase is over: the next generation, with the members there are."""
+        self.generation += 1
+        self.pending_sync_members.clear()
+        self.protocol_name = self.select_protocol() if self.members else None
+        self._formed_with = tuple(member.metadata(self.protocol_name) for member in self.members.values())
+        self._subscribed = None
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether a consumer group uses a topic, by the subscriptions of the last generation formed.
+
+        Not known yet, or not readable: it counts as subscribed, so that nothing in use is deleted (KIP-496).
+        """
+        if self.protocol_type != CONSUMER:
+            return False
+        if self._formed_with is None:
+            return True
+        if self._subscribed is None:
+            try:
+                subscriptions = [read_subscription(metadata) for metadata in self._formed_with]
+            except Malformed:
+                self._formed_with = None
+                return True
+            self._subscribed = frozenset(name for subscription in subscriptions for name in subscription.topics)
+        return topic in self._subscribed

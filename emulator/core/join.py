@@ -1,0 +1,261 @@
+"""JoinGroup: who may join, under which id, and whether that rebalances the group.
+
+Kafka: `GroupMetadataManager.classicGroupJoin…`; KIP-394 (MEMBER_ID_REQUIRED), KIP-389 (`group.max.size`), KIP-345
+and KIP-814 (static members).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core import rebalance
+from koordinator.emulator.core.effects import MemberChanged, RebalanceAvoided
+from koordinator.emulator.core.group import Group, Member, Protocols, State
+from koordinator.emulator.core.group_records import empty_group_record, group_record
+from koordinator.emulator.core.membership import refusal
+from koordinator.emulator.core.rebalance import join_refused
+from koordinator.emulator.core.stage import Stage, Why
+from koordinator.emulator.core.timers import PendingMemberExpiry
+from koordinator.emulator.core.writes import GroupCreated, StaticMemberReplaced, group_write_error
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from koordinator.emulator.core.effects import Call
+    from koordinator.wire.messages.join_group import JoinGroupRequest
+
+NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+"""A first-time joiner parked in JoinGroup longer than this is dropped (`classicGroupNewMemberJoinTimeoutMs`)."""
+
+MEMBER_ID_REQUIRED_SINCE = 4
+SKIP_ASSIGNMENT_SINCE = 9
+
+
+def join_group(stage: Stage, now: int, call: Call, request: JoinGroupRequest) -> None:
+    """Admit, refuse or park a JoinGroup; the order of the checks is that of Kafka's new coordinator."""
+    settings = stage.settings
+    if not request.group_id:
+        return stage.reply(call, join_refused(Error.INVALID_GROUP_ID, request.member_id))
+    low, high = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+    if not low <= request.session_timeout_ms <= high:
+        return stage.reply(call, join_refused(Error.INVALID_SESSION_TIMEOUT, request.member_id))
+    status = stage.status(request.group_id)
+    if status is not Error.NONE:
+        return stage.reply(call, join_refused(status, ""))
+    group = stage.find(now, request.group_id)
+    if group is not None:
+        return join_existing_group(stage, group, call, request)
+    if request.member_id:
+        return stage.reply(call, join_refused(Error.UNKNOWN_MEMBER_ID, request.member_id))
+    group = stage.create(now, request.group_id)
+    return stage.append(group.id, [empty_group_record(group)], GroupCreated(group, call, request))
+
+
+def group_created(stage: Stage, write: GroupCreated, error: Error) -> None:
+    """A new group is in the log, or never was."""
+    if error is Error.NONE:
+        return join_existing_group(stage, write.group, write.call, write.request)
+    if write.group.state is State.EMPTY and not write.group.pending_members:
+        stage.vanish(write.group)
+    return stage.reply(write.call, join_refused(group_write_error(error), ""))
+
+
+def join_existing_group(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) -> None:
+    """Capacity and protocols first, then by kind of member."""
+    protocols = offered(request)
+    if not has_room(stage, group, request.member_id):
+        return refuse_for_size(stage, group, call, request)
+    if group.state is State.DEAD:
+        return stage.reply(call, join_refused(Error.COORDINATOR_NOT_AVAILABLE, request.member_id))
+    if not group.supports(request.protocol_type, protocols):
+        return stage.reply(call, join_refused(Error.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+    if not request.member_id:
+        return join_without_id(stage, group, call, request)
+    if request.member_id in group.pending_members:
+        return join_with_pending_id(stage, group, call, request)
+    error = refusal(group, request.member_id, request.group_instance_id)
+    if error is not Error.NONE:
+        return stage.reply(call, join_refused(error, request.member_id))
+    return rejoin(stage, group, call, request)
+
+
+def offered(request: JoinGroupRequest) -> Protocols:
+    """The protocols of a request; of two with one name the first counts."""
+    names: dict[str, bytes] = {}
+    for protocol in request.protocols:
+        names.setdefault(protocol.name, protocol.metadata)
+    return tuple(names.items())
+
+
+def has_room(stage: Stage, group: Group, member_id: str) -> bool:
+    """`group.max.size` (KIP-389, KAFKA-9885): in a join phase those who wait count, else the members."""
+    size_max = stage.settings.group_max_size
+    member = group.members.get(member_id)
+    match group.state:
+        case State.EMPTY | State.DEAD:
+            return True
+        case State.PREPARING_REBALANCE:
+            return (member is not None and member.joining is not None) or group.awaiting_join < size_max
+        case State.COMPLETING_REBALANCE | State.STABLE:
+            return member is not None or len(group.members) < size_max
+
+
+def refuse_for_size(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) -> None:
+    """GROUP_MAX_SIZE_REACHED; a member that is refused is out of the group."""
+    why = Why("over_capacity", f"Group {group.id} has reached its maximum size", request.member_id)
+    group.timers.cancel(PendingMemberExpiry(request.member_id))
+    member = group.remove(request.member_id)
+    if member is not None:
+        stage.member_changed(group, member, "removed", why)
+    stage.reply(call, join_refused(Error.GROUP_MAX_SIZE_REACHED, ""))
+
+
+def join_without_id(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) -> None:
+    """A static member, new or back again; or a dynamic one, which from v4 on is first sent off with its id."""
+    instance_id = request.group_instance_id
+    if instance_id is not None:
+        member_id = stage.new_member_id(instance_id)
+        known_as = group.static_members.get(instance_id)
+        if known_as is None:
+            return add_member(stage, group, call, request, member_id)
+        return replace_static_member(stage, group, call, request, group.members[known_as], member_id)
+    member_id = stage.new_member_id(call.client_id)
+    if call.api_version < MEMBER_ID_REQUIRED_SINCE:
+        return add_member(stage, group, call, request, member_id)
+    group.pending_members[member_id] = None
+    group.timers.set(PendingMemberExpiry(member_id), group.now + request.session_timeout_ms)
+    reason = "Dynamic member with unknown member id needs to rejoin with the id it is given (KIP-394)"
+    stage.note(MemberChanged(group.id, group.now, member_id, None, "pending", "member_id_required", reason))
+    return stage.reply(call, join_refused(Error.MEMBER_ID_REQUIRED, member_id))
+
+
+def join_with_pending_id(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) -> None:
+    """The id handed out comes back. A pending member cannot be static: Kafka fails internally, hence -1."""
+    if request.group_instance_id is not None:
+        return stage.reply(call, join_refused(Error.UNKNOWN_SERVER_ERROR, request.member_id))
+    group.timers.cancel(PendingMemberExpiry(request.member_id))
+    return add_member(stage, group, call, request, request.member_id)
+
+
+def add_member(stage: Stage, group: Group, call: Call, request: JoinGroupRequest, member_id: str) -> None:
+    """A new member: it waits for the join phase that it starts, or that is running."""
+    member = Member(
+        id=member_id,
+        instance_id=request.group_instance_id,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        protocol_type=request.protocol_type,
+        protocols=offered(request),
+        is_new=True,
+    )
+    if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
+        group.new_member_added = True
+    group.add(member)
+    stage.park_join(group, member, call)
+    group.timers.set(member.session, group.now + NEW_MEMBER_JOIN_TIMEOUT_MS)
+    given = client_reason(request)
+    reason = f"Adding new member {member_id} with group instance id {member.instance_id}; client reason: {given}"
+    why = Why("member_join", reason, member_id, request.reason)
+    stage.member_changed(group, member, "added", why)
+    rebalance.prepare_or_complete(stage, group, why)
+
+
+def rejoin(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) -> None:
+    """A member joins again. Unchanged, and not as the leader of a stable group, it is answered at once."""
+    member = group.members[request.member_id]
+    unchanged = member.protocols == offered(request)
+    given = client_reason(request)
+    match group.state:
+        case State.PREPARING_REBALANCE:
+            cause, reason = "member_rejoin", f"Member {member.id} is joining group during {group.state.value}"
+        case State.COMPLETING_REBALANCE | State.STABLE if group.state is State.STABLE and member.id == group.leader_id:
+            # the leader has seen something (new partitions, a cooperative follow-up): assign again
+            cause, reason = "leader_rejoin", f"Leader {member.id} re-joining group during {group.state.value}"
+        case State.COMPLETING_REBALANCE | State.STABLE if unchanged:
+            # it may have missed our answer: give it again
+            return stage.reply(call, rebalance.joined(group, member))
+        case State.COMPLETING_REBALANCE | State.STABLE:
+            cause, reason = "metadata_change", f"Updating metadata for member {member.id} during {group.state.value}"
+        case State.EMPTY | State.DEAD:
+            return stage.reply(call, join_refused(Error.UNKNOWN_MEMBER_ID, request.member_id))
+    group.update(member, offered(request), request.session_timeout_ms, request.rebalance_timeout_ms)
+    stage.park_join(group, member, call)
+    why = Why(cause, f"{reason}; client reason: {given}", member.id, request.reason)
+    return rebalance.prepare_or_complete(stage, group, why)
+
+
+def client_reason(request: JoinGroupRequest) -> str:
+    """What the client gave as its reason (KIP-800), as Kafka logs it."""
+    return request.reason or "not provided"
+
+
+# -- static members ------------------------------------------------------------------------------------------
+
+
+def replace_static_member(
+    stage: Stage, group: Group, call: Call, request: JoinGroupRequest, old: Member, member_id: str
+) -> None:
+    """A static member is back without its id (KIP-345): it gets a new one, and whoever used the old is fenced."""
+    fenced = Why("fenced", f"Static member {old.id} with instance id {old.instance_id} was replaced by {member_id}")
+    old_leader_id = group.leader_id or ""
+    stage.reply(group.take_join(old), join_refused(Error.FENCED_INSTANCE_ID, old.id))
+    rebalance.answer_sync(stage, group, old, rebalance.sync_refused(Error.FENCED_INSTANCE_ID))
+    member = group.replace_static(old, member_id)
+    stage.member_changed(group, old, "replaced", fenced)
+    stage.restart_session(group, member)
+    before = (member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms)
+    group.update(member, offered(request), request.session_timeout_ms, request.rebalance_timeout_ms)
+    stage.park_join(group, member, call)
+    given = client_reason(request)
+    match group.state:
+        case State.STABLE if group.select_protocol() == group.protocol_name:
+            # no rebalance; but the new id has to survive a move of the coordinator (KAFKA-10284)
+            assignments = {each.id: each.assignment for each in group.members.values()}
+            write = StaticMemberReplaced(group, call, member, old.id, old_leader_id, *before)
+            return stage.append(group.id, [group_record(group, assignments)], write)
+        case State.STABLE:
+            cause = "protocol_change"
+            reason = (
+                f"Group's selectedProtocol will change because static member {member.id} with instance id "
+                f"{member.instance_id} joined with change of protocol; client reason: {given}"
+            )
+        case State.COMPLETING_REBALANCE | State.PREPARING_REBALANCE:
+            cause = "metadata_change"
+            reason = (
+                f"Updating metadata for static member {member.id} with instance id {member.instance_id}; "
+                f"client reason: {given}"
+            )
+        case State.EMPTY | State.DEAD:
+            raise AssertionError(f"{group!r} has a static member {old.id}")
+    return rebalance.prepare_or_complete(stage, group, Why(cause, reason, member.id, request.reason))
+
+
+def static_member_replaced(stage: Stage, write: StaticMemberReplaced, error: Error) -> None:
+    """The new id is in the log: answer without a rebalance. Or it is not: everything is as it was before."""
+    group, member = write.group, write.member
+    if error is not Error.NONE:
+        call = group.take_join(member)
+        if member.id in group.members:
+            group.update(
+                member, write.old_protocols, write.old_session_timeout_ms, write.old_rebalance_timeout_ms
+            )
+            stage.restart_session(group, group.replace_static(member, write.old_id))
+        return stage.reply(call, join_refused(group_write_error(error), ""))
+    if member.joining is None:
+        return None
+    reason = (
+        "Static member which joins during Stable stage and doesn't affect the selected protocol "
+        "will not trigger a rebalance."
+    )
+    instance_id = member.instance_id or ""
+    stage.note(RebalanceAvoided(group.id, group.now, member.id, instance_id, group.generation, reason))
+    response = rebalance.joined(group, member)
+    if write.call.api_version >= SKIP_ASSIGNMENT_SINCE:
+        # the leader is told the members, and that it need not assign again (KIP-814)
+        response = replace(response, skip_assignment=member.id == group.leader_id)
+    else:
+        # a returning leader is told its own old id, so that it takes itself for a follower and does not assign
+        response = replace(response, leader=write.old_leader_id, members=())
+    return stage.reply(group.take_join(member), response)

@@ -1,0 +1,157 @@
+"""One partition's log: record batches, kept as they came.
+
+Only the base offset and the leader epoch of a batch are written anew, and both lie outside its checksum
+(`DefaultRecordBatch`). Everything is found by bisection; only a look-up by time opens a batch.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core.producers import Producers
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.records import read_records, rebase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from koordinator.wire.records import BatchHeader, Record
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    data: bytes
+    last_offset: int
+    max_timestamp: int
+
+
+class PartitionLog:
+    """Batches with ascending offsets. Without replication the high watermark is the end of the log."""
+
+    def __init__(self) -> None:
+        self.start = 0
+        """The first offset that can be read."""
+        self.end = 0
+        """The offset the next record gets; the high watermark and the last stable offset as well."""
+        self.producers = Producers()
+        self._batches: list[_Batch] = []
+        # of each batch: its first offset, and how many bytes were ever written before it
+        self._offsets: list[int] = []
+        self._positions: list[int] = []
+        self._written = 0
+        # the greatest timestamp up to and including each batch: ascending, hence bisected. Batches that
+        # DeleteRecords
+        # took may have been the greatest, so it is thrown away then and made again when needed
+        self._greatest: list[int] | None = []
+
+    def append(self, header: BatchHeader, batch: bytes, leader_epoch: int) -> int:
+        """Write a batch of magic 2 at the end; returns the offset of its first record."""
+        base_offset = self.end
+        last_offset = base_offset + header.last_offset_delta
+        self._batches.append(_Batch(rebase(batch, base_offset, leader_epoch), last_offset, header.max_timestamp))
+        self._offsets.append(base_offset)
+        self._positions.append(self._written)
+        self._written += len(batch)
+        if self._greatest is not None:
+            before = self._greatest[-1] if self._greatest else -1
+            self._greatest.append(max(before, header.max_timestamp))
+        self.end = last_offset + 1
+        return base_offset
+
+    def readable_bytes(self, offset: int, bytes_max: int) -> int:
+        """How many bytes a read from `offset` (`start` to `end`) would bring: at least a batch, if there is one.
+
+        As in Kafka a batch that `bytes_max` cuts counts with what is on this side of the cut.
+        """
+        if offset >= self.end:
+            return 0
+        first = self._index(offset)
+        return max(len(self._batches[first].data), min(self._written - self._positions[first], bytes_max))
+
+    def read(self, offset: int, bytes_max: int, *, first_whole: bool) -> bytes:
+        """Whole batches from the one that holds `offset`, as many as fit in `bytes_max`.
+
+        With `first_whole` the first is read however large it is (KIP-74), so that a consumer always gets
+        ahead.
+        """
+        if offset >= self.end:
+            return b""
+        first = self._index(offset)
+        beyond = bisect_right(self._positions, self._positions[first] + bytes_max, lo=first)
+        # the positions up to here start within the limit; the last of them need not end there
+        if beyond < len(self._positions) or self._written > self._positions[first] + bytes_max:
+            beyond -= 1
+        if beyond <= first:
+            return self._batches[first].data if first_whole else b""
+        if beyond == first + 1:
+            return self._batches[first].data
+        return b"".join(batch.data for batch in self._batches[first:beyond])
+
+    def records(self) -> Iterator[Record]:
+        """Every record that can be read, in order. Raises what `wire.records.read_records` raises."""
+        return self._records_from(0)
+
+    def truncate_front(self, offset: int) -> None:
+        """Delete what is before `offset` (KIP-107). Batches that lie before it wholly go; producers stay known."""
+        assert offset <= self.end, f"{offset} is beyond the end, {self.end}"
+        if offset <= self.start:
+            return
+        self.start = offset
+        gone = bisect_left(self._batches, offset, key=_last_offset)
+        del self._batches[:gone], self._offsets[:gone], self._positions[:gone]
+        self._greatest = None
+
+    def first_at_or_after(self, timestamp: int) -> tuple[int, int] | None:
+        """The offset and timestamp of the first record not older than `timestamp`; None if there is none.
+
+        Where a batch cannot be opened (its codec's library is not installed, or it is broken inside) its
+        first offset and greatest timestamp stand for it.
+        """
+        greatest = self._timestamps()
+        for index in range(bisect_left(greatest, timestamp), len(self._batches)):
+            if self._batches[index].max_timestamp < timestamp:
+                continue
+            try:
+                found = next((r for r in self._records_in(index) if r.timestamp >= timestamp), None)
+            except (Malformed, ImportError):
+                return max(self.start, self._offsets[index]), self._batches[index].max_timestamp
+            if found is not None:
+                return found.offset, found.timestamp
+        return None
+
+    def with_greatest_timestamp(self) -> tuple[int, int] | None:
+        """The offset and timestamp of the first record that has the greatest timestamp (KIP-734)."""
+        greatest = self._timestamps()
+        return self.first_at_or_after(greatest[-1]) if greatest else None
+
+    def _timestamps(self) -> list[int]:
+        if self._greatest is None:
+            self._greatest = []
+            for index, batch in enumerate(self._batches):
+                timestamp = batch.max_timestamp
+                if self._offsets[index] < self.start:
+                    timestamp = self._left_in_first_batch()
+                self._greatest.append(max(timestamp, self._greatest[-1]) if self._greatest else timestamp)
+        return self._greatest
+
+    def _left_in_first_batch(self) -> int:
+        try:
+            return max((record.timestamp for record in self._records_in(0)), default=-1)
+        except (Malformed, ImportError):
+            return self._batches[0].max_timestamp
+
+    def _records_from(self, index: int) -> Iterator[Record]:
+        for at in range(index, len(self._batches)):
+            yield from self._records_in(at)
+
+    def _records_in(self, index: int) -> Iterator[Record]:
+        return (record for record in read_records(self._batches[index].data) if record.offset >= self.start)
+
+    def _index(self, offset: int) -> int:
+        return bisect_right(self._offsets, offset) - 1
+
+
+def _last_offset(batch: _Batch) -> int:
+    return batch.last_offset

@@ -1,0 +1,227 @@
+"""Metadata, DescribeCluster and DescribeTopicPartitions: what clients are told of brokers and topics.
+
+A topic that is created because it was asked for is in the same answer, with its leaders. Kafka creates it
+in the background and says UNKNOWN_TOPIC_OR_PARTITION or LEADER_NOT_AVAILABLE until it is there; clients
+cope with both, and this way they do not wait. A name that collides with a topic (`a.b` and `a_b`) gets 17,
+where Kafka answers 3 for ever.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core.cluster import INTERNAL_TOPICS, LEADER_EPOCH, Topic, illegal_name
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from koordinator.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from koordinator.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from koordinator.wire.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from koordinator.emulator.core.cluster import Cluster
+
+LOOKUP_BY_ID_SINCE = 12
+"""The first version that finds topics by id; 10 and 11 have the field, and refuse it (KIP-516)."""
+
+IDS_SINCE = 10
+"""The first version whose requests have topic ids and may leave the name null."""
+
+NOT_ASKED = -(2**31)
+"""Authorized operations of a client that did not ask for them."""
+
+
+def _bits(*operations: int) -> int:
+    return sum(1 << operation for operation in operations)
+
+
+# without an authorizer everybody may do everything there is to do (AclEntry.supportedOperations)
+TOPIC_OPERATIONS = _bits(3, 4, 5, 6, 7, 8, 10, 11)
+"""read, write, create, delete, alter, describe, describe configs, alter configs."""
+
+CLUSTER_OPERATIONS = _bits(5, 7, 8, 9, 10, 11, 12)
+"""create, alter, describe, cluster action, describe configs, alter configs, idempotent write."""
+
+PARTITIONS_PER_ANSWER = 2000
+"""The most partitions one DescribeTopicPartitions answer brings (`max.request.partition.size.limit`)."""
+
+BROKERS, CONTROLLERS = 1, 2
+"""Endpoint types of DescribeCluster."""
+
+
+def metadata(cluster: Cluster, version: int, request: MetadataRequest) -> MetadataResponse:
+    """Brokers, and the topics asked for (None: all), made if they are missing and both sides allow it."""
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    if request.topics is None:
+        topics = [_topic(topic, operations) for topic in cluster.topics.values()]
+    elif IDS_SINCE <= version < LOOKUP_BY_ID_SINCE and any(_is_by_id(asked) for asked in request.topics):
+        topics = [
+            MetadataResponseTopic(error_code=Error.INVALID_REQUEST, name=asked.name or "", topic_id=asked.topic_id)
+            for asked in request.topics
+        ]
+    else:
+        may_create = request.allow_auto_topic_creation and cluster.settings.auto_create_topics_enable
+        # a topic asked for twice is answered once
+        asked_once = dict.fromkeys((asked.topic_id, asked.name) for asked in request.topics)
+        topics = [_asked(cluster, *asked, operations, may_create=may_create) for asked in asked_once]
+    return MetadataResponse(
+        brokers=tuple(
+            MetadataResponseBroker(node_id=b.node_id, host=b.host, port=b.port, rack=b.rack)
+            for b in cluster.brokers.values()
+        ),
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        topics=tuple(topics),
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
+    )
+
+
+def _is_by_id(asked: MetadataRequestTopic) -> bool:
+    return asked.name is None or asked.topic_id != ZERO_UUID
+
+
+def _asked(
+    cluster: Cluster, topic_id: UUID, name: str | None, operations: int, *, may_create: bool
+) -> MetadataResponseTopic:
+    if topic_id != ZERO_UUID:
+        topic = cluster.topics_by_id.get(topic_id)
+        if topic is None:
+            return MetadataResponseTopic(error_code=Error.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+        return _topic(topic, operations)
+    name = name or ""
+    error = Error.NONE
+    if name not in cluster.topics:
+        error = _missing(cluster, name, may_create=may_create)
+    if error:
+        return MetadataResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS)
+    return _topic(cluster.topics[name], operations)
+
+
+def _missing(cluster: Cluster, name: str, *, may_create: bool) -> Error:
+    """Create a topic, or say why not."""
+    if may_create:
+        refusal = cluster.auto_create_topic(name)
+        return refusal.error if refusal else Error.NONE
+    return Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _topic(topic: Topic, operations: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=tuple(
+            MetadataResponsePartition(
+                error_code=Error.NONE if replicas else Error.LEADER_NOT_AVAILABLE,
+                partition_index=partition,
+                leader_id=topic.leader(partition),
+                leader_epoch=LEADER_EPOCH,
+                replica_nodes=replicas,
+                isr_nodes=replicas,
+            )
+            for partition, replicas in enumerate(topic.replicas)
+        ),
+        topic_authorized_operations=operations,
+    )
+
+
+def describe_cluster(cluster: Cluster, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    """The brokers; asked for controllers a broker answers 114, for anything else 115 (KIP-919)."""
+    if request.endpoint_type != BROKERS:
+        error, message = Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}"
+        if request.endpoint_type == CONTROLLERS:
+            error = Error.MISMATCHED_ENDPOINT_TYPE
+            message = "The request was sent to an endpoint of type BROKER, not CONTROLLER"
+        return DescribeClusterResponse(error_code=error, error_message=message, endpoint_type=request.endpoint_type)
+    return DescribeClusterResponse(
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        brokers=tuple(
+            DescribeClusterBroker(broker_id=b.node_id, host=b.host, port=b.port, rack=b.rack)
+            for b in cluster.brokers.values()
+        ),
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
+    )
+
+
+def describe_topic_partitions(
+    cluster: Cluster, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    """Topics in the order of their names, a page at a time (KIP-966). None asked for: all."""
+    names = {asked.name for asked in request.topics} or set(cluster.topics)
+    cursor = request.cursor
+    if cursor is not None and cursor.partition_index < 0:
+        return DescribeTopicPartitionsResponse(
+            topics=tuple(_described_error(name, Error.INVALID_REQUEST) for name in sorted(names))
+        )
+    left = min(max(1, request.response_partition_limit), PARTITIONS_PER_ANSWER)
+    described: list[DescribeTopicPartitionsResponseTopic] = []
+    for name in sorted(names):
+        if cursor is not None and name < cursor.topic_name:
+            continue
+        if left == 0:
+            return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=_cursor(name, 0))
+        topic = cluster.topics.get(name)
+        if topic is None:
+            wrong = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
+            described.append(_described_error(name, wrong))
+            continue
+        first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        shown = range(first, min(first + left, len(topic.logs)))
+        described.append(_described(topic, shown))
+        left -= len(shown)
+        if shown.stop < len(topic.logs):
+            return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=_cursor(name, shown.stop))
+    return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=None)
+
+
+def _cursor(name: str, partition: int) -> Cursor:
+    return Cursor(topic_name=name, partition_index=partition)
+
+
+def _described(topic: Topic, shown: range) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=tuple(
+            DescribeTopicPartitionsResponsePartition(
+                error_code=Error.NONE if topic.replicas[partition] else Error.LEADER_NOT_AVAILABLE,
+                partition_index=partition,
+                leader_id=topic.leader(partition),
+                leader_epoch=LEADER_EPOCH,
+                replica_nodes=topic.replicas[partition],
+                isr_nodes=topic.replicas[partition],
+                eligible_leader_replicas=(),
+                last_known_elr=(),
+            )
+            for partition in shown
+        ),
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _described_error(name: str, error: Error) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=error, name=name)

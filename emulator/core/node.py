@@ -1,0 +1,96 @@
+"""One broker node: its coordinator and its data plane behind one set of inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core.effects import Reply
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.find_coordinator import (
+    Coordinator as CoordinatorRow,
+)
+from koordinator.wire.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from koordinator.emulator.core.cluster import Cluster
+    from koordinator.emulator.core.coordinator import Coordinator
+    from koordinator.emulator.core.data import DataPlane
+    from koordinator.emulator.core.effects import Call, Effect
+
+GROUP, TRANSACTION = 0, 1
+"""The key types of FindCoordinator served here."""
+
+
+class Node:
+    """What one broker serves: groups, topics, and where to find either.
+
+    The four inputs are those of its parts; each is handed to the part it concerns. `data_plane` is made with the
+    hook by which deleted topics take their committed offsets along.
+    """
+
+    def __init__(
+        self,
+        node_id: int,
+        cluster: Cluster,
+        coordinator: Coordinator,
+        data_plane: Callable[[Callable[[int, Iterable[str]], list[Effect]]], DataPlane],
+    ) -> None:
+        self.node_id = node_id
+        self.cluster = cluster
+        self.coordinator = coordinator
+        self.data = data_plane(coordinator.topics_deleted)
+
+    def handle(self, now: int, call: Call, request: object) -> list[Effect]:
+        """Serve one request; AssertionError if no part of the node knows its kind."""
+        effects = self.tick(now)
+        if isinstance(request, FindCoordinatorRequest):
+            effects.append(Reply(call, self._find_coordinator(request)))
+        elif type(request) in self.coordinator.serves:
+            effects += self.coordinator.handle(now, call, request)
+        else:
+            effects += self.data.handle(now, call, request)
+        return effects
+
+    def tick(self, now: int) -> list[Effect]:
+        """Let everything due by `now` happen, in the order in which it was due."""
+        effects: list[Effect] = []
+        while (due := self.deadline()) is not None and due <= now:
+            groups_due = self.coordinator.deadline()
+            part = self.coordinator if groups_due is not None and groups_due == due else self.data
+            effects += part.tick(due)
+        return effects
+
+    def appended(self, now: int, token: int, error: Error) -> list[Effect]:
+        """A write to `__consumer_offsets` is done (NONE) or has failed."""
+        return self.coordinator.appended(now, token, error)
+
+    def disconnected(self, connection: int) -> None:
+        """A connection is gone, and with it what waited on it in the data plane.
+
+        Members are not: in Kafka a member is gone when its session is.
+        """
+        self.data.disconnected(connection)
+
+    def deadline(self) -> int | None:
+        """When `tick` is wanted next."""
+        deadlines = [at for at in (self.coordinator.deadline(), self.data.deadline()) if at is not None]
+        return min(deadlines, default=None)
+
+    def _find_coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+        return FindCoordinatorResponse(
+            coordinators=tuple(self._coordinator_of(request.key_type, key) for key in request.coordinator_keys)
+        )
+
+    def _coordinator_of(self, key_type: int, key: str) -> CoordinatorRow:
+        if key_type not in (GROUP, TRANSACTION):
+            message = f"There is no coordinator for keys of type {key_type} here."
+            return CoordinatorRow(
+                key=key, node_id=-1, port=-1, error_code=Error.INVALID_REQUEST, error_message=message
+            )
+        broker = self.cluster.brokers[self.node_id]
+        return CoordinatorRow(key=key, node_id=broker.node_id, host=broker.host, port=broker.port, error_message="")

@@ -1,0 +1,194 @@
+"""Produce: every batch is checked as Kafka checks it, and then kept as it came.
+
+Not emulated: `message.timestamp.type=LogAppendTime`, limits on timestamps, keys being required in compacted
+topics (the records inside a batch are not looked at), transactions (48 for a transactional batch), and the
+closing of the connection when a request with acks 0 fails: it is then just not answered.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core.cluster import LEADER_EPOCH, Topic
+from koordinator.emulator.core.refusal import Refusal
+from koordinator.wire.compression import Codec, MissingCodec
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.records import (
+    BatchHeader,
+    Record,
+    check_crc,
+    read_batches,
+    read_header,
+    read_records,
+    write_batch,
+)
+
+if TYPE_CHECKING:
+    from koordinator.emulator.core.cluster import Cluster
+
+MAGIC_2_SINCE = 3
+"""From this version on a partition's records are exactly one batch of magic 2 (KIP-98)."""
+
+ZSTD_SINCE = 7
+"""The first version whose clients may send zstd (KIP-110)."""
+
+TOPIC_ID_SINCE = 13
+"""From this version on topics are named by id (KIP-516)."""
+
+_MAGIC = 2
+_UNKNOWN_PARTITION = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+_Batch = tuple[BatchHeader, bytes]
+
+
+def produce(cluster: Cluster, version: int, request: ProduceRequest) -> tuple[ProduceResponse, list[tuple[str, int]]]:
+    """Append what can be appended. Returns the answer, and the partitions that have grown."""
+    grown: list[tuple[str, int]] = []
+    responses = []
+    for asked in request.topic_data:
+        topic = _topic(cluster, version, request.acks, asked)
+        results = []
+        for data in asked.partition_data:
+            if isinstance(topic, Refusal):
+                result: int | Refusal = topic
+            else:
+                result = _append(cluster, version, topic, data)
+            if isinstance(result, Refusal):
+                results.append(_refused(data.index, result))
+            elif isinstance(topic, Topic):
+                log_start = topic.logs[data.index].start
+                results.append(
+                    PartitionProduceResponse(index=data.index, base_offset=result, log_start_offset=log_start)
+                )
+                grown.append((topic.name, data.index))
+        responses.append(
+            TopicProduceResponse(name=asked.name, topic_id=asked.topic_id, partition_responses=tuple(results))
+        )
+    return ProduceResponse(responses=tuple(responses)), grown
+
+
+def _topic(cluster: Cluster, version: int, acks: int, asked: TopicProduceData) -> Topic | Refusal:
+    if acks not in (-1, 0, 1):
+        return Refusal(Error.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {acks}")
+    if version >= TOPIC_ID_SINCE:
+        unknown = Refusal(Error.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+        topic = cluster.topics_by_id.get(asked.topic_id)
+    else:
+        unknown = _UNKNOWN_PARTITION
+        topic = cluster.topics.get(asked.name)
+    if topic is not None and topic.is_internal:
+        return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
+    return topic or unknown
+
+
+def _append(cluster: Cluster, version: int, topic: Topic, data: PartitionProduceData) -> int | Refusal:
+    """The offset of the first record."""
+    log = topic.log(data.index)
+    if log is None:
+        return _UNKNOWN_PARTITION
+    batch = _the_batch(version, data.records or b"")
+    if isinstance(batch, Refusal):
+        return batch
+    header, content = batch
+    refusal = _refuse_bytes(version, header, content, cluster.batch_bytes_max(topic)) or _refuse_header(header)
+    if refusal is not None:
+        return refusal
+    if header.producer_id < 0:
+        return log.append(header, content, LEADER_EPOCH)
+    before = log.producers.duplicate(header)
+    if before is not None:
+        return before.base_offset  # the answer to the first one was lost: give it again
+    refusal = log.producers.refuse(header)
+    if refusal is not None:
+        return refusal
+    base_offset = log.append(header, content, LEADER_EPOCH)
+    log.producers.appended(header, base_offset)
+    return base_offset
+
+
+def _the_batch(version: int, data: bytes) -> _Batch | Refusal:
+    """The one batch of a partition; messages of magic 0 and 1 become one, as in Kafka since 3.0."""
+    try:
+        batches = list(read_batches(data))
+        if version < MAGIC_2_SINCE and batches and all(header.magic < _MAGIC for header, _ in batches):
+            return _converted(batches)
+    except Malformed as error:
+        return Refusal(Error.CORRUPT_MESSAGE, f"The records are not record batches: {error}")
+    except MissingCodec as error:
+        return Refusal(Error.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+    if len(batches) != 1:
+        problem = "exactly one record batch" if batches else "a record batch"
+        return Refusal(Error.INVALID_RECORD, f"Produce requests with version {version} must contain {problem}")
+    if batches[0][0].magic != _MAGIC:
+        return Refusal(
+            Error.INVALID_RECORD,
+            f"Produce requests with version {version} may contain record batches with magic version 2 only",
+        )
+    return batches[0]
+
+
+def _converted(messages: list[_Batch]) -> _Batch | Refusal:
+    records: list[Record] = []
+    codec = Codec.NONE
+    for header, message in messages:
+        if not check_crc(message):
+            return _corrupt(header)
+        codec = header.codec or codec
+        records += read_records(message)
+    batch = write_batch(records, compression=codec.name.lower() if codec else None)
+    return read_header(batch), batch
+
+
+def _refuse_bytes(version: int, header: BatchHeader, content: bytes, bytes_max: int) -> Refusal | None:
+    try:
+        codec = header.codec
+    except Malformed as error:
+        return Refusal(Error.CORRUPT_MESSAGE, str(error))
+    if codec is Codec.ZSTD and version < ZSTD_SINCE:
+        problem = f"Produce requests with version {version} are not allowed to use ZStandard compression"
+        return Refusal(Error.UNSUPPORTED_COMPRESSION_TYPE, problem)
+    if header.size > bytes_max:
+        return Refusal(
+            Error.MESSAGE_TOO_LARGE,
+            f"The record batch size in the append is {header.size} bytes "
+            f"which exceeds the maximum configured value of {bytes_max}.",
+        )
+    return None if check_crc(content) else _corrupt(header)
+
+
+def _refuse_header(header: BatchHeader) -> Refusal | None:
+    """Why Kafka's `LogValidator` would not take a batch that is intact."""
+    if header.is_transactional and not header.is_control:
+        return Refusal(Error.INVALID_TXN_STATE, "Transactions are not emulated: this partition is in none")
+    if header.is_control:
+        problem = "Clients are not allowed to write control records"
+    elif header.base_offset != 0:
+        problem = f"The base offset of the record batch should be 0, but it is {header.base_offset}"
+    elif header.record_count <= 0 or header.record_count != header.last_offset_delta + 1:
+        problem = (
+            f"Inconsistency between the number of records, {header.record_count}, "
+            f"and the offset range, {header.last_offset_delta + 1}"
+        )
+    elif header.producer_id >= 0 and header.base_sequence < 0:
+        problem = f"Invalid sequence number {header.base_sequence} in a record batch with a producer id"
+    else:
+        return None
+    return Refusal(Error.INVALID_RECORD, problem)
+
+
+def _corrupt(header: BatchHeader) -> Refusal:
+    return Refusal(Error.CORRUPT_MESSAGE, f"Record is corrupt (stored crc = {header.crc})")
+
+
+def _refused(partition: int, refusal: Refusal) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=partition, error_code=refusal.error, base_offset=-1, error_message=refusal.message
+    )

@@ -1,0 +1,183 @@
+"""What the handlers of the coordinator share: the group table, the outbox and the one door between states.
+
+Handlers are functions of a `Stage`, a group and a request. They park calls on members and set timers on groups;
+whatever leaves the core goes through the methods below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core.effects import Append, MemberChanged, Reply, StateChanged, Superseded
+from koordinator.emulator.core.group import MAY_COME_FROM, Group, Member, State
+from koordinator.emulator.core.records import offsets_partition
+from koordinator.emulator.core.timers import OffsetExpiryCheck, Timers
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from uuid import UUID
+
+    from koordinator.emulator.core.cluster import Cluster
+    from koordinator.emulator.core.effects import Call, Effect
+    from koordinator.emulator.core.records import Record
+    from koordinator.emulator.core.writes import Write
+    from koordinator.emulator.settings import Settings
+    from koordinator.wire.apis import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The reason of a rebalance or removal: its kind, Kafka's own wording, and who gave what reason (KIP-800)."""
+
+    cause: str
+    reason: str
+    member_id: str | None = None
+    client_reason: str | None = None
+
+
+class Stage:
+    """One node's share of the groups: those whose `__consumer_offsets` partition it leads."""
+
+    def __init__(self, cluster: Cluster, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
+        self.cluster = cluster
+        self.settings = settings
+        self.groups: dict[str, Group] = {}
+        self.clocks: dict[str, int] = {}
+        self.agenda: Timers[str] = Timers()
+        self.owned = set(range(settings.offsets_topic_num_partitions))
+        self.loading: set[int] = set()
+        self.writes: dict[int, Write] = {}
+        self.started_at = 0
+        self._new_uuid = new_uuid
+        self._out: list[Effect] = []
+        self._entered: dict[Group, None] = {}
+        self._token = 0
+
+    # -- which groups ----------------------------------------------------------------------------------------
+
+    def partition_of(self, group_id: str) -> int:
+        """The partition of `__consumer_offsets` that keeps the group."""
+        return offsets_partition(group_id, self.settings.offsets_topic_num_partitions)
+
+    def status(self, group_id: str) -> Error:
+        """Whether this node answers for the group: NONE, COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR."""
+        partition = self.partition_of(group_id)
+        if partition in self.loading:
+            return Error.COORDINATOR_LOAD_IN_PROGRESS
+        return Error.NONE if partition in self.owned else Error.NOT_COORDINATOR
+
+    def find(self, now: int, group_id: str) -> Group | None:
+        """The group, its clock set to this input; `now` is the node's time in ms."""
+        group = self.groups.get(group_id)
+        if group is not None:
+            self.enter(now, group)
+        return group
+
+    def enter(self, now: int, group: Group) -> None:
+        """This input concerns the group: set its clock, and look at its timers when all is done."""
+        group.now = now + group.offset_ms
+        self._entered[group] = None
+
+    def create(self, now: int, group_id: str) -> Group:
+        """A new, empty group at generation 0."""
+        offset_ms = self.clocks.get(group_id, 0)
+        group = Group(group_id, now + offset_ms, offset_ms)
+        self.groups[group_id] = group
+        self.schedule_expiry_check(group)
+        self.enter(now, group)
+        return group
+
+    def vanish(self, group: Group) -> None:
+        """The group is no more; who still holds it finds it Dead."""
+        self.move(group, State.DEAD, Why("removed", f"Group {group.id} transitioned to Dead in generation {group.generation}"))
+        del self.groups[group.id]
+        self.agenda.cancel(group.id)
+
+    def schedule_expiry_check(self, group: Group) -> None:
+        """The next multiple of the check interval since the node started, on the group's clock."""
+        interval = self.settings.offsets_retention_check_interval_ms
+        checks = (group.now - self.started_at) // interval + 1
+        group.timers.set(OffsetExpiryCheck(), self.started_at + checks * interval)
+
+    def settle(self) -> None:
+        """Enter the next deadline of every group concerned into the agenda, in the node's time."""
+        for group in self._entered:
+            if self.groups.get(group.id) is not group:
+                continue
+            deadline = group.timers.deadline()
+            if deadline is None:
+                self.agenda.cancel(group.id)
+            else:
+                self.agenda.set(group.id, deadline - group.offset_ms)
+        self._entered.clear()
+
+    # -- what leaves the core --------------------------------------------------------------------------------
+
+    def drain(self) -> list[Effect]:
+        """Everything that happened since the last drain, in order; the end of every input."""
+        self.settle()
+        out, self._out = self._out, []
+        return out
+
+    def reply(self, call: Call | None, response: Message | None) -> None:
+        """Answer a call; one that was not there (None) needs none."""
+        if call is not None:
+            self._out.append(Reply(call, response))
+
+    def note(self, fact: Effect) -> None:
+        """Record a fact for the trace."""
+        self._out.append(fact)
+
+    def append(self, group_id: str, records: Iterable[Record], write: Write) -> None:
+        """Write records of the group; `write` says what is to be done when `appended` comes back."""
+        self._token += 1
+        self.writes[self._token] = write
+        self._out.append(Append(self._token, self.partition_of(group_id), tuple(records)))
+
+    def move(self, group: Group, state: State, why: Why) -> None:
+        """The only way from one state to another."""
+        assert group.state in MAY_COME_FROM[state], f"{group.id}: {group.state.value} -> {state.value}"
+        self.note(
+            StateChanged(
+                group_id=group.id,
+                group_now=group.now,
+                before=group.state.value,
+                after=state.value,
+                generation=group.generation,
+                cause=why.cause,
+                reason=why.reason,
+                member_id=why.member_id,
+                client_reason=why.client_reason,
+            )
+        )
+        group.previous_state = group.state
+        group.state = state
+        group.state_changed_at = group.now
+
+    def member_changed(self, group: Group, member: Member, change: str, why: Why) -> None:
+        """A member of the group came, went or was replaced."""
+        self.note(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause, why.reason))
+
+    # -- members ---------------------------------------------------------------------------------------------
+
+    def new_member_id(self, prefix: str) -> str:
+        """`<client id or instance id>-<uuid>`, as Kafka makes them."""
+        return f"{prefix}-{self._new_uuid()}"
+
+    def park_join(self, group: Group, member: Member, call: Call) -> None:
+        """Let a JoinGroup wait; an earlier one of the same member is never answered, as in Kafka."""
+        superseded = group.park_join(member, call)
+        if superseded is not None:
+            self.note(Superseded(superseded, group.id, member.id))
+
+    def park_sync(self, group: Group, member: Member, call: Call) -> None:
+        """Let a SyncGroup wait, likewise."""
+        superseded, member.syncing = member.syncing, call
+        if superseded is not None:
+            self.note(Superseded(superseded, group.id, member.id))
+
+    def restart_session(self, group: Group, member: Member) -> None:
+        """The member was heard of: its session starts anew."""
+        group.timers.set(member.session, group.now + member.session_timeout_ms)

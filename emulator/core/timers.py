@@ -1,0 +1,140 @@
+"""Timers are data: a key with a deadline, no callback.
+
+Setting a key again replaces its deadline. Whoever owns a `Timers` pops what is due and matches on the key, so
+pending timers can be asserted, traced and shown. At equal deadlines the timer set first fires first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class SessionExpiry:
+    """A member has been silent for its session timeout; or, if new, has waited 5 minutes in its first JoinGroup."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingMemberExpiry:
+    """A member id handed out with MEMBER_ID_REQUIRED was not used within the session timeout (KIP-394)."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class InitialDelay:
+    """The first rebalance of an empty group waits for more members (KIP-134)."""
+
+    delay_ms: int
+    remaining_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceTimeout:
+    """The join phase has lasted the group's rebalance timeout (KIP-62)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingSyncExpiry:
+    """Members of this generation did not send SyncGroup within the rebalance timeout (KAFKA-12890)."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetExpiryCheck:
+    """`offsets.retention.check.interval.ms` has passed: look for offsets to expire and an empty group to remove."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchTimeout:
+    """A Fetch has waited its `max_wait_ms`."""
+
+    connection: int
+    correlation_id: int
+
+
+TimerKey = (
+    SessionExpiry
+    | PendingMemberExpiry
+    | InitialDelay
+    | RebalanceTimeout
+    | PendingSyncExpiry
+    | OffsetExpiryCheck
+    | FetchTimeout
+)
+
+K = TypeVar("K")
+
+
+class Timers(Generic[K]):
+    """Keys with deadlines in integer milliseconds.
+
+    A heartbeat only moves its deadline in the dict; the heap keeps the older entry and is corrected when that
+    comes up. So re-arming costs O(1), however many members a group has.
+    """
+
+    def __init__(self) -> None:
+        # key -> deadline, when it was set, and which heap entry stands for it
+        self._due: dict[K, tuple[int, int, int]] = {}
+        self._heap: list[tuple[int, int, K]] = []
+        self._order = 0
+
+    def set(self, key: K, deadline: int) -> None:
+        """Fire `key` at `deadline`, instead of whenever it would have fired before."""
+        self._order += 1
+        before = self._due.get(key)
+        if before is not None and before[0] <= deadline:
+            self._due[key] = (deadline, self._order, before[2])
+        else:
+            self._queue(key, deadline, self._order)
+
+    def cancel(self, key: K) -> None:
+        """Forget `key`; nothing happens if it is not set."""
+        self._due.pop(key, None)
+
+    def deadline(self) -> int | None:
+        """When the next key is due, or None."""
+        while self._heap:
+            at, entry, key = self._heap[0]
+            due = self._due.get(key)
+            if due == (at, entry, entry):
+                return at
+            heapq.heappop(self._heap)
+            if due is not None and due[2] == entry:
+                self._queue(key, due[0], due[1])
+        return None
+
+    def _queue(self, key: K, deadline: int, order: int) -> None:
+        self._due[key] = (deadline, order, order)
+        heapq.heappush(self._heap, (deadline, order, key))
+
+    def pop_due(self, now: int) -> tuple[int, K] | None:
+        """Take the earliest key whose deadline is not after `now`, with that deadline."""
+        at = self.deadline()
+        if at is None or at > now:
+            return None
+        _, _, key = heapq.heappop(self._heap)
+        del self._due[key]
+        return at, key
+
+    def pending(self) -> Iterator[tuple[int, K]]:
+        """Every key with its deadline, the earliest first."""
+        in_order = sorted((due[0], due[1], key) for key, due in self._due.items())
+        return ((at, key) for at, _, key in in_order)
+
+    def __getitem__(self, key: K) -> int:
+        return self._due[key][0]
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._due
+
+    def __len__(self) -> int:
+        return len(self._due)

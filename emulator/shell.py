@@ -1,0 +1,295 @@
+"""The shell: Trio, sockets and the clock. It moves bytes and waits for one deadline; it knows nothing of Kafka.
+
+One task for each connection reads, hands the bytes to the broker ring and sends what comes back. It does not read
+on while the client has not taken what was sent to it, nor while a request of its is in hand (Kafka's muting): so
+neither a slow reader nor an eager writer can fill memory. Answers that another connection's request, a timer or a
+test brings about interrupt the task, wherever it waits.
+
+One more task, the timekeeper, waits for the broker's next deadline. This is the only file with sockets.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import math
+from itertools import count
+from typing import TYPE_CHECKING, Protocol, TypeVar, assert_never
+
+import trio
+
+from koordinator.emulator.broker import Close, Output, Send
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from koordinator.emulator.core.cluster import Cluster
+
+READ_BYTES = 64 * 1024
+"""The most bytes taken from a socket at once."""
+
+CLOCK_GRAIN_S = 1e-6
+"""Floating point seconds are taken for the next millisecond if they are this close to it."""
+
+STOPPED = "the emulator stopped"
+"""The reason of connections that end with the emulator."""
+
+_T = TypeVar("_T")
+
+
+class Brokerlike(Protocol):
+    """What the shell wants of the broker ring (`broker.Broker`); times are integer milliseconds."""
+
+    def connected(self, now: int, connection: int, client_host: str) -> None:
+        """A client has connected."""
+
+    def received(self, now: int, connection: int, data: bytes) -> list[Output]:
+        """Bytes have come in."""
+
+    def disconnected(self, now: int, connection: int, reason: str = "") -> None:
+        """A connection is gone; nothing happens if the broker closed it itself."""
+
+    def tick(self, now: int) -> list[Output]:
+        """A deadline has passed."""
+
+    def deadline(self) -> int | None:
+        """When `tick` is wanted next."""
+
+    def is_muted(self, connection: int) -> bool:
+        """Whether a request is in hand, so that nothing is to be read."""
+
+
+class Connection:
+    """One client: its stream, what is still to be sent to it, and how to interrupt the task that serves it."""
+
+    __slots__ = ("_nap", "_outbox", "_stream", "closing")
+
+    def __init__(self, stream: trio.abc.Stream) -> None:
+        self.closing: str | None = None
+        """Why the broker wants it closed, once what is in the outbox has left."""
+        self._stream = stream
+        self._outbox: list[bytes] = []
+        self._nap: trio.CancelScope | None = None
+
+    def put(self, data: bytes) -> None:
+        """Send this, soon and in order."""
+        self._outbox.append(data)
+        self._wake()
+
+    def close(self, reason: str) -> None:
+        """Close, after what was put."""
+        self.closing = reason
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._nap is not None:
+            self._nap.cancel()
+
+    async def flush(self) -> None:
+        """Send everything there is, in as few pieces as possible; returns when the network has taken it."""
+        while self._outbox:
+            data = self._outbox[0] if len(self._outbox) == 1 else b"".join(self._outbox)
+            self._outbox.clear()
+            await self._stream.send_all(data)
+
+    async def read(self, *, muted: bool) -> bytes | None:
+        """The next bytes, b"" at their end; None if there is something to send or to close instead.
+
+        A muted connection is not read from: it waits for that something.
+        """
+        with trio.CancelScope() as self._nap:
+            if muted:
+                await trio.sleep_forever()
+            return bytes(await self._stream.receive_some(READ_BYTES))
+        return None
+
+
+class Shell:
+    """Runs a broker on Trio: `serve` listens, until it is cancelled.
+
+    `started_at` is the wall clock in milliseconds since the epoch from which `now()` counts on. `cluster` gets the
+    address that clients are to use, under `node_id`, once the port is known.
+    """
+
+    def __init__(self, broker: Brokerlike, cluster: Cluster, started_at: int, node_id: int) -> None:
+        self._broker = broker
+        self._cluster = cluster
+        self._node_id = node_id
+        self._started_at = started_at
+        self._origin: float | None = None
+        self._numbers = count(1)
+        self._connections: dict[int, Connection] = {}
+        self._waited_for = math.inf
+        self._deadline_moved = trio.Event()
+        self._changed = trio.lowlevel.ParkingLot()
+
+    # -- time ------------------------------------------------------------------------------------------------
+
+    def now(self) -> int:
+        """Milliseconds since the epoch; it never goes back, whatever happens to the wall clock."""
+        return self._started_at + math.floor((trio.current_time() - self._start() + CLOCK_GRAIN_S) * 1000)
+
+    def _on_trio_clock(self, at: float) -> float:
+        return self._start() + (at - self._started_at) / 1000
+
+    def _start(self) -> float:
+        """The time of Trio's clock that is `started_at`: when it was first asked for."""
+        if self._origin is None:
+            self._origin = trio.current_time()
+        return self._origin
+
+    async def keep_time(self) -> None:
+        """Call `tick` at every deadline; never returns."""
+        while True:
+            deadline = self._broker.deadline()
+            # made before the wait and set by input alone: what tick does must not wake this task again
+            self._deadline_moved = trio.Event()
+            self._waited_for = math.inf if deadline is None else deadline
+            with trio.move_on_at(self._on_trio_clock(self._waited_for)) as waiting:
+                await self._deadline_moved.wait()
+            if waiting.cancelled_caught:
+                self._perform(self._broker.tick(self.now()))
+
+    # -- connections -----------------------------------------------------------------------------------------
+
+    async def serve(
+        self, host: str, port: int, *, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Listen and serve until cancelled; reports the port (useful for port 0) when clients can connect.
+
+        Raises OSError, with host and port in its text, if nothing can listen there; nothing has started then.
+        """
+        listeners = await listen(host, port)
+        bound = int(listeners[0].socket.getsockname()[1])
+        address = self._cluster.brokers[self._node_id]
+        address.host, address.port = advertised(host), bound
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.keep_time)
+            await nursery.start(trio.serve_listeners, self._accept, listeners)
+            task_status.started(bound)
+
+    async def _accept(self, stream: trio.SocketStream) -> None:
+        try:
+            host = java_host(stream.socket.getpeername()[0])
+        except OSError:
+            # it was reset before we looked
+            await trio.aclose_forcefully(stream)
+            return
+        await self.converse(stream, host)
+
+    async def converse(self, stream: trio.abc.Stream, client_host: str) -> None:
+        """Serve one connection until either side ends it; a failure of the network ends only this connection."""
+        number = next(self._numbers)
+        connection = self._connections[number] = Connection(stream)
+        self._broker.connected(self.now(), number, client_host)
+        self._notify()
+        reason = STOPPED
+        try:
+            reason = await self._converse(number, connection)
+        except (trio.BrokenResourceError, trio.ClosedResourceError, OSError) as error:
+            reason = str(error.__cause__ or error) or type(error).__name__
+        finally:
+            del self._connections[number]
+            self._broker.disconnected(self.now(), number, reason)
+            self._notify()
+            await trio.aclose_forcefully(stream)
+
+    async def _converse(self, number: int, connection: Connection) -> str:
+        """Read, hand over, send; returns why it ended, "" if the client closed."""
+        while True:
+            await connection.flush()
+            if connection.closing is not None:
+                return connection.closing
+            data = await connection.read(muted=self._broker.is_muted(number))
+            if data is None:
+                continue
+            if not data:
+                return ""
+            self._perform(self._broker.received(self.now(), number, data))
+            self._look_at_deadline()
+
+    def _perform(self, outputs: Iterable[Output]) -> None:
+        for output in outputs:
+            connection = self._connections.get(output.connection)
+            if connection is None:
+                # it has closed in the meantime
+                continue
+            match output:
+                case Send(_, data):
+                    connection.put(data)
+                case Close(_, reason):
+                    connection.close(reason)
+                case _:
+                    assert_never(output)
+        self._notify()
+
+    def _look_at_deadline(self) -> None:
+        """Input may have brought the deadline forward. One that moved back costs the timekeeper an idle tick."""
+        deadline = self._broker.deadline()
+        if deadline is not None and deadline < self._waited_for:
+            self._deadline_moved.set()
+
+    # -- from outside ----------------------------------------------------------------------------------------
+
+    def act(self, action: Callable[[int], _T]) -> _T:
+        """Let somebody else than a client look at the broker or change it; `action` gets the time.
+
+        Answers that become due by it leave at the next tick, for which the deadline asks. Raises what `action` raises.
+        """
+        try:
+            return action(self.now())
+        finally:
+            self._look_at_deadline()
+            self._notify()
+
+    async def wait_for(self, predicate: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait until the predicate holds, looking again after everything that happens; False if it never did."""
+        with trio.move_on_after(timeout_s):
+            while not predicate():
+                await self._changed.park()
+            return True
+        return predicate()
+
+    def _notify(self) -> None:
+        self._changed.unpark_all()
+
+
+async def listen(host: str, port: int) -> list[trio.SocketListener]:
+    """Listeners on every address of a host, all on one port. Raises OSError that says what is wrong where."""
+    where = f"cannot listen on {host_port(host, port)}"
+    try:
+        listeners = await trio.open_tcp_listeners(port, host=host)
+    except OSError as error:
+        raise OSError(error.errno or errno.EINVAL, f"{where}: {error.strerror or error}") from error
+    except (UnicodeError, ValueError) as error:
+        # a name that cannot even be looked up
+        raise OSError(errno.EINVAL, f"{where}: {error}") from error
+    if port == 0:
+        # each address would have a port of its own; clients are told only one
+        for listener in listeners[1:]:
+            await listener.aclose()
+        del listeners[1:]
+    return listeners
+
+
+def advertised(host: str) -> str:
+    """The host that clients are told: the one listened on, or this machine's own if that is all addresses."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+
+
+def host_port(host: str, port: int) -> str:
+    """`host:port`, with an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def java_host(address: str) -> str:
+    """An IP address as Java's `InetAddress.toString` prints it, which is what Kafka shows as a member's host."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return f"/{address}"
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return f"/{parsed.ipv4_mapped}"
+        return "/" + ":".join(f"{int(word, 16):x}" for word in parsed.exploded.split(":"))
+    return f"/{parsed}"

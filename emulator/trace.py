@@ -1,0 +1,86 @@
+"""The trace: what happened, one JSON line each, in a versioned schema.
+
+Kinds of event:
+
+* `header`: the first line of a file; schema version, seed, versions.
+* `request`, `response`: one of each for every call. A fetch that brings nothing is not an event: it is counted in
+  the connection's next response or disconnection (`empty_fetches`).
+* `state`: a group changed its state; `cause` is its kind, `reason` Kafka's own words.
+* `member`: a member came, went or was replaced. `avoided_static`: a static member came back without a rebalance.
+* `timer`: a deadline passed. `offsets`: committed offsets were dropped. `superseded`: a parked call will never be
+  answered, because its member has sent another.
+* `conn`: a connection was opened or closed. `dropped`: the ring was full, this many of the oldest events are gone.
+
+Every event has `seq` (total order), `wall_ts` (microseconds since the epoch) and `kind`; what concerns a group has
+`group_id` and `group_ts_us`, the group's own time. Columns without a value are left out. In memory events are kept
+as they came and rendered when somebody looks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import TYPE_CHECKING
+
+from koordinator.emulator import trace_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from koordinator.emulator.trace_lines import Happening
+
+SCHEMA_VERSION = 1
+
+
+class Trace:
+    """A ring of events, and a sink that gets every event as a JSON line.
+
+    `wall_us` gives the wall clock in microseconds; it only dates events, nothing is decided by it.
+    """
+
+    def __init__(
+        self,
+        wall_us: Callable[[], int],
+        capacity: int = 100_000,
+        sink: Callable[[str], None] | None = None,
+        header: Mapping[str, object] | None = None,
+    ) -> None:
+        self._ring: deque[tuple[int, int, Happening]] = deque(maxlen=capacity)
+        self._wall_us = wall_us
+        self._sink = sink
+        self._seq = 0
+        if sink is not None:
+            first = {"kind": "header", "schema_version": SCHEMA_VERSION, "wall_ts": wall_us(), **(header or {})}
+            sink(json.dumps(first, separators=(",", ":")))
+
+    @property
+    def now_us(self) -> int:
+        """The wall clock, in microseconds since the epoch."""
+        return self._wall_us()
+
+    @property
+    def last_seq(self) -> int:
+        """The sequence number of the newest event; 0 before the first."""
+        return self._seq
+
+    def add(self, wall_us: int, happening: Happening) -> None:
+        """Something happened."""
+        self._seq += 1
+        event = (self._seq, wall_us, happening)
+        self._ring.append(event)
+        if self._sink is not None:
+            self._sink(json.dumps(trace_lines.line(*event), separators=(",", ":")))
+
+    def events(self, since: int = 0, group: str | None = None) -> list[dict[str, object]]:
+        """Events after sequence number `since`, the oldest first; of one group, if `group` is given.
+
+        If events have fallen off the ring, the first one says how many.
+        """
+        lines: list[dict[str, object]] = []
+        lost = self._seq - len(self._ring)
+        if lost > since:
+            lines.append({"seq": lost, "wall_ts": self._ring[0][1], "kind": "dropped", "count": lost})
+        for seq, wall_us, happening in self._ring:
+            if seq > since and (group is None or trace_lines.group_of(happening) == group):
+                lines.append(trace_lines.line(seq, wall_us, happening))
+        return lines

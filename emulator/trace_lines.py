@@ -1,0 +1,385 @@
+"""How an event of the trace is written: one function for each kind, and the columns they share."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core.effects import (
+    Fact,
+    MemberChanged,
+    OffsetsExpired,
+    RebalanceAvoided,
+    StateChanged,
+    Superseded,
+    TimerFired,
+)
+from koordinator.wire.apis import APIS, Message
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_protocol import read_assignment, read_subscription
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from koordinator.wire.primitives import Malformed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from koordinator.emulator.core.effects import Call
+
+Line = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A connection was opened."""
+
+    connection: int
+    client_host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected:
+    """A connection was closed, by the peer (no reason) or by us."""
+
+    connection: int
+    client_host: str
+    client_id: str
+    reason: str
+    empty_fetches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request came in. `ahead_ms`: how far its group's clock is ahead of the node's."""
+
+    call: Call
+    request: Message
+    now: int
+    ahead_ms: int
+    software: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A response went out; `error_code` is the code on the wire, in whichever numbering."""
+
+    call: Call
+    request: Message
+    response: Message
+    error: Error
+    error_code: int
+    now: int
+    ahead_ms: int
+    latency_us: int
+    software: tuple[str, str]
+    empty_fetches: int
+
+
+Happening = Connected | Disconnected | Asked | Answered | Fact
+
+
+def line(seq: int, wall_us: int, happening: Happening) -> Line:
+    """The event as a JSON object; columns without a value are left out."""
+    columns = {"seq": seq, "wall_ts": wall_us, **_columns(happening)}
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def group_of(happening: Happening) -> str | None:
+    """The group an event concerns, if it is one group."""
+    match happening:
+        case Asked() | Answered():
+            return group_of_request(happening.request)
+        case Connected() | Disconnected():
+            return None
+        case _:
+            return happening.group_id
+
+
+def group_of_request(request: Message) -> str | None:
+    """The group a request names; None if it names none or several."""
+    if isinstance(request, OffsetFetchRequest):
+        return request.groups[0].group_id if len(request.groups) == 1 else None
+    return getattr(request, "group_id", None)
+
+
+def error_of(response: Message) -> int:
+    """The error of a response: its own, or else the first of its rows'; 0 if all went well."""
+    if isinstance(response, OffsetCommitResponse):
+        rows: Iterable[int] = (row.error_code for topic in response.topics for row in topic.partitions)
+    elif isinstance(response, LeaveGroupResponse):
+        rows = (response.error_code, *(row.error_code for row in response.members))
+    elif isinstance(response, OffsetFetchResponse):
+        rows = (response.error_code, *(row.error_code for row in response.groups))
+    else:
+        rows = (getattr(response, "error_code", 0),)
+    return next((code for code in rows if code), 0)
+
+
+@singledispatch
+def _columns(happening: object) -> Line:
+    raise AssertionError(f"no line is written for {type(happening).__name__}")
+
+
+@_columns.register
+def _(happening: Connected) -> Line:
+    return {"kind": "conn", "change": "opened", "conn_id": happening.connection, "client_host": happening.client_host}
+
+
+@_columns.register
+def _(happening: Disconnected) -> Line:
+    return {
+        "kind": "conn",
+        "change": "closed",
+        "conn_id": happening.connection,
+        "client_host": happening.client_host,
+        "client_id": happening.client_id,
+        "reason": happening.reason or None,
+        "empty_fetches": happening.empty_fetches or None,
+    }
+
+
+@_columns.register
+def _(happening: Asked) -> Line:
+    request = happening.request
+    return {
+        "kind": "request",
+        **_call(happening.call, happening.software),
+        **_who(request),
+        **_group_time(request, happening.now, happening.ahead_ms),
+        "client_reason": _client_reason(request),
+        "body": _body(request),
+    }
+
+
+@_columns.register
+def _(happening: Answered) -> Line:
+    request = happening.request
+    refused = happening.error is not Error.NONE
+    return {
+        "kind": "response",
+        **_call(happening.call, happening.software),
+        **_who(request),
+        **_group_time(request, happening.now, happening.ahead_ms),
+        **_outcome(happening.response),
+        "error_code": happening.error_code,
+        "error": happening.error.name if refused else None,
+        "latency_us": happening.latency_us,
+        "empty_fetches": happening.empty_fetches or None,
+        "body": _body(happening.response),
+    }
+
+
+@_columns.register
+def _(fact: StateChanged) -> Line:
+    return {
+        "kind": "state",
+        "group_id": fact.group_id,
+        "group_ts_us": fact.group_now * 1000,
+        "generation": fact.generation,
+        "member_id": fact.member_id,
+        "state_from": fact.before,
+        "state_to": fact.after,
+        "cause": fact.cause,
+        "reason": fact.reason,
+        "client_reason": fact.client_reason,
+    }
+
+
+@_columns.register
+def _(fact: MemberChanged) -> Line:
+    return {
+        "kind": "member",
+        "change": fact.change,
+        "group_id": fact.group_id,
+        "group_ts_us": fact.group_now * 1000,
+        "member_id": fact.member_id,
+        "instance_id": fact.instance_id,
+        "cause": fact.cause,
+        "reason": fact.reason,
+    }
+
+
+@_columns.register
+def _(fact: RebalanceAvoided) -> Line:
+    return {
+        "kind": "avoided_static",
+        "group_id": fact.group_id,
+        "group_ts_us": fact.group_now * 1000,
+        "generation": fact.generation,
+        "member_id": fact.member_id,
+        "instance_id": fact.instance_id,
+        "cause": "avoided_static",
+        "reason": fact.reason,
+    }
+
+
+@_columns.register
+def _(fact: TimerFired) -> Line:
+    key = asdict(fact.key)
+    return {
+        "kind": "timer",
+        "timer": type(fact.key).__name__,
+        "group_id": fact.group_id,
+        "group_ts_us": fact.due * 1000 if fact.group_id is not None else None,
+        "member_id": key.pop("member_id", None),
+        "generation": key.pop("generation", None),
+        "body": key or None,
+    }
+
+
+@_columns.register
+def _(fact: Superseded) -> Line:
+    return {"kind": "superseded", **_call(fact.call, None), "group_id": fact.group_id, "member_id": fact.member_id}
+
+
+@_columns.register
+def _(fact: OffsetsExpired) -> Line:
+    return {
+        "kind": "offsets",
+        "group_id": fact.group_id,
+        "group_ts_us": fact.group_now * 1000,
+        "cause": fact.cause,
+        "body": {"dropped": [[topic, partition] for topic, partition in fact.partitions]},
+    }
+
+
+# -- the columns they share ----------------------------------------------------------------------------------
+
+
+def _call(call: Call, software: tuple[str, str] | None) -> Line:
+    name, version = software or ("", "")
+    return {
+        "conn_id": call.connection,
+        "correlation_id": call.correlation_id,
+        "api": APIS[call.api_key].name,
+        "api_key": call.api_key,
+        "api_version": call.api_version,
+        "client_id": call.client_id,
+        "client_software": name or None,
+        "client_version": version or None,
+    }
+
+
+def _who(request: Message) -> Line:
+    """Group, member, instance and generation as a request names them."""
+    member_id = getattr(request, "member_id", None)
+    instance_id = getattr(request, "group_instance_id", None)
+    if isinstance(request, LeaveGroupRequest) and len(request.members) == 1:
+        member_id, instance_id = request.members[0].member_id, request.members[0].group_instance_id
+    generation = getattr(request, "generation_id", getattr(request, "generation_id_or_member_epoch", None))
+    return {
+        "group_id": group_of_request(request),
+        "member_id": member_id or None,
+        "instance_id": instance_id,
+        "generation": generation,
+    }
+
+
+def _group_time(request: Message, now: int, ahead_ms: int) -> Line:
+    return {} if group_of_request(request) is None else {"group_ts_us": (now + ahead_ms) * 1000}
+
+
+def _outcome(response: Message) -> Line:
+    """What a JoinGroup made of the member that asked."""
+    if not isinstance(response, JoinGroupResponse):
+        return {}
+    outcome: Line = {"member_id": response.member_id} if response.member_id else {}
+    if response.generation_id >= 0:
+        outcome["generation"] = response.generation_id
+    return outcome
+
+
+def _client_reason(request: Message) -> str | None:
+    if isinstance(request, JoinGroupRequest):
+        return request.reason
+    if isinstance(request, LeaveGroupRequest):
+        return next((member.reason for member in request.members if member.reason), None)
+    return None
+
+
+@singledispatch
+def _body(message: object) -> Line | None:
+    """What is worth keeping of a message: of joins, syncs, leaves and commits only."""
+    del message
+    return None
+
+
+@_body.register
+def _(request: JoinGroupRequest) -> Line:
+    return {
+        "session_timeout_ms": request.session_timeout_ms,
+        "rebalance_timeout_ms": request.rebalance_timeout_ms,
+        "protocol_type": request.protocol_type,
+        "protocols": [protocol.name for protocol in request.protocols],
+        "topics": _topics(request),
+    }
+
+
+@_body.register
+def _(response: JoinGroupResponse) -> Line | None:
+    if response.error_code:
+        return None
+    return {
+        "protocol": response.protocol_name,
+        "leader": response.leader,
+        "members": [member.member_id for member in response.members],
+        "skip_assignment": response.skip_assignment or None,
+    }
+
+
+@_body.register
+def _(request: SyncGroupRequest) -> Line | None:
+    given = {each.member_id: assigned(each.assignment) for each in request.assignments}
+    return {"assignments": given} if given else None
+
+
+@_body.register
+def _(response: SyncGroupResponse) -> Line | None:
+    return None if response.error_code else {"assignment": assigned(response.assignment)}
+
+
+@_body.register
+def _(response: LeaveGroupResponse) -> Line | None:
+    refused = {row.member_id or row.group_instance_id or "": row.error_code for row in response.members}
+    return {"members": refused} if refused else None
+
+
+@_body.register
+def _(request: OffsetCommitRequest) -> Line:
+    return {
+        "offsets": [
+            [topic.name or str(topic.topic_id), row.partition_index, row.committed_offset]
+            for topic in request.topics
+            for row in topic.partitions
+        ]
+    }
+
+
+@_body.register
+def _(response: OffsetCommitResponse) -> Line | None:
+    refused = [
+        [topic.name or str(topic.topic_id), row.partition_index, row.error_code]
+        for topic in response.topics
+        for row in topic.partitions
+        if row.error_code
+    ]
+    return {"refused": refused} if refused else None
+
+
+def assigned(assignment: bytes) -> dict[str, list[int]] | None:
+    """Topic -> partitions of a consumer's assignment; None if it is not one (empty, or another protocol's)."""
+    try:
+        return {each.topic: list(each.partitions) for each in read_assignment(assignment).assigned_partitions}
+    except Malformed:
+        return None
+
+
+def _topics(request: JoinGroupRequest) -> list[str] | None:
+    try:
+        return list(read_subscription(request.protocols[0].metadata).topics) if request.protocols else None
+    except Malformed:
+        return None

@@ -1,0 +1,36 @@
+"""Koordinator: a Kafka group coordinator to test consumers against.
+
+`Emulator` starts a cluster inside this process and gives a `Cluster`, which gives a `Group` for each consumer group.
+They are loaded when first used, so that importing `koordinator` alone (as pytest does for its plugins) costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from koordinator.fixtures.cluster import Cluster
+    from koordinator.fixtures.group import Group
+    from koordinator.fixtures.running import Emulator
+
+__version__ = "0.1.0"
+
+__all__ = ["Cluster", "Emulator", "Group", "__version__"]
+
+_HOMES = {
+    "Cluster": "koordinator.fixtures.cluster",
+    "Emulator": "koordinator.fixtures.running",
+    "Group": "koordinator.fixtures.group",
+}
+
+
+def __getattr__(name: str) -> object:
+    """`Emulator`, `Cluster` and `Group`, from where they live."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

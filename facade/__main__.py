@@ -1,0 +1,8 @@
+"""`python -m koordinator`: the same as the command `koordinator`."""
+
+from __future__ import annotations
+
+from koordinator.cli import main
+
+if __name__ == "__main__":
+    main(prog_name="koordinator")

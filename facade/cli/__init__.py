@@ -1,0 +1,53 @@
+"""The command `koordinator`.
+
+What a user does wrong is said in one line on stderr, and the exit status is 2; 0 is an end as wished.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+import koordinator
+from koordinator.cli.serve import serve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+REFUSED = 2
+"""The exit status when a command was not understood, or could not begin."""
+
+
+@click.group(name="koordinator", context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(koordinator.__version__, "--version", message="%(prog)s %(version)s")
+def commands() -> None:
+    """A Kafka group coordinator to test consumers against."""
+
+
+commands.add_command(serve)
+
+
+def main(arguments: Sequence[str] | None = None, prog_name: str = "koordinator") -> NoReturn:
+    """Run a command and exit: 0 when it ended as wished, 2 with one line on stderr when it was refused."""
+    try:
+        # not Click's own ending: its usage errors are three lines
+        status = commands.main(None if arguments is None else list(arguments), prog_name, standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(REFUSED)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        name = context.command_path if context is not None else prog_name
+        click.echo(f"{name}: {one_line(error.format_message())}", err=True)
+        sys.exit(REFUSED)
+    except click.Abort:
+        # interrupted before there was anything to end in order
+        sys.exit(130)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def one_line(text: str) -> str:
+    """A message without line breaks, whatever its author thought of."""
+    return " ".join(text.split())

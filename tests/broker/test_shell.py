@@ -1,0 +1,428 @@
+"""The shell on memory streams and a clock that jumps; one test with real sockets proves the wiring."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
+
+from koordinator.emulator import shell as shell_module
+from koordinator.emulator.broker import Close, Output, Send
+from koordinator.emulator.core.cluster import BrokerAddress, Cluster
+from koordinator.emulator.settings import Settings
+from koordinator.emulator.shell import Shell
+
+if TYPE_CHECKING:
+    from trio.testing import MemoryReceiveStream, MemorySendStream
+
+    Client = trio.StapledStream[MemorySendStream, MemoryReceiveStream]
+
+EPOCH = 1_700_000_000_000
+NODE = 1
+LIMIT_S = 3600
+"""Of the jumping clock: a test that hangs ends at once."""
+
+
+class FakeBroker:
+    """Understands words: `later` is answered after 5 s, `other` answers all who wait, `close` closes."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.parked: dict[int, int] = {}
+        self.ticks: list[int] = []
+        self.waiting: list[Output] = []
+        self.received_bytes = 0
+
+    def connected(self, now: int, connection: int, client_host: str) -> None:
+        del now
+        self.log.append(f"{connection} connected {client_host}")
+
+    def received(self, now: int, connection: int, data: bytes) -> list[Output]:
+        self.received_bytes += len(data)
+        match data:
+            case b"later":
+                self.parked[connection] = now + 5000
+                return []
+            case b"other":
+                parked, self.parked = self.parked, {}
+                return [*(Send(each, b"released") for each in parked), Send(connection, b"done")]
+            case b"close":
+                return [Send(connection, b"bye"), Close(connection, "said so")]
+            case b"close others":
+                parked, self.parked = self.parked, {}
+                return [Close(each, "closed by another") for each in parked]
+            case b"large":
+                return [Send(connection, b"x" * 50_000_000)]
+            case b"bug":
+                raise AssertionError("a bug of ours")
+        return [Send(connection, data)]
+
+    def disconnected(self, now: int, connection: int, reason: str = "") -> None:
+        del now
+        self.parked.pop(connection, None)
+        self.log.append(f"{connection} disconnected {reason}".rstrip())
+
+    def tick(self, now: int) -> list[Output]:
+        self.ticks.append(now)
+        due = [each for each, at in self.parked.items() if at <= now]
+        for each in due:
+            del self.parked[each]
+        outputs, self.waiting = [*self.waiting, *(Send(each, b"at last") for each in due)], []
+        return outputs
+
+    def deadline(self) -> int | None:
+        if self.waiting:
+            return EPOCH
+        return min(self.parked.values(), default=None)
+
+    def is_muted(self, connection: int) -> bool:
+        return connection in self.parked
+
+
+class Scene:
+    """A shell with its timekeeper, and clients connected in memory."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self.broker = FakeBroker()
+        self.shell = Shell(self.broker, a_cluster(), EPOCH, NODE)
+        self.nursery = nursery
+        nursery.start_soon(self.shell.keep_time)
+
+    def connect(self) -> Client:
+        ours, theirs = memory_stream_pair()
+        self.nursery.start_soon(self.shell.converse, theirs, "/127.0.0.1")
+        return ours
+
+    def soon(self, *outputs: Output) -> None:
+        """Let the next tick, which is due at once, bring these."""
+        self.shell.act(lambda _: self.broker.waiting.extend(outputs))
+
+
+def a_cluster() -> Cluster:
+    def no_ids() -> Any:
+        raise AssertionError("no topic is made here")
+
+    cluster = Cluster("c", Settings(), no_ids)
+    cluster.brokers[NODE] = BrokerAddress(NODE, "", 0)
+    return cluster
+
+
+def play(scene: Callable[[Scene], Awaitable[None]]) -> FakeBroker:
+    """Run a scene on a clock that jumps whenever everybody waits."""
+
+    async def main() -> FakeBroker:
+        with trio.fail_after(LIMIT_S):
+            async with trio.open_nursery() as nursery:
+                stage = Scene(nursery)
+                await scene(stage)
+                nursery.cancel_scope.cancel()
+        return stage.broker
+
+    return trio.run(main, clock=MockClock(autojump_threshold=0))
+
+
+async def say(client: trio.abc.Stream, word: bytes) -> bytes:
+    await client.send_all(word)
+    return bytes(await client.receive_some())
+
+
+def test_what_a_client_sends_is_answered() -> None:
+    async def scene(stage: Scene) -> None:
+        client = stage.connect()
+        assert await say(client, b"a") == b"a"
+        assert await say(client, b"b") == b"b"
+        await client.aclose()
+        await wait_all_tasks_blocked()
+
+    assert play(scene).log == ["1 connected /127.0.0.1", "1 disconnected"]
+
+
+def test_a_deadline_is_met_to_the_millisecond() -> None:
+    async def scene(stage: Scene) -> None:
+        client = stage.connect()
+        await trio.sleep(0.25)
+        start = stage.shell.now()
+        assert await say(client, b"later") == b"at last"
+        assert stage.shell.now() - start == 5000
+
+    assert play(scene).ticks == [EPOCH + 5250]
+
+
+def test_the_timekeeper_does_not_wake_itself_and_ticks_only_when_something_is_due() -> None:
+    async def scene(stage: Scene) -> None:
+        client = stage.connect()
+        for _ in range(100):
+            await say(client, b"a")
+        await trio.sleep(1000)
+
+    assert play(scene).ticks == []
+
+
+def test_another_connection_brings_the_answer_about() -> None:
+    async def scene(stage: Scene) -> None:
+        waiting, other = stage.connect(), stage.connect()
+        await waiting.send_all(b"later")
+        await wait_all_tasks_blocked()
+        assert await say(other, b"other") == b"done"
+        assert bytes(await waiting.receive_some()) == b"released"
+        assert await say(waiting, b"and on") == b"and on"
+
+    play(scene)
+
+
+def test_a_muted_connection_is_not_read_until_its_answer_has_left() -> None:
+    async def scene(stage: Scene) -> None:
+        client = stage.connect()
+        await client.send_all(b"later")
+        await wait_all_tasks_blocked()
+        await client.send_all(b"behind")
+        await trio.sleep(4.9)
+        assert stage.broker.received_bytes == len(b"later")
+        answers = b""
+        while len(answers) < len(b"at lastbehind"):
+            answers += await client.receive_some()
+        assert answers == b"at lastbehind"
+
+    play(scene)
+
+
+def test_what_one_input_brings_leaves_in_one_piece() -> None:
+    sent: list[bytes] = []
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            stage = Scene(nursery)
+            ours, theirs = memory_stream_pair()
+            original = theirs.send_stream.send_all
+
+            async def record(data: bytes) -> None:
+                sent.append(bytes(data))
+                await original(data)
+
+            theirs.send_stream.send_all = record  # type: ignore[method-assign,assignment]
+            nursery.start_soon(stage.shell.converse, theirs, "/127.0.0.1")
+            await wait_all_tasks_blocked()
+            stage.soon(Send(1, b"one "), Send(1, b"two"))
+            assert bytes(await ours.receive_some()) == b"one two"
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    assert sent == [b"one two"]
+
+
+def test_close_sends_what_is_pending_and_then_closes() -> None:
+    async def scene(stage: Scene) -> None:
+        client = stage.connect()
+        assert await say(client, b"close") == b"bye"
+        assert bytes(await client.receive_some()) == b""
+
+    assert play(scene).log[-1] == "1 disconnected said so"
+
+
+def test_a_parked_connection_can_be_closed() -> None:
+    async def scene(stage: Scene) -> None:
+        waiting, other = stage.connect(), stage.connect()
+        await waiting.send_all(b"later")
+        await wait_all_tasks_blocked()
+        await other.send_all(b"close others")
+        assert bytes(await waiting.receive_some()) == b""
+        assert await say(other, b"still here") == b"still here"
+
+    play(scene)
+
+
+def test_an_idle_connection_can_be_sent_to_and_closed() -> None:
+    async def scene(stage: Scene) -> None:
+        client = stage.connect()
+        await wait_all_tasks_blocked()
+        stage.soon(Send(1, b"unasked"))
+        assert bytes(await client.receive_some()) == b"unasked"
+        assert await say(client, b"a") == b"a"
+        stage.soon(Close(1, "enough"), Send(7, b"nobody"))
+        assert bytes(await client.receive_some()) == b""
+
+    assert play(scene).log[-1] == "1 disconnected enough"
+
+
+def test_an_action_may_bring_the_deadline_forward() -> None:
+    async def scene(stage: Scene) -> None:
+        client = stage.connect()
+        await client.send_all(b"later")
+        await wait_all_tasks_blocked()
+        start = stage.shell.now()
+
+        def sooner(now: int) -> str:
+            stage.broker.parked[1] = now + 100
+            return "result"
+
+        assert stage.shell.act(sooner) == "result"
+        assert bytes(await client.receive_some()) == b"at last"
+        assert stage.shell.now() - start == 100
+
+    play(scene)
+
+
+def test_a_wait_looks_again_after_everything_that_happens() -> None:
+    async def scene(stage: Scene) -> None:
+        client = stage.connect()
+        await client.send_all(b"later")
+        await wait_all_tasks_blocked()
+        start = trio.current_time()
+        assert await stage.shell.wait_for(lambda: bool(stage.broker.ticks), 60)
+        assert trio.current_time() - start == pytest.approx(5)
+        assert not await stage.shell.wait_for(lambda: False, 60)
+        assert trio.current_time() - start == pytest.approx(65)
+
+    play(scene)
+
+
+def test_a_bug_of_ours_stops_the_run() -> None:
+    async def scene(stage: Scene) -> None:
+        await stage.connect().send_all(b"bug")
+        await trio.sleep(1)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        play(scene)
+    assert caught.group_contains(AssertionError, match="a bug of ours")
+
+
+# -- real sockets --------------------------------------------------------------------------------------------
+
+
+Connect = Callable[..., Awaitable[trio.SocketStream]]
+Visit = Callable[[FakeBroker, Connect], Awaitable[None]]
+
+
+def serve(visit: Visit, host: str = "127.0.0.1") -> FakeBroker:
+    """Run a server, and visit it with a function that connects; measure how long it takes to stop."""
+    broker, cluster = FakeBroker(), a_cluster()
+    visitors: list[trio.SocketStream] = []
+
+    async def main() -> float:
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                shell = Shell(broker, cluster, EPOCH, NODE)
+                port = await nursery.start(shell.serve, host, 0)
+                assert (cluster.brokers[NODE].host, cluster.brokers[NODE].port) == (host, port)
+
+                async def connect(to: str = "127.0.0.1") -> trio.SocketStream:
+                    visitors.append(await trio.open_tcp_stream(to, port))
+                    return visitors[-1]
+
+                await visit(broker, connect)
+                before = trio.current_time()
+                nursery.cancel_scope.cancel()
+        took = trio.current_time() - before
+        for visitor in visitors:
+            await visitor.aclose()
+        return took
+
+    assert trio.run(main) < 1, "a stop takes less than a second"
+    return broker
+
+
+def reset(stream: trio.SocketStream) -> None:
+    """Close with linger 0, which sends a reset."""
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    stream.socket.close()
+
+
+def test_over_real_sockets() -> None:
+    async def visit(broker: FakeBroker, connect: Connect) -> None:
+        stream = await connect()
+        assert await say(stream, b"hello") == b"hello"
+        await stream.send_all(b"later")
+        with trio.move_on_after(0.05):
+            await stream.receive_some()
+        assert broker.is_muted(1)
+
+    # and the stop with a client connected, and one request unanswered
+    assert serve(visit).log == ["1 connected /127.0.0.1", "1 disconnected the emulator stopped"]
+
+
+def test_a_client_that_resets_while_we_write_ends_only_its_own_connection() -> None:
+    async def visit(broker: FakeBroker, connect: Connect) -> None:
+        stream = await connect()
+        await stream.send_all(b"large")
+        await stream.receive_some(1000)
+        reset(stream)
+        assert await say(await connect(), b"hello") == b"hello"
+        while len(broker.log) < 3:  # noqa: ASYNC110 - the fake broker has nothing to wait for
+            await trio.sleep(0.01)
+        (line,) = (line for line in broker.log if line.startswith("1 disconnected"))
+        assert "reset" in line or "Broken pipe" in line
+
+    serve(visit)
+
+
+def test_a_client_that_does_not_read_is_not_read_from() -> None:
+    async def visit(broker: FakeBroker, connect: Connect) -> None:
+        stream = await connect()
+        await stream.send_all(b"large")
+        await stream.receive_some(1)
+        for _ in range(100):
+            await stream.send_all(b"more")
+        assert await say(await connect(), b"hello") == b"hello"
+        assert broker.received_bytes == len(b"large") + len(b"hello")
+
+    serve(visit)
+
+
+def test_a_client_that_is_gone_before_we_look_is_nothing() -> None:
+    async def visit(broker: FakeBroker, connect: Connect) -> None:
+        del broker
+        for _ in range(20):
+            hasty = await connect()
+            reset(hasty)
+        assert await say(await connect(), b"hello") == b"hello"
+
+    serve(visit)
+
+
+def test_a_name_with_several_addresses_has_one_port() -> None:
+    async def visit(broker: FakeBroker, connect: Connect) -> None:
+        del broker
+        assert await say(await connect("localhost"), b"hello") == b"hello"
+
+    serve(visit, host="localhost")
+
+
+def test_a_port_in_use_is_an_os_error_that_names_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use") as caught:
+            trio.run(shell_module.listen, "127.0.0.1", port)
+    assert caught.value.errno == errno.EADDRINUSE
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "a" * 70 + ".invalid", "a..b", "a\0b", "203.0.113.7"])
+def test_a_host_that_cannot_be_listened_on_is_an_os_error_that_names_it(host: str) -> None:
+    with pytest.raises(OSError, match="cannot listen on") as caught:
+        trio.run(shell_module.listen, host, 0)
+    assert host in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("127.0.0.1", "/127.0.0.1"),
+        ("::1", "/0:0:0:0:0:0:0:1"),
+        ("::ffff:10.1.2.3", "/10.1.2.3"),
+        ("fe80::1%eth0", "/fe80:0:0:0:0:0:0:1"),
+    ],
+)
+def test_addresses_are_shown_as_java_shows_them(address: str, shown: str) -> None:
+    assert shell_module.java_host(address) == shown
+
+
+def test_an_address_for_all_is_not_what_clients_are_told() -> None:
+    assert shell_module.advertised("0.0.0.0") == "127.0.0.1"  # noqa: S104
+    assert shell_module.advertised("::") == "::1"
+    assert shell_module.advertised("example.org") == "example.org"
+    assert shell_module.host_port("::1", 9092) == "[::1]:9092"

@@ -1,0 +1,97 @@
+"""Starting the command line as a user does: in a process of its own, which never outlives its test."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+READY_S = 30
+"""How long a process may take to say its first line, on a busy machine."""
+
+END_S = 10
+"""How long a process may take to end."""
+
+
+class Served:
+    """A running `koordinator serve`. Everything it writes is collected; every wait is bounded."""
+
+    def __init__(self, *arguments: str) -> None:
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "error"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "koordinator", "serve", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        self._lines: dict[str, queue.Queue[str | None]] = {"out": queue.Queue(), "err": queue.Queue()}
+        for name, stream in (("out", self.process.stdout), ("err", self.process.stderr)):
+            threading.Thread(target=self._collect, args=(name, stream), daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(END_S)
+
+    def _collect(self, name: str, stream: Any) -> None:
+        with stream:
+            for line in stream:
+                self._lines[name].put(line.rstrip("\n"))
+        self._lines[name].put(None)
+
+    def line(self, name: str = "out") -> str | None:
+        """The next line it writes to "out" or "err"; None once that is closed."""
+        return self._lines[name].get(timeout=READY_S)
+
+    def rest(self, name: str) -> list[str]:
+        """What else it writes there until it ends."""
+        lines: list[str] = []
+        while (line := self.line(name)) is not None:
+            lines.append(line)
+        return lines
+
+    def ready(self) -> dict[str, Any]:
+        """Its first line."""
+        line = self.line()
+        assert line is not None, self.rest("err")
+        ready = json.loads(line)
+        assert isinstance(ready, dict)
+        return ready
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal; its exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(END_S)
+
+    def ended(self) -> int:
+        """Its exit status, when it ends by itself."""
+        return self.process.wait(READY_S)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    """Starts `koordinator serve` with arguments, as often as is wished."""
+    running: list[Served] = []
+
+    def start(*arguments: str) -> Served:
+        running.append(Served(*arguments))
+        return running[-1]
+
+    yield start
+    for served in running:
+        served.__exit__()

@@ -1,0 +1,389 @@
+"""A play on the coordinator: clients ask, time passes, and the answers are looked at.
+
+Everything is in process and on virtual time: `play.wait(45_000)` takes no time at all. Requests that park are answered
+later, on the same `Ask`. Writes to `__consumer_offsets` succeed at once unless `play.writes` says otherwise.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from uuid import UUID
+
+from koordinator.emulator.apis.served import SERVED
+from koordinator.emulator.core.cluster import BrokerAddress, Cluster
+from koordinator.emulator.core.coordinator import Coordinator
+from koordinator.emulator.core.effects import Append, Call, Effect, Reply
+from koordinator.emulator.settings import Settings
+from koordinator.wire.apis import APIS
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import (
+    delete_groups,
+    describe_groups,
+    heartbeat,
+    join_group,
+    leave_group,
+    list_groups,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    sync_group,
+)
+from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from koordinator.emulator.core.group import Group
+
+SUBSCRIBED_TO_T = write_subscription(ConsumerProtocolSubscription(topics=("t",)))
+RANGE = (("range", SUBSCRIBED_TO_T),)
+CHANGED = (("range", write_subscription(ConsumerProtocolSubscription(topics=("t", "u")))),)
+START = 1_700_000_000_000
+
+R = TypeVar("R")
+
+
+@dataclass
+class Ask(Generic[R]):
+    """A request, and its answer once it has come."""
+
+    call: Call
+    answers: list[R] = field(default_factory=list)
+
+    @property
+    def parked(self) -> bool:
+        return not self.answers
+
+    @property
+    def answer(self) -> R:
+        assert self.answers, f"{APIS[self.call.api_key].name} has not been answered"
+        assert len(self.answers) == 1, f"{APIS[self.call.api_key].name} has been answered {len(self.answers)} times"
+        return self.answers[0]
+
+    @property
+    def error(self) -> Error:
+        return Error(cast("Any", self.answer).error_code)
+
+
+class Play:
+    """The coordinator with topics t (4 partitions) and u (2), and everybody who talks to it."""
+
+    def __init__(self, **settings: object) -> None:
+        self.now = START
+        ids = random.Random(7)
+
+        def new_uuid() -> UUID:
+            return UUID(int=ids.getrandbits(128), version=4)
+
+        named = {name.replace("_", "."): value for name, value in settings.items()}
+        self.settings, _ = Settings.of("fast", named)
+        self.cluster = Cluster("play", self.settings, new_uuid)
+        self.cluster.brokers[1] = BrokerAddress(1, "127.0.0.1", 9092)
+        self.cluster.create_topic("t", 4)
+        self.cluster.create_topic("u", 2)
+        self.coordinator = Coordinator(self.now, self.cluster, self.settings, new_uuid)
+        self.writes: Error | None = Error.NONE
+        """What becomes of writes; None: they stay under way until `written` is called."""
+        self.under_way: list[Append] = []
+        self.appended: list[Append] = []
+        self.facts: list[Effect] = []
+        self._asks: dict[Call, Ask[Any]] = {}
+        self._correlation = 0
+
+    # -- time and writes -------------------------------------------------------------------------------------
+
+    def wait(self, ms: int) -> None:
+        """Let time pass."""
+        self.now += ms
+        self._perform(self.coordinator.tick(self.now))
+
+    def settle(self) -> None:
+        """Let what is due at this very instant happen."""
+        self.wait(0)
+
+    def written(self, error: Error = Error.NONE) -> None:
+        """The writes under way are done, or have failed."""
+        while self.under_way:
+            self._perform(self.coordinator.appended(self.now, self.under_way.pop(0).token, error))
+
+    def _perform(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Reply(call, response):
+                    self._asks[call].answers.append(response)
+                case Append():
+                    self.appended.append(effect)
+                    self.under_way.append(effect)
+                case _:
+                    self.facts.append(effect)
+        if self.writes is not None and self.under_way:
+            self.written(self.writes)
+
+    # -- requests --------------------------------------------------------------------------------------------
+
+    def ask(self, request: object, version: int, client_id: str = "c") -> Ask[Any]:
+        """Send a request of some version, each on a connection of its own."""
+        self._correlation += 1
+        key = next(key for key, api in APIS.items() if api.request is type(request))
+        call = Call(self._correlation, self._correlation, key, version, client_id, "/127.0.0.1")
+        asked: Ask[Any] = Ask(call)
+        self._asks[call] = asked
+        self._perform(self.coordinator.handle(self.now, call, SERVED[key].ask(cast("Any", request), version)))
+        return asked
+
+    def join(
+        self,
+        member_id: str = "",
+        instance_id: str | None = None,
+        *,
+        group: str = "g",
+        version: int = 5,
+        session: int = 10_000,
+        rebalance: int = 30_000,
+        protocol_type: str = "consumer",
+        protocols: Iterable[tuple[str, bytes]] = RANGE,
+        client_id: str = "c",
+        reason: str | None = None,
+    ) -> Ask[join_group.JoinGroupResponse]:
+        request = join_group.JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=session,
+            rebalance_timeout_ms=rebalance,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            protocol_type=protocol_type,
+            protocols=tuple(
+                join_group.JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in protocols
+            ),
+            reason=reason,
+        )
+        return self.ask(request, version, client_id)
+
+    def new_id(self, **join: Any) -> str:
+        """The id that MEMBER_ID_REQUIRED hands out."""
+        asked = self.join("", **join)
+        assert asked.error is Error.MEMBER_ID_REQUIRED
+        return asked.answer.member_id
+
+    def sync(
+        self,
+        generation: int,
+        member_id: str,
+        assignments: Mapping[str, bytes] | None = None,
+        *,
+        instance_id: str | None = None,
+        group: str = "g",
+        version: int = 3,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+    ) -> Ask[sync_group.SyncGroupResponse]:
+        request = sync_group.SyncGroupRequest(
+            group_id=group,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            protocol_type=protocol_type,
+            protocol_name=protocol_name,
+            assignments=tuple(
+                sync_group.SyncGroupRequestAssignment(member_id=each, assignment=assignment)
+                for each, assignment in (assignments or {}).items()
+            ),
+        )
+        return self.ask(request, version)
+
+    def heartbeat(
+        self, generation: int, member_id: str, instance_id: str | None = None, *, group: str = "g"
+    ) -> Error:
+        request = heartbeat.HeartbeatRequest(
+            group_id=group, generation_id=generation, member_id=member_id, group_instance_id=instance_id
+        )
+        return self.ask(request, 3).error
+
+    def leave(
+        self, *members: str | tuple[str, str | None], group: str = "g", reason: str | None = None
+    ) -> leave_group.LeaveGroupResponse:
+        identities = [(member, None) if isinstance(member, str) else member for member in members]
+        request = leave_group.LeaveGroupRequest(
+            group_id=group,
+            members=tuple(
+                leave_group.MemberIdentity(member_id=member_id, group_instance_id=instance_id, reason=reason)
+                for member_id, instance_id in identities
+            ),
+        )
+        return cast("leave_group.LeaveGroupResponse", self.ask(request, 5).answer)
+
+    def leave_errors(self, *members: str | tuple[str, str | None], group: str = "g") -> list[int]:
+        return [row.error_code for row in self.leave(*members, group=group).members]
+
+    def commit(
+        self,
+        generation: int = -1,
+        member_id: str = "",
+        instance_id: str | None = None,
+        offsets: Mapping[tuple[str, int], int] | None = None,
+        *,
+        metadata: str | None = "",
+        leader_epoch: int = -1,
+        group: str = "g",
+        version: int = 7,
+        retention: int = -1,
+    ) -> Ask[offset_commit.OffsetCommitResponse]:
+        rows: dict[str, list[offset_commit.OffsetCommitRequestPartition]] = {}
+        for (topic, partition), offset in ({("t", 0): 1} if offsets is None else offsets).items():
+            rows.setdefault(topic, []).append(
+                offset_commit.OffsetCommitRequestPartition(
+                    partition_index=partition,
+                    committed_offset=offset,
+                    committed_leader_epoch=leader_epoch,
+                    committed_metadata=metadata,
+                )
+            )
+        request = offset_commit.OffsetCommitRequest(
+            group_id=group,
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            retention_time_ms=retention,
+            topics=tuple(
+                offset_commit.OffsetCommitRequestTopic(name=topic, partitions=tuple(partitions))
+                for topic, partitions in rows.items()
+            ),
+        )
+        return self.ask(request, version)
+
+    def commit_errors(self, *args: Any, **kwargs: Any) -> list[Error]:
+        answer = self.commit(*args, **kwargs).answer
+        return [Error(row.error_code) for topic in answer.topics for row in topic.partitions]
+
+    def fetch(
+        self, *partitions: tuple[str, int], group: str = "g", stable: bool = False, version: int = 8
+    ) -> dict[tuple[str, int], tuple[int, int, str | None, int]]:
+        """(topic, partition) -> (offset, leader epoch, metadata, error); all that is committed without arguments."""
+        names: dict[str, list[int]] = {}
+        for topic, partition in partitions:
+            names.setdefault(topic, []).append(partition)
+        topics = tuple(
+            offset_fetch.OffsetFetchRequestTopics(name=name, partition_indexes=tuple(indexes))
+            for name, indexes in names.items()
+        )
+        asked_group = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=topics if partitions else None)
+        request = offset_fetch.OffsetFetchRequest(groups=(asked_group,), require_stable=stable)
+        answer: offset_fetch.OffsetFetchResponse = self.ask(request, version).answer
+        (row,) = answer.groups
+        assert row.error_code == 0
+        return {
+            (topic.name, each.partition_index): (
+                each.committed_offset,
+                each.committed_leader_epoch,
+                each.metadata,
+                each.error_code,
+            )
+            for topic in row.topics
+            for each in topic.partitions
+        }
+
+    def offset(self, topic: str, partition: int, group: str = "g") -> int:
+        return self.fetch((topic, partition), group=group)[topic, partition][0]
+
+    def delete_offsets(self, *partitions: tuple[str, int], group: str = "g") -> tuple[Error, list[Error]]:
+        request = offset_delete.OffsetDeleteRequest(
+            group_id=group,
+            topics=tuple(
+                offset_delete.OffsetDeleteRequestTopic(
+                    name=topic, partitions=(offset_delete.OffsetDeleteRequestPartition(partition_index=partition),)
+                )
+                for topic, partition in partitions
+            ),
+        )
+        answer: offset_delete.OffsetDeleteResponse = self.ask(request, 0).answer
+        return Error(answer.error_code), [Error(row.error_code) for each in answer.topics for row in each.partitions]
+
+    def describe(self, group: str = "g", version: int = 5) -> describe_groups.DescribedGroup:
+        request = describe_groups.DescribeGroupsRequest(groups=(group,))
+        answer: describe_groups.DescribeGroupsResponse = self.ask(request, version).answer
+        return answer.groups[0]
+
+    def state(self, group: str = "g") -> str:
+        return self.describe(group).group_state
+
+    def listed(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[str]:
+        request = list_groups.ListGroupsRequest(states_filter=tuple(states), types_filter=tuple(types))
+        answer: list_groups.ListGroupsResponse = self.ask(request, 5).answer
+        return [group.group_id for group in answer.groups]
+
+    def delete(self, *groups: str) -> dict[str, Error]:
+        answer: delete_groups.DeleteGroupsResponse = self.ask(
+            delete_groups.DeleteGroupsRequest(groups_names=groups), 2
+        ).answer
+        return {row.group_id: Error(row.error_code) for row in answer.results}
+
+    def group(self, group: str = "g") -> Group:
+        return self.coordinator.groups[group]
+
+    # -- ready-made situations (the fixtures of the scenarios) -----------------------------------------------
+
+    def f1(self, **join: Any) -> str:
+        """One member, stable at generation 1. Its id."""
+        a = self.new_id(**join)
+        joined = self.join(a, **join)
+        self.settle()
+        assert joined.answer.generation_id == 1
+        self.sync(1, a, {a: b"a1"})
+        return a
+
+    def joined_by(self, *members: str, **join: Any) -> tuple[str, int]:
+        """One more dynamic member joins a stable group; nobody has synced. Its id and the generation."""
+        b = self.new_id(**join)
+        asks = [self.join(b, **join), *(self.join(member, **join) for member in members)]
+        generation = asks[0].answer.generation_id
+        assert all(asked.answer.generation_id == generation for asked in asks)
+        return b, generation
+
+    def fc2(self, **join: Any) -> tuple[str, str]:
+        """Two members at generation 2, nobody has synced. Leader first."""
+        a = self.f1(**join)
+        b, _ = self.joined_by(a, **join)
+        return a, b
+
+    def f2(self, **join: Any) -> tuple[str, str]:
+        """Two members, stable at generation 2. Leader first."""
+        a, b = self.fc2(**join)
+        self.sync(2, b)
+        self.sync(2, a, {a: b"a2", b: b"b2"})
+        return a, b
+
+    def f3(self) -> tuple[str, str, str]:
+        """Three members, stable at generation 3. Leader first."""
+        a, b = self.f2()
+        c, generation = self.joined_by(a, b)
+        self.sync(generation, a, {a: b"a3", b: b"b3", c: b"c3"})
+        self.sync(generation, b)
+        self.sync(generation, c)
+        return a, b, c
+
+    def fs1(self, **join: Any) -> str:
+        """One static member, i1, stable at generation 1. Its id."""
+        asked = self.join("", "i1", **join)
+        self.settle()
+        p = asked.answer.member_id
+        self.sync(1, p, {p: b"p1"}, instance_id="i1")
+        return p
+
+    def fs2(self, *, synced: bool = True, **join: Any) -> tuple[str, str]:
+        """Two static members, i1 and i2, at generation 2. Leader (i1) first."""
+        p = self.fs1(**join)
+        second = self.join("", "i2", **join)
+        self.join(p, "i1", **join)
+        q = second.answer.member_id
+        if synced:
+            self.sync(2, p, {p: b"p2", q: b"q2"}, instance_id="i1")
+            self.sync(2, q, instance_id="i2")
+        return p, q
+
+    def fe(self) -> str:
+        """A group that had one member: empty at generation 2. The member's old id."""
+        a = self.f1()
+        self.leave(a)
+        return a

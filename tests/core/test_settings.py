@@ -1,0 +1,243 @@
+"""The table of settings: Kafka's names, what a value may be, and what is said when it may not."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koordinator.emulator.kafka_settings import PREFIXES, WITHOUT_EFFECT
+from koordinator.emulator.settings import INT_MAX, PROFILES, InvalidSetting, Settings, attribute, rules
+
+
+def test_the_defaults_are_those_of_kafka() -> None:
+    settings, warnings = Settings.of("kafka-defaults")
+    assert settings == Settings()
+    assert warnings == []
+    assert {name: settings.value(name) for name in rules()} == {
+        "group.min.session.timeout.ms": 6000,
+        "group.max.session.timeout.ms": 1800000,
+        "group.initial.rebalance.delay.ms": 3000,
+        "group.max.size": 2147483647,
+        "offset.metadata.max.bytes": 4096,
+        "offsets.topic.num.partitions": 50,
+        "offsets.retention.minutes": 10080,
+        "offsets.retention.check.interval.ms": 600000,
+        "num.partitions": 1,
+        "default.replication.factor": 1,
+        "auto.create.topics.enable": True,
+        "delete.topic.enable": True,
+        "message.max.bytes": 1048588,
+        "fetch.max.bytes": 57671680,
+        "max.incremental.fetch.session.cache.slots": 1000,
+        "socket.request.max.bytes": 104857600,
+        "error.codes": "kafka",
+    }
+
+
+def test_the_fast_profile_is_the_default_and_differs_only_in_waiting() -> None:
+    fast, _ = Settings.of()
+    assert fast == dataclasses.replace(Settings(), group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=1)
+    assert Settings.of("fast")[0] == fast
+
+
+def test_a_value_wins_over_the_profile() -> None:
+    settings, _ = Settings.of("fast", {"group.initial.rebalance.delay.ms": 250})
+    assert settings.group_initial_rebalance_delay_ms == 250
+
+
+def test_every_row_of_the_table_is_documented_and_its_default_is_allowed() -> None:
+    for name, rule in rules().items():
+        default = Settings().value(name)
+        assert rule.doc.endswith("."), name
+        assert rule.parse(default) == default, name
+        assert rule.parse(str(default)) == default, name
+        assert type(default) is rule.type, name
+
+
+def test_every_profile_only_replaces_what_exists() -> None:
+    for name in PROFILES:
+        assert Settings.of(name)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("group.max.size", "1", 1),
+        ("group.max.size", 1, 1),
+        ("group.max.size", " +7 ", 7),
+        ("group.max.size", str(INT_MAX), INT_MAX),
+        ("group.initial.rebalance.delay.ms", "0", 0),
+        ("auto.create.topics.enable", "False", False),
+        ("auto.create.topics.enable", "TRUE", True),
+        ("auto.create.topics.enable", False, False),
+        ("error.codes", "kip", "kip"),
+    ],
+)
+def test_a_value_may_be_text_or_a_python_value(name: str, value: object, expected: object) -> None:
+    settings, warnings = Settings.of("fast", {name: value})
+    assert settings.value(name) == expected
+    assert type(settings.value(name)) is type(expected)
+    assert warnings == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("group.max.size", "0"),
+        ("group.max.size", 0),
+        ("group.max.size", str(INT_MAX + 1)),
+        ("group.max.size", "9" * 10_000),
+        ("group.max.size", "1.0"),
+        ("group.max.size", 1.0),
+        ("group.max.size", "1_000"),
+        ("group.max.size", "\u0661"),
+        ("group.max.size", ""),
+        ("group.max.size", "many"),
+        ("group.max.size", True),
+        ("group.max.size", None),
+        ("group.initial.rebalance.delay.ms", "-1"),
+        ("auto.create.topics.enable", "yes"),
+        ("auto.create.topics.enable", 1),
+        ("auto.create.topics.enable", ""),
+        ("error.codes", "KIP"),
+        ("error.codes", 79),
+    ],
+)
+def test_an_impossible_value_is_refused_with_name_value_and_range(name: str, value: object) -> None:
+    with pytest.raises(InvalidSetting) as refusal:
+        Settings.of("fast", {name: value})
+    shown = str(value) if len(str(value)) <= 80 else f"{str(value)[:80]}..."
+    assert str(refusal.value) == f"{name}={shown}: must be {rules()[name].allowed}"
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [
+        ("group.max.size", "an integer from 1 to 2147483647"),
+        ("auto.create.topics.enable", "true or false"),
+        ("error.codes", "kafka or kip"),
+    ],
+)
+def test_the_allowed_range_is_said_in_words(name: str, allowed: str) -> None:
+    assert rules()[name].allowed == allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("group.max.siz", "group.max.size"),
+        ("group_max_size", "group.max.size"),
+        ("GROUP.MAX.SIZE", "group.max.size"),
+        ("log.retention.hour", "log.retention.hours"),
+        ("profil", "profile"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest(name: str, nearest: str) -> None:
+    with pytest.raises(InvalidSetting) as refusal:
+        Settings.of("fast", {name: "3"})
+    assert str(refusal.value) == f"{name}=3: not a setting of a Kafka broker; the nearest is {nearest}"
+
+
+@pytest.mark.parametrize("name", ["", "xyzzy", "\n", "group.max.size" * 1000])
+def test_a_name_near_nothing_is_refused_without_a_proposal(name: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"not a setting of a Kafka broker$"):
+        Settings.of("fast", {name: "3"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["log.dirs", "zookeeper.connect", "group.consumer.max.size", "listener.name.internal.ssl.key.password"],
+)
+def test_a_setting_without_effect_is_accepted_with_one_warning_naming_it(name: str) -> None:
+    settings, warnings = Settings.of("kafka-defaults", {name: "whatever"})
+    assert settings == Settings()
+    assert warnings == [f"{name}: accepted, no effect here"]
+
+
+def test_a_server_properties_file_can_be_carried_over() -> None:
+    """The settings of the file Kafka is shipped with (`config/server.properties` of 4.0), in its own words."""
+    shipped = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.bootstrap.servers": "localhost:9093",
+        "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "advertised.listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "num.network.threads": "3",
+        "num.io.threads": "8",
+        "socket.send.buffer.bytes": "102400",
+        "socket.receive.buffer.bytes": "102400",
+        "socket.request.max.bytes": "104857600",
+        "log.dirs": "/var/lib/kafka",
+        "num.partitions": "1",
+        "num.recovery.threads.per.data.dir": "1",
+        "offsets.topic.replication.factor": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "log.retention.hours": "168",
+        "log.segment.bytes": "1073741824",
+        "log.retention.check.interval.ms": "300000",
+        "default.replication.factor": "1",
+    }
+    _, warnings = Settings.of("kafka-defaults", shipped)
+    with_effect = {"socket.request.max.bytes", "num.partitions", "default.replication.factor"}
+    assert sorted(warnings) == [f"{name}: accepted, no effect here" for name in sorted(shipped.keys() - with_effect)]
+
+
+def test_more_replicas_than_there_are_brokers_are_accepted_with_a_warning() -> None:
+    settings, warnings = Settings.of("fast", {"default.replication.factor": "3"})
+    assert settings.default_replication_factor == 1
+    assert warnings == ["default.replication.factor=3: accepted, no effect here (it is always 1)"]
+
+
+def test_no_setting_both_has_an_effect_and_has_none() -> None:
+    assert not WITHOUT_EFFECT & {*rules(), "profile"}
+    assert not {name for name in rules() if name.startswith(PREFIXES)}
+    assert len(WITHOUT_EFFECT) > 300
+
+
+def test_the_shortest_session_cannot_be_longer_than_the_longest() -> None:
+    with pytest.raises(InvalidSetting, match=r"group.max.session.timeout.ms=5999: .*group.min.*=6000"):
+        Settings.of("kafka-defaults", {"group.max.session.timeout.ms": 5999})
+    Settings.of("kafka-defaults", {"group.max.session.timeout.ms": 6000})
+
+
+def test_the_profile_may_be_among_the_values() -> None:
+    assert Settings.of(values={"profile": "kafka-defaults"})[0] == Settings()
+    with pytest.raises(InvalidSetting, match="profile: given twice, as 'fast' and as 'kafka-defaults'"):
+        Settings.of("fast", {"profile": "kafka-defaults"})
+
+
+@pytest.mark.parametrize("profile", ["slow", "", 3, ["fast"]])
+def test_an_unknown_profile_is_refused_with_those_there_are(profile: object) -> None:
+    with pytest.raises(InvalidSetting, match=r"must be fast or kafka-defaults$"):
+        Settings.of(values={"profile": profile})
+
+
+def test_attributes_are_kafkas_names_with_underscores() -> None:
+    assert all(hasattr(Settings(), attribute(name)) for name in rules())
+    with pytest.raises(KeyError):
+        Settings().value("log.dirs")
+
+
+values = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=1)
+
+
+@given(name=st.sampled_from([*rules(), "profile", "log.dirs"]) | st.text(), value=values)
+def test_nothing_but_a_refusal_is_raised_whatever_is_given(name: str, value: object) -> None:
+    try:
+        settings, _ = Settings.of(values={name: value})
+    except InvalidSetting as refusal:
+        said = str(refusal)
+    else:
+        assert isinstance(settings, Settings)
+        return
+    assert said.isprintable()
+    assert not name.isprintable() or name[:80] in said

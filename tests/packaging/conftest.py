@@ -1,0 +1,39 @@
+"""The wheel under test: the one `make` built and installed, or else one built here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+IN_THE_WHEEL = ("facade", "emulator", "fixtures", "pipeline", "wire")
+"""The folders that are packages."""
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The folder with `pyproject.toml`."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of the present tree."""
+    given = os.environ.get("KOORDINATOR_WHEEL")
+    if given:
+        return REPOSITORY / given
+    # in a copy, because setuptools builds beside the sources
+    copy = tmp_path_factory.mktemp("tree")
+    for name in IN_THE_WHEEL:
+        shutil.copytree(REPOSITORY / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, copy / name)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(copy / "dist"), str(copy)]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    (built,) = (copy / "dist").glob("*.whl")
+    return built

@@ -1,0 +1,92 @@
+"""What is in the wheel, and what it asks of those who install it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import zipfile
+from email.parser import Parser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from email.message import Message
+    from pathlib import Path
+
+CLIENTS = {"kafka-python", "confluent-kafka", "aiokafka", "kafka", "kio"}
+
+
+@pytest.fixture(scope="module")
+def files(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.namelist()
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return Parser().parsestr(archive.read(name).decode())
+
+
+@pytest.fixture(scope="module")
+def pyproject(repository: Path) -> dict[str, Any]:
+    return tomllib.loads((repository / "pyproject.toml").read_text())
+
+
+def packages_in(repository: Path, mapping: dict[str, str]) -> dict[str, set[str]]:
+    """Package name to the Python files in its folder, for every folder that has any."""
+    found: dict[str, set[str]] = {}
+    for package, folder in mapping.items():
+        for path in sorted((repository / folder).rglob("*.py")):
+            inner = path.parent.relative_to(repository / folder).parts
+            found.setdefault(".".join([package, *inner]), set()).add(path.name)
+    return found
+
+
+def test_the_list_of_packages_is_that_of_the_tree(repository: Path, pyproject: dict[str, Any]) -> None:
+    setuptools = pyproject["tool"]["setuptools"]
+    found = packages_in(repository, setuptools["package-dir"])
+    assert sorted(found) == setuptools["packages"]
+    assert all("__init__.py" in names for names in found.values())
+
+
+def test_every_file_of_the_tree_is_in_the_wheel(repository: Path, pyproject: dict[str, Any], files: list[str]) -> None:
+    found = packages_in(repository, pyproject["tool"]["setuptools"]["package-dir"])
+    expected = {f"{package.replace('.', '/')}/{name}" for package, names in found.items() for name in names}
+    assert {name for name in files if name.endswith(".py")} == expected
+    assert "koordinator/py.typed" in files
+
+
+def test_nothing_is_installed_under_another_name(files: list[str]) -> None:
+    assert {re.sub(r"-.*", "", name.split("/")[0]) for name in files} == {"koordinator"}
+
+
+def test_what_is_required_pins_no_client_of_the_user(metadata: Message) -> None:
+    required = metadata.get_all("Requires-Dist", [])
+    base = {re.split(r"[^\w.-]", line)[0].lower() for line in required if "extra ==" not in line}
+    assert base == {"click", "construct", "crc32c", "rich", "trio"}
+    assert not base & CLIENTS
+
+
+def test_nothing_required_has_an_upper_bound(metadata: Message) -> None:
+    base = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
+    assert [line for line in base if re.search(r"[<=~]=|<", line.replace(">=", ""))] == []
+
+
+def test_the_licence_is_in_the_wheel_and_named(files: list[str], metadata: Message) -> None:
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert [name for name in files if name.endswith("/licenses/LICENSE")]
+
+
+def test_the_plugin_and_the_command_are_found_by_name(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/entry_points.txt"))
+        lines = archive.read(name).decode().splitlines()
+    assert [line for line in lines if line] == [
+        "[console_scripts]",
+        "koordinator = koordinator.cli:main",
+        "[pytest11]",
+        "koordinator = koordinator.fixtures.plugin",
+    ]

@@ -1,0 +1,74 @@
+"""The marker `needs`: skipped and counted where a tool is missing, failed where it is required."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONFTEST = Path(__file__).parent.parent / "conftest.py"
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.RunResult]:
+    """Two tests that need a tool, in a project with our conftest, where `docker` is here and nothing else is."""
+    tools = 'TOOLS = {"chromium": lambda: False, "docker": lambda: True, "java": lambda: False}'
+    pytester.makeconftest(f"{CONFTEST.read_text()}\n\n{tools}\n")
+    pytester.makeini("[pytest]\nmarkers = needs(*tools): what is needed\naddopts = --strict-markers -p no:koordinator")
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.needs("docker")
+        def test_here(): pass
+
+        @pytest.mark.needs("docker", "java")
+        def test_java(): raise AssertionError("it ran")
+
+        @pytest.mark.needs("java")
+        def test_java_again(): raise AssertionError("it ran")
+
+        @pytest.mark.needs("chromium")
+        def test_browser(): raise AssertionError("it ran")
+
+        def test_other(): pytest.skip("for another reason")
+        """
+    )
+
+    def run_with(require: str | None, *arguments: str) -> pytest.RunResult:
+        if require is None:
+            monkeypatch.delenv("KOORDINATOR_REQUIRE", raising=False)
+        else:
+            monkeypatch.setenv("KOORDINATOR_REQUIRE", require)
+        return pytester.runpytest_subprocess("-ra", *arguments, timeout=60)
+
+    return run_with
+
+
+def test_a_missing_tool_skips_with_a_reason_and_is_counted(run: Callable[..., pytest.RunResult]) -> None:
+    result = run(None)
+    result.assert_outcomes(passed=1, skipped=4)
+    result.stdout.fnmatch_lines(["*skipped for want of a tool: 3 (chromium 1, java 2)"])
+    result.stdout.fnmatch_lines_random(["SKIPPED*: needs java", "SKIPPED*: needs chromium"])
+
+
+def test_the_count_is_the_same_over_several_processes(run: Callable[..., pytest.RunResult]) -> None:
+    result = run(None, "-n", "2")
+    result.stdout.fnmatch_lines(["*skipped for want of a tool: 3 (chromium 1, java 2)"])
+
+
+def test_a_required_tool_that_is_missing_fails_its_tests_and_no_others(run: Callable[..., pytest.RunResult]) -> None:
+    result = run(" java,docker")
+    result.assert_outcomes(passed=1, skipped=2, errors=2)
+    result.stdout.fnmatch_lines(["*needs java, which KOORDINATOR_REQUIRE names and this machine lacks"])
+    result.stdout.fnmatch_lines(["*skipped for want of a tool: 1 (chromium 1)"])
+
+
+def test_a_required_tool_nobody_knows_stops_the_run(run: Callable[..., pytest.RunResult]) -> None:
+    result = run("jaba")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*KOORDINATOR_REQUIRE: jaba unknown; known: chromium, docker, java*"])

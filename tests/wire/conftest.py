@@ -1,0 +1,62 @@
+"""Messages by chance, for the tests that compare with other people's codecs."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import strategies as st
+
+from koordinator.wire.schema import FieldSpec, Kind, fields_of
+
+Override = Callable[[str, FieldSpec], st.SearchStrategy[Any] | None]
+"""Given the name and the declaration of a field: another strategy for its value, or None."""
+
+Messages = Callable[..., st.SearchStrategy[Any]]
+
+
+def _whole(bits: int, *, signed: bool = True) -> st.SearchStrategy[int]:
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    return st.integers(low, high) | st.sampled_from([low, high, 0, 1])
+
+
+PRIMITIVES: dict[Kind, st.SearchStrategy[Any]] = {
+    Kind.BOOLEAN: st.booleans(),
+    Kind.INT8: _whole(8),
+    Kind.INT16: _whole(16),
+    Kind.INT32: _whole(32),
+    Kind.INT64: _whole(64),
+    Kind.UINT16: _whole(16, signed=False),
+    Kind.UINT32: _whole(32, signed=False),
+    Kind.FLOAT64: st.floats(allow_nan=False),
+    Kind.STRING: st.text(max_size=5) | st.just("ü" * 64),
+    Kind.BYTES: st.binary(max_size=5) | st.just(b"b" * 128),
+    Kind.RECORDS: st.binary(max_size=5) | st.just(b"r" * 128),
+    Kind.UUID: st.builds(lambda number: UUID(int=number), st.integers(0, 2**128 - 1)),
+}
+
+
+def messages(cls: Any, version: int, override: Override = lambda _name, _spec: None) -> st.SearchStrategy[Any]:
+    """Messages of one version: what the version lacks keeps its default."""
+    values = {}
+    for name, spec in fields_of(cls).items():
+        if version not in spec.versions:
+            continue
+        value = override(name, spec)
+        if value is None:
+            value = (
+                PRIMITIVES[spec.type] if isinstance(spec.type, Kind) else messages(spec.type, version, override)
+            )
+            if spec.is_array:
+                value = st.lists(value, max_size=2).map(tuple)
+        if version in spec.nullable:
+            value = st.none() | value
+        if spec.tag is not None:
+            value = st.just(spec.default) | value
+        values[name] = value
+    return st.builds(cls, **values)
+
+
+@pytest.fixture(scope="session", name="messages")
+def _messages() -> Messages:
+    return messages

@@ -1,0 +1,93 @@
+"""kafka-python reads every message of ours, understands the same, and writes the same bytes again."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koordinator.wire.apis import APIS
+from koordinator.wire.codec import decode, encode
+from koordinator.wire.schema import FieldSpec, Kind, declaration_of, fields_of
+
+kafka_protocol = pytest.importorskip("kafka.protocol", reason="kafka-python is not installed")
+pytest.importorskip("kafka.protocol.schemas", reason="this kafka-python is from before the schemas")
+
+Messages = Callable[..., st.SearchStrategy[Any]]
+
+NAMES = {
+    ("MetadataResponse", "cluster_authorized_operations"): "authorized_operations",
+    ("MetadataResponseTopic", "topic_authorized_operations"): "authorized_operations",
+    ("DescribeClusterResponse", "cluster_authorized_operations"): "authorized_operations",
+}
+"""Fields that kafka-python calls otherwise than Kafka's schema does."""
+
+BIT_FIELDS = {
+    *NAMES,
+    ("DescribedGroup", "authorized_operations"),
+}
+"""Numbers that kafka-python gives as the set of the bits that are set, or as None for "not asked for"."""
+
+
+def theirs_by_name() -> dict[str, Any]:
+    found = {}
+    for package in ("admin", "consumer", "metadata", "producer"):
+        path = f"{kafka_protocol.__name__}.{package}"
+        for module in pkgutil.iter_modules(importlib.import_module(path).__path__):
+            found.update(vars(importlib.import_module(f"{path}.{module.name}")))
+    return found
+
+
+THEIRS = theirs_by_name()
+CASES = [
+    pytest.param(cls, version, id=f"{cls.__name__}-{version}")
+    for api in APIS.values()
+    for cls in (api.request, api.response)
+    for version in declaration_of(cls).versions
+]
+
+
+def same(ours: Any, theirs: Any, version: int) -> None:
+    """Assert that both say the same in every field of the version."""
+    for name, spec in fields_of(type(ours)).items():
+        if version not in spec.versions:
+            continue
+        at = (type(ours).__name__, name)
+        mine, other = getattr(ours, name), getattr(theirs, NAMES.get(at, name))
+        if at in BIT_FIELDS:
+            other = -(2**31) if other is None else sum(2**bit for bit in other)
+            mine, other = mine % 2**32, other % 2**32
+        if mine is None or other is None:
+            assert mine is other, at
+        elif isinstance(spec.type, Kind):
+            assert mine == (tuple(other) if spec.is_array else other), at
+        elif spec.is_array:
+            assert len(mine) == len(other), at
+            for my_element, other_element in zip(mine, other, strict=True):
+                same(my_element, other_element, version)
+        else:
+            same(mine, other, version)
+
+
+def test_kafka_python_knows_every_message() -> None:
+    assert {c.values[0].__name__ for c in CASES} <= THEIRS.keys()
+
+
+@pytest.mark.parametrize(("cls", "version"), CASES)
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_kafka_python_reads_the_same_and_writes_the_same_bytes(
+    messages: Messages, cls: Any, version: int, data: st.DataObject
+) -> None:
+    def override(name: str, _: FieldSpec) -> st.SearchStrategy[Any] | None:
+        return None
+
+    ours = data.draw(messages(cls, version, override))
+    written = encode(ours, version)
+    assert decode(cls, version, written, exact=True) == ours
+    theirs = THEIRS[cls.__name__].decode(written, version=version)
+    same(ours, theirs, version)
+    assert theirs.encode(version=version).hex(" ") == written.hex(" ")

@@ -1,0 +1,479 @@
+"""Messages counted out byte by byte from the tables of the protocol, without any codec."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from koordinator.wire.codec import decode, encode
+from koordinator.wire.headers import frame, read_request_header, response_header
+from koordinator.wire.messages import (
+    api_versions,
+    create_topics,
+    delete_topics,
+    describe_groups,
+    describe_topic_partitions,
+    fetch,
+    find_coordinator,
+    heartbeat,
+    init_producer_id,
+    join_group,
+    leave_group,
+    list_offsets,
+    metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    produce,
+    sync_group,
+)
+from koordinator.wire.primitives import Malformed
+
+UUID_HEX = "0123456789abcdef0123456789abcdef"
+TOPIC_ID = UUID(UUID_HEX)
+
+
+def join_request(**fields: Any) -> join_group.JoinGroupRequest:
+    """A JoinGroup of a consumer, as every version can say it."""
+    protocol = join_group.JoinGroupRequestProtocol(name="range", metadata=b"\1\2")
+    return join_group.JoinGroupRequest(
+        group_id="g", session_timeout_ms=10_000, protocol_type="consumer", protocols=(protocol,), **fields
+    )
+
+
+def commit(topic: offset_commit.OffsetCommitRequestTopic) -> offset_commit.OffsetCommitRequest:
+    """A commit by member m of generation 3."""
+    return offset_commit.OffsetCommitRequest(
+        group_id="g", generation_id_or_member_epoch=3, member_id="m", topics=(topic,)
+    )
+
+
+def one_partition(metadata: str | None) -> tuple[offset_commit.OffsetCommitRequestPartition, ...]:
+    """Offset 10 of partition 0."""
+    return (offset_commit.OffsetCommitRequestPartition(committed_offset=10, committed_metadata=metadata),)
+
+
+def case(name: str, version: int, message: object, hexadecimal: str) -> Any:
+    return pytest.param(message, version, bytes.fromhex(hexadecimal), id=name)
+
+
+CASES = [
+    # ApiVersions: the answer has tagged fields, of which only those with a value are there
+    case(
+        "api_versions_request_v3",
+        3,
+        api_versions.ApiVersionsRequest(client_software_name="t", client_software_version="1"),
+        "0274 0231 00",
+    ),
+    case("api_versions_request_v0", 0, api_versions.ApiVersionsRequest(), ""),
+    case(
+        "api_versions_response_v0_to_an_unknown_version",
+        0,
+        api_versions.ApiVersionsResponse(
+            error_code=35, api_keys=(api_versions.ApiVersion(api_key=18, max_version=4),)
+        ),
+        "0023 00000001 0012 0000 0004",
+    ),
+    case(
+        "api_versions_response_v3_with_tags",
+        3,
+        api_versions.ApiVersionsResponse(
+            api_keys=(api_versions.ApiVersion(api_key=18, max_version=4),),
+            supported_features=(api_versions.SupportedFeatureKey(name="f", min_version=1, max_version=2),),
+            finalized_features_epoch=5,
+        ),
+        "0000 02 0012 0000 0004 00 00000000"
+        "02 00 08 02 0266 0001 0002 00"  # two tags; tag 0 of 8 bytes: one feature
+        "01 08 0000000000000005",  # tag 1 of 8 bytes
+    ),
+    # Metadata: null and empty
+    case("metadata_request_v0_no_topics", 0, metadata.MetadataRequest(), "00000000"),
+    case("metadata_request_v1_all", 1, metadata.MetadataRequest(topics=None), "ffffffff"),
+    case("metadata_request_v9_all", 9, metadata.MetadataRequest(topics=None), "00 01 00 00 00"),
+    case(
+        "metadata_request_v12_by_id",
+        12,
+        metadata.MetadataRequest(
+            topics=(metadata.MetadataRequestTopic(topic_id=TOPIC_ID, name=None),),
+            allow_auto_topic_creation=False,
+        ),
+        f"02 {UUID_HEX} 00 00 00 00 00",
+    ),
+    case(
+        "metadata_response_v13",
+        13,
+        metadata.MetadataResponse(
+            brokers=(metadata.MetadataResponseBroker(node_id=1, host="h", port=9092),),
+            cluster_id="c",
+            controller_id=1,
+            topics=(
+                metadata.MetadataResponseTopic(
+                    name="t",
+                    topic_id=TOPIC_ID,
+                    partitions=(
+                        metadata.MetadataResponsePartition(leader_id=1, replica_nodes=(1,), isr_nodes=(1,)),
+                    ),
+                ),
+            ),
+            error_code=3,
+        ),
+        "00000000 02 00000001 0268 00002384 00 00 0263 00000001"
+        f"02 0000 0274 {UUID_HEX} 00"
+        "02 0000 00000000 00000001 ffffffff 02 00000001 02 00000001 01 00"
+        "80000000 00"
+        "0003 00",
+    ),
+    # FindCoordinator
+    case("find_coordinator_request_v0", 0, find_coordinator.FindCoordinatorRequest(key="g"), "0001 67"),
+    case(
+        "find_coordinator_request_v4",
+        4,
+        find_coordinator.FindCoordinatorRequest(coordinator_keys=("g",)),
+        "00 02 0267 00",
+    ),
+    case(
+        "find_coordinator_response_v3_says_none_in_letters",
+        3,
+        find_coordinator.FindCoordinatorResponse(error_message="NONE", node_id=1, host="h", port=9092),
+        "00000000 0000 05 4e4f4e45 00000001 0268 00002384 00",
+    ),
+    # JoinGroup: the last version before flexible ones, and the newest
+    case("join_group_request_v0", 0, join_request(), "000167 00002710 0000 0008636f6e73756d6572"
+         "00000001 000572616e6765 00000002 0102"),
+    case(
+        "join_group_request_v5",
+        5,
+        join_request(rebalance_timeout_ms=60_000, group_instance_id="i"),
+        "000167 00002710 0000ea60 0000 000169 0008636f6e73756d6572 00000001 000572616e6765 00000002 0102",
+    ),
+    case(
+        "join_group_request_v9",
+        9,
+        join_request(rebalance_timeout_ms=60_000, reason="r"),
+        "0267 00002710 0000ea60 01 00 09636f6e73756d6572 02 0672616e6765 03 0102 00 0272 00",
+    ),
+    case(
+        "join_group_response_v6_without_a_protocol",
+        6,
+        join_group.JoinGroupResponse(error_code=79, member_id="m"),
+        "00000000 004f ffffffff 01 01 026d 01 00",
+    ),
+    case(
+        "join_group_response_v9_without_a_protocol",
+        9,
+        join_group.JoinGroupResponse(error_code=79, protocol_name=None, member_id="m"),
+        "00000000 004f ffffffff 00 00 01 00 026d 01 00",
+    ),
+    # SyncGroup, Heartbeat, LeaveGroup
+    case(
+        "sync_group_response_v5",
+        5,
+        sync_group.SyncGroupResponse(protocol_type="consumer", protocol_name="range", assignment=b"\1\2"),
+        "00000000 0000 09636f6e73756d6572 0672616e6765 03 0102 00",
+    ),
+    case("heartbeat_response_v0", 0, heartbeat.HeartbeatResponse(error_code=27), "001b"),
+    case("leave_group_request_v2", 2, leave_group.LeaveGroupRequest(group_id="g", member_id="m"), "000167 00016d"),
+    case(
+        "leave_group_request_v3",
+        3,
+        leave_group.LeaveGroupRequest(
+            group_id="g", members=(leave_group.MemberIdentity(member_id="m", group_instance_id="i"),)
+        ),
+        "000167 00000001 00016d 000169",
+    ),
+    case(
+        "leave_group_request_v5",
+        5,
+        leave_group.LeaveGroupRequest(group_id="g", members=(leave_group.MemberIdentity(reason="r"),)),
+        "0267 02 01 00 0272 00 00",
+    ),
+    # Offsets: fields that came and went
+    case(
+        "offset_commit_request_v1_with_a_timestamp",
+        1,
+        commit(offset_commit.OffsetCommitRequestTopic(name="t", partitions=one_partition(None))),
+        "000167 00000003 00016d 00000001 000174 00000001 00000000 000000000000000a ffffffffffffffff ffff",
+    ),
+    case(
+        "offset_commit_request_v2_with_a_retention",
+        2,
+        commit(offset_commit.OffsetCommitRequestTopic(name="t", partitions=one_partition(""))),
+        "000167 00000003 00016d ffffffffffffffff 00000001 000174 00000001 00000000 000000000000000a 0000",
+    ),
+    case(
+        "offset_commit_request_v10_by_id",
+        10,
+        commit(offset_commit.OffsetCommitRequestTopic(topic_id=TOPIC_ID, partitions=one_partition(None))),
+        f"0267 00000003 026d 00 02 {UUID_HEX} 02 00000000 000000000000000a ffffffff 00 00 00 00",
+    ),
+    case(
+        "offset_fetch_request_v2_all",
+        2,
+        offset_fetch.OffsetFetchRequest(group_id="g", topics=None),
+        "000167 ffffffff",
+    ),
+    case(
+        "offset_fetch_request_v9_two_groups",
+        9,
+        offset_fetch.OffsetFetchRequest(
+            groups=(
+                offset_fetch.OffsetFetchRequestGroup(group_id="g", topics=None),
+                offset_fetch.OffsetFetchRequestGroup(
+                    group_id="h",
+                    member_id="m",
+                    member_epoch=2,
+                    topics=(offset_fetch.OffsetFetchRequestTopics(name="t", partition_indexes=(0, 1)),),
+                ),
+            ),
+            require_stable=True,
+        ),
+        "03 0267 00 ffffffff 00 00"
+        "0268 026d 00000002 02 0274 03 00000000 00000001 00 00"
+        "01 00",
+    ),
+    case(
+        "offset_fetch_response_v8",
+        8,
+        offset_fetch.OffsetFetchResponse(
+            groups=(
+                offset_fetch.OffsetFetchResponseGroup(
+                    group_id="g",
+                    topics=(
+                        offset_fetch.OffsetFetchResponseTopics(
+                            name="t",
+                            partitions=(
+                                offset_fetch.OffsetFetchResponsePartitions(committed_offset=-1, metadata=""),
+                            ),
+                        ),
+                    ),
+                ),
+            )
+        ),
+        "00000000 02 0267 02 0274 02 00000000 ffffffffffffffff ffffffff 01 0000 00 00 0000 00 00",
+    ),
+    case(
+        "offset_delete_response_v0_has_its_error_first",
+        0,
+        offset_delete.OffsetDeleteResponse(
+            error_code=69,
+            topics=(
+                offset_delete.OffsetDeleteResponseTopic(
+                    name="t", partitions=(offset_delete.OffsetDeleteResponsePartition(error_code=86),)
+                ),
+            ),
+        ),
+        "0045 00000000 00000001 000174 00000001 00000000 0056",
+    ),
+    case(
+        "describe_groups_response_v6",
+        6,
+        describe_groups.DescribeGroupsResponse(
+            groups=(
+                describe_groups.DescribedGroup(
+                    error_code=69, error_message="x", group_id="g", group_state="Dead"
+                ),
+            )
+        ),
+        "00000000 02 0045 0278 0267 0544656164 01 01 01 80000000 00 00",
+    ),
+    # The data plane
+    case(
+        "produce_request_v9",
+        9,
+        produce.ProduceRequest(
+            acks=-1,
+            timeout_ms=1000,
+            topic_data=(
+                produce.TopicProduceData(
+                    name="t", partition_data=(produce.PartitionProduceData(index=1, records=b"\1\2\3"),)
+                ),
+            ),
+        ),
+        "00 ffff 000003e8 02 0274 02 00000001 04 010203 00 00 00",
+    ),
+    case(
+        "produce_response_v10_with_the_leader",
+        10,
+        produce.ProduceResponse(
+            responses=(
+                produce.TopicProduceResponse(
+                    name="t",
+                    partition_responses=(
+                        produce.PartitionProduceResponse(
+                            error_code=6,
+                            base_offset=-1,
+                            current_leader=produce.LeaderIdAndEpoch(leader_id=2, leader_epoch=7),
+                        ),
+                    ),
+                ),
+            ),
+            node_endpoints=(produce.NodeEndpoint(node_id=2, host="h", port=9092),),
+        ),
+        "02 0274 02 00000000 0006 ffffffffffffffff ffffffffffffffff ffffffffffffffff 01 00"
+        "01 00 09 00000002 00000007 00"  # tag 0 of 9 bytes: a leader, which ends in tags of its own
+        "00 00000000"
+        "01 00 0d 02 00000002 0268 00002384 00 00",
+    ),
+    case(
+        "fetch_request_v17",
+        17,
+        fetch.FetchRequest(
+            cluster_id="c",
+            replica_state=fetch.ReplicaState(replica_id=3, replica_epoch=4),
+            max_wait_ms=500,
+            min_bytes=1,
+            max_bytes=0x100000,
+            topics=(
+                fetch.FetchTopic(
+                    topic_id=TOPIC_ID,
+                    partitions=(
+                        fetch.FetchPartition(
+                            fetch_offset=10, partition_max_bytes=0x1000, replica_directory_id=TOPIC_ID
+                        ),
+                    ),
+                ),
+            ),
+        ),
+        "000001f4 00000001 00100000 00 00000000 ffffffff"
+        f"02 {UUID_HEX} 02 00000000 ffffffff 000000000000000a ffffffff ffffffffffffffff 00001000"
+        f"01 00 10 {UUID_HEX} 00"
+        "01 01"
+        "02 00 02 0263 01 0d 00000003 0000000000000004 00",
+    ),
+    case(
+        "fetch_response_v4_with_null_records",
+        4,
+        fetch.FetchResponse(
+            responses=(
+                fetch.FetchableTopicResponse(
+                    topic="t",
+                    partitions=(fetch.PartitionData(high_watermark=5, aborted_transactions=None),),
+                ),
+            )
+        ),
+        "00000000 00000001 000174 00000001 00000000 0000 0000000000000005 ffffffffffffffff ffffffff ffffffff",
+    ),
+    case(
+        "list_offsets_response_v0",
+        0,
+        list_offsets.ListOffsetsResponse(
+            topics=(
+                list_offsets.ListOffsetsTopicResponse(
+                    name="t",
+                    partitions=(list_offsets.ListOffsetsPartitionResponse(old_style_offsets=(7, 0)),),
+                ),
+            )
+        ),
+        "00000001 000174 00000001 00000000 0000 00000002 0000000000000007 0000000000000000",
+    ),
+    case(
+        "list_offsets_response_v1",
+        1,
+        list_offsets.ListOffsetsResponse(
+            topics=(
+                list_offsets.ListOffsetsTopicResponse(
+                    name="t", partitions=(list_offsets.ListOffsetsPartitionResponse(offset=7),)
+                ),
+            )
+        ),
+        "00000001 000174 00000001 00000000 0000 ffffffffffffffff 0000000000000007",
+    ),
+    case(
+        "init_producer_id_request_v0",
+        0,
+        init_producer_id.InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000),
+        "ffff 0000ea60",
+    ),
+    # Administration
+    case(
+        "create_topics_response_v5_with_null_configs",
+        5,
+        create_topics.CreateTopicsResponse(
+            topics=(
+                create_topics.CreatableTopicResult(
+                    name="t", error_message=None, topic_config_error_code=29, configs=None
+                ),
+            )
+        ),
+        "00000000 02 0274 0000 00 ffffffff ffff 00 01 00 02 001d 00",
+    ),
+    case(
+        "delete_topics_request_v5",
+        5,
+        delete_topics.DeleteTopicsRequest(topic_names=("t",), timeout_ms=1000),
+        "02 0274 000003e8 00",
+    ),
+    case(
+        "delete_topics_request_v6_by_id",
+        6,
+        delete_topics.DeleteTopicsRequest(
+            topics=(delete_topics.DeleteTopicState(topic_id=TOPIC_ID),), timeout_ms=1000
+        ),
+        f"02 00 {UUID_HEX} 00 000003e8 00",
+    ),
+    case(
+        "describe_topic_partitions_request_v0_without_a_cursor",
+        0,
+        describe_topic_partitions.DescribeTopicPartitionsRequest(
+            topics=(describe_topic_partitions.TopicRequest(name="t"),)
+        ),
+        "02 0274 00 000007d0 ff 00",
+    ),
+    case(
+        "describe_topic_partitions_response_v0_with_a_cursor",
+        0,
+        describe_topic_partitions.DescribeTopicPartitionsResponse(
+            next_cursor=describe_topic_partitions.Cursor(topic_name="t", partition_index=3)
+        ),
+        "00000000 01 01 0274 00000003 00 00",
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "version", "data"), CASES)
+def test_a_message_is_written_as_counted_out_by_hand(message: Any, version: int, data: bytes) -> None:
+    assert encode(message, version).hex(" ") == data.hex(" ")
+
+
+@pytest.mark.parametrize(("message", "version", "data"), CASES)
+def test_a_message_counted_out_by_hand_is_read(message: Any, version: int, data: bytes) -> None:
+    assert decode(type(message), version, data, exact=True) == message
+
+
+def test_a_whole_api_versions_request_of_version_3() -> None:
+    data = bytes.fromhex("00000011  0012 0003 00000001 0001 74 00   02 74 02 31 00")
+    assert len(data) == 4 + 0x11
+    header, body = read_request_header(data[4:])
+    assert (header.api_key, header.api_version, header.correlation_id, header.client_id) == (18, 3, 1, "t")
+    request = decode(api_versions.ApiVersionsRequest, 3, data[4 + body :], exact=True)
+    assert (request.client_software_name, request.client_software_version) == ("t", "1")
+
+
+@pytest.mark.parametrize(
+    ("version", "data"),
+    [(4, "0000000c 00000007 00 00000000 001b 00"), (3, "0000000a 00000007 00000000 001b")],
+)
+def test_a_whole_heartbeat_response(version: int, data: str) -> None:
+    answer = encode(heartbeat.HeartbeatResponse(error_code=27), version)
+    assert frame(response_header(12, version, 7), answer) == bytes.fromhex(data)
+
+
+def test_unknown_tags_are_skipped() -> None:
+    data = bytes.fromhex("00000000 001b 02 05 03 010203 07 00")
+    assert decode(heartbeat.HeartbeatResponse, 4, data, exact=True) == heartbeat.HeartbeatResponse(error_code=27)
+
+
+def test_null_for_what_cannot_be_null_is_malformed() -> None:
+    with pytest.raises(Malformed):
+        decode(heartbeat.HeartbeatRequest, 3, bytes.fromhex("ffff 00000001 0000 ffff"))
+    with pytest.raises(Malformed):
+        decode(metadata.MetadataRequest, 0, bytes.fromhex("ffffffff"))
+
+
+def test_a_value_that_an_old_version_cannot_carry_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"group_instance_id.*4"):
+        encode(join_request(group_instance_id="i"), 4)
+
+
+def test_a_value_that_may_be_ignored_is_left_out_of_an_old_version() -> None:
+    assert encode(join_request(reason="r"), 7) == encode(join_request(), 7)

@@ -1,0 +1,130 @@
+"""Messages from bytes and to bytes, in any version.
+
+The first use of a version of a message makes a Construct of its declaration and compiles it (one to
+a few milliseconds); it is kept for good. What fails in compiled form is done again interpreted, which knows
+the field, and it is that error that is raised.
+"""
+
+from functools import cache
+from io import BytesIO
+from typing import TypeVar
+
+from construct import Compiled
+
+from koordinator.wire import primitives
+from koordinator.wire.constructs import (
+    FAILED_BUILD,
+    FAILED_PARSE,
+    Array,
+    Entity,
+    Fixed,
+    Leaf,
+    Nullable,
+    Part,
+)
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.schema import FieldSpec, Kind, Message, declaration_of, fields_of
+
+_M = TypeVar("_M", bound=Message)
+
+_FORMATS = {
+    Kind.BOOLEAN: "?",
+    Kind.INT8: "b",
+    Kind.INT16: "h",
+    Kind.INT32: "i",
+    Kind.INT64: "q",
+    Kind.UINT16: "H",
+    Kind.UINT32: "I",
+    Kind.FLOAT64: "d",
+}
+_NAMES = {Kind.STRING: "string", Kind.BYTES: "bytes", Kind.RECORDS: "bytes", Kind.UUID: "uuid"}
+
+
+def decode(cls: type[_M], version: int, data: bytes | bytearray | memoryview, *, exact: bool = False) -> _M:
+    """The message of class `cls` that `data` is in this version.
+
+    What follows the message is left alone, as Kafka's parser does, unless `exact`. Raises Malformed, and
+    nothing else, for bytes that are no such message; its text names the field. ValueError for a version
+    that the message does not have (that is the caller's mistake, not the peer's).
+    """
+    parse = compiled_for(cls, version).parsefunc
+    io = BytesIO(data)
+    try:
+        message: _M = parse(io, None)
+    except FAILED_PARSE as error:
+        construct_for(cls, version)._parse(BytesIO(data), None, cls.__name__)  # noqa: SLF001
+        raise AssertionError(f"{cls.__name__} v{version} parses interpreted, but not compiled") from error
+    if exact and (rest := len(io.read())):
+        raise Malformed(f"{cls.__name__} v{version}: {rest} bytes follow the message")
+    return message
+
+
+def encode(message: Message, version: int) -> bytes:
+    """The bytes of the message in this version.
+
+    Raises ValueError, naming the field, for a value that its type or the version cannot express: too large,
+    null where that is not allowed, or not the default where the version has no such field and the
+    declaration does not say ignorable. ValueError for a version that the message does not have.
+    """
+    cls = type(message)
+    build = compiled_for(cls, version).buildfunc
+    io = BytesIO()
+    try:
+        build(message, io, None)
+    except FAILED_BUILD as error:
+        construct_for(cls, version)._build(message, BytesIO(), None, cls.__name__)  # noqa: SLF001
+        raise AssertionError(f"{cls.__name__} v{version} builds interpreted, but not compiled") from error
+    return io.getvalue()
+
+
+@cache
+def compiled_for(cls: type[Message], version: int) -> Compiled:
+    """The compiled Construct: `parsefunc(io, None)`, `buildfunc(message, io, None)`, and its `source`."""
+    return construct_for(cls, version).compile()
+
+
+@cache
+def construct_for(cls: type[Message], version: int) -> Entity:
+    """The interpreted Construct of a message in this version; ValueError if there is no such version."""
+    declaration = declaration_of(cls)
+    if version not in declaration.versions:
+        raise ValueError(f"{cls.__name__} has the versions {declaration.versions}, not {version}")
+    return _entity(cls, version, flexible=version in declaration.flexible)
+
+
+@cache
+def _entity(cls: type[Message], version: int, *, flexible: bool) -> Entity:
+    # cached so that a struct that is used twice is one Construct, and one function when compiled
+    specs = fields_of(cls)
+    sent = {name: spec for name, spec in specs.items() if version in spec.versions}
+    tagged = sorted((spec.tag, name) for name, spec in sent.items() if spec.tag is not None)
+    return Entity(
+        cls,
+        {name: _part(spec, version, flexible=flexible) for name, spec in sent.items() if spec.tag is None},
+        {tag: (name, _part(sent[name], version, flexible=flexible)) for tag, name in tagged},
+        defaults={name: spec.default for name, spec in specs.items()},
+        must_not_be_lost=tuple(name for name in specs if name not in sent and not specs[name].ignorable),
+        flexible=flexible,
+    )
+
+
+def _part(spec: FieldSpec, version: int, *, flexible: bool) -> Part:
+    nullable = version in spec.nullable
+    if spec.is_array:
+        return Array(
+            _single(spec.type, version, flexible=flexible, nullable=False), flexible=flexible, nullable=nullable
+        )
+    return _single(spec.type, version, flexible=flexible, nullable=nullable)
+
+
+def _single(type_: Kind | type[Message], version: int, *, flexible: bool, nullable: bool) -> Part:
+    """One value, not an array."""
+    if isinstance(type_, type):
+        part = _entity(type_, version, flexible=flexible)
+        return Nullable(part) if nullable else part
+    if type_ in _FORMATS:
+        return Fixed(_FORMATS[type_])
+    name = _NAMES[type_]
+    if type_ is not Kind.UUID:
+        name = ("nullable_" if nullable else "") + ("compact_" if flexible else "") + name
+    return Leaf(getattr(primitives, f"read_{name}"), getattr(primitives, f"write_{name}"))

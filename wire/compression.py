@@ -1,0 +1,166 @@
+"""The codecs of record batches, with a bound on what comes out.
+
+gzip is Python's own; snappy, lz4 and zstd are cramjam's, which is imported only when a batch needs it.
+A few bytes can stand for gigabytes, therefore decompression always has a limit, and no length that is
+written inside the data is believed before it has been compared with that limit.
+"""
+
+import struct
+import zlib
+from enum import IntEnum
+from types import ModuleType
+
+from koordinator.wire.primitives import Malformed
+
+
+class Codec(IntEnum):
+    """The lowest three bits of a batch's attributes; names, in lower case, as in compression.type."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class MissingCodec(ImportError):
+    """A batch is compressed with a codec that needs a library which is not installed."""
+
+
+GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
+GZIP = zlib.MAX_WBITS | 16
+
+XERIAL_MAGIC = b"\x82SNAPPY\x00"
+XERIAL_HEADER = XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+"""Opens snappy data as Java's producers write it: blocks, each behind its int32 length."""
+XERIAL_BLOCK = 32 * 1024
+
+SNAPPY_GROWTH_MAX = 64
+"""More bytes than one byte of snappy can stand for (a copy takes three bytes and yields 64 at most)."""
+
+BUFFER_BYTES_MIN = 64 * 1024
+"""The first guess for what lz4 and zstd yield, whose frames need not say it."""
+
+
+def compress(codec: Codec, data: bytes) -> bytes:
+    """The data as it stands in a batch of this codec, framed as Java's producers do."""
+    match codec:
+        case Codec.NONE:
+            return data
+        case Codec.GZIP:
+            # unlike gzip.compress, this puts no time into the header: equal input, equal bytes
+            packer = zlib.compressobj(wbits=GZIP)
+            return packer.compress(data) + packer.flush()
+        case Codec.SNAPPY:
+            parts = [XERIAL_HEADER]
+            for start in range(0, len(data), XERIAL_BLOCK):
+                block = bytes(_cramjam(codec).snappy.compress_raw(data[start : start + XERIAL_BLOCK]))
+                parts += (struct.pack(">i", len(block)), block)
+            return b"".join(parts)
+        case Codec.LZ4:
+            return bytes(_cramjam(codec).lz4.compress(data))
+        case Codec.ZSTD:
+            return bytes(_cramjam(codec).zstd.compress(data))
+
+
+def decompress(codec: Codec, data: bytes, limit: int) -> bytes:
+    """What the data of a batch stands for; Malformed if it is damaged, cut off or more than limit bytes."""
+    match codec:
+        case Codec.NONE:
+            return data
+        case Codec.GZIP:
+            return _gunzip(data, limit)
+        case Codec.SNAPPY if data.startswith(XERIAL_MAGIC):
+            return _unsnappy_blocks(data, limit)
+        case Codec.SNAPPY:
+            return _unsnappy(data, limit)
+        case Codec.LZ4 | Codec.ZSTD:
+            return _into_buffer(codec, data, limit)
+
+
+def _gunzip(data: bytes, limit: int) -> bytes:
+    parts = []
+    room = limit
+    while data:
+        unpacker = zlib.decompressobj(wbits=GZIP_OR_ZLIB)
+        try:
+            # one byte more than there is room for tells "just full" from "too much"
+            part = unpacker.decompress(data, room + 1)
+        except zlib.error as error:
+            raise Malformed(f"not gzip: {error}") from error
+        if len(part) > room:
+            raise _too_much(limit)
+        if not unpacker.eof:
+            raise Malformed("gzip data ends early")
+        parts.append(part)
+        room -= len(part)
+        data = unpacker.unused_data
+    if not parts:
+        raise Malformed("no gzip data at all")
+    return b"".join(parts)
+
+
+def _unsnappy_blocks(data: bytes, limit: int) -> bytes:
+    parts = []
+    room = limit
+    at = len(XERIAL_HEADER)
+    if len(data) < at:
+        raise Malformed("snappy data ends inside its header")
+    while at < len(data):
+        if len(data) - at < struct.calcsize(">i"):
+            raise Malformed("snappy data ends inside the length of a block")
+        (size,) = struct.unpack_from(">i", data, at)
+        at += struct.calcsize(">i")
+        if not 0 <= size <= len(data) - at:
+            raise Malformed(f"a snappy block of {size} bytes where {len(data) - at} are left")
+        part = _unsnappy(data[at : at + size], room)
+        parts.append(part)
+        room -= len(part)
+        at += size
+    return b"".join(parts)
+
+
+def _unsnappy(data: bytes, limit: int) -> bytes:
+    snappy = _cramjam(Codec.SNAPPY).snappy
+    try:
+        size = snappy.decompress_raw_len(data)
+        if size > SNAPPY_GROWTH_MAX * len(data):
+            raise Malformed(f"{len(data)} bytes of snappy cannot be {size}")
+        if size > limit:
+            raise _too_much(limit)
+        return bytes(snappy.decompress_raw(data))
+    except _cramjam(Codec.SNAPPY).DecompressionError as error:
+        raise Malformed(f"not snappy: {error}") from error
+
+
+def _into_buffer(codec: Codec, data: bytes, limit: int) -> bytes:
+    cramjam = _cramjam(codec)
+    library = cramjam.lz4 if codec is Codec.LZ4 else cramjam.zstd
+    room = min(limit, max(BUFFER_BYTES_MIN, 4 * len(data)))
+    while True:
+        buffer = bytearray(room)
+        try:
+            size = library.decompress_into(data, buffer)
+        except cramjam.DecompressionError as error:
+            # the one way to be told that the buffer was too small
+            if "write whole buffer" not in str(error):
+                raise Malformed(f"not {codec.name.lower()}: {error}") from error
+        else:
+            return bytes(memoryview(buffer)[:size])
+        if room >= limit:
+            raise _too_much(limit)
+        room = min(limit, 4 * room)
+
+
+def _too_much(limit: int) -> Malformed:
+    return Malformed(f"compressed data stands for more than {limit} bytes")
+
+
+def _cramjam(codec: Codec) -> ModuleType:
+    try:
+        import cramjam  # noqa: PLC0415 - an extra, and most batches do without
+    except ImportError as error:
+        raise MissingCodec(
+            f"{codec.name.lower()} needs a library: pip install koordinator[compression]"
+        ) from error
+    return cramjam

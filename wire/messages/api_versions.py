@@ -1,0 +1,63 @@
+"""ApiVersions (api key 18), versions 0-4, flexible from 3.
+
+The response header is v0 for every version, so that a client which does not yet know what the
+server speaks can still find the correlation id; a server that does not know the version of the
+request answers with a v0 body and error 35 (KIP-511).
+
+v1 throttle_time_ms | v3 flexible; client software name and version (KIP-511), features (KIP-584),
+zk_migration_ready (KIP-866) | v4 supported features whose lowest version is 0
+"""
+
+from koordinator.wire.schema import array, boolean, entity, int16, int32, int64, message, string
+
+
+@message(key=18, versions="0-4", flexible="3+")
+class ApiVersionsRequest:
+    """What do you speak? Name and version of the client library from v3."""
+
+    client_software_name: str = string("3+", ignorable=True)
+    client_software_version: str = string("3+", ignorable=True)
+
+
+@entity
+class ApiVersion:
+    """The versions served of one API, both ends included."""
+
+    api_key: int = int16()
+    min_version: int = int16()
+    max_version: int = int16()
+
+
+@entity
+class SupportedFeatureKey:
+    """The range of levels of one feature that this broker supports."""
+
+    name: str = string()
+    min_version: int = int16()
+    max_version: int = int16()
+
+
+@entity
+class FinalizedFeatureKey:
+    """The range of levels of one feature that the whole cluster has settled on."""
+
+    name: str = string()
+    max_version_level: int = int16()
+    min_version_level: int = int16()
+
+
+@message(key=18, versions="0-4", flexible="3+")
+class ApiVersionsResponse:
+    """One row for each API served; the features are tagged fields."""
+
+    error_code: int = int16()
+    api_keys: tuple[ApiVersion, ...] = array(ApiVersion)
+    throttle_time_ms: int = int32("1+", ignorable=True)
+    supported_features: tuple[SupportedFeatureKey, ...] = array(
+        SupportedFeatureKey, "3+", tag=0, ignorable=True
+    )
+    finalized_features_epoch: int = int64("3+", tag=1, default=-1, ignorable=True)
+    finalized_features: tuple[FinalizedFeatureKey, ...] = array(
+        FinalizedFeatureKey, "3+", tag=2, ignorable=True
+    )
+    zk_migration_ready: bool = boolean("3+", tag=3, ignorable=True)

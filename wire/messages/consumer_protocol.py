@@ -1,0 +1,81 @@
+"""What consumers put inside JoinGroup's metadata and SyncGroup's assignment, versions 0-3, never flexible.
+
+The blob opens with its int16 version. Fields are only ever added at the end, therefore a version that
+is newer than ours is read as our newest, and what follows is left alone (Kafka's ConsumerProtocol does
+the same). The group coordinator looks inside only to learn which topics a group is subscribed to.
+
+v1 owned_partitions (KIP-429) | v2 generation_id of the owned partitions (KIP-792) | v3 rack_id (KIP-881)
+"""
+
+import struct
+from typing import TypeVar
+
+from koordinator.wire.codec import decode, encode
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.schema import array, binary, entity, int32, message, string
+
+NEWEST = 3
+"""The newest version of subscription and assignment that is known here."""
+
+
+@entity
+class TopicPartition:
+    """Partitions of one topic."""
+
+    topic: str = string()
+    partitions: tuple[int, ...] = array(int32)
+
+
+@message(key=None, versions="0-3", flexible="none")
+class ConsumerProtocolSubscription:
+    """The topics a member wants, and (v1+) the partitions it still holds from generation_id (v2+, or -1)."""
+
+    topics: tuple[str, ...] = array(string)
+    user_data: bytes | None = binary(nullable="0+", default=None)
+    owned_partitions: tuple[TopicPartition, ...] = array(TopicPartition, "1+", ignorable=True)
+    generation_id: int = int32("2+", default=-1, ignorable=True)
+    rack_id: str | None = string("3+", nullable="3+", default=None, ignorable=True)
+
+
+@message(key=None, versions="0-3", flexible="none")
+class ConsumerProtocolAssignment:
+    """The partitions a member is to consume."""
+
+    assigned_partitions: tuple[TopicPartition, ...] = array(TopicPartition)
+    user_data: bytes | None = binary(nullable="0+", default=None)
+
+
+_Blob = TypeVar("_Blob", ConsumerProtocolSubscription, ConsumerProtocolAssignment)
+
+
+def read_subscription(data: bytes, newest: int = NEWEST) -> ConsumerProtocolSubscription:
+    """The subscription in a JoinGroup metadata blob; Malformed if it is none.
+
+    With newest=0 only the prefix that every version has is looked at (topics and user_data), which is
+    all that Kafka's coordinator parses: a later field that is damaged then does no harm.
+    """
+    return _read(ConsumerProtocolSubscription, data, newest)
+
+
+def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
+    """The assignment in a SyncGroup assignment blob; Malformed if it is none."""
+    return _read(ConsumerProtocolAssignment, data, NEWEST)
+
+
+def write_subscription(subscription: ConsumerProtocolSubscription, version: int = NEWEST) -> bytes:
+    """The JoinGroup metadata blob for a subscription; fields newer than version are left out."""
+    return struct.pack(">h", version) + encode(subscription, version)
+
+
+def write_assignment(assignment: ConsumerProtocolAssignment, version: int = NEWEST) -> bytes:
+    """The SyncGroup assignment blob for an assignment."""
+    return struct.pack(">h", version) + encode(assignment, version)
+
+
+def _read(cls: type[_Blob], data: bytes, newest: int) -> _Blob:
+    if len(data) < struct.calcsize(">h"):
+        raise Malformed(f"{len(data)} bytes are too few for the version of a {cls.__name__}")
+    (version,) = struct.unpack_from(">h", data)
+    if version < 0:
+        raise Malformed(f"{cls.__name__} has the version {version}")
+    return decode(cls, min(version, newest), data[2:])

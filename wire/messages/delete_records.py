@@ -1,0 +1,55 @@
+"""DeleteRecords (api key 21), versions 0-2, flexible from 2.
+
+v1 answered before throttling | v2 flexible
+"""
+
+from koordinator.wire.schema import array, entity, int16, int32, int64, message, string
+
+
+@entity
+class DeleteRecordsPartition:
+    """Delete what is before offset; -1 is the high watermark."""
+
+    partition_index: int = int32()
+    offset: int = int64()
+
+
+@entity
+class DeleteRecordsTopic:
+    """A topic with the partitions to cut."""
+
+    name: str = string()
+    partitions: tuple[DeleteRecordsPartition, ...] = array(DeleteRecordsPartition)
+
+
+@message(key=21, versions="0-2", flexible="2+")
+class DeleteRecordsRequest:
+    """Delete the oldest records of these partitions (KIP-107)."""
+
+    topics: tuple[DeleteRecordsTopic, ...] = array(DeleteRecordsTopic)
+    timeout_ms: int = int32()
+
+
+@entity
+class DeleteRecordsPartitionResult:
+    """The first offset still there, -1 with an error."""
+
+    partition_index: int = int32()
+    low_watermark: int = int64()
+    error_code: int = int16()
+
+
+@entity
+class DeleteRecordsTopicResult:
+    """A topic with the results of its partitions."""
+
+    name: str = string()
+    partitions: tuple[DeleteRecordsPartitionResult, ...] = array(DeleteRecordsPartitionResult)
+
+
+@message(key=21, versions="0-2", flexible="2+")
+class DeleteRecordsResponse:
+    """One row for each partition named."""
+
+    throttle_time_ms: int = int32()
+    topics: tuple[DeleteRecordsTopicResult, ...] = array(DeleteRecordsTopicResult)

@@ -1,0 +1,50 @@
+"""IncrementalAlterConfigs (api key 44), versions 0-1, flexible from 1.
+
+v1 flexible (KIP-339)
+"""
+
+from koordinator.wire.schema import array, boolean, entity, int8, int16, int32, message, string
+
+
+@entity
+class AlterableConfig:
+    """config_operation 0 sets, 1 deletes, 2 appends to and 3 subtracts from a list."""
+
+    name: str = string()
+    config_operation: int = int8()
+    value: str | None = string(nullable="0+")
+
+
+@entity
+class AlterConfigsResource:
+    """What is to be changed of one resource (types as in DescribeConfigs)."""
+
+    resource_type: int = int8()
+    resource_name: str = string()
+    configs: tuple[AlterableConfig, ...] = array(AlterableConfig)
+
+
+@message(key=44, versions="0-1", flexible="1+")
+class IncrementalAlterConfigsRequest:
+    """Change these, or only say whether that would work."""
+
+    resources: tuple[AlterConfigsResource, ...] = array(AlterConfigsResource)
+    validate_only: bool = boolean()
+
+
+@entity
+class AlterConfigsResourceResponse:
+    """What became of one resource."""
+
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+    resource_type: int = int8()
+    resource_name: str = string()
+
+
+@message(key=44, versions="0-1", flexible="1+")
+class IncrementalAlterConfigsResponse:
+    """One row for each resource named."""
+
+    throttle_time_ms: int = int32()
+    responses: tuple[AlterConfigsResourceResponse, ...] = array(AlterConfigsResourceResponse)

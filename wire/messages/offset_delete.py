@@ -1,0 +1,54 @@
+"""OffsetDelete (api key 47), version 0, never flexible.
+
+v0 is the only version, and not flexible (KIP-496).
+"""
+
+from koordinator.wire.schema import array, entity, int16, int32, message, string
+
+
+@entity
+class OffsetDeleteRequestPartition:
+    """A partition whose offset is to be forgotten."""
+
+    partition_index: int = int32()
+
+
+@entity
+class OffsetDeleteRequestTopic:
+    """A topic with the partitions to forget."""
+
+    name: str = string()
+    partitions: tuple[OffsetDeleteRequestPartition, ...] = array(OffsetDeleteRequestPartition)
+
+
+@message(key=47, versions="0", flexible="none")
+class OffsetDeleteRequest:
+    """Forget these committed offsets of a group."""
+
+    group_id: str = string()
+    topics: tuple[OffsetDeleteRequestTopic, ...] = array(OffsetDeleteRequestTopic)
+
+
+@entity
+class OffsetDeleteResponsePartition:
+    """Whether the offset of one partition was forgotten."""
+
+    partition_index: int = int32()
+    error_code: int = int16()
+
+
+@entity
+class OffsetDeleteResponseTopic:
+    """A topic with the results of its partitions."""
+
+    name: str = string()
+    partitions: tuple[OffsetDeleteResponsePartition, ...] = array(OffsetDeleteResponsePartition)
+
+
+@message(key=47, versions="0", flexible="none")
+class OffsetDeleteResponse:
+    """error_code is the group's (then there are no topics); partitions have their own."""
+
+    error_code: int = int16()
+    throttle_time_ms: int = int32(ignorable=True)
+    topics: tuple[OffsetDeleteResponseTopic, ...] = array(OffsetDeleteResponseTopic)

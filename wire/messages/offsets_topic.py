@@ -1,0 +1,112 @@
+"""Records of __consumer_offsets that classic groups write: what a coordinator has to remember.
+
+Key and value each open with an int16 version. The version of the key is at the same time the type of
+the record: 0 and 1 a committed offset (alike; 1 is written), 2 a group. A null value is a tombstone.
+
+* OffsetCommitValue: v1 expire_timestamp (v1 only) | v3 leader_epoch (KIP-320) | v4 flexible
+* GroupMetadataValue: v1 rebalance_timeout | v2 current_state_timestamp |
+  v3 group_instance_id (KIP-345) | v4 flexible
+
+Version 3 of either is written, but 1 of an offset that has its own time of expiry (OffsetCommit v2-4).
+"""
+
+import struct
+from typing import TypeVar
+
+from koordinator.wire.codec import decode, encode
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.schema import array, binary, entity, int32, int64, message, string
+
+
+@message(key=None, versions="0-1", flexible="none")
+class OffsetCommitKey:
+    """The offset of a group in a partition."""
+
+    group: str = string()
+    topic: str = string()
+    partition: int = int32()
+
+
+@message(key=None, versions="0-4", flexible="4+")
+class OffsetCommitValue:
+    """What was committed and when, in ms; expire_timestamp -1 leaves it to the broker's retention."""
+
+    offset: int = int64()
+    leader_epoch: int = int32("3+", default=-1, ignorable=True)
+    metadata: str = string()
+    commit_timestamp: int = int64()
+    expire_timestamp: int = int64("1", default=-1, ignorable=True)
+
+
+@message(key=None, versions="2", flexible="none")
+class GroupMetadataKey:
+    """A classic group."""
+
+    group: str = string()
+
+
+@entity
+class MemberMetadata:
+    """A member; timeouts in ms, subscription is its metadata for the selected protocol only."""
+
+    member_id: str = string()
+    group_instance_id: str | None = string("3+", nullable="3+", default=None, ignorable=True)
+    client_id: str = string()
+    client_host: str = string()
+    rebalance_timeout: int = int32("1+", default=-1, ignorable=True)
+    session_timeout: int = int32()
+    subscription: bytes = binary()
+    assignment: bytes = binary()
+
+
+@message(key=None, versions="0-4", flexible="4+")
+class GroupMetadataValue:
+    """A generation of a group with its members; no protocol and no leader while it is empty."""
+
+    protocol_type: str = string()
+    generation: int = int32()
+    protocol: str | None = string(nullable="0+")
+    leader: str | None = string(nullable="0+")
+    current_state_timestamp: int = int64("2+", default=-1, ignorable=True)
+    members: tuple[MemberMetadata, ...] = array(MemberMetadata)
+
+
+_Value = TypeVar("_Value", OffsetCommitValue, GroupMetadataValue)
+
+
+def write_key(key: OffsetCommitKey | GroupMetadataKey) -> bytes:
+    """The key of a record, in the version Kafka writes."""
+    version = 2 if isinstance(key, GroupMetadataKey) else 1
+    return struct.pack(">h", version) + encode(key, version)
+
+
+def read_key(data: bytes) -> OffsetCommitKey | GroupMetadataKey | None:
+    """The key of a record; None for a type that is not of classic groups; Malformed for no key at all."""
+    match version := _version(data):
+        case 0 | 1:
+            return decode(OffsetCommitKey, version, data[2:])
+        case 2:
+            return decode(GroupMetadataKey, version, data[2:])
+        case _:
+            return None
+
+
+def write_value(value: OffsetCommitValue | GroupMetadataValue) -> bytes:
+    """The value of a record, in the version Kafka writes."""
+    version = 1 if isinstance(value, OffsetCommitValue) and value.expire_timestamp != -1 else 3
+    return struct.pack(">h", version) + encode(value, version)
+
+
+def read_value(cls: type[_Value], data: bytes) -> _Value:
+    """The value of a record in any version known; Malformed if it is none."""
+    version = _version(data)
+    if not 0 <= version <= 4:  # noqa: PLR2004 - the versions declared above
+        raise Malformed(f"{cls.__name__} has the version {version}")
+    return decode(cls, version, data[2:])
+
+
+def _version(data: bytes) -> int:
+    if len(data) < struct.calcsize(">h"):
+        raise Malformed(f"{len(data)} bytes are too few for a version")
+    version: int = struct.unpack_from(">h", data)[0]
+    return version

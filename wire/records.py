@@ -1,0 +1,375 @@
+"""Record batches: what Produce and Fetch carry, and what the log consists of.
+
+A *batch* of magic 2 is a header of 61 bytes and the records, which are compressed as a whole. The magic
+byte stands at the same place in the message sets of old (magic 0 and 1), so these are walked the same
+way: there one message is one "batch", and a compressed message (a *wrapper*) has a message set as value.
+
+The broker keeps batches as they came and sets only the base offset and leader epoch, which the checksum
+leaves out. Everything here raises Malformed, and nothing else, for bytes that are not what they should
+be; no count or length from a peer is believed before the bytes for it are there.
+
+Not read: lz4 in magic 0, whose frames have a wrong header checksum (KAFKA-3160).
+Rules: DefaultRecordBatch, DefaultRecord and AbstractLegacyRecordBatch of Apache Kafka.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import crc32c
+from koordinator.wire.compression import Codec, compress, decompress
+from koordinator.wire.primitives import Malformed
+
+LIMIT = 100 * 1024 * 1024
+"""Bytes of records that one compressed batch may stand for, if nothing else is said: 100 MiB."""
+
+_PREFIX = struct.Struct(">qiibI")  # what the checksum of a batch leaves out
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_LEGACY = struct.Struct(">qiIbb")
+_LENGTH = struct.Struct(">i")
+_LONG = struct.Struct(">q")
+
+_BEFORE_LENGTH_ENDS = 12  # base offset and batch length, which the length does not count
+_MAGIC_AT = 16
+_LEGACY_CRC_ENDS = 16
+_LEGACY_BYTES_MIN = {0: 14, 1: 22}  # behind the length: crc, magic, attributes, timestamp, two null lengths
+_MAGIC = 2
+
+_CODEC = 0x07
+_APPEND_TIME = 0x08
+_TRANSACTIONAL = 0x10
+_CONTROL = 0x20
+
+_VARINT_BYTES = 5
+_VARLONG_BYTES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record; timestamp in ms, -1 for none; key and value may be null, so may the value of a header."""
+
+    offset: int = -1
+    timestamp: int = -1
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHeader:
+    """The header of a batch, in the order of its fields.
+
+    For a message of magic 0 or 1 the fields it lacks are -1, its own timestamp is both base and max, and
+    record_count is 1, also for a wrapper, whose contents are not looked at (base_offset is then the
+    offset of the *last* message in it).
+    """
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def codec(self) -> Codec:
+        """How the records are compressed; Malformed for a codec that does not exist."""
+        try:
+            return Codec(self.attributes & _CODEC)
+        except ValueError as error:
+            raise Malformed(f"no codec {self.attributes & _CODEC}") from error
+
+    @property
+    def is_append_time(self) -> bool:
+        """Whether the timestamps are those of the log (all are max_timestamp), not the producer's."""
+        return bool(self.attributes & _APPEND_TIME)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the batch is part of a transaction."""
+        return self.magic == _MAGIC and bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the batch holds a transaction marker instead of a client's records."""
+        return self.magic == _MAGIC and bool(self.attributes & _CONTROL)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch, header included."""
+        return _BEFORE_LENGTH_ENDS + self.batch_length
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the last record."""
+        return self.base_offset + self.last_offset_delta
+
+
+def read_batches(data: bytes | memoryview) -> Iterator[tuple[BatchHeader, bytes]]:
+    """Each batch with its header and all its bytes; Malformed where the data stops making sense.
+
+    Lengths and magic are checked, the checksum is not (check_crc), nor are the records (read_records).
+    """
+    at = 0
+    while at < len(data):
+        header = _header(data, at)
+        if header.size > len(data) - at:
+            raise Malformed(f"a batch of {header.size} bytes where {len(data) - at} are left")
+        yield header, bytes(data[at : at + header.size])
+        at += header.size
+
+
+def read_header(batch: bytes | memoryview) -> BatchHeader:
+    """The header of the batch that the data begins with; Malformed if it is cut off or of no known magic."""
+    return _header(batch, 0)
+
+
+def check_crc(batch: bytes | memoryview) -> bool:
+    """Whether the checksum in the header is that of the batch (CRC-32C; magic 0 and 1: CRC-32)."""
+    header = read_header(batch)
+    if header.magic == _MAGIC:
+        return bool(crc32c.crc32c(batch[_PREFIX.size : header.size]) == header.crc)
+    return zlib.crc32(batch[_LEGACY_CRC_ENDS : header.size]) == header.crc
+
+
+def read_records(batch: bytes | memoryview, limit: int = LIMIT) -> list[Record]:
+    """All records of one batch, with their own offsets and timestamps.
+
+    limit: bytes that a compressed batch may stand for. Malformed for damaged, cut off or too much data;
+    MissingCodec if the batch needs a library that is not installed.
+    """
+    header = read_header(batch)
+    if header.size > len(batch):
+        raise Malformed(f"a batch of {header.size} bytes where {len(batch)} are left")
+    data = bytes(batch[: header.size])
+    if header.magic == _MAGIC:
+        return _records(header, data, limit)
+    return _messages(header, data, limit)
+
+
+def write_batch(  # noqa: PLR0913 - the fields of a batch
+    records: Sequence[Record],
+    *,
+    base_offset: int = 0,
+    compression: str | None = None,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    partition_leader_epoch: int = -1,
+    is_transactional: bool = False,
+    is_control: bool = False,
+) -> bytes:
+    """A batch of magic 2 of at least one record.
+
+    The records get consecutive offsets from base_offset on: the offset they bring is not looked at.
+    compression is a name of compression.type (gzip, snappy, lz4, zstd), or None.
+    """
+    if not records:
+        raise ValueError("a batch has at least one record")
+    codec = Codec[compression.upper()] if compression else Codec.NONE
+    base_timestamp = records[0].timestamp
+    body = b"".join(_record(i, r.timestamp - base_timestamp, r) for i, r in enumerate(records))
+    body = compress(codec, body)
+    attributes = codec | (_TRANSACTIONAL if is_transactional else 0) | (_CONTROL if is_control else 0)
+    header = [
+        base_offset,
+        _HEADER.size - _BEFORE_LENGTH_ENDS + len(body),
+        partition_leader_epoch,
+        _MAGIC,
+        0,
+        attributes,
+        len(records) - 1,
+        base_timestamp,
+        max(r.timestamp for r in records),
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        len(records),
+    ]
+    header[4] = crc32c.crc32c(body, crc32c.crc32c(_HEADER.pack(*header)[_PREFIX.size :]))
+    return _HEADER.pack(*header) + body
+
+
+def rebase(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
+    """The batch (magic 2) as the log keeps it: its place and the leader's epoch, neither in the checksum."""
+    return b"".join((_LONG.pack(base_offset), batch[8:12], _LENGTH.pack(leader_epoch), batch[_MAGIC_AT:]))
+
+
+def _header(data: bytes | memoryview, at: int) -> BatchHeader:
+    left = len(data) - at
+    if left <= _MAGIC_AT:
+        raise Malformed(f"{left} bytes are too few for a batch")
+    magic = data[at + _MAGIC_AT]
+    if magic == _MAGIC:
+        if left < _HEADER.size:
+            raise Malformed(f"{left} bytes are too few for the header of a batch")
+        header = BatchHeader(*_HEADER.unpack_from(data, at))
+        if header.size < _HEADER.size:
+            raise Malformed(f"a batch of {header.batch_length} bytes")
+        return header
+    if magic not in _LEGACY_BYTES_MIN:
+        raise Malformed(f"no magic {magic}")
+    least = _LEGACY_BYTES_MIN[magic]
+    if left < _BEFORE_LENGTH_ENDS + least:
+        raise Malformed(f"{left} bytes are too few for a message")
+    offset, length, crc, _, attributes = _LEGACY.unpack_from(data, at)
+    if length < least:
+        raise Malformed(f"a message of {length} bytes")
+    timestamp = _LONG.unpack_from(data, at + _LEGACY.size)[0] if magic else -1
+    return BatchHeader(offset, length, -1, magic, crc, attributes, 0, timestamp, timestamp, -1, -1, -1, 1)
+
+
+def _records(header: BatchHeader, batch: bytes, limit: int) -> list[Record]:
+    if header.record_count < 0:
+        raise Malformed(f"{header.record_count} records")
+    data = decompress(header.codec, batch[_HEADER.size :], limit)
+    records: list[Record] = []
+    at = 0
+    try:
+        for _ in range(header.record_count):
+            at = _read_record(header, data, at, records)
+    except IndexError as error:
+        raise Malformed(f"the batch ends inside record {len(records)} of {header.record_count}") from error
+    if at != len(data):
+        raise Malformed(f"{len(data) - at} bytes after the last record")
+    return records
+
+
+def _read_record(header: BatchHeader, data: bytes, at: int, into: list[Record]) -> int:
+    """Read the record at a position, add it to a list, and return the position behind it."""
+    size, at = _varint(data, at)
+    end = at + size
+    if not at < end <= len(data):
+        raise Malformed(f"a record of {size} bytes where {len(data) - at} are left")
+    at += 1  # attributes, of which there are none yet
+    timestamp_delta, at = _varint(data, at, _VARLONG_BYTES)
+    offset_delta, at = _varint(data, at)
+    key, at = _varbytes(data, at)
+    value, at = _varbytes(data, at)
+    count, at = _varint(data, at)
+    if count < 0:
+        raise Malformed(f"{count} headers")
+    headers = []
+    for _ in range(count):
+        name, at = _varbytes(data, at)
+        if name is None:
+            raise Malformed("a header without a name")
+        content, at = _varbytes(data, at)
+        # as Java does, which does not refuse what is not UTF-8
+        headers.append((name.decode(errors="replace"), content))
+    if at != end:
+        raise Malformed(f"a record of {size} bytes is {at - end + size} bytes long")
+    timestamp = header.max_timestamp if header.is_append_time else header.base_timestamp + timestamp_delta
+    into.append(
+        Record(_int64(header.base_offset + offset_delta), _int64(timestamp), key, value, tuple(headers))
+    )
+    return at
+
+
+def _messages(header: BatchHeader, message: bytes, limit: int) -> list[Record]:
+    key, value = _key_and_value(header, message)
+    if header.codec is Codec.NONE:
+        return [Record(header.base_offset, header.max_timestamp, key, value)]
+    if value is None:
+        raise Malformed("a compressed message without a value")
+    inside = []
+    for inner, data in read_batches(decompress(header.codec, value, limit)):
+        if inner.magic != header.magic or inner.codec is not Codec.NONE:
+            raise Malformed("a wrapper may hold plain messages of its own magic only")
+        timestamp = header.max_timestamp if header.is_append_time else inner.max_timestamp
+        inside.append(Record(inner.base_offset, timestamp, *_key_and_value(inner, data)))
+    if not inside:
+        raise Malformed("a wrapper without messages")
+    if header.magic == 0:
+        return inside
+    # from magic 1 on offsets inside count from 0, and the wrapper has the offset of its last message;
+    # a producer that leaves the offset of the wrapper at 0 has not placed it yet
+    base = max(header.base_offset - inside[-1].offset, 0)
+    return [replace(r, offset=_int64(base + r.offset)) for r in inside]
+
+
+def _key_and_value(header: BatchHeader, message: bytes) -> tuple[bytes | None, bytes | None]:
+    at = _LEGACY.size + (_LONG.size if header.magic else 0)
+    key, at = _bytes(message, at)
+    value, at = _bytes(message, at)
+    if at != len(message):
+        raise Malformed(f"{len(message) - at} bytes after the value of a message")
+    return key, value
+
+
+def _bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    if len(data) - at < _LENGTH.size:
+        raise Malformed("a message ends inside a length")
+    (size,) = _LENGTH.unpack_from(data, at)
+    at += _LENGTH.size
+    if size == -1:
+        return None, at
+    if not 0 <= size <= len(data) - at:
+        raise Malformed(f"{size} bytes where {len(data) - at} are left")
+    return data[at : at + size], at + size
+
+
+def _varbytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    size, at = _varint(data, at)
+    if size < 0:
+        return None, at
+    if size > len(data) - at:
+        raise Malformed(f"{size} bytes where {len(data) - at} are left")
+    return data[at : at + size], at + size
+
+
+def _varint(data: bytes, at: int, most: int = _VARINT_BYTES) -> tuple[int, int]:
+    """A zig-zag number and the position behind it; IndexError if the data ends inside."""
+    byte = data[at]
+    at += 1
+    raw = byte & 0x7F
+    shift = 0
+    while byte & 0x80:
+        shift += 7
+        if shift >= 7 * most:
+            raise Malformed(f"a number of more than {most} bytes")
+        byte = data[at]
+        at += 1
+        raw |= (byte & 0x7F) << shift
+    # bits beyond the width are lost, as in Java
+    raw &= 0xFFFFFFFF if most == _VARINT_BYTES else 0xFFFFFFFFFFFFFFFF
+    return (raw >> 1) ^ -(raw & 1), at
+
+
+def _int64(number: int) -> int:
+    """The number as a sum in Java would have come out: a peer may put anything into either summand."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def _record(offset_delta: int, timestamp_delta: int, record: Record) -> bytes:
+    parts = [b"\0", _zigzag(_int64(timestamp_delta)), _zigzag(offset_delta)]
+    for content in (record.key, record.value):
+        parts += _sized(content)
+    parts.append(_zigzag(len(record.headers)))
+    for name, content in record.headers:
+        parts += _sized(name.encode())
+        parts += _sized(content)
+    body = b"".join(parts)
+    return _zigzag(len(body)) + body
+
+
+def _sized(content: bytes | None) -> tuple[bytes, bytes]:
+    return (_zigzag(-1), b"") if content is None else (_zigzag(len(content)), content)
+
+
+def _zigzag(number: int) -> bytes:
+    raw = (number << 1) ^ (number >> 63)
+    out = bytearray()
+    while raw > 0x7F:  # noqa: PLR2004 - seven bits to a byte
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    out.append(raw)
+    return bytes(out)
