@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import trio
-
 from koordinator import __version__
 from koordinator.emulator.broker import Broker
 from koordinator.emulator.core.cluster import BrokerAddress, Cluster
@@ -22,12 +20,14 @@ from koordinator.emulator.core.data import DataPlane
 from koordinator.emulator.core.node import Node
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.settings import InvalidSetting, Settings
-from koordinator.emulator.shell import Shell, advertised, host_port
+from koordinator.emulator.shell import Shell, advertised, host_port, listen, port_of
 from koordinator.emulator.trace import Trace
 from koordinator.emulator.trace_file import TraceFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    import trio
 
     from koordinator.emulator.core.seeds import SeedRecord
 
@@ -81,13 +81,17 @@ class Parts:
         address = self.cluster.brokers[NODE_ID]
         return host_port(address.host, address.port)
 
-    async def serve(self, *, task_status: trio.TaskStatus[int]) -> None:
-        """Listen and serve until cancelled; reports the port. Raises OSError if nothing can listen there."""
-        async with trio.open_nursery() as nursery:
-            port: int = await nursery.start(self.shell.serve, self.options.host, self.options.port)
-            if self.trace_file is not None:
-                self.trace_file.begin()
-            task_status.started(port)
+    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Listen and serve until cancelled; `bootstrap_servers` is right from the report of the start on.
+
+        Raises OSError if nothing can listen there; nothing has started then.
+        """
+        listeners = await listen(self.options.host, self.options.port)
+        address = self.cluster.brokers[NODE_ID]
+        address.port = port_of(listeners)
+        if self.trace_file is not None:
+            self.trace_file.begin()
+        await self.shell.serve(listeners, task_status=task_status)
 
     def close(self) -> None:
         """Close the trace file, if there is one, after serving has ended."""
@@ -126,7 +130,7 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> Parts:
     }
     trace = Trace(wall_us, sink=trace_file, header=header)
     broker = Broker(node, settings, trace, log)
-    shell = Shell(broker, cluster, started_at, NODE_ID)
+    shell = Shell(broker, started_at)
     return Parts(options, settings, tuple(warnings), seed, cluster, node, trace, broker, shell, trace_file)
 
 

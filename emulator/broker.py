@@ -172,19 +172,12 @@ class Broker:
         return outputs
 
     def _serve_frame(self, now: int, peer: Connection, frame: bytes) -> None:
-        try:
-            header, body = headers.read_request_header(frame)
-        except headers.UnsupportedVersion as error:
-            name = APIS[error.api_key].name
-            raise Malformed(f"{name}: version {error.api_version} is not served") from error
+        header, body = headers.read_request_header(frame)
         key, version = header.api_key, header.api_version
         peer.client_id = header.client_id or ""
-        served = SERVED.get(key)
-        if served is None:
-            raise headers.UnknownApi(key, version, header.correlation_id)
-        known_version = version in VERSIONS[key]
+        known = version in VERSIONS[key]
         request: Message
-        if not known_version:
+        if not known:
             # only ApiVersions gets here: its answer has the layout of version 0 whatever was asked (KIP-511)
             request, version = ApiVersionsRequest(), 0
         else:
@@ -199,10 +192,10 @@ class Broker:
         if not peer.in_hand.folded:
             self._note_request(now, peer, peer.in_hand)
         if isinstance(request, ApiVersionsRequest):
-            respond = api_versions.respond(request, version, VERSIONS) if known_version else api_versions.unsupported(VERSIONS)
-            self._perform(now, [Reply(call, respond)])
+            row = api_versions.respond(request, version, VERSIONS) if known else api_versions.unsupported(VERSIONS)
+            self._perform(now, [Reply(call, row)])
         else:
-            self._perform(now, self.node.handle(now, call, served.ask(request, version)))
+            self._perform(now, self.node.handle(now, call, SERVED[key].ask(request, version)))
 
     # -- effects ---------------------------------------------------------------------------------------------
 

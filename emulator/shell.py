@@ -21,9 +21,7 @@ import trio
 from koordinator.emulator.broker import Close, Output, Send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from koordinator.emulator.core.cluster import Cluster
+    from collections.abc import Callable, Iterable, Sequence
 
 READ_BYTES = 64 * 1024
 """The most bytes taken from a socket at once."""
@@ -107,14 +105,11 @@ class Connection:
 class Shell:
     """Runs a broker on Trio: `serve` listens, until it is cancelled.
 
-    `started_at` is the wall clock in milliseconds since the epoch from which `now()` counts on. `cluster` gets the
-    address that clients are to use, under `node_id`, once the port is known.
+    `started_at` is the wall clock in milliseconds since the epoch from which `now()` counts on.
     """
 
-    def __init__(self, broker: Brokerlike, cluster: Cluster, started_at: int, node_id: int) -> None:
+    def __init__(self, broker: Brokerlike, started_at: int) -> None:
         self._broker = broker
-        self._cluster = cluster
-        self._node_id = node_id
         self._started_at = started_at
         self._origin: float | None = None
         self._numbers = count(1)
@@ -153,20 +148,16 @@ class Shell:
     # -- connections -----------------------------------------------------------------------------------------
 
     async def serve(
-        self, host: str, port: int, *, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
+        self,
+        listeners: Sequence[trio.SocketListener],
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Listen and serve until cancelled; reports the port (useful for port 0) when clients can connect.
-
-        Raises OSError, with host and port in its text, if nothing can listen there; nothing has started then.
-        """
-        listeners = await listen(host, port)
-        bound = int(listeners[0].socket.getsockname()[1])
-        address = self._cluster.brokers[self._node_id]
-        address.host, address.port = advertised(host), bound
+        """Serve what connects to the listeners (see `listen`), until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.keep_time)
             await nursery.start(trio.serve_listeners, self._accept, listeners)
-            task_status.started(bound)
+            task_status.started()
 
     async def _accept(self, stream: trio.SocketStream) -> None:
         try:
@@ -255,7 +246,10 @@ class Shell:
 
 
 async def listen(host: str, port: int) -> list[trio.SocketListener]:
-    """Listeners on every address of a host, all on one port. Raises OSError that says what is wrong where."""
+    """Listeners on every address of a host, all on one port; port 0 is any free one, on the first address.
+
+    Raises OSError that says what is wrong where.
+    """
     where = f"cannot listen on {host_port(host, port)}"
     try:
         listeners = await trio.open_tcp_listeners(port, host=host)
@@ -270,6 +264,11 @@ async def listen(host: str, port: int) -> list[trio.SocketListener]:
             await listener.aclose()
         del listeners[1:]
     return listeners
+
+
+def port_of(listeners: Sequence[trio.SocketListener]) -> int:
+    """The port that listeners listen on."""
+    return int(listeners[0].socket.getsockname()[1])
 
 
 def advertised(host: str) -> str:

@@ -50,8 +50,3 @@ class FrameBuffer:
             frame = bytes(view[_LENGTH.size : end])
         del data[:end]
         return frame
-
-
-def frame(*parts: bytes) -> bytes:
-    """The parts, one after the other, behind their length together."""
-    return b"".join((_LENGTH.pack(sum(map(len, parts))), *parts))

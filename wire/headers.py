@@ -25,6 +25,7 @@ from koordinator.wire.schema import Message, declaration_of
 
 _REQUEST = struct.Struct(">hhi")
 _RESPONSE = struct.Struct(">i")
+_LENGTH = struct.Struct(">i")
 _NO_TAGS = b"\0"
 
 
@@ -54,23 +55,23 @@ class UnsupportedVersion(_Unserved):
     """The API is served, but not in this version."""
 
 
-def read_request_header(frame: bytes) -> tuple[RequestHeader, int]:
-    """The header of a request, and where in the frame the body begins.
+def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
+    """The header of a request, and where the body begins; `request` is a whole frame.
 
     Raises Malformed for bytes that are no header, UnknownApi and UnsupportedVersion (which are Malformed,
     too, and know api_key, api_version and correlation_id) for what is not served; ApiVersions never
     raises UnsupportedVersion. Kafka closes the connection in all of these cases.
     """
-    if len(frame) < _REQUEST.size:
-        raise Malformed(f"{len(frame)} bytes are too few for the header of a request")
-    key, version, correlation_id = _REQUEST.unpack_from(frame)
+    if len(request) < _REQUEST.size:
+        raise Malformed(f"{len(request)} bytes are too few for the header of a request")
+    key, version, correlation_id = _REQUEST.unpack_from(request)
     api = APIS.get(key)
     if api is None:
         raise UnknownApi(f"there is no api {key}", key, version, correlation_id)
     if version not in api.versions and key != ApiKey.API_VERSIONS:
         reason = f"{api.name} is served in the versions {api.versions}, not {version}"
         raise UnsupportedVersion(reason, key, version, correlation_id)
-    io = BytesIO(frame)
+    io = BytesIO(request)
     io.seek(_REQUEST.size)
     try:
         client_id = read_nullable_string(io)
@@ -97,6 +98,11 @@ def response_header(api_key: int, api_version: int, correlation_id: int) -> byte
     if api_key == ApiKey.API_VERSIONS or not _is_flexible(APIS[api_key].response, api_version):
         return header
     return header + _NO_TAGS
+
+
+def frame(*parts: bytes) -> bytes:
+    """The parts, one after the other, behind their length together: int32, in bytes."""
+    return b"".join((_LENGTH.pack(sum(map(len, parts))), *parts))
 
 
 def _is_flexible(cls: type[Message], version: int) -> bool:

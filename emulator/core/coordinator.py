@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.timers import TimerKey
     from koordinator.emulator.settings import Settings
 
-HANDLERS: Mapping[type, Callable[[Stage, int, Call, object], None]] = {
+HANDLERS: Mapping[type, Callable[..., None]] = {
     JoinGroupRequest: join.join_group,
     SyncGroupRequest: sync.sync_group,
     HeartbeatRequest: membership.heartbeat,
@@ -64,6 +64,7 @@ HANDLERS: Mapping[type, Callable[[Stage, int, Call, object], None]] = {
     ListGroupsRequest: listing.list_groups,
     DeleteGroupsRequest: listing.delete_groups,
 }
+"""Each is called with the stage, the node's time, the call and a request of its class."""
 
 
 class Coordinator:

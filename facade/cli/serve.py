@@ -2,7 +2,143 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import trio
+
+import koordinator
+from koordinator.cli import values
+from koordinator.emulator.assemble import Options, build
+from koordinator.emulator.settings import PROFILES, rules
+
+if TYPE_CHECKING:
+    from koordinator.emulator.assemble import Parts
+    from koordinator.emulator.core.seeds import SeedRecord
 
 ENDS = (signal.SIGINT, signal.SIGTERM)
 """The signals that end the process in order."""
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address or name to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=9092, show_default=True, help="Port to listen on; 0 is any."
+)
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="NAME:PARTITIONS",
+    callback=values.topics,
+    help="Make a topic. May be given more than once.",
+)
+@click.option(
+    "--records",
+    type=FILE,
+    metavar="FILE",
+    callback=values.records,
+    help="Fill topics with the records of a file, one JSON object a line; only its topic is needed.",
+)
+@click.option(
+    "--config",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=values.assignments,
+    help="Give a setting, by its name in Kafka (group.max.size=10). May be given more than once.",
+)
+@click.option("--profile", type=click.Choice(list(PROFILES)), help="What settings begin with.  [default: fast]")
+@click.option(
+    "--error-codes",
+    type=click.Choice(rules()["error.codes"].choices),
+    help="Error numbers: as released Kafka has them, or as the KIPs print them.  [default: kafka]",
+)
+@click.option("--trace", type=FILE, metavar="FILE", help="Write everything that happens to a file, as JSON lines.")
+@click.option("--seed", type=click.IntRange(min=0), help="The same seed gives the same ids.  [default: any]")
+def serve(  # noqa: PLR0913, PLR0917 - one argument per option
+    host: str,
+    port: int,
+    topics: dict[str, int],
+    records: dict[str, list[SeedRecord]],
+    config: dict[str, str],
+    profile: str | None,
+    error_codes: str | None,
+    trace: Path | None,
+    seed: int | None,
+) -> None:
+    """Serve a cluster until SIGINT or SIGTERM.
+
+    The first line on stdout says, as JSON, that clients can connect, and where; it is the only one.
+    """
+    values.once(config, profile=profile, error_codes=error_codes)
+    options = Options(
+        host=host,
+        port=port,
+        topics=topics,
+        records=records,
+        config=config,
+        profile=profile,
+        error_codes=error_codes,
+        trace=trace,
+        seed=seed,
+    )
+    run(options)
+
+
+def run(options: Options) -> None:
+    """Serve until a signal. Raises click.UsageError, with nothing started, if that cannot be."""
+    try:
+        parts = build(options, say)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    except OSError as error:
+        raise click.UsageError(f"trace file {options.trace}: {error.strerror or error}") from error
+    try:
+        refusal = trio.run(_until_a_signal, parts)
+    finally:
+        parts.close()
+    if refusal is not None:
+        raise click.UsageError(refusal.strerror or str(refusal))
+
+
+async def _until_a_signal(parts: Parts) -> OSError | None:
+    """Listen, say so, serve; returns why nothing can listen, or None after a signal."""
+    # before the first line: who has read it may send a signal
+    with trio.open_signal_receiver(*ENDS) as signals:
+        async with trio.open_nursery() as nursery:
+            try:
+                port: int = await nursery.start(parts.serve)
+            except OSError as error:
+                return error
+            for warning in parts.warnings:
+                say(f"warning: {warning}")
+            click.echo(json.dumps(announcement(parts, port)))
+            await anext(signals)
+            nursery.cancel_scope.cancel()
+    return None
+
+
+def announcement(parts: Parts, port: int) -> dict[str, str | int]:
+    """The line that says that clients can connect."""
+    return {
+        "bootstrap_servers": parts.bootstrap_servers,
+        "host": parts.options.host,
+        "port": port,
+        "pid": os.getpid(),
+        "version": koordinator.__version__,
+        "cluster_id": parts.cluster.cluster_id,
+        "seed": parts.seed,
+    }
+
+
+def say(line: str) -> None:
+    """One line on stderr; who has closed it does not want to know."""
+    with suppress(OSError):
+        click.echo(f"koordinator: {line}", err=True)

@@ -1,6 +1,7 @@
 """What the options of the command line mean: pure functions that read them, or say what is wrong.
 
-Each raises `click.BadParameter` or `click.UsageError` with one line that names the option, the value and what is allowed.
+Each raises `click.BadParameter` or `click.UsageError` with one line that names the option, the value and what is
+allowed.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from koordinator.emulator.core.cluster import INTERNAL_TOPICS, PARTITIONS_MAX, illegal_name
-from koordinator.emulator.settings import InvalidSetting, Settings
+from koordinator.emulator.seeding import SeedError, parse_seed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from koordinator.emulator.core.seeds import SeedRecord
 
 
 def topics(_context: click.Context, _option: click.Parameter, given: Iterable[str]) -> dict[str, int]:
@@ -53,21 +57,30 @@ def assignments(_context: click.Context, _option: click.Parameter, given: Iterab
     return values
 
 
-def settings(config: dict[str, str], **flags: str | None) -> tuple[Settings, list[str]]:
-    """The settings that `--config` and the flags of single settings ask for, and warnings to show.
-
-    A flag is named as its setting is, with underscores (`error_codes`); None means that it was not given.
-    """
-    values = dict(config)
+def once(config: Mapping[str, str], **flags: object) -> None:
+    """Refuse a setting that is given both by `--config` and by its own flag (`error_codes` for `--error-codes`)."""
     for flag, value in flags.items():
-        name = flag.replace("_", ".")
-        if value is None:
-            continue
-        if name in values:
-            option = "--" + flag.replace("_", "-")
+        name, option = flag.replace("_", "."), "--" + flag.replace("_", "-")
+        if value is not None and name in config:
             raise click.UsageError(f"{name} is given twice, by {option} and by --config")
-        values[name] = value
+
+
+def records(_context: click.Context, _option: click.Parameter, path: Path | None) -> dict[str, list[SeedRecord]]:
+    """`--records FILE`: what is in the file, by topic."""
+    if path is None:
+        return {}
     try:
-        return Settings.of(values=values)
-    except InvalidSetting as refusal:
-        raise click.UsageError(str(refusal)) from None
+        with path.open("rb") as file:
+            return parse_seed(_decoded(file, str(path)), str(path))
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror or error}") from None
+    except SeedError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _decoded(lines: Iterable[bytes], file: str) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.decode()
+        except UnicodeDecodeError:
+            raise SeedError(file, number, "not UTF-8") from None

@@ -6,7 +6,7 @@ import errno
 import socket
 import struct
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import trio
@@ -14,8 +14,6 @@ from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
 from koordinator.emulator import shell as shell_module
 from koordinator.emulator.broker import Close, Output, Send
-from koordinator.emulator.core.cluster import BrokerAddress, Cluster
-from koordinator.emulator.settings import Settings
 from koordinator.emulator.shell import Shell
 
 if TYPE_CHECKING:
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     Client = trio.StapledStream[MemorySendStream, MemoryReceiveStream]
 
 EPOCH = 1_700_000_000_000
-NODE = 1
 LIMIT_S = 3600
 """Of the jumping clock: a test that hangs ends at once."""
 
@@ -90,7 +87,7 @@ class Scene:
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self.broker = FakeBroker()
-        self.shell = Shell(self.broker, a_cluster(), EPOCH, NODE)
+        self.shell = Shell(self.broker, EPOCH)
         self.nursery = nursery
         nursery.start_soon(self.shell.keep_time)
 
@@ -102,15 +99,6 @@ class Scene:
     def soon(self, *outputs: Output) -> None:
         """Let the next tick, which is due at once, bring these."""
         self.shell.act(lambda _: self.broker.waiting.extend(outputs))
-
-
-def a_cluster() -> Cluster:
-    def no_ids() -> Any:
-        raise AssertionError("no topic is made here")
-
-    cluster = Cluster("c", Settings(), no_ids)
-    cluster.brokers[NODE] = BrokerAddress(NODE, "", 0)
-    return cluster
 
 
 def play(scene: Callable[[Scene], Awaitable[None]]) -> FakeBroker:
@@ -301,15 +289,15 @@ Visit = Callable[[FakeBroker, Connect], Awaitable[None]]
 
 def serve(visit: Visit, host: str = "127.0.0.1") -> FakeBroker:
     """Run a server, and visit it with a function that connects; measure how long it takes to stop."""
-    broker, cluster = FakeBroker(), a_cluster()
+    broker = FakeBroker()
     visitors: list[trio.SocketStream] = []
 
     async def main() -> float:
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
-                shell = Shell(broker, cluster, EPOCH, NODE)
-                port = await nursery.start(shell.serve, host, 0)
-                assert (cluster.brokers[NODE].host, cluster.brokers[NODE].port) == (host, port)
+                listeners = await shell_module.listen(host, 0)
+                await nursery.start(Shell(broker, EPOCH).serve, listeners)
+                port = shell_module.port_of(listeners)
 
                 async def connect(to: str = "127.0.0.1") -> trio.SocketStream:
                     visitors.append(await trio.open_tcp_stream(to, port))

@@ -1,0 +1,225 @@
+"""The desk: clients that produce and fetch, on virtual time, without bytes on a wire.
+
+Every request goes through the translation of its version, and every answer is encoded and decoded in that version, so that
+a scene also proves that what is answered can be sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
+
+import pytest
+
+from koordinator.emulator.apis.served import SERVED
+from koordinator.emulator.core.cluster import BrokerAddress, Cluster
+from koordinator.emulator.core.data import DataPlane
+from koordinator.emulator.core.effects import Call, Effect, Reply
+from koordinator.emulator.settings import Settings
+from koordinator.wire.apis import APIS
+from koordinator.wire.codec import decode, encode
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import fetch, list_offsets, metadata, produce
+from koordinator.wire.primitives import ZERO_UUID
+from koordinator.wire.records import Record, read_batches, read_records, write_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+START = 1_700_000_000_000
+
+
+@dataclass
+class Ask:
+    """A request, and its answer once it has come."""
+
+    call: Call
+    answers: list[Any] = field(default_factory=list)
+
+    @property
+    def parked(self) -> bool:
+        return not self.answers
+
+    @property
+    def answer(self) -> Any:
+        assert len(self.answers) == 1, f"answered {len(self.answers)} times"
+        return self.answers[0]
+
+    @property
+    def partitions(self) -> dict[tuple[str | UUID, int], Any]:
+        """The rows of a Fetch answer."""
+        rows = {}
+        for topic in self.answer.responses:
+            for row in topic.partitions:
+                key = (topic.topic or topic.topic_id, row.partition_index)
+                assert key not in rows
+                rows[key] = row
+        return rows
+
+
+class Desk:
+    """A data plane with one broker, number 1, and nobody else."""
+
+    def __init__(self, brokers: int = 1, **settings: object) -> None:
+        self.now = START
+        self.ids = count(1)
+        self.settings, _ = Settings.of("fast", {name.replace("_", "."): v for name, v in settings.items()})
+        self.cluster = Cluster("desk", self.settings, self.new_uuid)
+        for node in range(1, brokers + 1):
+            self.cluster.brokers[node] = BrokerAddress(node, "127.0.0.1", 9091 + node)
+        self.deleted: list[str] = []
+        self.facts: list[Effect] = []
+        self.data = DataPlane(self.cluster, self.settings, self.new_uuid, self.on_topics_deleted)
+        self._asks: dict[Call, Ask] = {}
+        self._calls = count(1)
+
+    def new_uuid(self) -> UUID:
+        return UUID(int=next(self.ids))
+
+    def on_topics_deleted(self, now: int, names: list[str]) -> list[Effect]:
+        assert now == self.now
+        self.deleted += names
+        return []
+
+    # -- time and answers ------------------------------------------------------------------------------------
+
+    def wait(self, ms: int) -> None:
+        """Let time pass."""
+        self.now += ms
+        self._perform(self.data.tick(self.now))
+
+    def _perform(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            if not isinstance(effect, Reply):
+                self.facts.append(effect)
+                continue
+            ask, version = self._asks[effect.call], effect.call.api_version
+            response: Any = effect.response
+            if response is not None:
+                served = SERVED[effect.call.api_key]
+                response = served.answer(response, version, cast("Any", None))
+                response = decode(type(response), version, encode(response, version), exact=True)
+            ask.answers.append(response)
+
+    def ask(self, request: object, version: int | None = None, connection: int = 0) -> Ask:
+        """Send a request, in the newest version unless said otherwise, each on a connection of its own unless said."""
+        key, api = next((key, api) for key, api in APIS.items() if api.request is type(request))
+        version = api.versions.max if version is None else version
+        number = next(self._calls)
+        call = Call(connection or number, number, key, version, "c", "/127.0.0.1")
+        ask = self._asks[call] = Ask(call)
+        translated = SERVED[key].ask(cast("Any", request), version)
+        self._perform(self.data.handle(self.now, call, translated))
+        return ask
+
+    # -- what clients say ------------------------------------------------------------------------------------
+
+    def topic(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> UUID:
+        self.data.create_topic(self.now, name, partitions, configs)
+        return self.cluster.topics[name].topic_id
+
+    def metadata(self, *names: str, version: int | None = None, **fields: Any) -> Any:
+        topics = tuple(metadata.MetadataRequestTopic(name=name) for name in names)
+        return self.ask(metadata.MetadataRequest(topics=topics, **fields), version).answer
+
+    @staticmethod
+    def batch(*values: bytes, at: int | tuple[int, ...] = START, **fields: Any) -> bytes:
+        """A batch with these values; `at` is the time of all records, or of each."""
+        times = at if isinstance(at, tuple) else (at,) * len(values)
+        return write_batch([Record(timestamp=t, value=v) for t, v in zip(times, values, strict=True)], **fields)
+
+    def send(
+        self, batch: bytes | None, topic: str = "t", partition: int = 0, *, acks: int = -1, version: int = 9
+    ) -> Any:
+        """Produce to one partition; its row of the answer."""
+        request = produce.ProduceRequest(
+            acks=acks,
+            topic_data=(
+                produce.TopicProduceData(
+                    name=topic, partition_data=(produce.PartitionProduceData(index=partition, records=batch),)
+                ),
+            ),
+        )
+        answer = self.ask(request, version).answer
+        return None if answer is None else answer.responses[0].partition_responses[0]
+
+    def fetch(  # noqa: D417
+        self,
+        wanted: Mapping[tuple[str | UUID, int], int],
+        *,
+        version: int = 12,
+        partition_max_bytes: int = 1 << 20,
+        forget: Iterable[tuple[str | UUID, int]] = (),
+        epoch: int = -1,
+        connection: int = 0,
+        leader_epoch: int = -1,
+        **fields: Any,
+    ) -> Ask:
+        """Fetch from offsets; by id from version 13 on. `fields` are those of the request."""
+
+        def named(topic: str | UUID) -> dict[str, Any]:
+            return {"topic_id": topic} if isinstance(topic, UUID) else {"topic": topic}
+
+        request = fetch.FetchRequest(
+            min_bytes=fields.pop("min_bytes", 1),
+            max_wait_ms=fields.pop("max_wait_ms", 500),
+            session_epoch=epoch,
+            topics=tuple(
+                fetch.FetchTopic(
+                    partitions=(
+                        fetch.FetchPartition(
+                            partition=partition,
+                            fetch_offset=offset,
+                            partition_max_bytes=partition_max_bytes,
+                            current_leader_epoch=leader_epoch,
+                        ),
+                    ),
+                    **named(topic),
+                )
+                for (topic, partition), offset in wanted.items()
+            ),
+            forgotten_topics_data=tuple(
+                fetch.ForgottenTopic(partitions=(partition,), **named(topic)) for topic, partition in forget
+            ),
+            **fields,
+        )
+        return self.ask(request, version, connection)
+
+    def offsets(self, timestamp: int, topic: str = "t", partition: int = 0, version: int = 11, **fields: Any) -> Any:
+        """ListOffsets for one partition; its row of the answer."""
+        asked = list_offsets.ListOffsetsPartition(partition_index=partition, timestamp=timestamp, **fields)
+        request = list_offsets.ListOffsetsRequest(
+            replica_id=-1, topics=(list_offsets.ListOffsetsTopic(name=topic, partitions=(asked,)),)
+        )
+        return self.ask(request, version).answer.topics[0].partitions[0]
+
+    @staticmethod
+    def records(data: bytes) -> list[Record]:
+        """The records in what a fetch brought."""
+        return [record for _, batch in read_batches(data) for record in read_records(batch)]
+
+    def values(self, topic: str = "t", partition: int = 0) -> list[bytes | None]:
+        return [r.value for r in self.data.records(topic) if r.partition == partition]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+def new_desk() -> Callable[..., Desk]:
+    """Make a desk with settings, or with several brokers."""
+    return Desk
+
+
+@pytest.fixture
+def error() -> type[Error]:
+    return Error
+
+
+@pytest.fixture
+def no_id() -> UUID:
+    return ZERO_UUID

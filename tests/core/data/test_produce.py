@@ -1,0 +1,246 @@
+"""What is written, and what is refused."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pytest
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
+from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.core.data.conftest import Desk
+
+MAX = 2**31 - 1
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+@pytest.mark.parametrize("version", range(3, 13))
+def test_batches_get_the_next_offsets(desk: Desk, version: int, acks: int) -> None:
+    desk.topic("t")
+    rows = [desk.send(desk.batch(b"a", b"b"), version=version, acks=acks) for _ in range(3)]
+    assert [(row.error_code, row.base_offset) for row in rows] == [(0, 0), (0, 2), (0, 4)]
+    assert {row.log_append_time_ms for row in rows} == {-1}
+
+
+def test_acks_0_writes_and_wants_no_answer(desk: Desk) -> None:
+    desk.topic("t")
+    assert desk.send(desk.batch(b"a"), acks=0) is None
+    assert desk.values() == [b"a"]
+
+
+@pytest.mark.parametrize("acks", [2, -2])
+def test_other_acks_are_refused_with_21(desk: Desk, acks: int) -> None:
+    desk.topic("t")
+    row = desk.send(desk.batch(b"a"), acks=acks)
+    assert (row.error_code, row.base_offset, desk.values()) == (Error.INVALID_REQUIRED_ACKS, -1, [])
+
+
+def test_a_batch_is_kept_as_it_came_but_for_its_offset_and_leader_epoch(desk: Desk) -> None:
+    desk.topic("t")
+    desk.send(desk.batch(b"first"))
+    batch = desk.batch(b"a" * 100, b"b", compression="gzip", producer_id=5, producer_epoch=0, base_sequence=0)
+    desk.send(batch)
+    kept = desk.fetch({("t", 0): 1}).partitions["t", 0].records
+    assert kept == struct.pack(">q", 1) + batch[8:12] + struct.pack(">i", 0) + batch[16:]
+
+
+def test_unknown_topics_and_partitions_are_3_and_unknown_ids_100(desk: Desk) -> None:
+    topic_id = desk.topic("t")
+    assert desk.send(desk.batch(b"a"), "u").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    for partition in (1, -1):
+        assert desk.send(desk.batch(b"a"), "t", partition).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    data = (PartitionProduceData(index=0, records=desk.batch(b"a")),)
+    request = ProduceRequest(
+        acks=-1,
+        topic_data=(
+            TopicProduceData(topic_id=topic_id, partition_data=data),
+            TopicProduceData(topic_id=UUID(int=9), partition_data=data),
+        ),
+    )
+    known, unknown = desk.ask(request, 13).answer.responses
+    assert (known.topic_id, known.partition_responses[0].error_code) == (topic_id, 0)
+    assert unknown.partition_responses[0].error_code == Error.UNKNOWN_TOPIC_ID
+
+
+def test_producing_does_not_create_a_topic(desk: Desk) -> None:
+    desk.send(desk.batch(b"a"), "u")
+    assert desk.cluster.topics == {}
+
+
+def test_an_internal_topic_cannot_be_written(desk: Desk) -> None:
+    desk.topic("__consumer_offsets")
+    assert desk.send(desk.batch(b"a"), "__consumer_offsets").error_code == Error.INVALID_TOPIC_EXCEPTION
+
+
+def test_a_flipped_bit_is_2(desk: Desk) -> None:
+    desk.topic("t")
+    batch = bytearray(desk.batch(b"a"))
+    batch[-1] ^= 1
+    assert desk.send(bytes(batch)).error_code == Error.CORRUPT_MESSAGE
+    assert desk.values() == []
+
+
+@pytest.mark.parametrize("cut", [1, 17, 61, 70])
+def test_a_batch_that_is_cut_off_is_2(desk: Desk, cut: int) -> None:
+    desk.topic("t")
+    assert desk.send(desk.batch(b"a" * 50)[:cut]).error_code == Error.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize("records", [None, b""])
+def test_no_batch_is_87(desk: Desk, records: bytes | None) -> None:
+    desk.topic("t")
+    assert desk.send(records).error_code == Error.INVALID_RECORD
+
+
+def test_two_batches_are_87(desk: Desk) -> None:
+    desk.topic("t")
+    assert desk.send(desk.batch(b"a") * 2).error_code == Error.INVALID_RECORD
+    assert desk.values() == []
+
+
+def test_control_batches_are_87_and_transactions_48(desk: Desk) -> None:
+    desk.topic("t")
+    ids = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    assert desk.send(desk.batch(b"a", is_control=True)).error_code == Error.INVALID_RECORD
+    assert desk.send(desk.batch(b"a", is_transactional=True, **ids)).error_code == Error.INVALID_TXN_STATE
+
+
+def test_a_producer_id_without_a_sequence_is_87(desk: Desk) -> None:
+    desk.topic("t")
+    assert desk.send(desk.batch(b"a", producer_id=1, producer_epoch=0)).error_code == Error.INVALID_RECORD
+
+
+def test_a_batch_beyond_message_max_bytes_is_10_and_the_topic_may_have_its_own_limit(
+    new_desk: Callable[..., Desk],
+) -> None:
+    desk = new_desk(message_max_bytes=100)
+    desk.topic("t")
+    desk.topic("wide", configs={"max.message.bytes": "200"})
+    exact = desk.batch(b"a" * (100 - len(desk.batch(b""))))
+    assert (len(exact), desk.send(exact).error_code) == (100, 0)
+    over = desk.batch(b"a" * 40)
+    assert (len(over) > 100, desk.send(over).error_code) == (True, Error.MESSAGE_TOO_LARGE)
+    assert desk.send(over, "wide").error_code == 0
+
+
+def test_kip_110_zstd_below_version_7_is_76(desk: Desk) -> None:
+    pytest.importorskip("cramjam")
+    desk.topic("t")
+    batch = desk.batch(b"a", compression="zstd")
+    assert desk.send(batch, version=6).error_code == Error.UNSUPPORTED_COMPRESSION_TYPE
+    assert desk.send(batch, version=7).error_code == 0
+
+
+def _message(value: bytes, magic: int, attributes: int = 0, offset: int = 0) -> bytes:
+    time = struct.pack(">q", 1234) if magic else b""
+    body = struct.pack(">bb", magic, attributes) + time + struct.pack(">ii", -1, len(value)) + value
+    message = struct.pack(">I", zlib.crc32(body)) + body
+    return struct.pack(">qi", offset, len(message)) + message
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_old_messages_become_one_batch_of_magic_2_below_version_3(desk: Desk, version: int, magic: int) -> None:
+    desk.topic("t")
+    messages = _message(b"a", magic) + _message(b"b", magic, offset=1)
+    assert desk.send(messages, version=version).base_offset == 0
+    assert desk.send(messages, version=version).base_offset == 2
+    assert desk.values() == [b"a", b"b"] * 2
+    assert {r.timestamp for r in desk.data.records("t")} == {1234 if magic else -1}
+    assert desk.send(messages, version=3).error_code == Error.INVALID_RECORD
+
+
+def test_an_old_message_with_a_wrong_checksum_is_2(desk: Desk) -> None:
+    desk.topic("t")
+    broken = _message(b"a", 1)[:-1] + b"!"
+    assert desk.send(broken, version=2).error_code == Error.CORRUPT_MESSAGE
+
+
+def _numbered(desk: Desk, sequence: int, values: int = 1, epoch: int = 0, producer: int = 7) -> tuple[int, int]:
+    batch = desk.batch(
+        *(b"x" for _ in range(values)), producer_id=producer, producer_epoch=epoch, base_sequence=sequence
+    )
+    row = desk.send(batch)
+    return row.error_code, row.base_offset
+
+
+def test_kip_98_a_batch_sent_again_is_written_once_and_answered_with_its_offset(desk: Desk) -> None:
+    desk.topic("t")
+    for sequence in range(6):
+        assert _numbered(desk, sequence) == (0, sequence)
+    for sequence in (5, 3, 1):
+        assert _numbered(desk, sequence) == (0, sequence)
+    assert len(desk.values()) == 6
+
+
+def test_kip_98_only_the_last_five_batches_are_remembered(desk: Desk) -> None:
+    desk.topic("t")
+    for sequence in range(6):
+        _numbered(desk, sequence)
+    assert _numbered(desk, 0) == (Error.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+
+
+def test_kip_98_a_gap_is_45(desk: Desk) -> None:
+    desk.topic("t")
+    assert _numbered(desk, 0, values=3) == (0, 0)
+    assert _numbered(desk, 4) == (Error.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert _numbered(desk, 3) == (0, 3)
+
+
+def test_kip_98_an_unknown_producer_may_begin_anywhere(desk: Desk) -> None:
+    desk.topic("t")
+    assert _numbered(desk, 17) == (0, 0)
+
+
+def test_kip_98_a_new_epoch_begins_at_0_and_fences_the_old_one(desk: Desk) -> None:
+    desk.topic("t")
+    assert _numbered(desk, 0) == (0, 0)
+    assert _numbered(desk, 1, epoch=1) == (Error.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert _numbered(desk, 0, epoch=1) == (0, 1)
+    assert _numbered(desk, 1, epoch=0) == (Error.INVALID_PRODUCER_EPOCH, -1)
+
+
+def test_kip_98_sequences_go_on_at_0_after_the_largest(desk: Desk) -> None:
+    desk.topic("t")
+    assert _numbered(desk, MAX - 1, values=3) == (0, 0)
+    assert _numbered(desk, 1) == (0, 3)
+    assert _numbered(desk, MAX, producer=8) == (0, 4)
+    assert _numbered(desk, 0, producer=8) == (0, 5)
+
+
+def test_kip_98_partitions_know_producers_independently(desk: Desk) -> None:
+    desk.topic("t", 2)
+    batch = desk.batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0)
+    assert [desk.send(batch, partition=p).base_offset for p in (0, 1)] == [0, 0]
+    assert desk.values(partition=1) == [b"a"]
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_producer_ids_are_all_different(desk: Desk, version: int) -> None:
+    request = InitProducerIdRequest(transactional_id=None)
+    answers = [desk.ask(request, version).answer for _ in range(3)]
+    assert [(a.error_code, a.producer_id, a.producer_epoch) for a in answers] == [(0, 0, 0), (0, 1, 0), (0, 2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (InitProducerIdRequest(transactional_id="x"), Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+        (InitProducerIdRequest(transactional_id=""), Error.INVALID_REQUEST),
+        (InitProducerIdRequest(transactional_id=None, producer_id=3), Error.INVALID_REQUEST),
+        (InitProducerIdRequest(transactional_id=None, producer_epoch=3), Error.INVALID_REQUEST),
+    ],
+)
+def test_transactions_and_half_identities_are_refused(
+    desk: Desk, request_: InitProducerIdRequest, error: Error
+) -> None:
+    answer = desk.ask(request_, 4).answer
+    assert (answer.error_code, answer.producer_id) == (error, -1)
