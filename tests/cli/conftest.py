@@ -73,7 +73,7 @@ class Served:
         assert isinstance(ready, dict)
         return ready
 
-    def stop(self, number: int = signal.SIGTERM) -> int:
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal; its exit status."""
         self.process.send_signal(number)
         return self.process.wait(END_S)

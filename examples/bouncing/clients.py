@@ -1,0 +1,215 @@
+"""The three clients, each brought to one shape: consume a topic as a member of a group until told to stop.
+
+Each of them reports what it sees (`Report`), commits what it has reported, and lets the client's own errors through,
+as `GaveUpError` with the client's own name for them. What the group's members must have in common (the protocol `range`,
+the timeouts) is set for all three; everything else is left at the clients' defaults.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterable
+
+POLL_MS = 100
+"""How long a poll waits, and so how soon a member notices that it is to stop."""
+
+COMMIT_S = 0.5
+"""How often a kafka-python member commits when it has nothing new."""
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Who the member is, and in which group. `instance_id` None: a dynamic member."""
+
+    bootstrap_servers: str
+    topic: str
+    group_id: str
+    client_id: str
+    instance_id: str | None
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+
+
+class Report(Protocol):
+    """Where a member tells what it sees."""
+
+    def assigned(self, partitions: Iterable[int]) -> None:
+        """The assign callback."""
+
+    def revoked(self, partitions: Iterable[int]) -> None:
+        """The revoke (or lost) callback."""
+
+    def consumed(self, records: Iterable[tuple[int, int]]) -> None:
+        """Records that came, as (partition, offset)."""
+
+    def refused(self, error: str) -> None:
+        """A commit that was refused because the group is rebalancing; the records will come again."""
+
+
+class GaveUpError(Exception):
+    """The client will not go on. `name` is the client's own name of the error."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(f"{name}: {text}")
+        self.name = name
+        self.text = text
+
+
+def kafka_python(membership: Membership, report: Report, stop: threading.Event) -> None:
+    """A member by kafka-python 3.
+
+    Told apart by trying: a static member does not send LeaveGroup when it is closed. Told by a heartbeat that it is
+    fenced it just stops beating, and `poll` goes on as if nothing were; the error surfaces at the next commit. That is
+    why this one commits regularly even if it has nothing new, as it would with `enable_auto_commit`.
+    """
+    from kafka import ConsumerRebalanceListener, KafkaConsumer  # noqa: PLC0415 - a process loads its own client only
+    from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
+    from kafka.errors import CommitFailedError, KafkaError  # noqa: PLC0415
+
+    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+        def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+            report.assigned(each.partition for each in assigned)
+
+        def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+            report.revoked(each.partition for each in revoked)
+
+    consumer = KafkaConsumer(
+        bootstrap_servers=membership.bootstrap_servers,
+        client_id=membership.client_id,
+        group_id=membership.group_id,
+        group_instance_id=membership.instance_id,
+        session_timeout_ms=membership.session_timeout_ms,
+        heartbeat_interval_ms=membership.heartbeat_interval_ms,
+        partition_assignment_strategy=[RangePartitionAssignor],
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+    )
+    try:
+        consumer.subscribe([membership.topic], listener=Listener())
+        committed_at = time.monotonic()
+        while not stop.is_set():
+            batches = consumer.poll(timeout_ms=POLL_MS)
+            report.consumed((record.partition, record.offset) for batch in batches.values() for record in batch)
+            if consumer.assignment() and (batches or time.monotonic() - committed_at > COMMIT_S):
+                committed_at = time.monotonic()
+                try:
+                    consumer.commit()
+                except CommitFailedError as error:
+                    report.refused(str(error))
+    except KafkaError as error:
+        raise GaveUpError(type(error).__name__, str(error)) from error
+    finally:
+        consumer.close()
+
+
+def confluent(membership: Membership, report: Report, stop: threading.Event) -> None:
+    """A member by confluent-kafka, that is librdkafka. A static member does not send LeaveGroup when it is closed."""
+    from confluent_kafka import Consumer, KafkaError, KafkaException  # noqa: PLC0415
+
+    config: dict[str, str | int | bool | Callable[[KafkaError], None] | None] = {
+        "bootstrap.servers": membership.bootstrap_servers,
+        "client.id": membership.client_id,
+        "group.id": membership.group_id,
+        "session.timeout.ms": membership.session_timeout_ms,
+        "heartbeat.interval.ms": membership.heartbeat_interval_ms,
+        "partition.assignment.strategy": "range",
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+    }
+    if membership.instance_id is not None:
+        config["group.instance.id"] = membership.instance_id
+    consumer = Consumer(config)
+    rebalancing = {
+        KafkaError.REBALANCE_IN_PROGRESS,
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError._NO_OFFSET,
+    }
+    try:
+        consumer.subscribe(
+            [membership.topic],
+            on_assign=lambda _, partitions: report.assigned(each.partition for each in partitions),
+            on_revoke=lambda _, partitions: report.revoked(each.partition for each in partitions),
+        )
+        while not stop.is_set():
+            messages = consumer.consume(500, timeout=POLL_MS / 1000)
+            for message in messages:
+                error = message.error()
+                if error is not None:
+                    raise GaveUpError(error.name(), error.str())
+            report.consumed((message.partition(), message.offset()) for message in messages)
+            if messages:
+                try:
+                    consumer.commit(asynchronous=False)
+                except KafkaException as exception:
+                    if exception.args[0].code() not in rebalancing:
+                        raise
+                    report.refused(exception.args[0].str())
+    except KafkaException as exception:
+        raise GaveUpError(exception.args[0].name(), exception.args[0].str()) from exception
+    finally:
+        consumer.close()
+
+
+def aiokafka(membership: Membership, report: Report, stop: threading.Event) -> None:
+    """A member by aiokafka, in a loop of its own.
+
+    A static member does not send LeaveGroup when it is closed. It names its instance only in JoinGroup and SyncGroup
+    (its Heartbeat is v1): a broker cannot fence it, and a displaced aiokafka member takes its place back. It has no
+    name for the errors 81 and 82 either.
+    """
+    import asyncio  # noqa: PLC0415
+
+    from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener  # noqa: PLC0415
+    from aiokafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
+    from aiokafka.errors import CommitFailedError, KafkaError  # noqa: PLC0415
+
+    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+        def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+            report.assigned(each.partition for each in assigned)
+
+        def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+            report.revoked(each.partition for each in revoked)
+
+    async def run() -> None:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=membership.bootstrap_servers,
+            client_id=membership.client_id,
+            group_id=membership.group_id,
+            group_instance_id=membership.instance_id,
+            session_timeout_ms=membership.session_timeout_ms,
+            heartbeat_interval_ms=membership.heartbeat_interval_ms,
+            partition_assignment_strategy=[RangePartitionAssignor],
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        )
+        consumer.subscribe([membership.topic], listener=Listener())
+        await consumer.start()
+        try:
+            while not stop.is_set():
+                batches = await consumer.getmany(timeout_ms=POLL_MS)
+                report.consumed((record.partition, record.offset) for batch in batches.values() for record in batch)
+                if batches:
+                    try:
+                        await consumer.commit()
+                    except CommitFailedError as error:
+                        report.refused(str(error))
+        finally:
+            await consumer.stop()
+
+    try:
+        asyncio.run(run())
+    except KafkaError as error:
+        raise GaveUpError(type(error).__name__, str(error)) from error
+
+
+CLIENTS: dict[str, Callable[[Membership, Report, threading.Event], None]] = {
+    "kafka-python": kafka_python,
+    "confluent-kafka": confluent,
+    "aiokafka": aiokafka,
+}

@@ -1,0 +1,12 @@
+"""Fixtures of the broker ring's tests."""
+
+from __future__ import annotations
+
+import pytest
+from wires import Wire
+
+
+@pytest.fixture
+def wire() -> Wire:
+    """A broker ring with topic t, and nobody connected yet."""
+    return Wire()

@@ -1,0 +1,326 @@
+"""The broker ring, bytes to bytes: muting, order, and what closes a connection."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from wires import Peer, Wire
+
+from koordinator.wire import headers
+from koordinator.wire.apis import APIS, ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.api_versions import ApiVersionsRequest
+from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from koordinator.wire.messages.metadata import MetadataRequest
+from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.records import Record, write_batch
+
+
+HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+
+
+def joining(member_id: str = "", instance_id: str | None = None) -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=30_000,
+        member_id=member_id,
+        group_instance_id=instance_id,
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="range", metadata=b"\0\0"),),
+    )
+
+
+def parked_join(wire: Wire) -> Peer:
+    """A peer whose JoinGroup waits for the initial delay."""
+    peer = wire.connect()
+    assert wire.ask(peer, joining(instance_id="i"), 5) is None
+    return peer
+
+
+class TestMuting:
+    def test_one_request_is_in_hand_and_the_others_wait_for_its_answer(self, wire: Wire) -> None:
+        peer = parked_join(wire)
+
+        wire.send(peer, wire.request(peer, HEARTBEAT, 3))
+
+        assert wire.broker.is_muted(peer.number)
+        assert peer.answers() == []
+        wire.wait(0)
+        assert [type(answer).__name__ for _, answer in peer.answers()] == ["JoinGroupResponse", "HeartbeatResponse"]
+        assert not wire.broker.is_muted(peer.number)
+
+    def test_another_connection_is_served_meanwhile(self, wire: Wire) -> None:
+        parked_join(wire)
+
+        assert wire.ask(wire.connect(), HEARTBEAT, 3).error_code == Error.UNKNOWN_MEMBER_ID
+
+    def test_replies_keep_the_order_of_requests_and_leave_in_one_send(self, wire: Wire) -> None:
+        peer = wire.connect()
+
+        wire.send(peer, b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(20)))
+
+        assert [correlation_id for correlation_id, _ in peer.answers()] == list(range(1, 21))
+        assert len(peer.pieces) == 1
+
+    def test_a_request_may_come_in_any_pieces(self, wire: Wire) -> None:
+        peer = wire.connect()
+
+        for byte in wire.request(peer, HEARTBEAT, 4) + wire.request(peer, HEARTBEAT, 4):
+            wire.send(peer, bytes((byte,)))
+
+        assert len(peer.answers()) == 2
+
+    def test_what_waits_behind_a_parked_join_is_served_when_another_connection_frees_it(self) -> None:
+        wire = Wire(group_initial_rebalance_delay_ms=1000)
+        first, second = wire.connect(), wire.connect()
+        wire.send(first, wire.request(first, joining(instance_id="i"), 5) + wire.request(first, HEARTBEAT, 3))
+        assert first.answers() == []
+
+        wire.ask(second, joining(instance_id="i"), 5)  # fences the first
+
+        fenced, heartbeat = (answer for _, answer in first.answers())
+        assert fenced.error_code == Error.FENCED_INSTANCE_ID
+        assert heartbeat.error_code == Error.UNKNOWN_MEMBER_ID
+
+    def test_acks_0_gets_no_answer_and_holds_nothing_up(self, wire: Wire) -> None:
+        peer = wire.connect()
+        records = write_batch([Record(offset=0, timestamp=0, key=None, value=b"v", headers=())])
+        data = TopicProduceData(name="t", partition_data=(PartitionProduceData(index=0, records=records),))
+
+        wire.send(peer, wire.request(peer, ProduceRequest(acks=0, timeout_ms=1, topic_data=(data,)), 7))
+
+        assert peer.bytes == b""
+        assert wire.ask(peer, HEARTBEAT, 3) is not None
+        assert wire.node.data.records("t")[0].value == b"v"
+
+    def test_an_answer_to_a_connection_that_is_gone_is_dropped(self, wire: Wire) -> None:
+        peer = parked_join(wire)
+        wire.broker.disconnected(wire.now, peer.number)
+
+        wire.wait(0)
+
+        assert peer.bytes == b""
+        assert wire.node.coordinator.groups["g"].generation == 1, "its member is there until its session ends"
+
+
+class TestWhatClosesAConnection:
+    def closed(self, wire: Wire, frame: bytes) -> str:
+        peer, other = wire.connect(), wire.connect()
+        wire.send(peer, frame)
+        assert peer.bytes == b"", "Kafka closes without an answer"
+        assert peer.closed is not None
+        assert wire.ask(other, HEARTBEAT, 3) is not None, "nobody else is harmed"
+        (line,) = wire.logged
+        assert peer.closed in line
+        assert wire.broker.received(wire.now, peer.number, b"more") == []
+        return line
+
+    def test_an_unknown_api_key(self, wire: Wire) -> None:
+        frame = headers.frame(struct.pack(">hhih", 999, 0, 7, 1) + b"c")
+
+        assert "999" in self.closed(wire, frame)
+
+    def test_an_unsupported_version(self, wire: Wire) -> None:
+        frame = headers.frame(struct.pack(">hhih", ApiKey.JOIN_GROUP, 99, 7, 1) + b"c")
+
+        line = self.closed(wire, frame)
+
+        assert "JoinGroup" in line
+        assert "99" in line
+
+    def test_a_body_that_cannot_be_read(self, wire: Wire) -> None:
+        frame = headers.frame(headers.request_header(ApiKey.HEARTBEAT, 3, 1, "shaky") + b"\0\5g")
+
+        line = self.closed(wire, frame)
+
+        assert "Heartbeat v3" in line
+        assert "shaky" in line, "the client is named"
+
+    @pytest.mark.parametrize("length", [-1, 104_857_601, 2**31 - 1])
+    def test_a_frame_longer_than_socket_request_max_bytes_or_negative(self, wire: Wire, length: int) -> None:
+        assert str(length) in self.closed(wire, struct.pack(">i", length))
+
+    def test_an_empty_frame(self, wire: Wire) -> None:
+        self.closed(wire, struct.pack(">i", 0))
+
+    def test_what_was_answered_before_still_leaves(self, wire: Wire) -> None:
+        peer = wire.connect()
+
+        wire.send(peer, wire.request(peer, HEARTBEAT, 3) + struct.pack(">i", -5))
+
+        assert len(peer.answers()) == 1
+        assert peer.closed is not None
+
+    def test_an_answer_that_cannot_be_encoded(self, wire: Wire) -> None:
+        """The member id made of a very long instance id does not fit into a string of JoinGroup v5."""
+        peer = wire.connect()
+
+        wire.send(peer, wire.request(peer, joining(instance_id="i" * 32_760), 5))
+        wire.wait(0)
+
+        assert peer.closed is not None
+        assert "JoinGroup v5" in wire.logged[0]
+        assert wire.ask(wire.connect(), HEARTBEAT, 3) is not None
+
+    def test_trailing_bytes_are_tolerated(self, wire: Wire) -> None:
+        peer = wire.connect()
+        frame = wire.request(peer, HEARTBEAT, 3)
+
+        wire.send(peer, headers.frame(frame[4:] + b"trailing"))
+
+        assert len(peer.answers()) == 1
+
+    @given(data=st.binary(max_size=200))
+    @settings(max_examples=200, deadline=None)
+    def test_no_bytes_raise_anything(self, data: bytes) -> None:
+        wire = Wire()
+        for key in (*APIS, 999):
+            for version in (0, 3, 9):
+                wire.broker.connected(wire.now, 1, "/127.0.0.1")
+                wire.broker.received(wire.now, 1, headers.frame(struct.pack(">hhi", key, version, 1) + data))
+                wire.broker.disconnected(wire.now, 1)
+
+
+class TestApiVersions:
+    def test_an_unknown_version_is_answered_with_35_in_the_layout_of_v0(self, wire: Wire) -> None:
+        peer = wire.connect()
+
+        wire.send(peer, headers.frame(struct.pack(">hhih", 18, 99, 7, 1) + b"c\0\0"))
+
+        assert peer.bytes == struct.pack(">iihi", 16, 7, 35, 1) + struct.pack(">hhh", 18, 0, 4)
+        peer.pieces.clear()
+        assert wire.ask(peer, ApiVersionsRequest(), 0).error_code == 0, "the connection stays usable"
+
+    @pytest.mark.parametrize("name", ["", "-x", "x-", "a b", "ü"])
+    def test_kip_511_a_client_that_does_not_name_itself_properly_gets_42_and_no_rows(self, wire: Wire, name: str) -> None:
+        request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
+
+        answer = wire.ask(wire.connect(), request, 3)
+
+        assert (answer.error_code, answer.api_keys) == (Error.INVALID_REQUEST, ())
+
+    @pytest.mark.parametrize("version", range(5))
+    def test_every_api_is_listed_with_the_versions_served(self, wire: Wire, version: int) -> None:
+        request = ApiVersionsRequest(client_software_name="x", client_software_version="1.0-rc")
+
+        rows = {row.api_key: (row.min_version, row.max_version) for row in wire.ask(wire.connect(), request, version).api_keys}
+
+        assert rows.keys() == APIS.keys()
+        assert rows[ApiKey.JOIN_GROUP] == (0, 9)
+        assert rows[ApiKey.OFFSET_FETCH] == (0, 10), "librdkafka crashes without OffsetFetch"
+        assert rows[ApiKey.PRODUCE][1] >= 3, "librdkafka never fetches without Produce v3"
+
+
+class TestHeaders:
+    def test_unknown_tagged_fields_are_skipped(self, wire: Wire) -> None:
+        peer = wire.connect()
+        frame = wire.request(peer, HEARTBEAT, 4)
+        assert frame.endswith(b"\0")
+
+        wire.send(peer, headers.frame(frame[4:-1] + b"\x01\x4d\x03abc"))
+
+        assert peer.bytes == struct.pack(">ii", 12, 1) + b"\0" + struct.pack(">ih", 0, Error.UNKNOWN_MEMBER_ID) + b"\0"
+
+    def test_kip_482_the_client_id_keeps_its_old_length_in_a_flexible_header(self, wire: Wire) -> None:
+        answer = wire.ask(wire.connect(), joining(), 6, client_id="somebody")
+
+        assert answer.error_code == Error.MEMBER_ID_REQUIRED
+        assert answer.member_id.startswith("somebody-")
+
+    def test_a_null_client_id_is_an_empty_one(self, wire: Wire) -> None:
+        assert wire.ask(wire.connect(), joining(), 6, client_id=None).member_id.startswith("-")
+
+
+class TestFindCoordinator:
+    def test_kip_699_one_row_for_each_key(self, wire: Wire) -> None:
+        rows = wire.ask(wire.connect(), FindCoordinatorRequest(coordinator_keys=("g", "my-group")), 4).coordinators
+
+        assert [(row.key, row.node_id, row.error_code, row.error_message) for row in rows] == [
+            ("g", 1, 0, ""),
+            ("my-group", 1, 0, ""),
+        ]
+
+    def test_below_v4_success_has_the_message_none_as_a_word(self, wire: Wire) -> None:
+        answer = wire.ask(wire.connect(), FindCoordinatorRequest(key="g"), 2)
+
+        assert (answer.error_code, answer.error_message, answer.host, answer.port) == (0, "NONE", "127.0.0.1", 9092)
+
+    def test_an_unknown_key_type_is_an_invalid_request(self, wire: Wire) -> None:
+        answer = wire.ask(wire.connect(), FindCoordinatorRequest(key="g", key_type=9), 1)
+
+        assert (answer.error_code, answer.node_id, answer.host, answer.port) == (Error.INVALID_REQUEST, -1, "", -1)
+
+
+@pytest.mark.parametrize(("key", "api"), APIS.items(), ids=lambda value: getattr(value, "name", value))
+def test_every_version_of_every_api_is_answered(wire: Wire, key: int, api: object) -> None:
+    """A request of defaults, in each version: an answer that decodes, whatever it says."""
+    answered = []
+    for version in range(APIS[key].versions.min, APIS[key].versions.max + 1):
+        peer = wire.connect()
+        request = APIS[key].request()
+        if key == ApiKey.PRODUCE:
+            request = ProduceRequest(acks=1, timeout_ms=1)
+        wire.send(peer, wire.request(peer, request, version))
+        wire.wait(0)
+        assert peer.closed is None, f"{APIS[key].name} v{version}: {peer.closed}"
+        answered += [version for _ in peer.answers()]
+
+    assert answered == list(range(APIS[key].versions.min, APIS[key].versions.max + 1))
+
+
+class TestTrace:
+    def test_a_request_and_its_response_are_one_event_each(self, wire: Wire) -> None:
+        wire.ask(wire.connect(), HEARTBEAT, 3)
+
+        request, response = wire.trace.events(group="g")
+
+        assert (request["kind"], request["api"], request["api_version"], request["group_id"]) == ("request", "Heartbeat", 3, "g")
+        assert (response["kind"], response["error"], response["error_code"]) == ("response", "UNKNOWN_MEMBER_ID", 25)
+        assert request["correlation_id"] == response["correlation_id"]
+
+    def test_falling_off_the_ring_is_itself_an_event(self) -> None:
+        wire = Wire(trace_capacity=5)
+        peer = wire.connect()
+        for _ in range(10):
+            wire.ask(peer, HEARTBEAT, 3)
+
+        first, *rest = wire.trace.events()
+
+        assert (first["kind"], first["count"], len(rest)) == ("dropped", 16, 5)
+        assert [event["seq"] for event in rest] == [17, 18, 19, 20, 21]
+        assert wire.trace.events(since=18)[0]["seq"] == 19
+
+    def test_empty_fetches_are_folded_into_counts(self, wire: Wire) -> None:
+        peer = wire.connect()
+        asked = FetchTopic(topic="t", partitions=(FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000),))
+        fetch = FetchRequest(max_wait_ms=500, min_bytes=1, topics=(asked,))
+        for _ in range(3):
+            wire.send(peer, wire.request(peer, fetch, 11))
+            wire.wait(500)
+        assert len(peer.answers()) == 3
+        assert [event["kind"] for event in wire.trace.events()] == ["conn"]
+
+        wire.ask(peer, MetadataRequest(topics=None), 8)
+
+        assert wire.trace.events()[-1]["empty_fetches"] == 3
+
+    def test_a_state_change_says_why_in_kafkas_words(self, wire: Wire) -> None:
+        parked_join(wire)
+        wire.wait(0)
+
+        states = [event for event in wire.trace.events(group="g") if event["kind"] == "state"]
+
+        assert [(event["state_from"], event["state_to"], event["cause"]) for event in states] == [
+            ("Empty", "PreparingRebalance", "member_join"),
+            ("PreparingRebalance", "CompletingRebalance", "joined"),
+        ]
+        assert str(states[0]["reason"]).startswith("Adding new member i-")
+        assert str(states[0]["reason"]).endswith("with group instance id i; client reason: not provided")
+        assert str(states[1]["reason"]).startswith("Stabilized group g generation 1 with 1 members.")

@@ -1,0 +1,366 @@
+"""Reading: long polls, limits and sessions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koordinator.emulator.core.fetch_sessions import EVICTION_MS
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from koordinator.wire.messages.fetch import FetchRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.core.data.conftest import Ask, Desk
+
+T0 = ("t", 0)
+
+
+@pytest.mark.parametrize("version", range(4, 19))
+def test_a_fetch_brings_what_is_there(desk: Desk, version: int) -> None:
+    topic_id = desk.topic("t")
+    desk.send(desk.batch(b"a", b"b"))
+    key = (topic_id, 0) if version >= 13 else T0
+    row = desk.fetch({key: 0}, version=version).partitions[key]
+    assert [r.value for r in desk.records(row.records)] == [b"a", b"b"]
+    assert (row.error_code, row.high_watermark, row.last_stable_offset) == (0, 2, 2)
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_versions_that_cannot_carry_batches_get_35_where_there_are_records(desk: Desk, version: int) -> None:
+    desk.topic("t")
+    assert desk.fetch({T0: 0}, version=version, max_wait_ms=0).partitions[T0].error_code == 0
+    desk.send(desk.batch(b"a"))
+    row = desk.fetch({T0: 0}, version=version).partitions[T0]
+    assert (row.error_code, row.records) == (Error.UNSUPPORTED_VERSION, b"")
+
+
+def test_nothing_to_read_is_empty_and_not_null_after_max_wait_and_not_before(desk: Desk) -> None:
+    desk.topic("t")
+    fetch = desk.fetch({T0: 0}, max_wait_ms=500)
+    desk.wait(499)
+    assert fetch.parked
+    assert desk.data.deadline() == desk.now + 1
+    desk.wait(1)
+    assert fetch.partitions[T0].records == b""
+    assert desk.data.deadline() is None
+
+
+def test_a_fetch_that_does_not_want_to_wait_does_not(desk: Desk) -> None:
+    desk.topic("t")
+    assert not desk.fetch({T0: 0}, max_wait_ms=0).parked
+    assert not desk.fetch({T0: 0}, min_bytes=0).parked
+
+
+def test_a_parked_fetch_is_answered_when_records_come(desk: Desk) -> None:
+    desk.topic("t", 2)
+    fetch = desk.fetch({T0: 0, ("t", 1): 0})
+    desk.send(desk.batch(b"a"), partition=1)
+    assert [r.value for r in desk.records(fetch.partitions["t", 1].records)] == [b"a"]
+    assert fetch.partitions[T0].records == b""
+    desk.wait(10_000)
+    assert len(fetch.answers) == 1
+
+
+def test_a_parked_fetch_waits_for_min_bytes_in_all_partitions_together(desk: Desk) -> None:
+    desk.topic("t", 2)
+    size = len(desk.batch(b"a"))
+    fetch = desk.fetch({T0: 0, ("t", 1): 0}, min_bytes=3 * size)
+    desk.send(desk.batch(b"a"))
+    desk.send(desk.batch(b"a"), partition=1)
+    assert fetch.parked
+    desk.send(desk.batch(b"a"))
+    assert [len(row.records) for row in fetch.partitions.values()] == [2 * size, size]
+
+
+def test_bytes_beyond_a_partitions_limit_do_not_count_for_min_bytes(desk: Desk) -> None:
+    desk.topic("t", 2)
+    size = len(desk.batch(b"a"))
+    fetch = desk.fetch({T0: 0, ("t", 1): 0}, min_bytes=2 * size, partition_max_bytes=size)
+    for _ in range(3):
+        desk.send(desk.batch(b"a"))
+    assert fetch.parked
+    desk.send(desk.batch(b"a"), partition=1)
+    assert [len(row.records) for row in fetch.partitions.values()] == [size, size]
+
+
+def test_the_produce_is_answered_before_the_fetch_it_wakes(desk: Desk) -> None:
+    desk.topic("t")
+    order: list[int] = []
+    desk.fetch({T0: 0})
+    perform = desk._perform
+    desk._perform = lambda effects: (order.extend(e.call.api_key for e in effects), perform(effects))  # type: ignore[method-assign,assignment]
+    desk.send(desk.batch(b"a"))
+    assert order == [0, 1]
+
+
+def test_kip_74_the_first_batch_is_whole_however_small_the_limits(desk: Desk) -> None:
+    desk.topic("t", 2)
+    for partition in (0, 0, 1):
+        desk.send(desk.batch(b"a" * 100), partition=partition)
+    rows = desk.fetch({T0: 0, ("t", 1): 0}, max_bytes=1, partition_max_bytes=1).partitions
+    assert [len(desk.records(row.records)) for row in rows.values()] == [1, 0]
+
+
+def test_max_bytes_holds_for_all_partitions_together(desk: Desk) -> None:
+    desk.topic("t", 3)
+    size = len(desk.batch(b"a"))
+    for partition in (0, 0, 1, 1, 2):
+        desk.send(desk.batch(b"a"), partition=partition)
+    rows = desk.fetch({("t", p): 0 for p in range(3)}, max_bytes=3 * size).partitions
+    assert [len(row.records) for row in rows.values()] == [2 * size, size, 0]
+
+
+def test_the_brokers_fetch_max_bytes_lowers_a_larger_wish(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(fetch_max_bytes=1024)
+    desk.topic("t")
+    for _ in range(3):
+        desk.send(desk.batch(b"a" * 500))
+    assert len(desk.records(desk.fetch({T0: 0}).partitions[T0].records)) == 1
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 4])
+def test_an_offset_out_of_range_is_1_at_once(desk: Desk, offset: int) -> None:
+    desk.topic("t")
+    desk.send(desk.batch(b"a", b"b", b"c"))
+    desk.cluster.topics["t"].logs[0].truncate_front(1)
+    row = desk.fetch({T0: offset}).partitions[T0]
+    assert (row.error_code, row.high_watermark, row.log_start_offset, row.records) == (1, -1, -1, b"")
+
+
+@pytest.mark.parametrize(("epoch", "error"), [(-1, 0), (0, 0), (1, 75), (-2, 74)])
+def test_kip_320_a_leader_epoch_of_another_time_is_74_or_75(desk: Desk, epoch: int, error: int) -> None:
+    desk.topic("t")
+    desk.send(desk.batch(b"a"))
+    assert desk.fetch({T0: 0}, leader_epoch=epoch).partitions[T0].error_code == error
+
+
+def test_an_unknown_topic_alone_is_answered_at_once_and_beside_others_with_them(desk: Desk) -> None:
+    desk.topic("t")
+    alone = desk.fetch({("u", 0): 0, ("t", 9): 0})
+    assert {row.error_code for row in alone.partitions.values()} == {Error.UNKNOWN_TOPIC_OR_PARTITION}
+    beside = desk.fetch({("u", 0): 0, T0: 0}, max_wait_ms=100)
+    assert beside.parked
+    desk.wait(100)
+    assert [row.error_code for row in beside.partitions.values()] == [Error.UNKNOWN_TOPIC_OR_PARTITION, 0]
+
+
+def test_kip_516_an_unknown_id_is_100_and_an_unknown_partition_of_a_known_one_3(desk: Desk) -> None:
+    topic_id = desk.topic("t")
+    rows = desk.fetch({(UUID(int=99), 0): 0, (topic_id, 7): 0}, version=13).partitions
+    assert [row.error_code for row in rows.values()] == [100, 3]
+
+
+def test_deleting_a_topic_answers_who_waits_for_it(desk: Desk) -> None:
+    topic_id = desk.topic("t")
+    desk.topic("u")
+    by_name, by_id, other = desk.fetch({T0: 0}), desk.fetch({(topic_id, 0): 0}, version=13), desk.fetch({("u", 0): 0})
+    desk.ask(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)))
+    assert by_name.partitions[T0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    assert by_id.partitions[topic_id, 0].error_code == Error.UNKNOWN_TOPIC_ID
+    assert other.parked
+    assert desk.deleted == ["t"]
+
+
+def test_read_committed_gets_an_empty_list_of_aborted_transactions_and_others_null(desk: Desk) -> None:
+    desk.topic("t")
+    desk.send(desk.batch(b"a"))
+    assert desk.fetch({T0: 0}, isolation_level=1).partitions[T0].aborted_transactions == ()
+    assert desk.fetch({T0: 0}).partitions[T0].aborted_transactions is None
+
+
+def test_a_closed_connection_waits_for_nothing(desk: Desk) -> None:
+    desk.topic("t")
+    gone, there = desk.fetch({T0: 0}, connection=101), desk.fetch({T0: 0}, connection=102)
+    desk.data.disconnected(101)
+    desk.data.disconnected(103)
+    desk.send(desk.batch(b"a"))
+    assert (gone.parked, there.parked) == (True, False)
+    assert desk.data.deadline() is None
+    assert not desk.data.fetches.parked
+    assert not desk.data.fetches._watchers
+
+
+def test_a_jump_of_the_clock_answers_what_was_due_before_what_is_asked_now(desk: Desk) -> None:
+    desk.topic("t")
+    fetch = desk.fetch({T0: 0}, max_wait_ms=10)
+    desk.now += 1000
+    desk.send(desk.batch(b"too late"))
+    assert fetch.partitions[T0].records == b""
+
+
+# -- sessions ------------------------------------------------------------------------------------------------
+
+
+def _open(desk: Desk, wanted: dict[Any, int], **fields: Any) -> tuple[int, Ask]:
+    ask = desk.fetch(wanted, epoch=0, max_wait_ms=0, **fields)
+    assert ask.answer.error_code == 0
+    return ask.answer.session_id, ask
+
+
+def test_kip_227_a_session_tells_only_what_has_changed(desk: Desk) -> None:
+    desk.topic("t", 3)
+    session, first = _open(desk, {("t", p): 0 for p in range(3)})
+    assert session > 0
+    assert len(first.partitions) == 3
+    idle = desk.fetch({}, session_id=session, epoch=1)
+    desk.wait(500)
+    assert (idle.partitions, idle.answer.session_id) == ({}, session)
+    desk.send(desk.batch(b"a"), partition=1)
+    assert list(desk.fetch({}, session_id=session, epoch=2).partitions) == [("t", 1)]
+
+
+def test_kip_227_an_incremental_fetch_moves_positions_adds_and_forgets_partitions(desk: Desk) -> None:
+    desk.topic("t", 3)
+    session, _ = _open(desk, {("t", 0): 0, ("t", 1): 0})
+    for partition in range(3):
+        desk.send(desk.batch(b"a"), partition=partition)
+    ask = desk.fetch({("t", 2): 0, ("t", 0): 1}, session_id=session, epoch=1, forget=[("t", 1)])
+    # 0 has nothing to read at its new position, but a high watermark that is news
+    assert list(ask.partitions) == [("t", 0), ("t", 2)]
+    assert [len(row.records) > 0 for row in ask.partitions.values()] == [False, True]
+
+
+def test_kip_227_a_session_without_partitions_ends(desk: Desk) -> None:
+    desk.topic("t")
+    session, _ = _open(desk, {T0: 0})
+    last = desk.fetch({}, session_id=session, epoch=1, forget=[T0])
+    assert (last.answer.session_id, last.answer.error_code) == (0, 0)
+    assert desk.fetch({}, session_id=session, epoch=2).answer.error_code == Error.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_kip_227_an_unknown_session_is_70_and_a_wrong_epoch_71(desk: Desk) -> None:
+    desk.topic("t")
+    session, _ = _open(desk, {T0: 0})
+    unknown = desk.fetch({T0: 0}, session_id=session + 1, epoch=1).answer
+    assert (unknown.error_code, unknown.session_id, unknown.responses) == (Error.FETCH_SESSION_ID_NOT_FOUND, 0, ())
+    for epoch in (2, 7):
+        assert desk.fetch({}, session_id=session, epoch=epoch).answer.error_code == Error.INVALID_FETCH_SESSION_EPOCH
+    assert desk.fetch({}, session_id=session, epoch=1, max_wait_ms=0).answer.error_code == 0
+
+
+def test_kip_227_a_full_fetch_closes_the_session_it_names(desk: Desk) -> None:
+    desk.topic("t")
+    for epoch in (-1, 0):
+        session, _ = _open(desk, {T0: 0})
+        desk.fetch({T0: 0}, session_id=session, epoch=epoch, max_wait_ms=0)
+        assert desk.fetch({}, session_id=session, epoch=1).answer.error_code == Error.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_kip_227_a_fetch_overtaken_by_the_next_of_its_session_is_71(desk: Desk) -> None:
+    desk.topic("t")
+    session, _ = _open(desk, {T0: 0})
+    slow = desk.fetch({}, session_id=session, epoch=1)
+    next_ = desk.fetch({}, session_id=session, epoch=2)
+    desk.send(desk.batch(b"a"))
+    assert slow.answer.error_code == Error.INVALID_FETCH_SESSION_EPOCH
+    assert list(next_.partitions) == [T0]
+
+
+def test_kip_227_a_partition_with_an_error_is_told_each_time_and_once_more_when_it_is_well(desk: Desk) -> None:
+    desk.topic("t")
+    session, _ = _open(desk, {T0: 0, ("t", 1): 0})
+    for epoch in (1, 2):
+        again = desk.fetch({}, session_id=session, epoch=epoch, max_wait_ms=0)
+        assert [(k, r.error_code) for k, r in again.partitions.items()] == [(("t", 1), 3)]
+    desk.ask(CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2, assignments=None),)))
+    well = desk.fetch({}, session_id=session, epoch=3, max_wait_ms=0)
+    assert [(k, r.error_code) for k, r in well.partitions.items()] == [(("t", 1), 0)]
+
+
+def test_kip_227_a_partition_that_was_read_goes_to_the_end_of_the_line(desk: Desk) -> None:
+    desk.topic("t", 2)
+    for partition in (0, 0, 1):
+        desk.send(desk.batch(b"a"), partition=partition)
+    session, first = _open(desk, {T0: 0, ("t", 1): 0}, max_bytes=1)
+    assert [len(row.records) > 0 for row in first.partitions.values()] == [True, False]
+    assert list(desk.fetch({T0: 1}, session_id=session, epoch=1, max_bytes=1).partitions) == [("t", 1)]
+
+
+def test_kip_516_a_session_cannot_change_from_names_to_ids(desk: Desk) -> None:
+    desk.topic("t")
+    session, _ = _open(desk, {T0: 0})
+    answer = desk.fetch({}, session_id=session, epoch=1, version=13).answer
+    assert answer.error_code == Error.FETCH_SESSION_TOPIC_ID_ERROR
+
+
+def test_kip_227_there_are_so_many_sessions_and_only_one_long_unused_makes_room(
+    new_desk: Callable[..., Desk],
+) -> None:
+    desk = new_desk(max_incremental_fetch_session_cache_slots=2)
+    desk.topic("t")
+    (a, _), (b, _) = _open(desk, {T0: 0}), _open(desk, {T0: 0})
+    assert _open(desk, {T0: 0})[0] == 0
+    desk.wait(EVICTION_MS)
+    desk.fetch({}, session_id=a, epoch=1, max_wait_ms=0)
+    assert _open(desk, {T0: 0})[0] == 0
+    desk.wait(1)
+    assert _open(desk, {T0: 0})[0] > 0
+    assert desk.fetch({}, session_id=b, epoch=1).answer.error_code == Error.FETCH_SESSION_ID_NOT_FOUND
+    assert desk.fetch({}, session_id=a, epoch=2, max_wait_ms=0).answer.error_code == 0
+
+
+def test_kip_227_without_slots_there_are_no_sessions(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(max_incremental_fetch_session_cache_slots=0)
+    desk.topic("t")
+    assert _open(desk, {T0: 0})[0] == 0
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("produce"), st.integers(0, 3), st.integers(1, 300)),
+        st.tuples(st.just("fetch"), st.integers(1, 400), st.integers(0, 3)),
+        st.tuples(st.just("delete"), st.integers(0, 3), st.integers(0, 3)),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=STEPS)
+def test_a_session_shows_a_client_what_full_fetches_would(new_desk: Callable[..., Desk], steps: Any) -> None:
+    """A client that follows a session knows of each partition, at any time, what a full fetch says."""
+    desk = new_desk()
+    desk.topic("t", 4)
+    positions = {("t", p): 0 for p in range(4)}
+    session, first = _open(desk, positions)
+    known = dict(first.partitions)
+    moved: dict[tuple[str, int], int] = {}
+    epoch = 0
+    for step, a, b in steps:
+        if step == "produce":
+            desk.send(desk.batch(b"x" * b), partition=a)
+        elif step == "delete":
+            log = desk.cluster.topics["t"].logs[a]
+            log.truncate_front(min(log.start + b, log.end))
+        else:
+            epoch += 1
+            news = desk.fetch(moved, session_id=session, epoch=epoch, max_wait_ms=0, max_bytes=a).partitions
+            moved = {}
+            full = desk.fetch(positions, max_wait_ms=0, max_bytes=1 << 20).partitions
+            known.update(news)
+            for key, row in full.items():
+                assert (known[key].error_code, known[key].high_watermark, known[key].log_start_offset) == (
+                    row.error_code,
+                    row.high_watermark,
+                    row.log_start_offset,
+                )
+                if key in news and news[key].records:
+                    assert row.records.startswith(news[key].records)
+                    positions[key] = moved[key] = desk.records(news[key].records)[-1].offset + 1
+                elif row.error_code:
+                    positions[key] = moved[key] = desk.cluster.topics["t"].logs[key[1]].start
+            if any(row.records for row in full.values()):
+                assert any(row.records for row in news.values()), "a fetch that could bring something brings something"
+
+
+def test_the_fields_of_the_request_have_the_defaults_the_core_counts_on() -> None:
+    request = FetchRequest()
+    assert (request.max_bytes, request.session_id, request.session_epoch) == (2**31 - 1, 0, -1)

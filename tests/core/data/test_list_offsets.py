@@ -1,0 +1,100 @@
+"""Where things are in a log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from koordinator.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+
+if TYPE_CHECKING:
+    from tests.core.data.conftest import Desk
+
+
+@pytest.fixture
+def filled(desk: Desk) -> Desk:
+    """Offsets 1 to 5 at 200, 300, 250 (compressed), 900, 400; 0 is deleted."""
+    desk.topic("t")
+    desk.send(desk.batch(b"0", b"1", at=(1000, 200)))
+    desk.send(desk.batch(b"2", b"3", at=(300, 250), compression="gzip"))
+    desk.send(desk.batch(b"4", b"5", at=(900, 400)))
+    desk.cluster.topics["t"].logs[0].truncate_front(1)
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "found"),
+    [
+        (-1, (6, -1)),
+        (-2, (1, -1)),
+        (-3, (4, 900)),
+        (-4, (1, -1)),
+        (-5, (-1, -1)),
+        (-6, (-1, -1)),
+        (0, (1, 200)),
+        (200, (1, 200)),
+        (201, (2, 300)),
+        (301, (4, 900)),
+        (901, (-1, -1)),
+    ],
+)
+def test_offsets_by_time_are_exact_to_the_record(filled: Desk, timestamp: int, found: tuple[int, int]) -> None:
+    row = filled.offsets(timestamp)
+    assert (row.error_code, row.offset, row.timestamp) == (0, *found)
+    assert row.leader_epoch == (0 if found[0] >= 0 else -1)
+
+
+@pytest.mark.parametrize("version", range(1, 12))
+def test_ends_and_times_are_known_in_every_version(filled: Desk, version: int) -> None:
+    assert [filled.offsets(t, version=version).offset for t in (-1, -2, 201)] == [6, 1, 2]
+    assert filled.offsets(-1, version=version).leader_epoch == (0 if version >= 4 else -1)
+
+
+@pytest.mark.parametrize(("timestamp", "since"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 12)])
+def test_a_place_that_a_version_does_not_know_is_35(filled: Desk, timestamp: int, since: int) -> None:
+    for version in range(1, 12):
+        expected = 0 if version >= since else Error.UNSUPPORTED_VERSION
+        assert filled.offsets(timestamp, version=version).error_code == expected
+
+
+def test_version_0_has_a_list_of_offsets(filled: Desk) -> None:
+    assert [filled.offsets(t, version=0).old_style_offsets for t in (-1, -2, 901)] == [(6,), (1,), ()]
+
+
+def test_an_empty_log_has_ends_and_no_times(desk: Desk) -> None:
+    desk.topic("t")
+    assert [desk.offsets(t).offset for t in (-1, -2, -3, 0)] == [0, 0, -1, -1]
+
+
+def test_unknown_partitions_are_3_and_epochs_of_another_time_75(filled: Desk) -> None:
+    assert filled.offsets(-1, "u").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    assert filled.offsets(-1, partition=1).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    assert filled.offsets(-1, current_leader_epoch=1).error_code == Error.UNKNOWN_LEADER_EPOCH
+
+
+def test_a_partition_asked_about_twice_is_42_each_time(filled: Desk) -> None:
+    twice = (ListOffsetsPartition(partition_index=0, timestamp=-1),) * 2
+    request = ListOffsetsRequest(topics=(ListOffsetsTopic(name="t", partitions=twice),))
+    rows = filled.ask(request).answer.topics[0].partitions
+    assert [row.error_code for row in rows] == [Error.INVALID_REQUEST] * 2
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_the_only_epoch_ends_where_the_log_ends(filled: Desk, version: int) -> None:
+    asked = tuple(OffsetForLeaderPartition(partition=p, leader_epoch=e) for p, e in ((0, 0), (0, 1), (0, -1), (1, 0)))
+    request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=asked),))
+    rows = filled.ask(request, version).answer.topics[0].partitions
+    assert [(row.error_code, row.end_offset) for row in rows] == [(0, 6), (0, -1), (0, -1), (3, -1)]
+
+
+def test_kip_320_a_later_epoch_than_the_leaders_is_75(filled: Desk) -> None:
+    asked = (OffsetForLeaderPartition(partition=0, leader_epoch=0, current_leader_epoch=3),)
+    request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=asked),))
+    assert filled.ask(request).answer.topics[0].partitions[0].error_code == Error.UNKNOWN_LEADER_EPOCH

@@ -1,0 +1,99 @@
+"""A partition's log: nothing is skipped, nothing comes twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koordinator.emulator.core.log import PartitionLog
+from koordinator.wire.records import Record, read_batches, read_header, read_records, write_batch
+
+RECORDS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 40)), min_size=1, max_size=4)
+BATCHES = st.lists(RECORDS, min_size=1, max_size=12)
+
+
+def _log(batches: list[list[tuple[int, int]]]) -> PartitionLog:
+    log = PartitionLog()
+    for records in batches:
+        batch = write_batch([Record(timestamp=time, value=b"v" * size) for time, size in records])
+        log.append(read_header(batch), batch, 0)
+    return log
+
+
+@settings(max_examples=200, deadline=None)
+@given(batches=BATCHES, bytes_max=st.integers(0, 400), cut=st.integers(0, 48))
+def test_reading_on_from_what_was_read_gives_every_record_once(batches: Any, bytes_max: int, cut: int) -> None:
+    log = _log(batches)
+    log.truncate_front(min(cut, log.end))
+    offsets: list[int] = []
+    position = log.start
+    while position < log.end:
+        data = log.read(position, bytes_max, first_whole=True)
+        headers = [header for header, _ in read_batches(data)]
+        assert len(headers) == 1 or len(data) <= bytes_max
+        assert headers[0].base_offset <= position <= headers[0].last_offset
+        offsets += [r.offset for _, b in read_batches(data) for r in read_records(b) if r.offset >= position]
+        position = headers[-1].last_offset + 1
+    assert offsets == list(range(log.start, log.end))
+    assert [r.offset for r in log.records()] == offsets
+    assert log.read(log.end, bytes_max, first_whole=True) == b""
+
+
+@settings(max_examples=100, deadline=None)
+@given(batches=BATCHES, bytes_max=st.integers(0, 400), start=st.integers(0, 47))
+def test_a_read_is_the_most_that_fits(batches: Any, bytes_max: int, start: int) -> None:
+    log = _log(batches)
+    start = min(start, log.end - 1)
+    everything = log.read(start, 1 << 30, first_whole=False)
+    sizes = [header.size for header, _ in read_batches(everything)]
+    fits = 0
+    while fits < len(sizes) and sum(sizes[: fits + 1]) <= bytes_max:
+        fits += 1
+    assert log.read(start, bytes_max, first_whole=False) == everything[: sum(sizes[:fits])]
+    assert log.readable_bytes(start, bytes_max) == max(sizes[0], min(sum(sizes), bytes_max))
+
+
+@settings(max_examples=200, deadline=None)
+@given(batches=BATCHES, more=BATCHES, time=st.integers(-1, 52), cut=st.integers(0, 48))
+def test_a_look_up_by_time_finds_the_first_record_at_or_after_it(
+    batches: Any, more: Any, time: int, cut: int
+) -> None:
+    log = _log(batches)
+    log.first_at_or_after(time)
+    log.truncate_front(min(cut, log.end))
+    log.first_at_or_after(time)
+    for records in more:
+        batch = write_batch([Record(timestamp=t, value=b"v" * size) for t, size in records])
+        log.append(read_header(batch), batch, 0)
+    there = list(log.records())
+    assert log.first_at_or_after(time) == next(((r.offset, r.timestamp) for r in there if r.timestamp >= time), None)
+    greatest = max(r.timestamp for r in there)
+    assert log.with_greatest_timestamp() == next((r.offset, r.timestamp) for r in there if r.timestamp == greatest)
+
+
+def test_a_batch_that_cannot_be_opened_is_found_by_its_header() -> None:
+    log = _log([[(1, 1)]])
+    batch = bytearray(write_batch([Record(timestamp=5, value=b"a"), Record(timestamp=9, value=b"b")]))
+    batch[61] = 0xFF
+    log.append(read_header(bytes(batch)), bytes(batch), 0)
+    assert log.first_at_or_after(6) == (1, 9)
+    assert log.first_at_or_after(10) is None
+
+
+def test_an_empty_log_has_nothing() -> None:
+    log = PartitionLog()
+    assert (log.start, log.end, log.readable_bytes(0, 10), log.read(0, 10, first_whole=True)) == (0, 0, 0, b"")
+    assert log.first_at_or_after(0) is None
+    assert log.with_greatest_timestamp() is None
+
+
+def test_the_start_never_moves_back_nor_beyond_the_end() -> None:
+    log = _log([[(1, 1), (2, 1)]])
+    log.truncate_front(1)
+    log.truncate_front(0)
+    assert log.start == 1
+    with pytest.raises(AssertionError):
+        log.truncate_front(3)

@@ -1,0 +1,116 @@
+"""Clients of the broker ring without sockets: bytes in, bytes out, time by hand."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+
+from koordinator.emulator.broker import Broker, Close, Output, Send
+from koordinator.emulator.core.cluster import BrokerAddress, Cluster
+from koordinator.emulator.core.coordinator import Coordinator
+from koordinator.emulator.core.data import DataPlane
+from koordinator.emulator.core.node import Node
+from koordinator.emulator.settings import Settings
+from koordinator.emulator.trace import Trace
+from koordinator.wire import headers
+from koordinator.wire.apis import APIS
+from koordinator.wire.codec import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+START = 1_700_000_000_000
+
+
+@dataclass
+class Peer:
+    """One connection: what came back on it, and in how many pieces."""
+
+    number: int
+    pieces: list[bytes] = field(default_factory=list)
+    closed: str | None = None
+    sent: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> bytes:
+        return b"".join(self.pieces)
+
+    def answers(self) -> list[tuple[int, Any]]:
+        """(correlation id, message) of everything that came back, in order."""
+        data, found = self.bytes, []
+        while data:
+            length = int.from_bytes(data[:4], "big")
+            body, data = data[4 : 4 + length], data[4 + length :]
+            correlation_id = int.from_bytes(body[:4], "big")
+            key, version = self.sent[correlation_id]
+            header = len(headers.response_header(key, version, correlation_id))
+            found.append((correlation_id, decode(APIS[key].response, version, body[header:], exact=True)))
+        return found
+
+
+class Wire:
+    """A broker ring with topics t (4 partitions), and the peers connected to it."""
+
+    def __init__(self, trace_capacity: int = 100_000, **settings: object) -> None:
+        self.now = START
+        self.wall_us = START * 1000
+        self.logged: list[str] = []
+        self.settings, _ = Settings.of("fast", {name.replace("_", "."): value for name, value in settings.items()})
+        chance = random.Random(3)
+
+        def new_uuid() -> UUID:
+            return UUID(int=chance.getrandbits(128), version=4)
+
+        cluster = Cluster("wire", self.settings, new_uuid)
+        cluster.brokers[1] = BrokerAddress(1, "127.0.0.1", 9092)
+        cluster.create_topic("t", 4)
+        coordinator = Coordinator(self.now, cluster, self.settings, new_uuid)
+        self.node = Node(1, cluster, coordinator, lambda hook: DataPlane(cluster, self.settings, new_uuid, hook))
+        self.trace = Trace(lambda: self.wall_us, trace_capacity)
+        self.broker = Broker(self.node, self.settings, self.trace, self.logged.append)
+        self.peers: dict[int, Peer] = {}
+        self._correlation = 0
+
+    def connect(self) -> Peer:
+        peer = Peer(len(self.peers) + 1)
+        self.peers[peer.number] = peer
+        self.broker.connected(self.now, peer.number, "/127.0.0.1")
+        return peer
+
+    def wait(self, ms: int) -> None:
+        self.now += ms
+        self.wall_us += ms * 1000
+        self._perform(self.broker.tick(self.now))
+
+    def send(self, peer: Peer, data: bytes) -> None:
+        self._perform(self.broker.received(self.now, peer.number, data))
+
+    def request(self, peer: Peer, message: Any, version: int, client_id: str | None = "c") -> bytes:
+        """The frame of a request; its answer will be understood."""
+        self._correlation += 1
+        key = next(key for key, api in APIS.items() if api.request is type(message))
+        peer.sent[self._correlation] = (key, version)
+        header = headers.request_header(key, version, self._correlation, client_id)
+        return headers.frame(header, encode(message, version))
+
+    def ask(self, peer: Peer, message: Any, version: int, client_id: str | None = "c") -> Any:
+        """Send a request and return its answer; None if there is none yet."""
+        before = len(peer.answers())
+        self.send(peer, self.request(peer, message, version, client_id))
+        after = peer.answers()[before:]
+        return after[0][1] if after else None
+
+    def _perform(self, outputs: Iterable[Output]) -> None:
+        for output in outputs:
+            peer = self.peers[output.connection]
+            assert peer.closed is None, "nothing leaves on a closed connection"
+            match output:
+                case Send(_, data):
+                    peer.pieces.append(data)
+                case Close(_, reason):
+                    peer.closed = reason
+
+
