@@ -250,9 +250,7 @@ class Broker:
         request = in_hand.request
         self.trace.add(in_hand.asked_us, Asked(in_hand.call, request, now, self._ahead_ms(request), peer.software))
 
-    def _note_response(
-        self, now: int, peer: Connection, in_hand: InHand, response: Message, rendered: Message
-    ) -> None:
+    def _note_response(self, now: int, peer: Connection, in_hand: InHand, response: Message, rendered: Message) -> None:
         if in_hand.folded:
             if isinstance(response, FetchResponse) and _brings_nothing(response):
                 peer.empty_fetches += 1

@@ -30,7 +30,6 @@ from koordinator.emulator.core.writes import (
     OffsetsDeleted,
     StaticMemberReplaced,
 )
-from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.group import Group
     from koordinator.emulator.core.timers import TimerKey
     from koordinator.emulator.settings import Settings
+    from koordinator.wire.errors import Error
 
 HANDLERS: Mapping[type, Callable[..., None]] = {
     JoinGroupRequest: join.join_group,

@@ -89,8 +89,6 @@ class Node:
     def _coordinator_of(self, key_type: int, key: str) -> CoordinatorRow:
         if key_type not in (GROUP, TRANSACTION):
             message = f"There is no coordinator for keys of type {key_type} here."
-            return CoordinatorRow(
-                key=key, node_id=-1, port=-1, error_code=Error.INVALID_REQUEST, error_message=message
-            )
+            return CoordinatorRow(key=key, node_id=-1, port=-1, error_code=Error.INVALID_REQUEST, error_message=message)
         broker = self.cluster.brokers[self.node_id]
         return CoordinatorRow(key=key, node_id=broker.node_id, host=broker.host, port=broker.port, error_message="")

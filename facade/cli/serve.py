@@ -14,7 +14,7 @@ import trio
 
 import koordinator
 from koordinator.cli import values
-from koordinator.emulator.assemble import Options, build
+from koordinator.emulator.assemble import NODE_ID, Options, build
 from koordinator.emulator.settings import PROFILES, rules
 
 if TYPE_CHECKING:
@@ -114,23 +114,23 @@ async def _until_a_signal(parts: Parts) -> OSError | None:
     with trio.open_signal_receiver(*ENDS) as signals:
         async with trio.open_nursery() as nursery:
             try:
-                port: int = await nursery.start(parts.serve)
+                await nursery.start(parts.serve)
             except OSError as error:
                 return error
             for warning in parts.warnings:
                 say(f"warning: {warning}")
-            click.echo(json.dumps(announcement(parts, port)))
+            click.echo(json.dumps(announcement(parts)))
             await anext(signals)
             nursery.cancel_scope.cancel()
     return None
 
 
-def announcement(parts: Parts, port: int) -> dict[str, str | int]:
+def announcement(parts: Parts) -> dict[str, str | int]:
     """The line that says that clients can connect."""
     return {
         "bootstrap_servers": parts.bootstrap_servers,
         "host": parts.options.host,
-        "port": port,
+        "port": parts.cluster.brokers[NODE_ID].port,
         "pid": os.getpid(),
         "version": koordinator.__version__,
         "cluster_id": parts.cluster.cluster_id,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from wires import Peer, Wire
 
 from koordinator.wire import headers
-from koordinator.wire.apis import APIS, ApiKey
+from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -20,7 +20,6 @@ from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequ
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from koordinator.wire.records import Record, write_batch
-
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
@@ -199,7 +198,9 @@ class TestApiVersions:
         assert wire.ask(peer, ApiVersionsRequest(), 0).error_code == 0, "the connection stays usable"
 
     @pytest.mark.parametrize("name", ["", "-x", "x-", "a b", "ü"])
-    def test_kip_511_a_client_that_does_not_name_itself_properly_gets_42_and_no_rows(self, wire: Wire, name: str) -> None:
+    def test_kip_511_a_client_that_does_not_name_itself_properly_gets_42_and_no_rows(
+        self, wire: Wire, name: str
+    ) -> None:
         request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
 
         answer = wire.ask(wire.connect(), request, 3)
@@ -210,7 +211,10 @@ class TestApiVersions:
     def test_every_api_is_listed_with_the_versions_served(self, wire: Wire, version: int) -> None:
         request = ApiVersionsRequest(client_software_name="x", client_software_version="1.0-rc")
 
-        rows = {row.api_key: (row.min_version, row.max_version) for row in wire.ask(wire.connect(), request, version).api_keys}
+        rows = {
+            row.api_key: (row.min_version, row.max_version)
+            for row in wire.ask(wire.connect(), request, version).api_keys
+        }
 
         assert rows.keys() == APIS.keys()
         assert rows[ApiKey.JOIN_GROUP] == (0, 9)
@@ -258,21 +262,20 @@ class TestFindCoordinator:
         assert (answer.error_code, answer.node_id, answer.host, answer.port) == (Error.INVALID_REQUEST, -1, "", -1)
 
 
-@pytest.mark.parametrize(("key", "api"), APIS.items(), ids=lambda value: getattr(value, "name", value))
-def test_every_version_of_every_api_is_answered(wire: Wire, key: int, api: object) -> None:
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+def test_every_version_of_every_api_is_answered(wire: Wire, api: Api) -> None:
     """A request of defaults, in each version: an answer that decodes, whatever it says."""
+    versions = list(range(api.versions.min, api.versions.max + 1))
     answered = []
-    for version in range(APIS[key].versions.min, APIS[key].versions.max + 1):
+    for version in versions:
         peer = wire.connect()
-        request = APIS[key].request()
-        if key == ApiKey.PRODUCE:
-            request = ProduceRequest(acks=1, timeout_ms=1)
+        request = ProduceRequest(acks=1, timeout_ms=1) if api.key == ApiKey.PRODUCE else api.request()
         wire.send(peer, wire.request(peer, request, version))
         wire.wait(0)
-        assert peer.closed is None, f"{APIS[key].name} v{version}: {peer.closed}"
+        assert peer.closed is None, f"{api.name} v{version}: {peer.closed}"
         answered += [version for _ in peer.answers()]
 
-    assert answered == list(range(APIS[key].versions.min, APIS[key].versions.max + 1))
+    assert answered == versions
 
 
 class TestTrace:
@@ -281,7 +284,12 @@ class TestTrace:
 
         request, response = wire.trace.events(group="g")
 
-        assert (request["kind"], request["api"], request["api_version"], request["group_id"]) == ("request", "Heartbeat", 3, "g")
+        assert (request["kind"], request["api"], request["api_version"], request["group_id"]) == (
+            "request",
+            "Heartbeat",
+            3,
+            "g",
+        )
         assert (response["kind"], response["error"], response["error_code"]) == ("response", "UNKNOWN_MEMBER_ID", 25)
         assert request["correlation_id"] == response["correlation_id"]
 
@@ -299,7 +307,9 @@ class TestTrace:
 
     def test_empty_fetches_are_folded_into_counts(self, wire: Wire) -> None:
         peer = wire.connect()
-        asked = FetchTopic(topic="t", partitions=(FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000),))
+        asked = FetchTopic(
+            topic="t", partitions=(FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000),)
+        )
         fetch = FetchRequest(max_wait_ms=500, min_bytes=1, topics=(asked,))
         for _ in range(3):
             wire.send(peer, wire.request(peer, fetch, 11))

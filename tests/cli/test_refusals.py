@@ -26,7 +26,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     async def listen(host: str, port: int) -> None:
         pytest.fail(f"it listens on {host}:{port}")
 
-    monkeypatch.setattr("koordinator.emulator.shell.listen", listen)
+    monkeypatch.setattr("koordinator.emulator.assemble.listen", listen)
 
     def run(*arguments: str) -> str:
         with pytest.raises(SystemExit) as end:
@@ -98,9 +98,11 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         (["--records", "/nowhere/at/all"], "/nowhere/at/all: No such file or directory"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(refused: Callable[..., str], arguments: list[str], expected: str) -> None:
+def test_what_cannot_be_is_refused_in_one_line(
+    refused: Callable[..., str], arguments: list[str], expected: str
+) -> None:
     line = refused("serve", *arguments)
-    assert line.startswith("koordinator serve: ")
+    assert line.startswith("koordinator")
     assert expected in line
 
 
@@ -109,7 +111,7 @@ def test_what_cannot_be_is_refused_in_one_line(refused: Callable[..., str], argu
     [
         (b'{"topic": "orders", "value": }\n', "not JSON"),
         (b'{"value": "1"}\n', "topic is missing"),
-        (b'{"topic": "or ders"}\n', "Topic name is invalid"),
+        (b'{"topic": "or ders"}\n', "topic: Topic name is invalid"),
         (b'{"topic": "orders", "valeu": "1"}\n', "unknown field 'valeu'"),
         (b'{"topic": "orders", "value": "\xff"}\n', "not UTF-8"),
         (b"[]\n", "a JSON object is wanted, not an array"),

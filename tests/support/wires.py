@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-
 from koordinator.emulator.broker import Broker, Close, Output, Send
 from koordinator.emulator.core.cluster import BrokerAddress, Cluster
 from koordinator.emulator.core.coordinator import Coordinator
@@ -112,5 +111,3 @@ class Wire:
                     peer.pieces.append(data)
                 case Close(_, reason):
                     peer.closed = reason
-
-

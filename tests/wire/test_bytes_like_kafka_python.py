@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from koordinator.wire.apis import APIS
@@ -77,7 +77,7 @@ def test_kafka_python_knows_every_message() -> None:
 
 
 @pytest.mark.parametrize(("cls", "version"), CASES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12, deadline=None, phases=[Phase.generate])
 @given(data=st.data())
 def test_kafka_python_reads_the_same_and_writes_the_same_bytes(
     messages: Messages, cls: Any, version: int, data: st.DataObject
@@ -90,4 +90,5 @@ def test_kafka_python_reads_the_same_and_writes_the_same_bytes(
     assert decode(cls, version, written, exact=True) == ours
     theirs = THEIRS[cls.__name__].decode(written, version=version)
     same(ours, theirs, version)
+    theirs._header = None  # its decoder leaves this slot unset, its encoder looks at it
     assert theirs.encode(version=version).hex(" ") == written.hex(" ")

@@ -471,7 +471,7 @@ def test_null_for_what_cannot_be_null_is_malformed() -> None:
 
 
 def test_a_value_that_an_old_version_cannot_carry_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"group_instance_id.*4"):
+    with pytest.raises(ValueError, match="group_instance_id"):
         encode(join_request(group_instance_id="i"), 4)
 
 

@@ -1,0 +1,187 @@
+"""Member processes: started, listened to, stopped, and ended whatever happens."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from bouncing.clients import Membership
+
+EXAMPLES = Path(__file__).resolve().parent.parent
+
+PATIENCE_S = 20.0
+"""How long any one wait may last; each is over in a second or two on an idle machine."""
+
+ATTENTION_S = 0.02
+
+Seen = dict[str, Any]
+"""An event of a member process, see `bouncing.member`."""
+
+
+class LateError(Exception):
+    """Something did not happen in time; the text says what was waited for."""
+
+
+def wait_for(what: str, happened: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
+    """Wait until it has happened; raises LateError, which says what it was."""
+    until = time.monotonic() + patience_s
+    while not happened():
+        if time.monotonic() > until:
+            raise LateError(f"waited {patience_s:g} s in vain for: {what}")
+        time.sleep(ATTENTION_S)
+
+
+@dataclass(frozen=True)
+class Callback:
+    """An assign or revoke callback of a member; `at` in seconds since the epoch."""
+
+    at: float
+    kind: str
+    partitions: tuple[int, ...]
+
+
+class Member:
+    """One consumer process. `name` is its place in the group, which the next process takes over in a bounce."""
+
+    def __init__(self, name: str, client: str, membership: Membership, errors: IO[bytes]) -> None:
+        self.name = name
+        self.client = client
+        self.membership = membership
+        self.errors = errors
+        self.seen: list[Seen] = []
+        self.started_at = time.time()
+        self.ended_at: float | None = None
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bouncing.member", client, json.dumps(asdict(membership))],
+            cwd=EXAMPLES,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            # a Ctrl-C is for us: we stop the members in our own order
+            start_new_session=True,
+        )
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.seen.append(json.loads(line))
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    @property
+    def callbacks(self) -> list[Callback]:
+        """Every assign and revoke callback so far."""
+        return [
+            Callback(each["at"], each["event"], tuple(each["partitions"]))
+            for each in list(self.seen)
+            if each["event"] in {"assigned", "revoked"}
+        ]
+
+    @property
+    def partitions(self) -> tuple[int, ...]:
+        """What it holds, by its own last callback."""
+        last = next(reversed(self.callbacks), None)
+        return last.partitions if last is not None and last.kind == "assigned" else ()
+
+    @property
+    def consumed(self) -> list[tuple[int, int]]:
+        """Every record it has reported, as (partition, offset)."""
+        return [
+            (partition, offset)
+            for each in list(self.seen)
+            if each["event"] == "consumed"
+            for partition, first, last in each["ranges"]
+            for offset in range(first, last + 1)
+        ]
+
+    @property
+    def gave_up(self) -> Seen | None:
+        """Its client's own error, if that has ended it."""
+        return next((each for each in list(self.seen) if each["event"] == "gave_up"), None)
+
+    def stop(self) -> None:
+        """Let it close its consumer (SIGTERM) and wait for its end."""
+        self._process.terminate()
+        self.wait()
+
+    def kill(self) -> None:
+        """Let it crash (SIGKILL); it has no time for a farewell."""
+        self._process.kill()
+        self.wait()
+
+    def wait(self) -> int:
+        """Wait for the end of the process, and of what it had to say; returns its exit status."""
+        try:
+            status = self._process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            raise LateError(f"waited {PATIENCE_S:g} s in vain for the end of {self.name} (process {self.pid})") from None
+        self._listener.join(PATIENCE_S)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+        self.ended_at = time.time()
+        return status
+
+    def complaints(self, lines: int = 10) -> str:
+        """The last lines the process wrote to stderr."""
+        self.errors.seek(0)
+        return "\n".join(self.errors.read().decode(errors="replace").splitlines()[-lines:])
+
+
+class Company:
+    """All member processes of the demo; none survives the `with` block."""
+
+    def __init__(self) -> None:
+        self.members: list[Member] = []
+
+    def __enter__(self) -> Company:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for member in self.members:
+            if member.is_running:
+                member.kill()
+            member.errors.close()
+
+    def start(self, name: str, client: str, membership: Membership) -> Member:
+        """Start a process; it joins its group by itself."""
+        member = Member(name, client, membership, tempfile.TemporaryFile())  # noqa: SIM115 - closed with the company
+        self.members.append(member)
+        return member
+
+    def stop(self) -> None:
+        """Let all that are left close their consumers, all at once."""
+        for member in self.members:
+            if member.is_running:
+                member._process.terminate()
+        for member in self.members:
+            if member.ended_at is None:
+                member.wait()
+
+    def complaints(self) -> dict[str, str]:
+        """What the members have written to stderr, by name and process."""
+        said = {f"{member.name} (process {member.pid})": member.complaints() for member in self.members}
+        return {who: text for who, text in said.items() if text}
