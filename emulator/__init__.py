@@ -1,0 +1,1 @@
+"""The emulator: a Kafka broker that coordinates groups, in rings from the sockets in to the rules."""

@@ -105,13 +105,15 @@ def _no_constant(name: str) -> object:
 def _value(value: object) -> bytes | None:
     if value is None or isinstance(value, str) or _is_base64(value):
         return _bytes("value", value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return _encoded("value", json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def _headers(headers: object) -> tuple[tuple[str, bytes | None], ...]:
     if not isinstance(headers, dict):
         raise _BadLineError(f"headers: an object is wanted, not {_kind(headers)}")
     named = cast("dict[str, object]", headers)
+    for name in named:
+        _encoded("headers", name)
     return tuple((name, _bytes(f"headers.{name}", value)) for name, value in named.items())
 
 
@@ -123,10 +125,7 @@ def _bytes(field: str, value: object) -> bytes | None:
     if value is None:
         return None
     if isinstance(value, str):
-        try:
-            return value.encode()
-        except UnicodeEncodeError:
-            raise _BadLineError(f"{field}: half a surrogate pair is no character") from None
+        return _encoded(field, value)
     if not isinstance(value, dict) or set(value) != {"base64"}:
         raise _BadLineError(f'{field}: a string, null or {{"base64": "..."}} is wanted, not {_kind(value)}')
     text = value["base64"]
@@ -136,6 +135,13 @@ def _bytes(field: str, value: object) -> bytes | None:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise _BadLineError(f"{field}: not base64: {error}") from None
+
+
+def _encoded(field: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise _BadLineError(f"{field}: half a surrogate pair is no character") from None
 
 
 def _integer(field: str, value: object, most: int) -> int | None:

@@ -1,0 +1,1 @@
+"""Traces as tables. Reads the trace file; imports nothing of the emulator."""

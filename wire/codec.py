@@ -83,7 +83,6 @@ def compiled_for(cls: type[Message], version: int) -> Compiled:
     return construct_for(cls, version).compile()
 
 
-@cache
 def construct_for(cls: type[Message], version: int) -> Entity:
     """The interpreted Construct of a message in this version; ValueError if there is no such version."""
     declaration = declaration_of(cls)

@@ -9,6 +9,7 @@ import struct
 import zlib
 from enum import IntEnum
 from types import ModuleType
+from typing import assert_never
 
 from koordinator.wire.primitives import Malformed
 
@@ -61,6 +62,8 @@ def compress(codec: Codec, data: bytes) -> bytes:
             return bytes(_cramjam(codec).lz4.compress(data))
         case Codec.ZSTD:
             return bytes(_cramjam(codec).zstd.compress(data))
+        case _:
+            assert_never(codec)
 
 
 def decompress(codec: Codec, data: bytes, limit: int) -> bytes:
@@ -76,6 +79,8 @@ def decompress(codec: Codec, data: bytes, limit: int) -> bytes:
             return _unsnappy(data, limit)
         case Codec.LZ4 | Codec.ZSTD:
             return _into_buffer(codec, data, limit)
+        case _:
+            assert_never(codec)
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:
@@ -160,7 +165,5 @@ def _cramjam(codec: Codec) -> ModuleType:
     try:
         import cramjam  # noqa: PLC0415 - an extra, and most batches do without
     except ImportError as error:
-        raise MissingCodec(
-            f"{codec.name.lower()} needs a library: pip install koordinator[compression]"
-        ) from error
+        raise MissingCodec(f"{codec.name.lower()} needs a library: pip install koordinator[compression]") from error
     return cramjam

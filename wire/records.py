@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import crc32c
+
 from koordinator.wire.compression import Codec, compress, decompress
 from koordinator.wire.primitives import Malformed
 
@@ -268,9 +269,7 @@ def _read_record(header: BatchHeader, data: bytes, at: int, into: list[Record]) 
     if at != end:
         raise Malformed(f"a record of {size} bytes is {at - end + size} bytes long")
     timestamp = header.max_timestamp if header.is_append_time else header.base_timestamp + timestamp_delta
-    into.append(
-        Record(_int64(header.base_offset + offset_delta), _int64(timestamp), key, value, tuple(headers))
-    )
+    into.append(Record(_int64(header.base_offset + offset_delta), _int64(timestamp), key, value, tuple(headers)))
     return at
 
 

@@ -256,10 +256,10 @@ def array(
 
     Decoding makes tuples; encoding takes any sequence.
     """
-    kind = _KINDS.get(element)
-    if kind is None and not isinstance(element, type):
+    type_ = element if isinstance(element, type) else _KINDS.get(element)
+    if type_ is None:
         raise TypeError(f"an array is of a field function or an entity, not of {element!r}")
-    return _field(default, kind or element, versions, is_array=True, nullable=nullable, tag=tag, ignorable=ignorable)
+    return _field(default, type_, versions, is_array=True, nullable=nullable, tag=tag, ignorable=ignorable)
 
 
 @overload
@@ -290,7 +290,7 @@ def nested(
 
 def _field(  # noqa: PLR0913 - one argument for each thing that can be declared
     default: _T,
-    type_: object,
+    type_: Kind | type,
     versions: str,
     *,
     is_array: bool = False,
@@ -298,8 +298,6 @@ def _field(  # noqa: PLR0913 - one argument for each thing that can be declared
     tag: int | None,
     ignorable: bool,
 ) -> _T:
-    if not isinstance(type_, Kind | type):
-        raise TypeError(f"{type_!r} is no type of a field")
     spec = FieldSpec(
         type=type_,
         is_array=is_array,

@@ -30,6 +30,7 @@ from koordinator.emulator.core.writes import (
     OffsetsDeleted,
     StaticMemberReplaced,
 )
+from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.group import Group
     from koordinator.emulator.core.timers import TimerKey
     from koordinator.emulator.settings import Settings
-    from koordinator.wire.errors import Error
 
 HANDLERS: Mapping[type, Callable[..., None]] = {
     JoinGroupRequest: join.join_group,
@@ -99,6 +99,8 @@ class Coordinator:
         self._fire_due(now)
         write = stage.writes.pop(token)
         stage.enter(now, write.group)
+        if error is Error.NONE:
+            write.group.stored = True
         match write:
             case GroupCreated():
                 join.group_created(stage, write, error)
@@ -130,8 +132,9 @@ class Coordinator:
         """
         self._fire_due(now)
         stage = self._stage
-        if offset_ms < stage.clocks.get(group_id, 0):
-            raise ValueError(f"the clock of group {group_id!r} is {stage.clocks[group_id]} ms ahead and cannot go back")
+        ahead_ms = stage.clocks.get(group_id, 0)
+        if offset_ms < ahead_ms:
+            raise ValueError(f"the clock of group {group_id!r} is {ahead_ms} ms ahead and cannot go back")
         stage.clocks[group_id] = offset_ms
         group = stage.groups.get(group_id)
         if group is not None:

@@ -104,7 +104,10 @@ class TimerFired:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """A parked call was replaced by a newer one of the same member and, as in Kafka, will never be answered."""
+    """A parked call will, as in Kafka, never be answered.
+
+    A newer one of the same member has taken its place; or it is a SyncGroup, and its member has left the group.
+    """
 
     call: Call
     group_id: str

@@ -70,8 +70,8 @@ class FetchSession:
             if not (result.records or result.error_code or offsets != (told.high_watermark, told.log_start_offset)):
                 continue
             news[key] = result
-            # after an error the partition is told again, even if its offsets have not changed
-            told.high_watermark = -1 if result.error_code else result.high_watermark
+            # with an error this is -1, so that the partition is told again when it is well
+            told.high_watermark = result.high_watermark
             told.log_start_offset = result.log_start_offset
             if result.records:
                 self.partitions[key] = self.partitions.pop(key)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.timers import SessionExpiry, Timers
+from koordinator.emulator.core.timers import PendingMemberExpiry, SessionExpiry, Timers
 from koordinator.wire.messages.consumer_protocol import read_subscription
 from koordinator.wire.primitives import Malformed
 
@@ -125,6 +125,7 @@ class Group:
         self.new_member_added = False
         self.offsets: dict[tuple[str, int], CommittedOffset] = {}
         self.unwritten_commits: Counter[tuple[str, int]] = Counter()
+        self.stored = False
         self._offering: Counter[str] = Counter()
         self._formed_with: tuple[bytes, ...] | None = None
         self._subscribed: frozenset[str] | None = None
@@ -140,7 +141,7 @@ class Group:
             self.protocol_type = member.protocol_type
         if self.leader_id is None:
             self.leader_id = member.id
-        self.pending_members.pop(member.id, None)
+        self.end_pending(member.id)
         self.members[member.id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.id
@@ -148,13 +149,13 @@ class Group:
 
     def remove(self, member_id: str) -> Member | None:
         """Forget a member or a pending id, with its timer; a leader is followed by any other member."""
-        self.pending_members.pop(member_id, None)
+        self.end_pending(member_id)
         self.pending_sync_members.pop(member_id, None)
         member = self.members.pop(member_id, None)
         if member is None:
             return None
         self.timers.cancel(member.session)
-        self._offering.subtract(name for name, _ in member.protocols)
+        self._withdraw_offers(member)
         if member.joining is not None:
             self.awaiting_join -= 1
         if member.instance_id is not None:
@@ -163,9 +164,15 @@ class Group:
             self.leader_id = next(iter(self.members), None)
         return member
 
+    def end_pending(self, member_id: str) -> None:
+        """An id handed out with MEMBER_ID_REQUIRED is not outstanding any more; nothing happens if it was not."""
+        if member_id in self.pending_members:
+            del self.pending_members[member_id]
+            self.timers.cancel(PendingMemberExpiry(member_id))
+
     def update(self, member: Member, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int) -> None:
         """A rejoin replaces what the member offers and both its timeouts (KAFKA-14009)."""
-        self._offering.subtract(name for name, _ in member.protocols)
+        self._withdraw_offers(member)
         self._offering.update(name for name, _ in protocols)
         member.protocols = protocols
         member.session_timeout_ms = session_timeout_ms
@@ -211,6 +218,12 @@ class Group:
         return call
 
     @property
+    def is_untouched(self) -> bool:
+        """Nobody and nothing is in it, or on the way into it."""
+        nothing = not self.pending_members and not self.offsets and not self.unwritten_commits
+        return self.state is State.EMPTY and nothing
+
+    @property
     def leader(self) -> Member | None:
         """The leader, provisional until the join phase ends."""
         return None if self.leader_id is None else self.members[self.leader_id]
@@ -237,6 +250,13 @@ class Group:
         size = len(self.members)
         return protocol_type == self.protocol_type and any(self._offering[name] == size for name, _ in protocols)
 
+    def _withdraw_offers(self, member: Member) -> None:
+        for name, _ in member.protocols:
+            self._offering[name] -= 1
+            if not self._offering[name]:
+                # clients may name what they like: what nobody offers any more is forgotten
+                del self._offering[name]
+
     def select_protocol(self) -> str:
         """The vote: every member votes for its first candidate; candidates are what all members offer.
 
@@ -250,7 +270,6 @@ class Group:
     def form_generation(self) -> None:
         """The join phase is over: the next generation, with the members there are."""
         self.generation += 1
-        self.pending_sync_members.clear()
         self.protocol_name = self.select_protocol() if self.members else None
         self._formed_with = tuple(member.metadata(self.protocol_name) for member in self.members.values())
         self._subscribed = None

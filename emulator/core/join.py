@@ -55,8 +55,7 @@ def group_created(stage: Stage, write: GroupCreated, error: Error) -> None:
     """A new group is in the log, or never was."""
     if error is Error.NONE:
         return join_existing_group(stage, write.group, write.call, write.request)
-    if write.group.state is State.EMPTY and not write.group.pending_members:
-        stage.vanish(write.group)
+    stage.withdraw(write.group)
     return stage.reply(write.call, join_refused(group_write_error(error), ""))
 
 
@@ -103,7 +102,6 @@ def has_room(stage: Stage, group: Group, member_id: str) -> bool:
 def refuse_for_size(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) -> None:
     """GROUP_MAX_SIZE_REACHED; a member that is refused is out of the group."""
     why = Why("over_capacity", f"Group {group.id} has reached its maximum size", request.member_id)
-    group.timers.cancel(PendingMemberExpiry(request.member_id))
     member = group.remove(request.member_id)
     if member is not None:
         stage.member_changed(group, member, "removed", why)
@@ -133,7 +131,6 @@ def join_with_pending_id(stage: Stage, group: Group, call: Call, request: JoinGr
     """The id handed out comes back. A pending member cannot be static: Kafka fails internally, hence -1."""
     if request.group_instance_id is not None:
         return stage.reply(call, join_refused(Error.UNKNOWN_SERVER_ERROR, request.member_id))
-    group.timers.cancel(PendingMemberExpiry(request.member_id))
     return add_member(stage, group, call, request, request.member_id)
 
 
@@ -170,7 +167,7 @@ def rejoin(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) ->
     match group.state:
         case State.PREPARING_REBALANCE:
             cause, reason = "member_rejoin", f"Member {member.id} is joining group during {group.state.value}"
-        case State.COMPLETING_REBALANCE | State.STABLE if group.state is State.STABLE and member.id == group.leader_id:
+        case State.STABLE if member.id == group.leader_id:
             # the leader has seen something (new partitions, a cooperative follow-up): assign again
             cause, reason = "leader_rejoin", f"Leader {member.id} re-joining group during {group.state.value}"
         case State.COMPLETING_REBALANCE | State.STABLE if unchanged:
@@ -238,9 +235,8 @@ def static_member_replaced(stage: Stage, write: StaticMemberReplaced, error: Err
     if error is not Error.NONE:
         call = group.take_join(member)
         if member.id in group.members:
-            group.update(
-                member, write.old_protocols, write.old_session_timeout_ms, write.old_rebalance_timeout_ms
-            )
+            rebalance.answer_sync(stage, group, member, rebalance.sync_refused(Error.FENCED_INSTANCE_ID))
+            group.update(member, write.old_protocols, write.old_session_timeout_ms, write.old_rebalance_timeout_ms)
             stage.restart_session(group, group.replace_static(member, write.old_id))
         return stage.reply(call, join_refused(group_write_error(error), ""))
     if member.joining is None:
@@ -258,4 +254,6 @@ def static_member_replaced(stage: Stage, write: StaticMemberReplaced, error: Err
     else:
         # a returning leader is told its own old id, so that it takes itself for a follower and does not assign
         response = replace(response, leader=write.old_leader_id, members=())
+    # it may have run out while the write was under way: who waits is not silent
+    stage.restart_session(group, member)
     return stage.reply(group.take_join(member), response)

@@ -103,7 +103,7 @@ def _listed(group: Group) -> ListedGroup:
 
 def delete_groups(stage: Stage, now: int, call: Call, request: DeleteGroupsRequest) -> None:
     """Delete groups that are empty, with their offsets (KIP-229); one result for each name."""
-    answer = DeletionAnswer(call, {group_id: Error.NONE for group_id in request.groups_names})
+    answer = DeletionAnswer(call, dict.fromkeys(request.groups_names, Error.NONE))
     doomed = []
     for group_id in answer.results:
         group = stage.find(now, group_id)
@@ -129,9 +129,7 @@ def group_deleted(stage: Stage, write: GroupDeleted, error: Error) -> None:
     """The tombstones are in the log; or the group is back, unless somebody has made a new one since."""
     group, answer = write.group, write.answer
     if error is not Error.NONE and group.id not in stage.groups:
-        group.state = State.EMPTY
-        stage.groups[group.id] = group
-        stage.schedule_expiry_check(group)
+        stage.bring_back(group)
     if answer is not None:
         answer.results[group.id] = Error.NONE if error is Error.NONE else group_write_error(error)
         answer.waiting -= 1

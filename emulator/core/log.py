@@ -79,9 +79,10 @@ class PartitionLog:
         if offset >= self.end:
             return b""
         first = self._index(offset)
-        beyond = bisect_right(self._positions, self._positions[first] + bytes_max, lo=first)
-        # the positions up to here start within the limit; the last of them need not end there
-        if beyond < len(self._positions) or self._written > self._positions[first] + bytes_max:
+        limit = self._positions[first] + bytes_max
+        # the batches before `beyond` begin within the limit; if the log goes on, the last of them ends outside
+        beyond = bisect_right(self._positions, limit, lo=first)
+        if self._written > limit:
             beyond -= 1
         if beyond <= first:
             return self._batches[first].data if first_whole else b""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.core import rebalance
 from koordinator.emulator.core.group import Group, State
 from koordinator.emulator.core.stage import Stage, Why
-from koordinator.emulator.core.timers import PendingMemberExpiry
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
@@ -104,7 +103,6 @@ def _leave(stage: Stage, group: Group, identity: MemberIdentity) -> Error:
             return Error.UNKNOWN_MEMBER_ID
         member_id = known_as
     elif member_id in group.pending_members:
-        group.timers.cancel(PendingMemberExpiry(member_id))
         group.remove(member_id)
         return Error.NONE
     else:
@@ -117,6 +115,4 @@ def _leave(stage: Stage, group: Group, identity: MemberIdentity) -> Error:
 
 
 def _row(identity: MemberIdentity, error: Error) -> MemberResponse:
-    return MemberResponse(
-        member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
-    )
+    return MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error)

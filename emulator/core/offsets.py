@@ -11,7 +11,13 @@ from koordinator.emulator.core.effects import OffsetsExpired
 from koordinator.emulator.core.group import CONSUMER, CommittedOffset, Group, State
 from koordinator.emulator.core.group_records import group_tombstone, offset_record, offset_tombstone
 from koordinator.emulator.core.membership import refusal
-from koordinator.emulator.core.writes import GroupDeleted, OffsetsCommitted, OffsetsDeleted, offset_write_error
+from koordinator.emulator.core.writes import (
+    GroupDeleted,
+    OffsetsCommitted,
+    OffsetsDeleted,
+    group_write_error,
+    offset_write_error,
+)
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import offset_commit, offset_delete, offset_fetch
 from koordinator.wire.primitives import ZERO_UUID
@@ -83,9 +89,8 @@ def offsets_committed(stage: Stage, write: OffsetsCommitted, error: Error) -> No
     if error is Error.NONE:
         group.offsets.update(write.offsets)
         return stage.reply(write.call, write.response)
-    told = offset_write_error(error)
-    refused = _map_partitions(write.response, told)
-    return stage.reply(write.call, refused)
+    stage.withdraw(group)
+    return stage.reply(write.call, _map_partitions(write.response, offset_write_error(error)))
 
 
 def _committing_group(
@@ -336,7 +341,7 @@ def offsets_deleted(stage: Stage, write: OffsetsDeleted, error: Error) -> None:
     if error is not Error.NONE:
         write.group.offsets = {**write.offsets, **write.group.offsets}
         if write.call is not None:
-            stage.reply(write.call, offset_delete.OffsetDeleteResponse(error_code=offset_write_error(error)))
+            stage.reply(write.call, offset_delete.OffsetDeleteResponse(error_code=group_write_error(error)))
     elif write.call is not None:
         stage.reply(write.call, write.response)
 
@@ -368,13 +373,15 @@ def expire(stage: Stage, group: Group) -> None:
 
 
 def _is_old(group: Group, topic: str, committed: CommittedOffset, retention_ms: int) -> bool:
-    if committed.expire_timestamp >= 0:
-        candidate, due = True, committed.expire_timestamp
-    elif group.protocol_type is None:
-        candidate, due = True, committed.commit_timestamp + retention_ms
+    """Whether the group does without the offset, and has done so for long enough."""
+    if group.protocol_type is None:
+        unused_since = committed.commit_timestamp
     elif group.state is State.EMPTY:
-        candidate, due = True, max(group.state_changed_at, 0) + retention_ms
+        unused_since = group.state_changed_at
+    elif group.state is State.STABLE and group.protocol_type == CONSUMER and not group.is_subscribed(topic):
+        unused_since = committed.commit_timestamp
     else:
-        candidate = group.state is State.STABLE and group.protocol_type == CONSUMER and not group.is_subscribed(topic)
-        due = committed.commit_timestamp + retention_ms
-    return candidate and group.now >= due
+        return False
+    if committed.expire_timestamp >= 0:
+        return group.now >= committed.expire_timestamp
+    return group.now >= unused_since + retention_ms

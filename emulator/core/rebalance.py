@@ -38,6 +38,7 @@ def prepare(stage: Stage, group: Group, why: Why) -> None:
     """Start a join phase. An empty group waits for more members first (KIP-134)."""
     if group.state is State.COMPLETING_REBALANCE:
         refuse_syncs(stage, group, Error.REBALANCE_IN_PROGRESS)
+    group.pending_sync_members.clear()
     group.timers.cancel(PendingSyncExpiry(group.generation))
     initial = group.state is State.EMPTY
     stage.move(group, State.PREPARING_REBALANCE, why)
@@ -218,8 +219,11 @@ def expire_pending_member(stage: Stage, group: Group, member_id: str) -> None:
 
 
 def dismiss(stage: Stage, group: Group, member: Member, why: Why) -> None:
-    """Take a member out. Its parked JoinGroup learns UNKNOWN_MEMBER_ID, so that its client may start again."""
+    """Take a member out. Its parked JoinGroup learns UNKNOWN_MEMBER_ID, so that its client may start again.
+
+    Its parked SyncGroup learns nothing, as in Kafka.
+    """
     stage.reply(group.take_join(member), join_refused(Error.UNKNOWN_MEMBER_ID, ""))
+    stage.drop_sync(group, member)
     group.remove(member.id)
     stage.member_changed(group, member, "removed", why)
-

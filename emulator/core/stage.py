@@ -90,10 +90,22 @@ class Stage:
         return group
 
     def vanish(self, group: Group) -> None:
-        """The group is no more; who still holds it finds it Dead."""
-        self.move(group, State.DEAD, Why("removed", f"Group {group.id} transitioned to Dead in generation {group.generation}"))
+        """The group is no more; who still holds it finds it Dead. Since when it was Empty is kept: it may come back."""
+        reason = f"Group {group.id} transitioned to Dead in generation {group.generation}"
+        self._change(group, State.DEAD, Why("removed", reason))
         del self.groups[group.id]
         self.agenda.cancel(group.id)
+
+    def bring_back(self, group: Group) -> None:
+        """The removal of an empty group could not be written: it is there again, as if it had never been away."""
+        self._change(group, State.EMPTY, Why("store_error", f"The removal of group {group.id} could not be written"))
+        self.groups[group.id] = group
+        self.schedule_expiry_check(group)
+
+    def withdraw(self, group: Group) -> None:
+        """A write of a new group has failed: it never was, unless something else has come into it meanwhile."""
+        if not group.stored and group.is_untouched and self.groups.get(group.id) is group:
+            self.vanish(group)
 
     def schedule_expiry_check(self, group: Group) -> None:
         """The next multiple of the check interval since the node started, on the group's clock."""
@@ -137,8 +149,12 @@ class Stage:
         self._out.append(Append(self._token, self.partition_of(group_id), tuple(records)))
 
     def move(self, group: Group, state: State, why: Why) -> None:
-        """The only way from one state to another."""
+        """The only way from one state of a living group to another."""
         assert group.state in MAY_COME_FROM[state], f"{group.id}: {group.state.value} -> {state.value}"
+        self._change(group, state, why)
+        group.state_changed_at = group.now
+
+    def _change(self, group: Group, state: State, why: Why) -> None:
         self.note(
             StateChanged(
                 group_id=group.id,
@@ -154,7 +170,6 @@ class Stage:
         )
         group.previous_state = group.state
         group.state = state
-        group.state_changed_at = group.now
 
     def member_changed(self, group: Group, member: Member, change: str, why: Why) -> None:
         """A member of the group came, went or was replaced."""
@@ -174,7 +189,12 @@ class Stage:
 
     def park_sync(self, group: Group, member: Member, call: Call) -> None:
         """Let a SyncGroup wait, likewise."""
-        superseded, member.syncing = member.syncing, call
+        self.drop_sync(group, member)
+        member.syncing = call
+
+    def drop_sync(self, group: Group, member: Member) -> None:
+        """Forget the parked SyncGroup of a member, if there is one; it is never answered."""
+        superseded, member.syncing = member.syncing, None
         if superseded is not None:
             self.note(Superseded(superseded, group.id, member.id))
 

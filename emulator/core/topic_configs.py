@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.refusal import Refusal
+from koordinator.emulator.settings import NUMBER
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
@@ -54,11 +55,10 @@ class ConfigKey:
 
     def _number_problem(self, value: str) -> str | None:
         bits, name = (31, "INT") if self.type is ConfigType.INT else (63, "LONG")
-        try:
-            number = int(value.strip())
-        except ValueError:
-            return self._invalid(value, f"Not a number of type {name}")
-        if not -(2**bits) <= number < 2**bits:
+        text = value.strip()
+        # Java's idea of an integer is narrower than Python's, and a text of many digits is none of either
+        number = int(text) if NUMBER.fullmatch(text) and len(text) <= _DIGITS_MAX else None
+        if number is None or not -(2**bits) <= number < 2**bits:
             return self._invalid(value, f"Not a number of type {name}")
         if self.least is not None and number < self.least:
             return self._invalid(value, f"Value must be at least {self.least}")
@@ -92,6 +92,7 @@ def split_list(value: str) -> list[str]:
 
 
 _LONG_MAX = str(2**63 - 1)
+_DIGITS_MAX = len(_LONG_MAX) + 1  # with a sign
 _B, _S, _I, _L, _D, _LIST = ConfigType  # in the order of the enumeration
 
 _KEYS = (

@@ -104,7 +104,7 @@ Write = (
 
 
 def group_write_error(error: Error) -> Error:
-    """What a JoinGroup or SyncGroup is told when a group record could not be written.
+    """What a request is told when a record of its group, or a tombstone, could not be written.
 
     Kafka's `appendGroupMetadataErrorToResponseError` of the new coordinator.
     """

@@ -69,7 +69,7 @@ def kafka_python(membership: Membership, report: Report, stop: threading.Event) 
     """
     from kafka import ConsumerRebalanceListener, KafkaConsumer  # noqa: PLC0415 - a process loads its own client only
     from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
-    from kafka.errors import CommitFailedError, KafkaError  # noqa: PLC0415
+    from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError  # noqa: PLC0415
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
@@ -99,7 +99,7 @@ def kafka_python(membership: Membership, report: Report, stop: threading.Event) 
                 committed_at = time.monotonic()
                 try:
                     consumer.commit()
-                except CommitFailedError as error:
+                except (CommitFailedError, RebalanceInProgressError) as error:
                     report.refused(str(error))
     except KafkaError as error:
         raise GaveUpError(type(error).__name__, str(error)) from error
@@ -108,7 +108,11 @@ def kafka_python(membership: Membership, report: Report, stop: threading.Event) 
 
 
 def confluent(membership: Membership, report: Report, stop: threading.Event) -> None:
-    """A member by confluent-kafka, that is librdkafka. A static member does not send LeaveGroup when it is closed."""
+    """A member by confluent-kafka, that is librdkafka.
+
+    A static member does not send LeaveGroup when it is closed. That it is fenced reaches a poll as the error `_FATAL`;
+    what is fatal is said in its text only.
+    """
     from confluent_kafka import Consumer, KafkaError, KafkaException  # noqa: PLC0415
 
     config: dict[str, str | int | bool | Callable[[KafkaError], None] | None] = {
@@ -189,8 +193,8 @@ def aiokafka(membership: Membership, report: Report, stop: threading.Event) -> N
             enable_auto_commit=False,
         )
         consumer.subscribe([membership.topic], listener=Listener())
-        await consumer.start()
         try:
+            await consumer.start()
             while not stop.is_set():
                 batches = await consumer.getmany(timeout_ms=POLL_MS)
                 report.consumed((record.partition, record.offset) for batch in batches.values() for record in batch)

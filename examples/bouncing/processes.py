@@ -121,14 +121,12 @@ class Member:
         return next((each for each in list(self.seen) if each["event"] == "gave_up"), None)
 
     def stop(self) -> None:
-        """Let it close its consumer (SIGTERM) and wait for its end."""
+        """Let it close its consumer (SIGTERM); `wait` for its end."""
         self._process.terminate()
-        self.wait()
 
     def kill(self) -> None:
-        """Let it crash (SIGKILL); it has no time for a farewell."""
+        """Let it crash (SIGKILL), without time for a farewell; `wait` for its end."""
         self._process.kill()
-        self.wait()
 
     def wait(self) -> int:
         """Wait for the end of the process, and of what it had to say; returns its exit status."""
@@ -164,6 +162,7 @@ class Company:
         for member in self.members:
             if member.is_running:
                 member.kill()
+                member.wait()
             member.errors.close()
 
     def start(self, name: str, client: str, membership: Membership) -> Member:
@@ -171,15 +170,6 @@ class Company:
         member = Member(name, client, membership, tempfile.TemporaryFile())  # noqa: SIM115 - closed with the company
         self.members.append(member)
         return member
-
-    def stop(self) -> None:
-        """Let all that are left close their consumers, all at once."""
-        for member in self.members:
-            if member.is_running:
-                member._process.terminate()
-        for member in self.members:
-            if member.ended_at is None:
-                member.wait()
 
     def complaints(self) -> dict[str, str]:
         """What the members have written to stderr, by name and process."""

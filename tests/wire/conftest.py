@@ -44,9 +44,7 @@ def messages(cls: Any, version: int, override: Override = lambda _name, _spec: N
             continue
         value = override(name, spec)
         if value is None:
-            value = (
-                PRIMITIVES[spec.type] if isinstance(spec.type, Kind) else messages(spec.type, version, override)
-            )
+            value = PRIMITIVES[spec.type] if isinstance(spec.type, Kind) else messages(spec.type, version, override)
             if spec.is_array:
                 value = st.lists(value, max_size=2).map(tuple)
         if version in spec.nullable:

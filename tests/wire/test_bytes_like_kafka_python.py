@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
+from koordinator.wire.messages.api_versions import ApiVersionsResponse
+from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.schema import FieldSpec, Kind, declaration_of, fields_of
 
 kafka_protocol = pytest.importorskip("kafka.protocol", reason="kafka-python is not installed")
@@ -30,6 +32,13 @@ BIT_FIELDS = {
     ("DescribedGroup", "authorized_operations"),
 }
 """Numbers that kafka-python gives as the set of the bits that are set, or as None for "not asked for"."""
+
+
+def is_none_to_kafka_python(value: Any, spec: FieldSpec) -> bool:
+    """Kafka knows no null here: the UUID of zeros, and a struct in a tagged field that was not sent."""
+    if spec.type is Kind.UUID:
+        return bool(value == ZERO_UUID)
+    return spec.tag is not None and not isinstance(spec.type, Kind) and bool(value == spec.default)
 
 
 def theirs_by_name() -> dict[str, Any]:
@@ -60,6 +69,8 @@ def same(ours: Any, theirs: Any, version: int) -> None:
         if at in BIT_FIELDS:
             other = -(2**31) if other is None else sum(2**bit for bit in other)
             mine, other = mine % 2**32, other % 2**32
+        if other is None and is_none_to_kafka_python(mine, spec):
+            continue
         if mine is None or other is None:
             assert mine is other, at
         elif isinstance(spec.type, Kind):
@@ -73,7 +84,7 @@ def same(ours: Any, theirs: Any, version: int) -> None:
 
 
 def test_kafka_python_knows_every_message() -> None:
-    assert {c.values[0].__name__ for c in CASES} <= THEIRS.keys()
+    assert {cls.__name__ for api in APIS.values() for cls in (api.request, api.response)} <= THEIRS.keys()
 
 
 @pytest.mark.parametrize(("cls", "version"), CASES)
@@ -83,7 +94,8 @@ def test_kafka_python_reads_the_same_and_writes_the_same_bytes(
     messages: Messages, cls: Any, version: int, data: st.DataObject
 ) -> None:
     def override(name: str, _: FieldSpec) -> st.SearchStrategy[Any] | None:
-        return None
+        # an ApiVersions answer with an error is read as version 0, whatever was asked for (KIP-511)
+        return st.just(0) if cls is ApiVersionsResponse and name == "error_code" and version else None
 
     ours = data.draw(messages(cls, version, override))
     written = encode(ours, version)

@@ -1,5 +1,6 @@
 """What consumers put inside JoinGroup and SyncGroup: our own bytes, the clients' code, and blobs from the future."""
 
+import contextlib
 import struct
 from typing import Any
 
@@ -44,9 +45,7 @@ V2 = V1 + "00000007"
 V3 = V2 + "000172"
 
 
-@pytest.mark.parametrize(
-    ("version", "data"), [(0, "0000" + V0), (1, "0001" + V1), (2, "0002" + V2), (3, "0003" + V3)]
-)
+@pytest.mark.parametrize(("version", "data"), [(0, "0000" + V0), (1, "0001" + V1), (2, "0002" + V2), (3, "0003" + V3)])
 def test_a_subscription_is_written_as_counted_out_by_hand(version: int, data: str) -> None:
     assert write_subscription(SUBSCRIPTION, version) == bytes.fromhex(data)
 
@@ -110,10 +109,8 @@ def test_every_truncation_is_malformed(version: int) -> None:
 @given(st.binary(max_size=60))
 def test_any_bytes_at_all_raise_nothing_but_malformed(data: bytes) -> None:
     for read in (read_subscription, read_assignment):
-        try:
+        with contextlib.suppress(Malformed):
             read(data)
-        except Malformed:
-            pass
 
 
 def test_kafka_python_and_we_read_each_other() -> None:
@@ -130,10 +127,8 @@ def test_kafka_python_and_we_read_each_other() -> None:
 
 
 def test_aiokafka_and_we_read_each_other() -> None:
-    theirs: Any = pytest.importorskip(
-        "aiokafka.coordinator.protocol", reason="aiokafka is not installed"
-    )
-    metadata = theirs.ConsumerProtocolMemberMetadata_v0(0, ["a", "b"], b"u")
+    theirs: Any = pytest.importorskip("aiokafka.coordinator.protocol", reason="aiokafka is not installed")
+    metadata = theirs.ConsumerProtocolMemberMetadata(0, ["a", "b"], b"u")
     assert metadata.encode() == write_subscription(SUBSCRIPTION, 0)
     assert read_subscription(metadata.encode()).topics == ("a", "b")
     assignment = theirs.ConsumerProtocolMemberAssignment(0, [("a", [0, 1])], b"u")

@@ -69,9 +69,9 @@ def ours(cls: Any, version: int, path: str = "") -> list[Row]:
     for name, spec in fields_of(cls).items():
         if version not in spec.versions:
             continue
-        is_struct = not isinstance(spec.type, Kind)
-        type_name = spec.type.__name__ if is_struct else spec.type.value
-        default = "a struct of defaults" if is_struct and spec.default == spec.type() else spec.default
+        struct = None if isinstance(spec.type, Kind) else spec.type
+        type_name = spec.type.value if isinstance(spec.type, Kind) else spec.type.__name__
+        default = "a struct of defaults" if struct and spec.default == struct() else spec.default
         rows.append(
             Row(
                 path + name,
@@ -82,8 +82,8 @@ def ours(cls: Any, version: int, path: str = "") -> list[Row]:
                 spec.ignorable,
             )
         )
-        if is_struct:
-            rows += ours(spec.type, version, f"{path}{name}.")
+        if struct:
+            rows += ours(struct, version, f"{path}{name}.")
     return rows
 
 

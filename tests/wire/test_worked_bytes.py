@@ -69,9 +69,7 @@ CASES = [
     case(
         "api_versions_response_v0_to_an_unknown_version",
         0,
-        api_versions.ApiVersionsResponse(
-            error_code=35, api_keys=(api_versions.ApiVersion(api_key=18, max_version=4),)
-        ),
+        api_versions.ApiVersionsResponse(error_code=35, api_keys=(api_versions.ApiVersion(api_key=18, max_version=4),)),
         "0023 00000001 0012 0000 0004",
     ),
     case(
@@ -86,7 +84,7 @@ CASES = [
         "02 00 08 02 0266 0001 0002 00"  # two tags; tag 0 of 8 bytes: one feature
         "01 08 0000000000000005",  # tag 1 of 8 bytes
     ),
-    # Metadata: null and empty
+    # topics that are null, and none at all
     case("metadata_request_v0_no_topics", 0, metadata.MetadataRequest(), "00000000"),
     case("metadata_request_v1_all", 1, metadata.MetadataRequest(topics=None), "ffffffff"),
     case("metadata_request_v9_all", 9, metadata.MetadataRequest(topics=None), "00 01 00 00 00"),
@@ -110,9 +108,7 @@ CASES = [
                 metadata.MetadataResponseTopic(
                     name="t",
                     topic_id=TOPIC_ID,
-                    partitions=(
-                        metadata.MetadataResponsePartition(leader_id=1, replica_nodes=(1,), isr_nodes=(1,)),
-                    ),
+                    partitions=(metadata.MetadataResponsePartition(leader_id=1, replica_nodes=(1,), isr_nodes=(1,)),),
                 ),
             ),
             error_code=3,
@@ -138,8 +134,12 @@ CASES = [
         "00000000 0000 05 4e4f4e45 00000001 0268 00002384 00",
     ),
     # JoinGroup: the last version before flexible ones, and the newest
-    case("join_group_request_v0", 0, join_request(), "000167 00002710 0000 0008636f6e73756d6572"
-         "00000001 000572616e6765 00000002 0102"),
+    case(
+        "join_group_request_v0",
+        0,
+        join_request(),
+        "000167 00002710 0000 0008636f6e73756d657200000001 000572616e6765 00000002 0102",
+    ),
     case(
         "join_group_request_v5",
         5,
@@ -164,7 +164,7 @@ CASES = [
         join_group.JoinGroupResponse(error_code=79, protocol_name=None, member_id="m"),
         "00000000 004f ffffffff 00 00 01 00 026d 01 00",
     ),
-    # SyncGroup, Heartbeat, LeaveGroup
+    # the other requests of members
     case(
         "sync_group_response_v5",
         5,
@@ -227,9 +227,7 @@ CASES = [
             ),
             require_stable=True,
         ),
-        "03 0267 00 ffffffff 00 00"
-        "0268 026d 00000002 02 0274 03 00000000 00000001 00 00"
-        "01 00",
+        "03 0267 00 ffffffff 00 000268 026d 00000002 02 0274 03 00000000 00000001 00 0001 00",
     ),
     case(
         "offset_fetch_response_v8",
@@ -241,9 +239,7 @@ CASES = [
                     topics=(
                         offset_fetch.OffsetFetchResponseTopics(
                             name="t",
-                            partitions=(
-                                offset_fetch.OffsetFetchResponsePartitions(committed_offset=-1, metadata=""),
-                            ),
+                            partitions=(offset_fetch.OffsetFetchResponsePartitions(committed_offset=-1, metadata=""),),
                         ),
                     ),
                 ),
@@ -268,11 +264,7 @@ CASES = [
         "describe_groups_response_v6",
         6,
         describe_groups.DescribeGroupsResponse(
-            groups=(
-                describe_groups.DescribedGroup(
-                    error_code=69, error_message="x", group_id="g", group_state="Dead"
-                ),
-            )
+            groups=(describe_groups.DescribedGroup(error_code=69, error_message="x", group_id="g", group_state="Dead"),)
         ),
         "00000000 02 0045 0278 0267 0544656164 01 01 01 80000000 00 00",
     ),
@@ -406,9 +398,7 @@ CASES = [
     case(
         "delete_topics_request_v6_by_id",
         6,
-        delete_topics.DeleteTopicsRequest(
-            topics=(delete_topics.DeleteTopicState(topic_id=TOPIC_ID),), timeout_ms=1000
-        ),
+        delete_topics.DeleteTopicsRequest(topics=(delete_topics.DeleteTopicState(topic_id=TOPIC_ID),), timeout_ms=1000),
         f"02 00 {UUID_HEX} 00 000003e8 00",
     ),
     case(

@@ -53,11 +53,7 @@ class ApiVersionsResponse:
     error_code: int = int16()
     api_keys: tuple[ApiVersion, ...] = array(ApiVersion)
     throttle_time_ms: int = int32("1+", ignorable=True)
-    supported_features: tuple[SupportedFeatureKey, ...] = array(
-        SupportedFeatureKey, "3+", tag=0, ignorable=True
-    )
+    supported_features: tuple[SupportedFeatureKey, ...] = array(SupportedFeatureKey, "3+", tag=0, ignorable=True)
     finalized_features_epoch: int = int64("3+", tag=1, default=-1, ignorable=True)
-    finalized_features: tuple[FinalizedFeatureKey, ...] = array(
-        FinalizedFeatureKey, "3+", tag=2, ignorable=True
-    )
+    finalized_features: tuple[FinalizedFeatureKey, ...] = array(FinalizedFeatureKey, "3+", tag=2, ignorable=True)
     zk_migration_ready: bool = boolean("3+", tag=3, ignorable=True)

@@ -19,9 +19,7 @@ class CreatePartitionsTopic:
 
     name: str = string()
     count: int = int32()
-    assignments: tuple[CreatePartitionsAssignment, ...] | None = array(
-        CreatePartitionsAssignment, nullable="0+"
-    )
+    assignments: tuple[CreatePartitionsAssignment, ...] | None = array(CreatePartitionsAssignment, nullable="0+")
 
 
 @message(key=37, versions="0-3", flexible="2+")

@@ -55,9 +55,7 @@ class DescribeTopicPartitionsResponseTopic:
     name: str | None = string(nullable="0+")
     topic_id: UUID = uuid_(ignorable=True)
     is_internal: bool = boolean(ignorable=True)
-    partitions: tuple[DescribeTopicPartitionsResponsePartition, ...] = array(
-        DescribeTopicPartitionsResponsePartition
-    )
+    partitions: tuple[DescribeTopicPartitionsResponsePartition, ...] = array(DescribeTopicPartitionsResponsePartition)
     topic_authorized_operations: int = int32(default=-2147483648)
 
 

@@ -74,9 +74,7 @@ class PartitionProduceResponse:
     base_offset: int = int64()
     log_append_time_ms: int = int64("2+", default=-1, ignorable=True)
     log_start_offset: int = int64("5+", default=-1, ignorable=True)
-    record_errors: tuple[BatchIndexAndErrorMessage, ...] = array(
-        BatchIndexAndErrorMessage, "8+", ignorable=True
-    )
+    record_errors: tuple[BatchIndexAndErrorMessage, ...] = array(BatchIndexAndErrorMessage, "8+", ignorable=True)
     error_message: str | None = string("8+", nullable="8+", default=None, ignorable=True)
     current_leader: LeaderIdAndEpoch = nested(LeaderIdAndEpoch, "10+", tag=0)
 

@@ -1,7 +1,7 @@
 """The desk: clients that produce and fetch, on virtual time, without bytes on a wire.
 
-Every request goes through the translation of its version, and every answer is encoded and decoded in that version, so that
-a scene also proves that what is answered can be sent.
+Every request goes through the translation of its version, and every answer is encoded and decoded in that
+version, so that a scene also proves that what is answered can be sent.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from koordinator.emulator.core.effects import Call, Effect, Reply
 from koordinator.emulator.settings import Settings
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
-from koordinator.wire.errors import Error
 from koordinator.wire.messages import fetch, list_offsets, metadata, produce
-from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.records import Record, read_batches, read_records, write_batch
 
 if TYPE_CHECKING:
@@ -145,7 +143,7 @@ class Desk:
         answer = self.ask(request, version).answer
         return None if answer is None else answer.responses[0].partition_responses[0]
 
-    def fetch(  # noqa: D417
+    def fetch(
         self,
         wanted: Mapping[tuple[str | UUID, int], int],
         *,
@@ -209,17 +207,7 @@ def desk() -> Desk:
     return Desk()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def new_desk() -> Callable[..., Desk]:
     """Make a desk with settings, or with several brokers."""
     return Desk
-
-
-@pytest.fixture
-def error() -> type[Error]:
-    return Error
-
-
-@pytest.fixture
-def no_id() -> UUID:
-    return ZERO_UUID

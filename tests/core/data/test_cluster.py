@@ -21,9 +21,7 @@ VERSIONS = range(14)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_asking_for_a_topic_creates_it_in_every_version_and_the_answer_has_its_leader(
-    desk: Desk, version: int
-) -> None:
+def test_asking_for_a_topic_creates_it_in_every_version_and_the_answer_has_its_leader(desk: Desk, version: int) -> None:
     answer = desk.metadata("new", version=version)
     (topic,) = answer.topics
     assert (topic.error_code, topic.name, len(topic.partitions)) == (0, "new", 1)

@@ -135,6 +135,19 @@ def test_an_offset_out_of_range_is_1_at_once(desk: Desk, offset: int) -> None:
     assert (row.error_code, row.high_watermark, row.log_start_offset, row.records) == (1, -1, -1, b"")
 
 
+def test_an_error_in_one_partition_is_answered_at_once_though_others_could_wait(desk: Desk) -> None:
+    desk.topic("t", 2)
+    rows = desk.fetch({T0: 0, ("t", 1): 7}).partitions
+    assert [row.error_code for row in rows.values()] == [0, Error.OFFSET_OUT_OF_RANGE]
+
+
+def test_a_fetch_never_waits_for_more_than_it_may_bring(desk: Desk) -> None:
+    desk.topic("t")
+    fetch = desk.fetch({T0: 0}, min_bytes=1 << 20, max_bytes=10)
+    desk.send(desk.batch(b"a"))
+    assert len(desk.records(fetch.partitions[T0].records)) == 1
+
+
 @pytest.mark.parametrize(("epoch", "error"), [(-1, 0), (0, 0), (1, 75), (-2, 74)])
 def test_kip_320_a_leader_epoch_of_another_time_is_74_or_75(desk: Desk, epoch: int, error: int) -> None:
     desk.topic("t")

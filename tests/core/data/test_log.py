@@ -58,9 +58,7 @@ def test_a_read_is_the_most_that_fits(batches: Any, bytes_max: int, start: int) 
 
 @settings(max_examples=200, deadline=None)
 @given(batches=BATCHES, more=BATCHES, time=st.integers(-1, 52), cut=st.integers(0, 48))
-def test_a_look_up_by_time_finds_the_first_record_at_or_after_it(
-    batches: Any, more: Any, time: int, cut: int
-) -> None:
+def test_a_look_up_by_time_finds_the_first_record_at_or_after_it(batches: Any, more: Any, time: int, cut: int) -> None:
     log = _log(batches)
     log.first_at_or_after(time)
     log.truncate_front(min(cut, log.end))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 import zlib
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import crc32c
 import pytest
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.records import read_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,6 +116,22 @@ def test_control_batches_are_87_and_transactions_48(desk: Desk) -> None:
     assert desk.send(desk.batch(b"a", is_transactional=True, **ids)).error_code == Error.INVALID_TXN_STATE
 
 
+def test_a_batch_that_does_not_begin_at_offset_0_is_87(desk: Desk) -> None:
+    desk.topic("t")
+    assert desk.send(desk.batch(b"a", base_offset=5)).error_code == Error.INVALID_RECORD
+
+
+@pytest.mark.parametrize(("last", "count"), [(1, 1), (0, 2), (-1, 0), (5, 6)])
+def test_a_batch_whose_count_is_not_its_range_of_offsets_is_87(desk: Desk, last: int, count: int) -> None:
+    desk.topic("t")
+    batch = bytearray(desk.batch(b"a"))
+    batch[23:27] = struct.pack(">i", last)
+    batch[57:61] = struct.pack(">i", count)
+    batch[17:21] = struct.pack(">I", crc32c.crc32c(bytes(batch[21:])))
+    # what is inside is not looked at: a range that agrees with the count is believed
+    assert desk.send(bytes(batch)).error_code == (0 if count == last + 1 > 0 else Error.INVALID_RECORD)
+
+
 def test_a_producer_id_without_a_sequence_is_87(desk: Desk) -> None:
     desk.topic("t")
     assert desk.send(desk.batch(b"a", producer_id=1, producer_epoch=0)).error_code == Error.INVALID_RECORD
@@ -156,6 +175,15 @@ def test_old_messages_become_one_batch_of_magic_2_below_version_3(desk: Desk, ve
     assert desk.values() == [b"a", b"b"] * 2
     assert {r.timestamp for r in desk.data.records("t")} == {1234 if magic else -1}
     assert desk.send(messages, version=3).error_code == Error.INVALID_RECORD
+
+
+def test_an_old_compressed_message_becomes_a_batch_compressed_alike(desk: Desk) -> None:
+    desk.topic("t")
+    inside = gzip.compress(_message(b"a", 1) + _message(b"b", 1, offset=1))
+    assert desk.send(_message(inside, 1, attributes=1, offset=1), version=2).error_code == 0
+    assert desk.values() == [b"a", b"b"]
+    ((header, _),) = read_batches(desk.fetch({("t", 0): 0}).partitions["t", 0].records)
+    assert header.codec.name == "GZIP"
 
 
 def test_an_old_message_with_a_wrong_checksum_is_2(desk: Desk) -> None:

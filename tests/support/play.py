@@ -1,7 +1,8 @@
 """A play on the coordinator: clients ask, time passes, and the answers are looked at.
 
 Everything is in process and on virtual time: `play.wait(45_000)` takes no time at all. Requests that park are answered
-later, on the same `Ask`. Writes to `__consumer_offsets` succeed at once unless `play.writes` says otherwise.
+later, on the same `Ask`. Writes to `__consumer_offsets` succeed at once unless `play.writes` says otherwise. Every answer
+is rendered, encoded and decoded in the version that was asked, so that it is what a client would see.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from uuid import UUID
 
+from koordinator.emulator.apis.numbering import kafka
 from koordinator.emulator.apis.served import SERVED
 from koordinator.emulator.core.cluster import BrokerAddress, Cluster
 from koordinator.emulator.core.coordinator import Coordinator
 from koordinator.emulator.core.effects import Append, Call, Effect, Reply
 from koordinator.emulator.settings import Settings
 from koordinator.wire.apis import APIS
+from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import (
     delete_groups,
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from koordinator.emulator.core.group import Group
+    from koordinator.wire.apis import Message
 
 SUBSCRIBED_TO_T = write_subscription(ConsumerProtocolSubscription(topics=("t",)))
 RANGE = (("range", SUBSCRIBED_TO_T),)
@@ -43,6 +47,7 @@ CHANGED = (("range", write_subscription(ConsumerProtocolSubscription(topics=("t"
 START = 1_700_000_000_000
 
 R = TypeVar("R")
+F = TypeVar("F")
 
 
 @dataclass
@@ -99,6 +104,17 @@ class Play:
         self.now += ms
         self._perform(self.coordinator.tick(self.now))
 
+    def keep(self, ms: int, *alive: tuple[Any, ...], group: str = "g") -> Error:
+        """Let time pass while members send a heartbeat every second: (generation, member id[, instance id]).
+
+        Returns what the last heartbeat of the first of them was told.
+        """
+        told = Error.NONE
+        for passed in range(0, ms, 1_000):
+            self.wait(min(1_000, ms - passed))
+            told = [self.heartbeat(*member, group=group) for member in alive][0]
+        return told
+
     def settle(self) -> None:
         """Let what is due at this very instant happen."""
         self.wait(0)
@@ -112,7 +128,8 @@ class Play:
         for effect in effects:
             match effect:
                 case Reply(call, response):
-                    self._asks[call].answers.append(response)
+                    assert response is not None
+                    self._asks[call].answers.append(self._seen(call, response))
                 case Append():
                     self.appended.append(effect)
                     self.under_way.append(effect)
@@ -120,6 +137,10 @@ class Play:
                     self.facts.append(effect)
         if self.writes is not None and self.under_way:
             self.written(self.writes)
+
+    def _seen(self, call: Call, response: Message) -> Message:
+        rendered = SERVED[call.api_key].answer(response, call.api_version, kafka)
+        return decode(type(rendered), call.api_version, encode(rendered, call.api_version), exact=True)
 
     # -- requests --------------------------------------------------------------------------------------------
 
@@ -193,9 +214,7 @@ class Play:
         )
         return self.ask(request, version)
 
-    def heartbeat(
-        self, generation: int, member_id: str, instance_id: str | None = None, *, group: str = "g"
-    ) -> Error:
+    def heartbeat(self, generation: int, member_id: str, instance_id: str | None = None, *, group: str = "g") -> Error:
         request = heartbeat.HeartbeatRequest(
             group_id=group, generation_id=generation, member_id=member_id, group_instance_id=instance_id
         )
@@ -287,6 +306,35 @@ class Play:
     def offset(self, topic: str, partition: int, group: str = "g") -> int:
         return self.fetch((topic, partition), group=group)[topic, partition][0]
 
+    def fetch_raw(
+        self,
+        *groups: str,
+        version: int = 8,
+        stable: bool = False,
+        topics: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> offset_fetch.OffsetFetchResponse:
+        """OffsetFetch as it is answered in some version; one group below v8, all its offsets if `topics` is None."""
+        rows = None if topics is None else tuple(topics.items())
+        request = offset_fetch.OffsetFetchRequest(
+            group_id=groups[0],
+            topics=None
+            if rows is None
+            else tuple(offset_fetch.OffsetFetchRequestTopic(name=name, partition_indexes=at) for name, at in rows),
+            groups=tuple(
+                offset_fetch.OffsetFetchRequestGroup(
+                    group_id=group,
+                    topics=None
+                    if rows is None
+                    else tuple(
+                        offset_fetch.OffsetFetchRequestTopics(name=name, partition_indexes=at) for name, at in rows
+                    ),
+                )
+                for group in groups
+            ),
+            require_stable=stable,
+        )
+        return cast("offset_fetch.OffsetFetchResponse", self.ask(request, version).answer)
+
     def delete_offsets(self, *partitions: tuple[str, int], group: str = "g") -> tuple[Error, list[Error]]:
         request = offset_delete.OffsetDeleteRequest(
             group_id=group,
@@ -300,8 +348,10 @@ class Play:
         answer: offset_delete.OffsetDeleteResponse = self.ask(request, 0).answer
         return Error(answer.error_code), [Error(row.error_code) for each in answer.topics for row in each.partitions]
 
-    def describe(self, group: str = "g", version: int = 5) -> describe_groups.DescribedGroup:
-        request = describe_groups.DescribeGroupsRequest(groups=(group,))
+    def describe(
+        self, group: str = "g", version: int = 5, *, operations: bool = False
+    ) -> describe_groups.DescribedGroup:
+        request = describe_groups.DescribeGroupsRequest(groups=(group,), include_authorized_operations=operations)
         answer: describe_groups.DescribeGroupsResponse = self.ask(request, version).answer
         return answer.groups[0]
 
@@ -313,11 +363,22 @@ class Play:
         answer: list_groups.ListGroupsResponse = self.ask(request, 5).answer
         return [group.group_id for group in answer.groups]
 
+    def list_groups(self, version: int = 5) -> list_groups.ListGroupsResponse:
+        return cast("list_groups.ListGroupsResponse", self.ask(list_groups.ListGroupsRequest(), version).answer)
+
     def delete(self, *groups: str) -> dict[str, Error]:
         answer: delete_groups.DeleteGroupsResponse = self.ask(
             delete_groups.DeleteGroupsRequest(groups_names=groups), 2
         ).answer
         return {row.group_id: Error(row.error_code) for row in answer.results}
+
+    def set_clock(self, ahead_ms: int, group: str = "g") -> None:
+        """Put a group's clock ahead of everybody else's."""
+        self._perform(self.coordinator.set_clock(self.now, group, ahead_ms))
+
+    def noted(self, kind: type[F]) -> list[F]:
+        """The facts of one kind, in order."""
+        return [fact for fact in self.facts if isinstance(fact, kind)]
 
     def group(self, group: str = "g") -> Group:
         return self.coordinator.groups[group]

@@ -1,0 +1,325 @@
+"""The acts: what is done to the cluster, and what is seen of it. Whether it was as claimed is for `bouncing.verdicts`."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from bouncing import story
+from bouncing.clients import Membership
+from bouncing.processes import LateError, wait_for
+from bouncing.story import Bounce, Described, Fencing, GroupStory, Process, Refusal
+from bouncing.verdicts import CLIENTS, EACH, RECORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+
+    from koordinator import Cluster
+
+    from bouncing.processes import Company, Member
+    from bouncing.story import Event
+
+PARTITIONS = 12
+SESSION_TIMEOUT_MS = 10_000
+HEARTBEAT_INTERVAL_MS = 500
+
+BEFORE = 4_000
+"""Records before the first bounce; the others come while one member after the other is away."""
+
+QUIET_S = 1.2
+"""A group counts as settled, or as undisturbed, after two heartbeats of every member without an event."""
+
+NAMES = {f"{client}-{number}": client for client in CLIENTS for number in range(1, EACH + 1)}
+"""The six members."""
+
+
+class Scene:
+    """A cluster and the members on it, and the eyes on both: an admin client and the trace."""
+
+    def __init__(self, cluster: Cluster, company: Company, tell: Callable[[str], None]) -> None:
+        self.cluster = cluster
+        self.company = company
+        self.tell = tell
+        self.admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+        self.producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "enable.idempotence": True})
+        self._events: list[Event] = []
+        self._produced = 0
+
+    def __enter__(self) -> Scene:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # librdkafka's handles are closed with their last reference: before the cluster is gone, or they complain
+        del self.admin, self.producer
+
+    def events(self, group_id: str, after: float = 0.0) -> list[Event]:
+        """The trace of a group, from a moment on (seconds since the epoch)."""
+        last = self._events[-1]["seq"] if self._events else 0
+        self._events += self.cluster.trace(since=last)
+        return [each for each in self._events if each.get("group_id") == group_id and each["wall_ts"] > after * 1e6]
+
+    def start(self, group_id: str, name: str, client: str, instance_id: str | None) -> Member:
+        """Start a member process."""
+        membership = Membership(
+            bootstrap_servers=self.cluster.bootstrap_servers,
+            topic=group_id,
+            group_id=group_id,
+            client_id=name,
+            instance_id=instance_id,
+            session_timeout_ms=SESSION_TIMEOUT_MS,
+            heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
+        )
+        return self.company.start(name, client, membership)
+
+    def produce(self, topic: str, count: int) -> None:
+        """Produce records, and wait until each of them is acknowledged."""
+        failures: list[str] = []
+        for number in range(count):
+            key = str(self._produced + number)
+            self.producer.produce(
+                topic,
+                key=key,
+                value=f"record {key}",
+                on_delivery=lambda error, _: failures.append(str(error)) if error else None,
+            )
+        self._produced += count
+        left = self.producer.flush(20)
+        if left or failures:
+            raise LateError(f"{left} records were not acknowledged within 20 s; {len(failures)} failed {failures[:1]}")
+
+    def describe(self, group_id: str) -> Described:
+        """The group as an admin client sees it (DescribeGroups, which has no generation)."""
+        group = self.admin.describe_consumer_groups([group_id], request_timeout=10)[group_id].result()
+        members = {each.group_instance_id or each.client_id: each for each in group.members}
+        return Described(
+            state=group.state.name,
+            partitions={
+                name: tuple(sorted(each.partition for each in member.assignment.topic_partitions))
+                for name, member in sorted(members.items())
+            },
+            member_ids={name: member.member_id for name, member in members.items()},
+        )
+
+    def ends(self, topic: str) -> dict[int, int]:
+        """The end of each partition (ListOffsets)."""
+        latest = OffsetSpec.latest()
+        wanted = {TopicPartition(topic, partition): latest for partition in range(PARTITIONS)}
+        return {each.partition: future.result().offset for each, future in self.admin.list_offsets(wanted).items()}
+
+    def committed(self, group_id: str) -> dict[int, int]:
+        """The committed offset of each partition (OffsetFetch)."""
+        wanted = ConsumerGroupTopicPartitions(group_id)
+        answer = self.admin.list_consumer_group_offsets([wanted])[group_id].result()
+        return {each.partition: each.offset for each in answer.topic_partitions}
+
+    def settled(self, group_id: str, members: Iterable[Member], quiet_s: float = 0.0) -> bool:
+        """Stable, with these members; they know their partitions, and each partition is somebody's."""
+        members = list(members)
+        for member in members:
+            if not member.is_running:
+                raise LateError(f"{member.name} (process {member.pid}) ended by itself: {member.gave_up}")
+        if sorted(held for member in members for held in member.partitions) != list(range(PARTITIONS)):
+            return False
+        now = self.cluster.group(group_id).snapshot()
+        if now.state != "Stable" or now.waiting_for or len(now.members) != len(members):
+            return False
+        changes = story.state_changes(self.events(group_id))
+        return time.time() - changes[-1]["wall_ts"] / 1e6 > quiet_s
+
+
+def bounces(scene: Scene, group_id: str, *, static: bool, ways: tuple[str, str]) -> GroupStory:
+    """Six members form a group and are bounced one after the other, while records keep coming.
+
+    `ways`: how the first and the second member of each client end, "closed" (SIGTERM, the consumer is closed) or
+    "killed" (SIGKILL).
+    """
+    began_at = time.time()
+    scene.cluster.create_topic(group_id, PARTITIONS)
+    scene.produce(group_id, BEFORE)
+    scene.tell(f"{BEFORE:,} records produced to {PARTITIONS} partitions")
+    present = {name: scene.start(group_id, name, client, name if static else None) for name, client in NAMES.items()}
+    everyone = list(present.values())
+    wait_for(f"six members in {group_id}", lambda: scene.settled(group_id, present.values(), QUIET_S))
+    before = scene.describe(group_id)
+    group = scene.cluster.group(group_id).snapshot()
+    scene.tell(f"six members, {group.state}, generation {group.generation}")
+    labels = {member.member_id: member.instance_id or member.client_id for member in group.members}
+    bounced_from = time.time()
+    share = (RECORDS - BEFORE) // len(NAMES)
+    made: list[tuple[Bounce, list[Member]]] = []
+    for name, old in list(present.items()):
+        how = ways[(int(name[-1]) - 1)]
+        stopped_at = time.time()
+        partitions_before = old.partitions
+        _end(how, old)
+        survivors = [member for member in present.values() if member is not old]
+        if not static:
+            wait_for(f"a rebalance after {name} left", lambda: scene.settled(group_id, survivors))
+        away = scene.describe(group_id)
+        scene.produce(group_id, share)
+        new = scene.start(group_id, name, old.client, old.membership.instance_id)
+        everyone.append(new)
+        present[name] = new
+        wait_for(f"the return of {name}", lambda: scene.settled(group_id, present.values()))
+        bounce = Bounce(
+            name=name,
+            client=old.client,
+            how=how,
+            pid_before=old.pid,
+            pid_after=new.pid,
+            stopped_at=stopped_at,
+            back_at=time.time(),
+            partitions_before=partitions_before,
+            partitions_after=new.partitions,
+            away=away,
+            disturbed=(),
+        )
+        made.append((bounce, survivors))
+        scene.tell(f"{name} {how} and back after {bounce.away_s:.1f} s")
+    ends = scene.ends(group_id)
+    wait_for(f"{RECORDS:,} records to be consumed", lambda: _consumed(everyone).keys() >= story.all_records(ends))
+    wait_for("the last commits", lambda: scene.committed(group_id) == ends)
+    wait_for("quiet", lambda: scene.settled(group_id, present.values(), QUIET_S))
+    wait_for("two heartbeats after the last bounce", lambda: time.time() > made[-1][0].back_at + QUIET_S)
+    ended_at = time.time()
+    after, now = scene.describe(group_id), scene.cluster.group(group_id).snapshot()
+    events = scene.events(group_id, bounced_from)
+    committed = scene.committed(group_id)
+    limits = [bounce.stopped_at for bounce, _ in made[1:]] + [ended_at]
+    _end("closed", *present.values())
+    return GroupStory(
+        group_id=group_id,
+        session_timeout_ms=SESSION_TIMEOUT_MS,
+        began_at=began_at,
+        bounced_from=bounced_from,
+        ended_at=ended_at,
+        processes=tuple(_process(member) for member in everyone),
+        leader=labels[group.leader or ""],
+        before=before,
+        after=after,
+        generation_before=group.generation,
+        generation_after=now.generation,
+        bounces=tuple(
+            _with_disturbed(bounce, survivors, until) for (bounce, survivors), until in zip(made, limits, strict=True)
+        ),
+        events=tuple(events),
+        ends=ends,
+        committed=committed,
+        consumed=_consumed(everyone),
+    )
+
+
+def fencing(scene: Scene) -> list[Fencing]:
+    """Two processes with one group.instance.id: once kafka-python is the older one, once confluent-kafka.
+
+    aiokafka cannot be shown here: see `bouncing.clients.aiokafka`.
+    """
+    pairs = [("kafka-python", "confluent-kafka"), ("confluent-kafka", "kafka-python")]
+    seen = []
+    for client, by_client in pairs:
+        group_id = f"fenced-{client}"
+        scene.cluster.create_topic(group_id, PARTITIONS, records=PARTITIONS)
+        older = scene.start(group_id, "older", client, "the-one")
+        wait_for(f"the older {client} to join", lambda: scene.settled(group_id, [older], QUIET_S))
+        newer = scene.start(group_id, "newer", by_client, "the-one")
+        status = older.wait()
+        wait_for(f"the newer {by_client} to join", lambda: scene.settled(group_id, [newer]))
+        error = older.gave_up or {"name": "", "text": ""}
+        scene.tell(f"{client} (process {older.pid}): {error['name']}: {error['text']}")
+        seen.append(
+            Fencing(
+                instance_id="the-one",
+                client=client,
+                pid=older.pid,
+                by_client=by_client,
+                by_pid=newer.pid,
+                error=error["name"],
+                text=error["text"],
+                status=status,
+                on_the_wire=_answers(scene, group_id, "FENCED_INSTANCE_ID", "older"),
+                taken_over=newer.partitions,
+            )
+        )
+        _end("closed", newer)
+    return seen
+
+
+def full(scene: Scene, group_max_size: int) -> list[Refusal]:
+    """A group as large as it may be, and one more member of each client."""
+    group_id = "full"
+    scene.cluster.create_topic(group_id, PARTITIONS)
+    inside = [
+        scene.start(group_id, f"inside-{number}", client, None)
+        for number, client in zip(range(group_max_size), CLIENTS, strict=False)
+    ]
+    wait_for(f"{group_max_size} members", lambda: scene.settled(group_id, inside, QUIET_S))
+    outside = [scene.start(group_id, f"one-more-{client}", client, None) for client in CLIENTS]
+    seen = []
+    for member in outside:
+        status = member.wait()
+        error = member.gave_up or {"name": "", "text": ""}
+        scene.tell(f"{member.client} (process {member.pid}): {error['name']}: {error['text']}")
+        seen.append(
+            Refusal(
+                client=member.client,
+                pid=member.pid,
+                group_max_size=group_max_size,
+                error=error["name"],
+                text=error["text"],
+                status=status,
+                on_the_wire=_answers(scene, group_id, "GROUP_MAX_SIZE_REACHED", member.name),
+                members_after=len(scene.cluster.group(group_id).members),
+            )
+        )
+    return seen
+
+
+def _end(how: str, *members: Member) -> None:
+    for member in members:
+        if how == "killed":
+            member.kill()
+        else:
+            member.stop()
+    for member in members:
+        member.wait()
+
+
+def _answers(scene: Scene, group_id: str, error: str, client_id: str) -> int:
+    return sum(
+        event["kind"] == "response" and event.get("error") == error and event["client_id"] == client_id
+        for event in scene.events(group_id)
+    )
+
+
+def _consumed(members: Iterable[Member]) -> Counter[story.Record]:
+    return Counter(record for member in members for record in member.consumed)
+
+
+def _process(member: Member) -> Process:
+    return Process(
+        name=member.name,
+        client=member.client,
+        instance_id=member.membership.instance_id,
+        pid=member.pid,
+        started_at=member.started_at,
+        ended_at=member.ended_at or time.time(),
+        callbacks=tuple(member.callbacks),
+    )
+
+
+def _with_disturbed(bounce: Bounce, survivors: Iterable[Member], until: float) -> Bounce:
+    """The bounce, with the callbacks of those who were not bounced, until the next one."""
+    disturbed = [
+        (survivor.name, callback.kind)
+        for survivor in survivors
+        for callback in survivor.callbacks
+        if bounce.stopped_at <= callback.at < until
+    ]
+    return Bounce(**{**bounce.__dict__, "disturbed": tuple(disturbed)})

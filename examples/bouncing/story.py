@@ -1,0 +1,181 @@
+"""What was observed, as values: the verdicts and the tables are made of these and of nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Mapping
+
+    from bouncing.processes import Callback
+
+Event = dict[str, Any]
+"""An event of the emulator's trace, see `koordinator.emulator.trace`."""
+
+Record = tuple[int, int]
+"""Partition and offset."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """A group as DescribeGroups shows it to an admin client, by instance id (of dynamic members: by client id)."""
+
+    state: str
+    partitions: Mapping[str, tuple[int, ...]]
+    member_ids: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Process:
+    """A member process and all its callbacks. Times in seconds since the epoch."""
+
+    name: str
+    client: str
+    instance_id: str | None
+    pid: int
+    started_at: float
+    ended_at: float
+    callbacks: tuple[Callback, ...]
+
+
+@dataclass(frozen=True)
+class Bounce:
+    """One member's process ended and another one in its place.
+
+    From `stopped_at`, when the old one was told to stop, to `back_at`, when the new one had its partitions. `away` is
+    what DescribeGroups said in between; `disturbed` are the survivors' callbacks, as (name, kind).
+    """
+
+    name: str
+    client: str
+    how: str
+    pid_before: int
+    pid_after: int
+    stopped_at: float
+    back_at: float
+    partitions_before: tuple[int, ...]
+    partitions_after: tuple[int, ...]
+    away: Described
+    disturbed: tuple[tuple[str, str], ...]
+
+    @property
+    def away_s(self) -> float:
+        """How long the place was empty."""
+        return self.back_at - self.stopped_at
+
+
+@dataclass(frozen=True)
+class GroupStory:
+    """A group of six and its six bounces.
+
+    `events` is what the trace has of the group between the moment it was complete and the end; generations and
+    `before`/`after` are of those two moments. `began_at` and `ended_at` span all, in seconds since the epoch.
+    """
+
+    group_id: str
+    session_timeout_ms: int
+    began_at: float
+    bounced_from: float
+    ended_at: float
+    processes: tuple[Process, ...]
+    leader: str
+    before: Described
+    after: Described
+    generation_before: int
+    generation_after: int
+    bounces: tuple[Bounce, ...]
+    events: tuple[Event, ...]
+    ends: Mapping[int, int]
+    committed: Mapping[int, int]
+    consumed: Counter[Record]
+
+
+@dataclass(frozen=True)
+class Fencing:
+    """A process whose group.instance.id a second one took. `on_the_wire`: FENCED_INSTANCE_ID answers to the first."""
+
+    instance_id: str
+    client: str
+    pid: int
+    by_client: str
+    by_pid: int
+    error: str
+    text: str
+    status: int
+    on_the_wire: int
+    taken_over: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A process that found its group full. `on_the_wire`: GROUP_MAX_SIZE_REACHED answers it got."""
+
+    client: str
+    pid: int
+    group_max_size: int
+    error: str
+    text: str
+    status: int
+    on_the_wire: int
+    members_after: int
+
+
+@dataclass(frozen=True)
+class Rebalance:
+    """From the first state change to Stable (or Empty). Times in microseconds since the epoch."""
+
+    started_us: int
+    ended_us: int
+    generation_before: int
+    generation_after: int
+    cause: str
+    reason: str
+
+
+def state_changes(events: Iterable[Event]) -> list[Event]:
+    """The group's steps from state to state. None of them: no rebalance."""
+    return [event for event in events if event["kind"] == "state"]
+
+
+def avoided(events: Iterable[Event]) -> list[Event]:
+    """Static members that came back without a rebalance."""
+    return [event for event in events if event["kind"] == "avoided_static"]
+
+
+def requests(events: Iterable[Event], api: str) -> list[Event]:
+    """The requests of one API."""
+    return [event for event in events if event["kind"] == "request" and event["api"] == api]
+
+
+def generations(events: Iterable[Event]) -> set[int]:
+    """The generations that the members themselves name in their heartbeats."""
+    return {event["generation"] for event in requests(events, "Heartbeat")}
+
+
+def rebalances(events: Iterable[Event]) -> list[Rebalance]:
+    """The rebalances, from their state changes; one that has not ended is left out."""
+    found = []
+    begun: Event | None = None
+    for event in state_changes(events):
+        if event["state_to"] == "PreparingRebalance" and begun is None:
+            begun = event
+        elif event["state_to"] in {"Stable", "Empty"} and begun is not None:
+            found.append(
+                Rebalance(
+                    started_us=begun["wall_ts"],
+                    ended_us=event["wall_ts"],
+                    generation_before=begun["generation"],
+                    generation_after=event["generation"],
+                    cause=begun["cause"],
+                    reason=begun["reason"],
+                )
+            )
+            begun = None
+    return found
+
+
+def all_records(ends: Mapping[int, int]) -> set[Record]:
+    """Every record of a topic whose partitions end there."""
+    return {(partition, offset) for partition, end in ends.items() for offset in range(end)}

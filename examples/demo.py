@@ -1,0 +1,105 @@
+"""Six real consumers bounce, statically and dynamically: `make demo`.
+
+A cluster in this process; two members each of kafka-python, confluent-kafka and aiokafka, each its own process. What is
+claimed is checked, and the exit status is 0 only if all of it was true. How it is done: `bouncing/acts.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from bouncing import acts, show, verdicts
+from bouncing.processes import Company, LateError
+from koordinator import Emulator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bouncing.verdicts import Verdict
+    from rich.console import Console
+
+GROUP_MAX_SIZE = 2
+
+
+def main() -> int:
+    """The whole demo. 0: all true; 1: not, or something did not happen in time; 130: interrupted."""
+    to = show.console()
+    started_at = time.monotonic()
+    with Company() as company:
+        try:
+            found = play(to, company)
+        except LateError as error:
+            to.print(f"\n{error}", style="bold red", markup=False)
+            for who, text in company.complaints().items():
+                to.print(f"\n{who} said:\n{text}", markup=False, highlight=False)
+            return 1
+        except KeyboardInterrupt:
+            to.print("\ninterrupted", style="bold red")
+            return 130
+    return conclude(to, found, time.monotonic() - started_at)
+
+
+def play(to: Console, company: Company) -> list[Verdict]:
+    """The acts, one after the other. Raises LateError when something does not happen in time."""
+
+    def tell(text: str) -> None:
+        to.print(f"  {text}", markup=False)
+
+    found: list[Verdict] = []
+    with Emulator() as cluster, acts.Scene(cluster, company, tell) as scene:
+        to.print(f"A cluster at {cluster.bootstrap_servers}", markup=False)
+        show.heading(
+            to,
+            "Static members",
+            "Six processes, each with a group.instance.id, are bounced one after the other. A closed static consumer "
+            "does not leave its group, and neither does a killed one: the group waits for it, for its session timeout.",
+        )
+        static = acts.bounces(scene, "static", static=True, ways=("closed", "killed"))
+        show.members(to, static)
+        show.lanes(to, static)
+        show.timeline(to, static)
+        found += verdicts.of_static(static)
+
+        show.heading(
+            to,
+            "Dynamic members",
+            "The same without group.instance.id: each consumer leaves when it is closed and comes back as somebody "
+            "new; everybody gives up all partitions, twice.",
+        )
+        dynamic = acts.bounces(scene, "dynamic", static=False, ways=("closed", "closed"))
+        show.members(to, dynamic)
+        show.lanes(to, dynamic)
+        show.timeline(to, dynamic)
+        found += verdicts.of_dynamic(dynamic)
+
+        show.heading(to, "A fenced duplicate", "A second process with a group.instance.id that is in use.")
+        fenced = acts.fencing(scene)
+        show.fenced(to, fenced)
+        found += verdicts.of_fencing(fenced)
+
+    with (
+        Emulator(config={"group.max.size": GROUP_MAX_SIZE}) as cluster,
+        acts.Scene(cluster, company, tell) as scene,
+    ):
+        show.heading(to, "A full group", f"A cluster with group.max.size={GROUP_MAX_SIZE}, and one more of each client.")
+        refused = acts.full(scene, GROUP_MAX_SIZE)
+        show.refused(to, refused)
+        found += verdicts.of_refusals(refused)
+    return found
+
+
+def conclude(to: Console, found: Sequence[Verdict], took_s: float) -> int:
+    """Show the verdicts; the exit status."""
+    show.verdicts(to, found)
+    false = sum(not each.is_true for each in found)
+    if false or not found:
+        to.print(f"{false} of {len(found)} claims were false; {took_s:.0f} s", style="bold red")
+        return 1
+    to.print(f"All {len(found)} claims were true; {took_s:.0f} s", style="bold green")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+"""Fixtures of the coordinator's tests."""
+
+from __future__ import annotations
+
+import pytest
+from play import Play
+
+
+@pytest.fixture
+def play() -> Play:
+    """A coordinator without initial delay, and nobody in it yet."""
+    return Play()

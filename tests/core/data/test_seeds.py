@@ -1,0 +1,182 @@
+"""Records from Python and from seed files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koordinator.emulator.core.refusal import RefusedError
+from koordinator.emulator.core.seeds import BATCH_RECORDS_MAX, SeedRecord, StoredRecord, murmur2, partition_of
+from koordinator.emulator.seeding import SeedError, parse_seed
+from koordinator.wire.records import read_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.core.data.conftest import Desk
+
+
+@pytest.mark.parametrize(
+    ("key", "hashed"),
+    # from Kafka's UtilsTest.testMurmur2
+    [
+        (b"21", -973932308),
+        (b"foobar", -790332482),
+        (b"a-little-bit-long-string", -985981536),
+        (b"a-little-bit-longer-string", -1486304829),
+        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+        (b"abc", 479470107),
+    ],
+)
+def test_keys_are_hashed_as_in_java(key: bytes, hashed: int) -> None:
+    assert murmur2(key) == hashed % 2**32
+
+
+@given(key=st.binary(max_size=40), partitions=st.integers(1, 50))
+def test_keys_go_where_kafka_python_puts_them(key: bytes, partitions: int) -> None:
+    theirs = pytest.importorskip("kafka.partitioner.default")
+    assert partition_of(key, partitions) == (theirs.murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def test_records_are_stored_by_partition_key_or_turn(desk: Desk) -> None:
+    desk.topic("t", 3)
+    records = [SeedRecord(value=b"%d" % i) for i in range(4)]
+    records += [SeedRecord(key=b"k", value=None, timestamp=5, headers=(("h", None),)), SeedRecord(partition=2)]
+    assert desk.data.produce(desk.now, "t", records) == 6
+    assert desk.data.produce(desk.now, "t", [SeedRecord(value=b"4")]) == 1
+    there = desk.data.records("t")
+    assert [(r.partition, r.value) for r in there if r.key is None and r.value is not None] == [
+        (0, b"0"),
+        (0, b"3"),
+        (1, b"1"),
+        (1, b"4"),
+        (2, b"2"),
+    ]
+    (keyed,) = (r for r in there if r.key)
+    assert keyed == StoredRecord(partition_of(b"k", 3), keyed.offset, 5, b"k", None, (("h", None),))
+    assert {r.timestamp for r in there if r.key is None} == {desk.now}
+
+
+def test_many_records_become_batches_of_bounded_size(desk: Desk) -> None:
+    desk.topic("t")
+    desk.data.produce(desk.now, "t", (SeedRecord(value=b"x") for _ in range(2 * BATCH_RECORDS_MAX + 1)))
+    data = desk.fetch({("t", 0): 0}).partitions["t", 0].records
+    assert [header.record_count for header, _ in read_batches(data)] == [BATCH_RECORDS_MAX] * 2 + [1]
+    desk.topic("u", configs={"max.message.bytes": "1000"})
+    desk.data.produce(desk.now, "u", (SeedRecord(value=b"x" * 300) for _ in range(5)))
+    data = desk.fetch({("u", 0): 0}).partitions["u", 0].records
+    assert all(header.size <= 1000 for header, _ in read_batches(data))
+
+
+def test_records_from_python_wake_who_waits_for_them(desk: Desk) -> None:
+    desk.topic("t")
+    fetch = desk.fetch({("t", 0): 0}, max_wait_ms=10_000)
+    desk.data.produce(desk.now, "t", [SeedRecord(value=b"a")])
+    assert desk.data.deadline() == desk.now
+    desk.wait(0)
+    assert [r.value for r in desk.records(fetch.partitions["t", 0].records)] == [b"a"]
+    assert desk.data.deadline() is None
+
+
+def test_an_unknown_topic_is_made_if_the_broker_would(desk: Desk, new_desk: Callable[..., Desk]) -> None:
+    desk.data.produce(desk.now, "new", [SeedRecord()])
+    assert desk.cluster.partition_count("new") == 1
+    strict = new_desk(auto_create_topics_enable=False)
+    with pytest.raises(RefusedError, match="there is no topic new"):
+        strict.data.produce(strict.now, "new", [SeedRecord()])
+    assert strict.data.records("new") == []
+
+
+@pytest.mark.parametrize("bad", [SeedRecord(partition=2), SeedRecord(partition=-1), SeedRecord(value=b"x" * 2_000_000)])
+def test_nothing_is_written_if_one_record_cannot_be(desk: Desk, bad: SeedRecord) -> None:
+    desk.topic("t", 2)
+    with pytest.raises(RefusedError):
+        desk.data.produce(desk.now, "t", [SeedRecord(value=b"a"), bad])
+    assert desk.data.records("t") == []
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+def test_a_seed_file_has_a_record_on_each_line() -> None:
+    lines = [
+        '{"topic": "a", "key": "k", "value": {"id": 1, "s": "ä"}, "timestamp": 5}',
+        '{"topic": "a", "partition": 0, "headers": {"h": "x"}}',
+        "",
+        '{"topic": "b", "value": [1, 2.5, true]}',
+        '{"topic": "a", "key": {"base64": "AAE="}, "value": {"base64": "/w=="}, "headers": {"n": null}}',
+        '{"topic": "a", "value": null}',
+        '{"topic": "a", "value": "text"}',
+        '{"topic": "a", "value": false}',
+    ]
+    assert parse_seed(lines, "f") == {
+        "a": [
+            SeedRecord(b"k", '{"id":1,"s":"ä"}'.encode(), timestamp=5),
+            SeedRecord(partition=0, headers=(("h", b"x"),)),
+            SeedRecord(b"\0\1", b"\xff", headers=(("n", None),)),
+            SeedRecord(),
+            SeedRecord(value=b"text"),
+            SeedRecord(value=b"false"),
+        ],
+        "b": [SeedRecord(value=b"[1,2.5,true]")],
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{", "not JSON: .* at column 2"),
+        ('{"topic": "a"} x', "not JSON: Extra data"),
+        ('{"topic": "a", "value": NaN}', "not JSON: NaN"),
+        ("[" * 100_000, "not JSON: nested too deeply"),
+        ("[]", "a JSON object is wanted, not an array"),
+        ("{}", "topic is missing"),
+        ('{"topic": 1}', "topic: a string is wanted, not 1"),
+        ('{"topic": "a b"}', "topic: Topic name is invalid"),
+        ('{"topic": "a", "topic": "b"}', "'topic' comes twice"),
+        ('{"topic": "a", "keys": "k"}', "unknown field 'keys'; there are headers, key, partition"),
+        ('{"topic": "a", "key": 1}', "key: a string, null or .* is wanted, not 1"),
+        ('{"topic": "a", "key": {"x": 1}}', "key: a string, null or .* is wanted, not an object"),
+        ('{"topic": "a", "key": {"base64": "!"}}', "key: not base64"),
+        ('{"topic": "a", "key": {"base64": "ä"}}', "key: not base64"),
+        ('{"topic": "a", "value": {"base64": 1}}', "value: base64 has to be a string, not 1"),
+        ('{"topic": "a", "value": "\\ud800"}', "value: half a surrogate pair"),
+        ('{"topic": "a", "value": ["\\ud800"]}', "value: half a surrogate pair"),
+        ('{"topic": "a", "partition": "0"}', "partition: an integer from 0 to 2147483647 is wanted, not a string"),
+        ('{"topic": "a", "partition": -1}', "partition: .* not -1"),
+        ('{"topic": "a", "partition": true}', "partition: .* not true"),
+        ('{"topic": "a", "timestamp": 1.5}', "timestamp: .* not 1.5"),
+        ('{"topic": "a", "headers": []}', "headers: an object is wanted, not an array"),
+        ('{"topic": "a", "headers": {"h": 1}}', "headers.h: a string"),
+        ('{"topic": "a", "headers": {"\\ud800": "x"}}', "headers: half a surrogate pair"),
+    ],
+)
+def test_a_bad_line_is_named_with_its_file_and_what_is_wrong(line: str, problem: str) -> None:
+    with pytest.raises(SeedError, match=rf"^seed\.jsonl:3: {problem}") as raised:
+        parse_seed(['{"topic": "a"}', "", line], "seed.jsonl")
+    assert (raised.value.file, raised.value.line) == ("seed.jsonl", 3)
+    assert "\n" not in str(raised.value)
+
+
+@given(
+    value=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda v: st.lists(v) | st.dictionaries(st.text(), v)
+    )
+)
+def test_any_json_value_is_kept(value: object) -> None:
+    try:
+        (record,) = parse_seed([json.dumps({"topic": "a", "value": value})], "f")["a"]
+    except SeedError as error:
+        assert "surrogate" in error.problem or "base64" in error.problem  # noqa: PT017
+        return
+    if value is None:
+        assert record.value is None
+    elif isinstance(value, str):
+        assert record.value == value.encode()
+    elif not (isinstance(value, dict) and set(value) == {"base64"}):
+        assert record.value is not None
+        assert json.loads(record.value) == value

@@ -1,0 +1,135 @@
+"""KIP-134: the first rebalance of an empty group waits for more members."""
+
+from __future__ import annotations
+
+import pytest
+from play import Ask, Play
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.join_group import JoinGroupResponse
+
+DELAY = 3_000
+
+
+@pytest.fixture
+def play() -> Play:
+    return Play(group_initial_rebalance_delay_ms=DELAY)
+
+
+def answered_at(play: Play, arrivals: list[int], *, rebalance: int = 30_000) -> list[int]:
+    """When joins that arrive at these times are answered, in ms; all of them in one generation."""
+    start = play.now
+    asks: list[Ask[JoinGroupResponse]] = []
+    at: dict[int, int] = {}
+    for now in range(0, 20_001, 100):
+        play.wait(start + now - play.now)
+        if now in arrivals:
+            asks.append(play.join("", version=3, rebalance=rebalance))
+        for number, asked in enumerate(asks):
+            if not asked.parked:
+                at.setdefault(number, now)
+    assert len({asked.answer.generation_id for asked in asks}) == 1
+    (leader,) = [asked.answer for asked in asks if asked.answer.members]
+    assert len(leader.members) == len(arrivals)
+    return [at[number] for number in range(len(arrivals))]
+
+
+@pytest.mark.parametrize(
+    ("rebalance", "arrivals", "end"),
+    [
+        (30_000, [0], 3_000),
+        (30_000, [0, 2_000], 6_000),
+        (30_000, [0, 2_000, 5_000], 9_000),
+        (7_000, [0, 1_000, 4_000, 6_500], 7_000),
+        (1_000, [0], 3_000),
+        (3_000, [0, 1_000], 3_000),
+    ],
+)
+def test_each_delay_that_brought_a_member_is_followed_by_another_up_to_the_rebalance_timeout(
+    play: Play, rebalance: int, arrivals: list[int], end: int
+) -> None:
+    assert answered_at(play, arrivals, rebalance=rebalance) == [end] * len(arrivals)
+
+
+def test_a_group_that_became_empty_waits_as_a_new_one_does(play: Play) -> None:
+    """The old coordinator extended the delay only at generation 0."""
+    asked = play.join("", version=3)
+    play.wait(DELAY)
+    play.sync(1, asked.answer.member_id)
+    play.leave(asked.answer.member_id)
+    assert play.state() == "Empty"
+    assert answered_at(play, [0, 1_000]) == [6_000, 6_000]
+
+
+def test_a_join_sent_again_does_not_extend_the_delay(play: Play) -> None:
+    a = play.new_id()
+    first = play.join(a)
+    play.wait(1_000)
+    second = play.join(a)
+    play.wait(2_000)
+    assert (first.parked, second.answer.generation_id) == (True, 1)
+
+
+def test_an_id_handed_out_neither_extends_the_delay_nor_holds_it_up(play: Play) -> None:
+    joining = play.join(play.new_id())
+    play.wait(1_000)
+    play.new_id()
+    play.wait(2_000)
+    assert joining.answer.generation_id == 1
+
+
+def test_everybody_being_there_does_not_end_the_delay(play: Play) -> None:
+    a, b = play.new_id(), play.new_id()
+    asks = [play.join(a)]
+    play.wait(100)
+    asks.append(play.join(b))
+    play.wait(2_899)
+    assert all(asked.parked for asked in asks)
+    play.wait(3_001)
+    assert [asked.answer.generation_id for asked in asks] == [1, 1]
+
+
+def test_everybody_leaving_does_not_end_the_delay_either(play: Play) -> None:
+    a = play.new_id()
+    joining = play.join(a)
+    play.wait(1_000)
+    assert play.leave_errors(a) == [Error.NONE]
+    assert (joining.error, joining.answer.member_id) == (Error.UNKNOWN_MEMBER_ID, "")
+    play.wait(1_999)
+    assert play.state() == "PreparingRebalance"
+    play.wait(1)
+    assert play.state() == "Empty"
+    following = play.join(play.new_id())
+    play.wait(DELAY)
+    assert following.answer.generation_id == 2
+
+
+def test_an_id_that_expires_ends_the_delay_if_nobody_else_is_missing(play: Play) -> None:
+    """New: what a timer removes may end the initial delay early, what leaves may not."""
+    joining = play.join(play.new_id())
+    play.new_id(session=1_000)
+    play.wait(999)
+    assert joining.parked
+    play.wait(1)
+    assert joining.answer.generation_id == 1
+
+
+def test_without_a_delay_a_join_still_parks_for_an_instant() -> None:
+    play = Play(group_initial_rebalance_delay_ms=0)
+    joining = play.join("", version=3)
+    assert joining.parked
+    assert play.coordinator.deadline() == play.now
+    play.settle()
+    assert joining.answer.generation_id == 1
+
+
+def test_a_member_of_the_last_stretch_extends_the_next_delay_once(play: Play) -> None:
+    """A flag that nobody clears: in Kafka, too, the group's next first rebalance pays for it."""
+    first = play.join("", version=3, rebalance=3_000)
+    play.wait(1_000)
+    second = play.join("", version=3, rebalance=3_000)
+    play.wait(2_000)
+    play.leave(first.answer.member_id, second.answer.member_id)
+    assert play.state() == "Empty"
+    assert answered_at(play, [0]) == [6_000]
+    assert play.group().new_member_added is False

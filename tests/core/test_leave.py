@@ -1,0 +1,125 @@
+"""LeaveGroup: one member or several (KIP-345), and what becomes of those who stay."""
+
+from __future__ import annotations
+
+import pytest
+from play import Play
+
+from koordinator.emulator.core.effects import MemberChanged, StateChanged
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.leave_group import LeaveGroupRequest
+
+
+def test_an_empty_group_id_is_invalid(play: Play) -> None:
+    answer = play.leave("x", group="")
+    assert (answer.error_code, answer.members) == (Error.INVALID_GROUP_ID, ())
+
+
+def test_in_an_unknown_group_each_member_is_unknown(play: Play) -> None:
+    answer = play.leave("x", ("", "i1"), group="unknown")
+    assert answer.error_code == Error.NONE
+    assert [(row.member_id, row.group_instance_id, row.error_code) for row in answer.members] == [
+        ("x", None, Error.UNKNOWN_MEMBER_ID),
+        ("", "i1", Error.UNKNOWN_MEMBER_ID),
+    ]
+
+
+@pytest.mark.parametrize("who", ["a member", "a stranger"])
+def test_before_v3_the_result_of_the_one_member_is_the_answer(play: Play, who: str) -> None:
+    a = play.f1()
+    member_id, told = (a, Error.NONE) if who == "a member" else ("ghost", Error.UNKNOWN_MEMBER_ID)
+    assert play.ask(LeaveGroupRequest(group_id="g", member_id=member_id), 2).error is told
+
+
+def test_kip_345_several_leave_at_once_each_with_its_own_result(play: Play) -> None:
+    a, b = play.f2()
+    answer = play.leave(a, "ghost", ("", "i9"), "")
+    assert answer.error_code == Error.NONE
+    assert [(row.member_id, row.group_instance_id, row.error_code) for row in answer.members] == [
+        (a, None, Error.NONE),
+        ("ghost", None, Error.UNKNOWN_MEMBER_ID),
+        ("", "i9", Error.UNKNOWN_MEMBER_ID),
+        ("", None, Error.UNKNOWN_MEMBER_ID),
+    ]
+    assert play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
+
+
+def test_nobody_leaves_twice(play: Play) -> None:
+    _, b = play.f2()
+    assert play.leave_errors(b, b) == [Error.NONE, Error.UNKNOWN_MEMBER_ID]
+
+
+def test_an_empty_list_is_legal_and_changes_nothing(play: Play) -> None:
+    a = play.f1()
+    answer = play.leave()
+    assert (answer.error_code, answer.members) == (Error.NONE, ())
+    assert play.heartbeat(1, a) is Error.NONE
+
+
+def test_who_is_refused_changes_nothing(play: Play) -> None:
+    a = play.f1()
+    assert play.leave_errors("ghost") == [Error.UNKNOWN_MEMBER_ID]
+    assert play.heartbeat(1, a) is Error.NONE
+
+
+def test_a_follower_that_leaves_rebalances_those_who_stay(play: Play) -> None:
+    a, b = play.f2()
+    play.leave(b)
+    assert play.heartbeat(2, a) is Error.REBALANCE_IN_PROGRESS
+    joined = play.join(a).answer
+    assert (joined.generation_id, joined.leader, [row.member_id for row in joined.members]) == (3, a, [a])
+
+
+def test_a_leader_that_leaves_is_followed_by_another(play: Play) -> None:
+    a, b = play.f2()
+    play.leave(a)
+    assert play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
+    joined = play.join(b).answer
+    assert (joined.generation_id, joined.leader, [row.member_id for row in joined.members]) == (3, b, [b])
+
+
+def test_the_last_member_that_leaves_empties_the_group_at_once(play: Play) -> None:
+    play.fe()
+    described = play.describe()
+    assert (described.group_state, described.protocol_type, described.protocol_data) == ("Empty", "consumer", "")
+    assert play.group().generation == 2
+    assert len(play.group().timers) == 1
+
+
+def test_a_batch_is_evaluated_once_when_all_of_it_has_left(play: Play) -> None:
+    assert play.leave_errors(*play.f3()) == [Error.NONE] * 3
+    assert play.state() == "Empty"
+    joined = play.join(play.new_id())
+    play.settle()
+    assert joined.answer.generation_id == 5
+
+
+def test_a_leave_from_a_join_phase_ends_it_if_nobody_else_is_missing(play: Play) -> None:
+    a, b = play.f2()
+    joining = play.join(a)
+    play.leave(b)
+    assert [row.member_id for row in joining.answer.members] == [a]
+
+
+def test_the_parked_join_of_who_leaves_is_answered(play: Play) -> None:
+    a, b, _ = play.f3()
+    joining = play.join(b, protocols=(("range", b"new"),))
+    play.leave(b)
+    assert (joining.error, joining.answer.member_id) == (Error.UNKNOWN_MEMBER_ID, "")
+    assert play.heartbeat(3, a) is Error.REBALANCE_IN_PROGRESS
+
+
+def test_before_the_assignment_a_leave_ends_parked_syncs(play: Play) -> None:
+    a, b = play.fc2()
+    waiting = play.sync(2, b)
+    play.leave(a)
+    assert waiting.error is Error.REBALANCE_IN_PROGRESS
+
+
+@pytest.mark.parametrize("reason", [None, "", "the consumer is being closed"])
+def test_kip_800_a_reason_changes_nothing_but_the_facts(play: Play, reason: str | None) -> None:
+    a, b = play.f2()
+    assert [row.error_code for row in play.leave(b, reason=reason).members] == [Error.NONE]
+    assert play.heartbeat(2, a) is Error.REBALANCE_IN_PROGRESS
+    assert play.noted(StateChanged)[-1].client_reason == reason
+    assert play.noted(MemberChanged)[-1].reason.endswith(f"client reason: {reason or 'not provided'}")

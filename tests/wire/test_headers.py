@@ -1,0 +1,101 @@
+import pytest
+
+from koordinator.wire.apis import APIS, Api, ApiKey
+from koordinator.wire.headers import (
+    RequestHeader,
+    UnknownApi,
+    UnsupportedVersion,
+    read_request_header,
+    request_header,
+    response_header,
+)
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.schema import declaration_of
+
+CASES = [pytest.param(api, version, id=f"{api.name}-{version}") for api in APIS.values() for version in api.versions]
+HEARTBEAT_3 = bytes.fromhex("000c 0003 00000007 0001 74")
+HEARTBEAT_4 = bytes.fromhex("000c 0004 00000007 0001 74 00")
+
+
+@pytest.mark.parametrize(("api", "version"), CASES)
+@pytest.mark.parametrize("client_id", [None, "", "consumer-ü"])
+def test_every_request_header_is_read_as_it_was_written(api: Api, version: int, client_id: str | None) -> None:
+    data = request_header(api.key, version, -5, client_id)
+    assert read_request_header(data + b"body") == (RequestHeader(api.key, version, -5, client_id), len(data))
+
+
+@pytest.mark.parametrize(("api", "version"), CASES)
+def test_every_truncation_of_a_request_header_is_malformed(api: Api, version: int) -> None:
+    data = request_header(api.key, version, 1, "client")
+    for end in range(len(data)):
+        with pytest.raises(Malformed):
+            read_request_header(data[:end])
+
+
+def test_request_header_v1_ends_with_the_client_id() -> None:
+    assert request_header(ApiKey.HEARTBEAT, 3, 7, "t") == HEARTBEAT_3
+    assert read_request_header(HEARTBEAT_3 + b"\0") == (RequestHeader(12, 3, 7, "t"), len(HEARTBEAT_3))
+
+
+def test_request_header_v2_keeps_the_int16_length_of_the_client_id_and_has_tagged_fields() -> None:
+    assert request_header(ApiKey.HEARTBEAT, 4, 7, "t") == HEARTBEAT_4
+    assert read_request_header(HEARTBEAT_4 + b"\0") == (RequestHeader(12, 4, 7, "t"), len(HEARTBEAT_4))
+
+
+def test_unknown_tagged_fields_of_a_request_header_are_skipped() -> None:
+    tagged = HEARTBEAT_4[:-1] + bytes.fromhex("02 00 01 61 81 01 02 62 63")
+    assert read_request_header(tagged + b"body") == (RequestHeader(12, 4, 7, "t"), len(tagged))
+
+
+def test_a_client_id_that_is_no_utf_8_is_malformed() -> None:
+    with pytest.raises(Malformed, match="Heartbeat"):
+        read_request_header(HEARTBEAT_3[:-1] + b"\xff")
+
+
+@pytest.mark.parametrize("key", [-1, 4, 9999])
+def test_an_unknown_api_is_malformed_and_says_who_asked(key: int) -> None:
+    data = key.to_bytes(2, signed=True) + HEARTBEAT_3[2:]
+    with pytest.raises(UnknownApi) as raised:
+        read_request_header(data)
+    assert isinstance(raised.value, Malformed)
+    assert (raised.value.api_key, raised.value.api_version, raised.value.correlation_id) == (key, 3, 7)
+
+
+@pytest.mark.parametrize("version", [-1, 5, 32767])
+def test_a_version_that_is_not_served_is_malformed_and_says_who_asked(version: int) -> None:
+    data = HEARTBEAT_3[:2] + version.to_bytes(2, signed=True) + HEARTBEAT_3[4:]
+    with pytest.raises(UnsupportedVersion) as raised:
+        read_request_header(data)
+    assert isinstance(raised.value, Malformed)
+    assert (raised.value.api_key, raised.value.api_version, raised.value.correlation_id) == (12, version, 7)
+
+
+@pytest.mark.parametrize("version", [-1, 5, 32767])
+def test_kip_511_the_header_of_an_api_versions_that_is_not_served_is_read_up_to_the_client_id(version: int) -> None:
+    data = b"\0\x12" + version.to_bytes(2, signed=True) + HEARTBEAT_3[4:]
+    assert read_request_header(data + b"\x05 whatever") == (RequestHeader(18, version, 7, "t"), len(data))
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_kip_511_the_answer_to_api_versions_has_header_v0_in_every_version(version: int) -> None:
+    assert response_header(ApiKey.API_VERSIONS, version, 7) == b"\0\0\0\7"
+
+
+@pytest.mark.parametrize("version", [5, 99])
+def test_kip_511_an_api_versions_that_is_not_served_can_be_answered(version: int) -> None:
+    assert response_header(ApiKey.API_VERSIONS, version, 7) == b"\0\0\0\7"
+
+
+@pytest.mark.parametrize(("api", "version"), CASES)
+def test_the_answer_in_a_flexible_version_has_tagged_fields(api: Api, version: int) -> None:
+    flexible = version in declaration_of(api.response).flexible and api.key != ApiKey.API_VERSIONS
+    assert response_header(api.key, version, 258) == b"\0\0\1\2" + b"\0" * flexible
+
+
+def test_request_and_answer_have_the_same_versions() -> None:
+    for key, api in APIS.items():
+        request, response = declaration_of(api.request), declaration_of(api.response)
+        assert request == response
+        assert request.key == key == api.key
+        assert api.response.__name__ == f"{api.name}Response"
+    assert set(APIS) == set(ApiKey)

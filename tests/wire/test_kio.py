@@ -1,0 +1,85 @@
+"""kio, whose readers are generated from Kafka's schemas and written in Rust, consumes all of our bytes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from koordinator.wire.apis import APIS
+from koordinator.wire.codec import encode
+from koordinator.wire.schema import FieldSpec, declaration_of
+
+kio_index = pytest.importorskip("kio.index", reason="kio is not installed")
+kio_serial = pytest.importorskip("kio.serial", reason="kio is not installed")
+EntityType = pytest.importorskip("kio.static.constants").EntityType
+
+Messages = Callable[..., st.SearchStrategy[Any]]
+
+ERROR_CODES = [code.value for code in pytest.importorskip("kio.schema.errors").ErrorCode]
+YEAR_9999 = 253_402_300_799_000
+
+NARROWER = {
+    # kio's errors are a closed enumeration
+    "error_code": st.sampled_from(ERROR_CODES),
+    "topic_config_error_code": st.sampled_from(ERROR_CODES),
+    # kio makes times of Python's datetime and timedelta, which end earlier than int64
+    "commit_timestamp": st.integers(-1, YEAR_9999),
+    "log_append_time_ms": st.integers(-1, YEAR_9999),
+    "retention_time_ms": st.integers(-1, YEAR_9999),
+}
+"""Fields for which kio takes fewer values than Kafka."""
+
+
+def narrower(name: str, _: FieldSpec) -> st.SearchStrategy[Any] | None:
+    return NARROWER.get(name)
+
+
+def kios(cls: Any, version: int) -> Any:
+    """kio's class for the message, or None where it has none."""
+    kind = EntityType.request if cls.__name__.endswith("Request") else EntityType.response
+    try:
+        module = kio_index.load_payload_module(declaration_of(cls).key, version, kind)
+    except kio_index.UnknownEntity:
+        return None
+    return getattr(module, cls.__name__)
+
+
+CASES = [
+    pytest.param(cls, version, id=f"{cls.__name__}-{version}")
+    for api in APIS.values()
+    for cls in (api.request, api.response)
+    for version in declaration_of(cls).versions
+    if kios(cls, version)
+]
+
+
+FIRST_IN_KAFKA_4 = {
+    "CreateTopics": 2,
+    "DeleteTopics": 1,
+    "DescribeConfigs": 1,
+    "Fetch": 4,
+    "ListOffsets": 1,
+    "OffsetCommit": 2,
+    "OffsetFetch": 1,
+    "OffsetForLeaderEpoch": 2,
+    "Produce": 3,
+}
+"""APIs of which kio has no older version: Kafka 4.0 removed them."""
+
+
+def test_kio_has_every_version_that_kafka_4_has() -> None:
+    for api in APIS.values():
+        for cls in (api.request, api.response):
+            missing = [version for version in declaration_of(cls).versions if not kios(cls, version)]
+            assert missing == list(range(FIRST_IN_KAFKA_4.get(api.name, 0))), cls.__name__
+
+
+@pytest.mark.parametrize(("cls", "version"), CASES)
+@settings(max_examples=12, deadline=None, phases=[Phase.generate])
+@given(data=st.data())
+def test_kio_consumes_what_we_write(messages: Messages, cls: Any, version: int, data: st.DataObject) -> None:
+    written = encode(data.draw(messages(cls, version, narrower)), version)
+    _, size = kio_serial.entity_reader(kios(cls, version))(written, 0)
+    assert size == len(written)
