@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.apis import api_versions
 from koordinator.emulator.apis.numbering import NUMBERINGS
 from koordinator.emulator.apis.served import SERVED, VERSIONS
-from koordinator.emulator.core.effects import Append, Call, Reply
+from koordinator.emulator.core.effects import Append, Call, Hangup, Reply
 from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected, error_of, group_of_request
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, ApiKey
@@ -206,6 +206,8 @@ class Broker:
                 match effect:
                     case Reply(call, response):
                         self._reply(now, call, response)
+                    case Hangup(call, reason):
+                        self._hang_up(call, reason)
                     case Append(token):
                         # kept in memory: written as soon as it is asked for
                         waiting.append(self.node.appended(now, token, Error.NONE))
@@ -229,6 +231,11 @@ class Broker:
             self._close(peer, f"{APIS[call.api_key].name} v{call.api_version}: no answer can be encoded: {error}")
             return
         self._note_response(now, peer, in_hand, response, rendered)
+
+    def _hang_up(self, call: Call, reason: str) -> None:
+        peer = self._connections.get(call.connection)
+        if peer is not None:
+            self._close(peer, reason)
 
     def _send(self, peer: Connection, key: int, version: int, correlation_id: int, response: Message) -> None:
         peer.out.append(headers.frame(headers.response_header(key, version, correlation_id), encode(response, version)))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bouncing import acts, show, verdicts
 from bouncing.processes import Company, LateError
+
 from koordinator import Emulator
 
 if TYPE_CHECKING:
@@ -83,7 +84,9 @@ def play(to: Console, company: Company) -> list[Verdict]:
         Emulator(config={"group.max.size": GROUP_MAX_SIZE}) as cluster,
         acts.Scene(cluster, company, tell) as scene,
     ):
-        show.heading(to, "A full group", f"A cluster with group.max.size={GROUP_MAX_SIZE}, and one more of each client.")
+        show.heading(
+            to, "A full group", f"A cluster with group.max.size={GROUP_MAX_SIZE}, and one more of each client."
+        )
         refused = acts.full(scene, GROUP_MAX_SIZE)
         show.refused(to, refused)
         found += verdicts.of_refusals(refused)

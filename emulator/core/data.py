@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.core import seeds
 from koordinator.emulator.core.configs_admin import alter_configs, describe_configs
-from koordinator.emulator.core.effects import Effect, Reply
+from koordinator.emulator.core.effects import Effect, Hangup, Reply
 from koordinator.emulator.core.fetch import Fetches
 from koordinator.emulator.core.list_offsets import list_offsets, offset_for_leader_epoch
 from koordinator.emulator.core.metadata import describe_cluster, describe_topic_partitions, metadata
@@ -22,6 +22,7 @@ from koordinator.emulator.core.topics_admin import (
     delete_records,
     delete_topics,
 )
+from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
 from koordinator.wire.messages.create_topics import CreateTopicsRequest
 from koordinator.wire.messages.delete_records import DeleteRecordsRequest
@@ -152,7 +153,16 @@ class DataPlane:
 
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
         response, grown = produce(self.cluster, call.api_version, request)
-        self._out.append(Reply(call, None if request.acks == 0 else response))
+        failed = next(
+            (row for topic in response.responses for row in topic.partition_responses if row.error_code), None
+        )
+        if request.acks != 0:
+            self._out.append(Reply(call, response))
+        elif failed is None:
+            self._out.append(Reply(call, None))
+        else:
+            reason = f"a Produce with acks 0 failed: {Error(failed.error_code).name} on partition {failed.index}"
+            self._out.append(Hangup(call, reason))
         self._out += self.fetches.grown(now, grown)
 
     def _delete_topics(self, now: int, call: Call, request: DeleteTopicsRequest) -> None:

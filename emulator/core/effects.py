@@ -4,6 +4,7 @@
 does comes back as one ordered list of effects:
 
 * `Reply` answers a call. A call that is not replied to in the same list is *parked*.
+* `Hangup` closes the connection of a failed call that must not be answered (Produce with acks 0).
 * `Append` asks for records to be written to `__consumer_offsets`; answers that depend on them stay parked until
   the input `appended(now, token, error)` comes back.
 * The facts (`StateChanged`, `MemberChanged`, …) say what happened, for the trace. Nothing depends on them.
@@ -42,6 +43,14 @@ class Reply:
 
     call: Call
     response: Message | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hangup:
+    """A call that wants no answer has failed: closing its connection is the only way to say so, as in Kafka."""
+
+    call: Call
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,4 +134,4 @@ class OffsetsExpired:
 
 
 Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsExpired
-Effect = Reply | Append | Fact
+Effect = Reply | Hangup | Append | Fact

@@ -1,28 +1,27 @@
-"""The acts: what is done to the cluster, and what is seen of it. Whether it was as claimed is for `bouncing.verdicts`."""
+"""The acts: what is done to the cluster, and what is seen of it. Whether it was as claimed: `bouncing.verdicts`."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
-
-from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from typing import TYPE_CHECKING, Self
 
 from bouncing import story
 from bouncing.clients import Membership
 from bouncing.processes import LateError, wait_for
 from bouncing.story import Bounce, Described, Fencing, GroupStory, Process, Refusal
 from bouncing.verdicts import CLIENTS, EACH, RECORDS
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
 
-    from koordinator import Cluster
-
     from bouncing.processes import Company, Member
     from bouncing.story import Event
+
+    from koordinator import Cluster
 
 PARTITIONS = 12
 SESSION_TIMEOUT_MS = 10_000
@@ -50,7 +49,7 @@ class Scene:
         self._events: list[Event] = []
         self._produced = 0
 
-    def __enter__(self) -> Scene:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -109,7 +108,7 @@ class Scene:
 
     def ends(self, topic: str) -> dict[int, int]:
         """The end of each partition (ListOffsets)."""
-        latest = OffsetSpec.latest()
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         wanted = {TopicPartition(topic, partition): latest for partition in range(PARTITIONS)}
         return {each.partition: future.result().offset for each, future in self.admin.list_offsets(wanted).items()}
 
@@ -119,9 +118,18 @@ class Scene:
         answer = self.admin.list_consumer_group_offsets([wanted])[group_id].result()
         return {each.partition: each.offset for each in answer.topic_partitions}
 
-    def settled(self, group_id: str, members: Iterable[Member], quiet_s: float = 0.0) -> bool:
-        """Stable, with these members; they know their partitions, and each partition is somebody's."""
-        members = list(members)
+    def wait_settled(self, what: str, group_id: str, members: Iterable[Member], quiet_s: float = 0.0) -> None:
+        """Wait until the group is Stable with these members, and each partition is somebody's; and quiet for a time.
+
+        Raises LateError, also if one of the members ends by itself.
+        """
+        expected = list(members)
+        try:
+            wait_for(what, lambda: self._settled(group_id, expected, quiet_s))
+        except LateError as error:
+            raise LateError(f"{error}\ngroup {group_id!r} now: {self.cluster.group(group_id).snapshot()}") from error
+
+    def _settled(self, group_id: str, members: list[Member], quiet_s: float) -> bool:
         for member in members:
             if not member.is_running:
                 raise LateError(f"{member.name} (process {member.pid}) ended by itself: {member.gave_up}")
@@ -130,8 +138,8 @@ class Scene:
         now = self.cluster.group(group_id).snapshot()
         if now.state != "Stable" or now.waiting_for or len(now.members) != len(members):
             return False
-        changes = story.state_changes(self.events(group_id))
-        return time.time() - changes[-1]["wall_ts"] / 1e6 > quiet_s
+        changed_at: float = story.state_changes(self.events(group_id))[-1]["wall_ts"] / 1e6
+        return time.time() - changed_at > quiet_s
 
 
 def bounces(scene: Scene, group_id: str, *, static: bool, ways: tuple[str, str]) -> GroupStory:
@@ -146,7 +154,7 @@ def bounces(scene: Scene, group_id: str, *, static: bool, ways: tuple[str, str])
     scene.tell(f"{BEFORE:,} records produced to {PARTITIONS} partitions")
     present = {name: scene.start(group_id, name, client, name if static else None) for name, client in NAMES.items()}
     everyone = list(present.values())
-    wait_for(f"six members in {group_id}", lambda: scene.settled(group_id, present.values(), QUIET_S))
+    scene.wait_settled("six members", group_id, present.values(), QUIET_S)
     before = scene.describe(group_id)
     group = scene.cluster.group(group_id).snapshot()
     scene.tell(f"six members, {group.state}, generation {group.generation}")
@@ -161,13 +169,13 @@ def bounces(scene: Scene, group_id: str, *, static: bool, ways: tuple[str, str])
         _end(how, old)
         survivors = [member for member in present.values() if member is not old]
         if not static:
-            wait_for(f"a rebalance after {name} left", lambda: scene.settled(group_id, survivors))
+            scene.wait_settled(f"a rebalance after {name} left", group_id, survivors)
         away = scene.describe(group_id)
         scene.produce(group_id, share)
         new = scene.start(group_id, name, old.client, old.membership.instance_id)
         everyone.append(new)
         present[name] = new
-        wait_for(f"the return of {name}", lambda: scene.settled(group_id, present.values()))
+        scene.wait_settled(f"the return of {name}", group_id, present.values())
         bounce = Bounce(
             name=name,
             client=old.client,
@@ -186,7 +194,7 @@ def bounces(scene: Scene, group_id: str, *, static: bool, ways: tuple[str, str])
     ends = scene.ends(group_id)
     wait_for(f"{RECORDS:,} records to be consumed", lambda: _consumed(everyone).keys() >= story.all_records(ends))
     wait_for("the last commits", lambda: scene.committed(group_id) == ends)
-    wait_for("quiet", lambda: scene.settled(group_id, present.values(), QUIET_S))
+    scene.wait_settled("a quiet group", group_id, present.values(), QUIET_S)
     wait_for("two heartbeats after the last bounce", lambda: time.time() > made[-1][0].back_at + QUIET_S)
     ended_at = time.time()
     after, now = scene.describe(group_id), scene.cluster.group(group_id).snapshot()
@@ -227,12 +235,12 @@ def fencing(scene: Scene) -> list[Fencing]:
         group_id = f"fenced-{client}"
         scene.cluster.create_topic(group_id, PARTITIONS, records=PARTITIONS)
         older = scene.start(group_id, "older", client, "the-one")
-        wait_for(f"the older {client} to join", lambda: scene.settled(group_id, [older], QUIET_S))
+        scene.wait_settled(f"the older {client} to join", group_id, [older], QUIET_S)
         newer = scene.start(group_id, "newer", by_client, "the-one")
         status = older.wait()
-        wait_for(f"the newer {by_client} to join", lambda: scene.settled(group_id, [newer]))
+        scene.wait_settled(f"the newer {by_client} to join", group_id, [newer])
         error = older.gave_up or {"name": "", "text": ""}
-        scene.tell(f"{client} (process {older.pid}): {error['name']}: {error['text']}")
+        scene.tell(f"{client} has ended, {by_client} has its place")
         seen.append(
             Fencing(
                 instance_id="the-one",
@@ -259,13 +267,13 @@ def full(scene: Scene, group_max_size: int) -> list[Refusal]:
         scene.start(group_id, f"inside-{number}", client, None)
         for number, client in zip(range(group_max_size), CLIENTS, strict=False)
     ]
-    wait_for(f"{group_max_size} members", lambda: scene.settled(group_id, inside, QUIET_S))
+    scene.wait_settled(f"{group_max_size} members", group_id, inside, QUIET_S)
     outside = [scene.start(group_id, f"one-more-{client}", client, None) for client in CLIENTS]
     seen = []
     for member in outside:
         status = member.wait()
         error = member.gave_up or {"name": "", "text": ""}
-        scene.tell(f"{member.client} (process {member.pid}): {error['name']}: {error['text']}")
+        scene.tell(f"{member.client} has ended")
         seen.append(
             Refusal(
                 client=member.client,

@@ -1,8 +1,8 @@
 """The three clients, each brought to one shape: consume a topic as a member of a group until told to stop.
 
 Each of them reports what it sees (`Report`), commits what it has reported, and lets the client's own errors through,
-as `GaveUpError` with the client's own name for them. What the group's members must have in common (the protocol `range`,
-the timeouts) is set for all three; everything else is left at the clients' defaults.
+as `GaveUpError` with the client's own name for them. What the members of a group must have in common (the
+protocol `range`, the timeouts) is set for all three; everything else is left at the clients' defaults.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ def confluent(membership: Membership, report: Report, stop: threading.Event) -> 
         KafkaError.REBALANCE_IN_PROGRESS,
         KafkaError.ILLEGAL_GENERATION,
         KafkaError.UNKNOWN_MEMBER_ID,
-        KafkaError._NO_OFFSET,
+        # what was consumed is not ours any more
+        KafkaError._NO_OFFSET,  # noqa: SLF001
     }
     try:
         consumer.subscribe(
@@ -146,7 +147,7 @@ def confluent(membership: Membership, report: Report, stop: threading.Event) -> 
                 error = message.error()
                 if error is not None:
                     raise GaveUpError(error.name(), error.str())
-            report.consumed((message.partition(), message.offset()) for message in messages)
+            report.consumed((message.partition(), message.offset()) for message in messages)  # type: ignore[misc]
             if messages:
                 try:
                     consumer.commit(asynchronous=False)

@@ -10,7 +10,7 @@ import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +133,9 @@ class Member:
         try:
             status = self._process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            raise LateError(f"waited {PATIENCE_S:g} s in vain for the end of {self.name} (process {self.pid})") from None
+            raise LateError(
+                f"waited {PATIENCE_S:g} s in vain for the end of {self.name} (process {self.pid})"
+            ) from None
         self._listener.join(PATIENCE_S)
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
@@ -153,7 +155,7 @@ class Company:
     def __init__(self) -> None:
         self.members: list[Member] = []
 
-    def __enter__(self) -> Company:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

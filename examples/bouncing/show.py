@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bouncing import story
 from rich.console import Console
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
-
-from bouncing import story
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +21,8 @@ WIDTH = 120
 
 LANE = 84
 HOLDS, WAITS, AWAY = "█", "░", " "
-STYLES = {HOLDS: "green", WAITS: "yellow", AWAY: ""}
+DEMO, NO_REBALANCE, REBALANCE = "demo", "no rebalance", "rebalance"
+STYLES = {HOLDS: "green", WAITS: "yellow", AWAY: "", DEMO: "bold", NO_REBALANCE: "green", REBALANCE: "yellow"}
 
 
 def console() -> Console:
@@ -36,7 +35,7 @@ def heading(to: Console, title: str, about: str) -> None:
     """The beginning of an act."""
     to.print()
     to.rule(f"[bold]{escape(title)}", align="left")
-    to.print(Padding(escape(about), (0, 0, 1, 0)), style="dim")
+    to.print(escape(about) + "\n", style="dim")
 
 
 def members(to: Console, seen: GroupStory) -> None:
@@ -47,7 +46,7 @@ def members(to: Console, seen: GroupStory) -> None:
     table.add_column("callbacks in the\n5 survivors", justify="right")
     static = {process.name: process.instance_id for process in seen.processes}
     for bounce in seen.bounces:
-        leads = " (leader)" if bounce.name == seen.leader else ""
+        leads = " ★" if bounce.name == seen.leader else ""
         revoked = sum(kind == "revoked" for _, kind in bounce.disturbed)
         table.add_row(
             bounce.name + leads,
@@ -56,9 +55,10 @@ def members(to: Console, seen: GroupStory) -> None:
             {"closed": "SIGTERM, closed", "killed": "SIGKILL"}[bounce.how],
             f"{bounce.away_s:.1f} s",
             f"{spans(bounce.partitions_before)} → {spans(bounce.partitions_after)}",
-            f"{revoked} revoked, {len(bounce.disturbed) - revoked} assigned" if bounce.disturbed else "none",
+            f"{len(bounce.disturbed)} ({revoked} revoked)" if bounce.disturbed else "none",
         )
     to.print(table)
+    to.print("★ led the group before the first bounce", style="dim")
 
 
 def spans(partitions: Iterable[int]) -> str:
@@ -121,29 +121,25 @@ def timeline(to: Console, seen: GroupStory) -> None:
     """The bounces, as the demo made them, and what the trace has of them."""
     lines: list[tuple[float, str, str]] = []
     for bounce in seen.bounces:
-        lines.append((bounce.stopped_at, "[bold]demo[/]", f"{bounce.name}: process {bounce.pid_before} is {bounce.how}"))
-        lines.append((bounce.back_at, "[bold]demo[/]", f"{bounce.name}: process {bounce.pid_after} has its partitions"))
+        lines.append((bounce.stopped_at, DEMO, f"{bounce.name}: process {bounce.pid_before} is {bounce.how}"))
+        lines.append((bounce.back_at, DEMO, f"{bounce.name}: process {bounce.pid_after} has its partitions"))
     lines += [
-        (event["wall_ts"] / 1e6, "[green]no rebalance[/]", f"{event['instance_id']}: {event['reason']}")
+        (event["wall_ts"] / 1e6, NO_REBALANCE, f"{event['instance_id']}: {event['reason']}")
         for event in story.avoided(seen.events)
     ]
     lines += [
         (
             each.started_us / 1e6,
-            "[yellow]rebalance[/]",
-            f"generation {each.generation_before} → {each.generation_after} "
-            f"in {(each.ended_us - each.started_us) / 1e6:.2f} s: {each.reason}",
+            REBALANCE,
+            f"generation {each.generation_before} → {each.generation_after} in {each.took_s:.2f} s: {each.reason}",
         )
         for each in story.rebalances(seen.events)
     ]
-    table = Table.grid(padding=(0, 2))
-    table.add_column(justify="right")
-    table.add_column()
-    table.add_column(no_wrap=True, overflow="ellipsis")
-    for at, who, what in sorted(lines):
-        table.add_row(f"{at - seen.bounced_from:.2f} s", who, escape(what))
     to.print()
-    to.print(table)
+    for at, who, what in sorted(lines):
+        after = f"{at - seen.bounced_from:7.2f} s  "
+        line = Text.assemble(after, Text(f"{who:<14}", STYLES[who]), what)
+        to.print(line, no_wrap=True, overflow="ellipsis")
 
 
 def fenced(to: Console, seen: Sequence[Fencing]) -> None:

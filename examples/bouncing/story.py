@@ -130,8 +130,12 @@ class Rebalance:
     ended_us: int
     generation_before: int
     generation_after: int
-    cause: str
     reason: str
+
+    @property
+    def took_s(self) -> float:
+        """How long the group was not stable."""
+        return (self.ended_us - self.started_us) / 1e6
 
 
 def state_changes(events: Iterable[Event]) -> list[Event]:
@@ -168,7 +172,6 @@ def rebalances(events: Iterable[Event]) -> list[Rebalance]:
                     ended_us=event["wall_ts"],
                     generation_before=begun["generation"],
                     generation_after=event["generation"],
-                    cause=begun["cause"],
                     reason=begun["reason"],
                 )
             )

@@ -46,6 +46,7 @@ def of_static(seen: GroupStory) -> list[Verdict]:
     timeout_s = seen.session_timeout_ms / 1000
     longest_s = max((bounce.away_s for bounce in seen.bounces), default=0.0)
     disturbed = [each for bounce in seen.bounces for each in bounce.disturbed]
+    left = len(story.requests(seen.events, "LeaveGroup"))
     changes = story.state_changes(seen.events)
     avoided = story.avoided(seen.events)
     named = story.generations(seen.events)
@@ -56,8 +57,9 @@ def of_static(seen: GroupStory) -> list[Verdict]:
         Verdict(
             act,
             "each of the six was bounced within its session timeout",
-            _everybody_bounced(seen) and all(bounce.away_s < timeout_s for bounce in seen.bounces),
-            f"{_of_ways(seen)}; away for {longest_s:.1f} s at most, the session timeout is {timeout_s:g} s",
+            _everybody_bounced(seen) and not left and all(bounce.away_s < timeout_s for bounce in seen.bounces),
+            f"{_of_ways(seen)}, {left} LeaveGroup requests, a new member id each; "
+            f"away for {longest_s:.1f} s at most, the session timeout is {timeout_s:g} s",
         ),
         Verdict(
             act,
@@ -120,7 +122,7 @@ def of_fencing(seen: Sequence[Fencing]) -> list[Verdict]:
             and each.status != 0
             and each.on_the_wire > 0
             and bool(each.taken_over),
-            f"{each.client} ended with {_of_error(each)}; "
+            f"{each.client} ended with {_of_error(each, OWN_WORDS_FOR_FENCED[each.client])}; "
             f"{each.by_client} holds its {len(each.taken_over)} partitions",
         )
         for each in seen
@@ -137,7 +139,7 @@ def of_refusals(seen: Sequence[Refusal]) -> list[Verdict]:
             and each.status != 0
             and each.on_the_wire > 0
             and each.members_after == each.group_max_size,
-            f"{each.client} ended with {_of_error(each)}; "
+            f"{each.client} ended with {_of_error(each, OWN_WORDS_FOR_FULL[each.client])}; "
             f"{each.members_after} members, group.max.size={each.group_max_size}",
         )
         for each in seen
@@ -185,13 +187,17 @@ def _of_records(act: str, seen: GroupStory) -> list[Verdict]:
 
 def _everybody_bounced(seen: GroupStory) -> bool:
     names = {bounce.name for bounce in seen.bounces}
-    return names == set(seen.before.partitions) and all(
-        bounce.pid_before != bounce.pid_after and bounce.partitions_after for bounce in seen.bounces
+    before, after = seen.before.member_ids, seen.after.member_ids
+    return (
+        names == set(before) == set(after)
+        and all(before[name] != after[name] for name in names)
+        and all(bounce.pid_before != bounce.pid_after and bounce.partitions_after for bounce in seen.bounces)
     )
 
 
-def _of_error(seen: Fencing | Refusal) -> str:
-    return f"{seen.error}: {seen.text.partition(': ')[2] or seen.text}" if seen.error else "no error"
+def _of_error(seen: Fencing | Refusal, own_words: str) -> str:
+    said = f"{seen.error}: {seen.text}"
+    return repr(own_words if own_words in said else said) if seen.error else "no error"
 
 
 def _of_ways(seen: GroupStory) -> str:

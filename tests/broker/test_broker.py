@@ -168,6 +168,16 @@ class TestWhatClosesAConnection:
         assert "JoinGroup v5" in wire.logged[0]
         assert wire.ask(wire.connect(), HEARTBEAT, 3) is not None
 
+    def test_a_produce_with_acks_0_that_fails(self, wire: Wire) -> None:
+        peer = wire.connect()
+        data = TopicProduceData(name="unknown", partition_data=(PartitionProduceData(index=0, records=b""),))
+
+        wire.send(peer, wire.request(peer, ProduceRequest(acks=0, timeout_ms=1, topic_data=(data,)), 7))
+
+        assert peer.bytes == b""
+        assert peer.closed is not None
+        assert "UNKNOWN_TOPIC_OR_PARTITION" in wire.logged[0]
+
     def test_trailing_bytes_are_tolerated(self, wire: Wire) -> None:
         peer = wire.connect()
         frame = wire.request(peer, HEARTBEAT, 3)

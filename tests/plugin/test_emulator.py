@@ -30,7 +30,7 @@ from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequ
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from koordinator.emulator.core.effects import Effect
@@ -165,7 +165,7 @@ def test_no_thread_is_left() -> None:
 def test_a_handle_of_a_stopped_cluster_says_so_at_once(cluster: Cluster) -> None:
     group = cluster.group("g")
     cluster.stop()
-    uses = {
+    uses: dict[str, Callable[[], object]] = {
         "Group('g').snapshot()": lambda: group.state,
         "Group('g').wait_stable()": lambda: group.wait_stable(timeout=60),
         "Cluster.trace()": cluster.trace,

@@ -10,6 +10,11 @@ import pytest
 import koordinator.fixtures.running  # noqa: F401 - once, instead of anew in each inner run
 
 
+def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """Run pytest on the test's project, without a plugin that takes a second to say nothing."""
+    return pytester.runpytest("-p", "no:hypothesispytest", *arguments)
+
+
 def test_each_test_gets_a_fresh_cluster_on_its_own_port(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
@@ -41,7 +46,7 @@ def test_each_test_gets_a_fresh_cluster_on_its_own_port(pytester: pytest.Pyteste
                 raise AssertionError("still there")
         """
     )
-    pytester.runpytest("-p", "no:cacheprovider").assert_outcomes(passed=3)
+    run(pytester).assert_outcomes(passed=3)
 
 
 def test_the_factory_makes_more_clusters_and_stops_them_all(pytester: pytest.Pytester) -> None:
@@ -64,7 +69,7 @@ def test_the_factory_makes_more_clusters_and_stops_them_all(pytester: pytest.Pyt
             assert running() == 0
         """
     )
-    pytester.runpytest().assert_outcomes(passed=2)
+    run(pytester).assert_outcomes(passed=2)
 
 
 def test_arguments_come_before_the_nearer_marker_the_farther_marker_and_the_config(pytester: pytest.Pytester) -> None:
@@ -104,7 +109,7 @@ def test_arguments_come_before_the_nearer_marker_the_farther_marker_and_the_conf
                 assert wished(cluster) == (4, 4, 5, ["all", "class"])
         """
     )
-    pytester.runpytest("--strict-markers").assert_outcomes(passed=4)
+    run(pytester, "--strict-markers").assert_outcomes(passed=4)
 
 
 MARK = "@pytest.mark.koordinator"
@@ -136,7 +141,7 @@ def test_a_mistake_in_the_marker_is_one_clear_error(pytester: pytest.Pytester, m
             pass
         """
     )
-    result = pytester.runpytest()
+    result = run(pytester)
     result.assert_outcomes(errors=1, passed=1)
     result.stdout.fnmatch_lines([f"*UsageError: {message}*"])
 
@@ -159,21 +164,21 @@ def test_a_mistake_in_the_config_is_one_clear_error(pytester: pytest.Pytester, r
         """
     )
     pytester.makepyfile("def test_it(koordinator): pass")
-    result = pytester.runpytest()
+    result = run(pytester)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"*UsageError: {message}"])
 
 
 def test_a_mistake_in_a_call_of_the_factory_is_one_clear_error(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_it(koordinator_factory): koordinator_factory(sed=1)")
-    result = pytester.runpytest()
+    result = run(pytester)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*UsageError: koordinator_factory: unknown argument 'sed', did you mean 'seed'?*"])
 
 
 def test_a_group_that_does_not_become_stable_fails_the_test_with_its_story(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_it(koordinator): koordinator.group('g').wait_stable(members=1, timeout=0.01)")
-    result = pytester.runpytest()
+    result = run(pytester)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
@@ -197,14 +202,14 @@ def test_a_cluster_that_died_is_an_error_of_its_test_only(pytester: pytest.Pytes
             assert koordinator.groups() == []
         """
     )
-    result = pytester.runpytest()
+    result = run(pytester)
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(["*AssertionError: a bug of ours"])
 
 
 def test_the_marker_and_the_fixtures_are_documented(pytester: pytest.Pytester) -> None:
-    pytester.runpytest("--markers").stdout.fnmatch_lines(["@pytest.mark.koordinator(topics, config, profile, *"])
-    pytester.runpytest("--fixtures").stdout.fnmatch_lines(
+    run(pytester, "--markers").stdout.fnmatch_lines(["@pytest.mark.koordinator(topics, config, profile, *"])
+    run(pytester, "--fixtures").stdout.fnmatch_lines(
         ["koordinator_config *", "koordinator_factory *", "koordinator -- *"]
     )
 

@@ -1,0 +1,276 @@
+"""Committed offsets: who may commit, what is stored, and what is found (KIP-320, KIP-447, KIP-709)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from play import CHANGED, START, Play
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.offsets_topic import OffsetCommitKey, OffsetCommitValue
+
+A, B = ("t", 0), ("u", 1)
+NONE = (-1, -1, "", 0)
+
+
+def test_a_commit_without_a_group_makes_a_simple_one(play: Play) -> None:
+    assert play.commit_errors(offsets={A: 42}) == [Error.NONE]
+    described = play.describe()
+    assert (described.group_state, described.protocol_type, described.members) == ("Empty", "", ())
+    assert play.fetch(A) == {A: (42, -1, "", 0)}
+
+
+def test_an_empty_group_id_is_as_good_as_any_for_offsets(play: Play) -> None:
+    assert play.commit_errors(offsets={A: 1}, group="") == [Error.NONE]
+    assert play.offset(*A, group="") == 1
+    assert play.state("") == "Empty"
+    assert play.delete("") == {"": Error.NONE}
+
+
+def test_kip_320_a_commit_keeps_leader_epoch_and_metadata(play: Play) -> None:
+    a = play.f1()
+    assert play.commit_errors(1, a, offsets={A: 5}, leader_epoch=3, metadata="m") == [Error.NONE]
+    assert play.fetch(A) == {A: (5, 3, "m", 0)}
+    row = play.fetch_raw("g", version=4).topics[0].partitions[0]
+    assert (row.committed_offset, row.committed_leader_epoch, row.metadata) == (5, -1, "m")
+
+
+@pytest.mark.parametrize(
+    ("generation", "who", "told"),
+    [
+        (2, "a", Error.ILLEGAL_GENERATION),
+        (1, "ghost", Error.UNKNOWN_MEMBER_ID),
+        (9, "ghost", Error.UNKNOWN_MEMBER_ID),
+        (-1, "", Error.UNKNOWN_MEMBER_ID),
+        (-1, "a", Error.ILLEGAL_GENERATION),
+        (0, "", Error.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_only_members_of_this_generation_commit_to_a_group_that_has_any(
+    play: Play, generation: int, who: str, told: Error
+) -> None:
+    a = play.f1()
+    assert play.commit_errors(generation, a if who == "a" else who) == [told]
+    assert play.fetch(A) == {A: NONE}
+
+
+def test_a_commit_before_the_assignment_is_told_to_rejoin(play: Play) -> None:
+    a, _ = play.fc2()
+    assert play.commit_errors(2, a) == [Error.REBALANCE_IN_PROGRESS]
+    assert play.commit_errors(1, a) == [Error.ILLEGAL_GENERATION]
+    assert play.commit_errors(2, "ghost") == [Error.UNKNOWN_MEMBER_ID]
+    assert play.fetch(A) == {A: NONE}
+
+
+def test_a_commit_in_a_join_phase_is_stored(play: Play) -> None:
+    a, b = play.f2()
+    play.join(b, protocols=CHANGED)
+    assert play.commit_errors(2, a, offsets={A: 7}) == [Error.NONE]
+    assert play.offset(*A) == 7
+
+
+@pytest.mark.parametrize("state", ["Stable", "PreparingRebalance"])
+def test_a_commit_of_a_member_starts_its_session_anew(play: Play, state: str) -> None:
+    a, b = play.f2()
+    if state == "PreparingRebalance":
+        play.join(b, protocols=CHANGED)
+    play.wait(5_000)
+    play.commit(2, a)
+    assert play.group().timers[play.group().members[a].session] == play.now + 10_000
+
+
+def test_a_commit_that_is_refused_does_not(play: Play) -> None:
+    a, b = play.fc2()
+    play.wait(5_000)
+    assert play.commit_errors(2, a) == [Error.REBALANCE_IN_PROGRESS]
+    assert play.commit_errors(1, b) == [Error.ILLEGAL_GENERATION]
+    members = play.group().members
+    assert {play.group().timers[members[each].session] for each in (a, b)} == {play.now + 5_000}
+
+
+@pytest.mark.parametrize(
+    ("generation", "member_id", "instance_id", "told"),
+    [
+        (-1, "", None, Error.NONE),
+        (-1, "anybody", None, Error.NONE),
+        (-1, "anybody", "i9", Error.NONE),
+        (2, "anybody", None, Error.UNKNOWN_MEMBER_ID),
+        (0, "", None, Error.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_kafka_14201_without_a_generation_anybody_commits_to_an_empty_group(
+    play: Play, generation: int, member_id: str, instance_id: str | None, told: Error
+) -> None:
+    play.fe()
+    assert play.commit_errors(generation, member_id, instance_id) == [told]
+
+
+@pytest.mark.parametrize(("version", "told"), [(8, Error.ILLEGAL_GENERATION), (9, Error.GROUP_ID_NOT_FOUND)])
+def test_kip_848_a_member_of_an_unknown_group_is_told_so_from_v9_on(play: Play, version: int, told: Error) -> None:
+    assert play.commit_errors(1, "x", version=version) == [told]
+    assert play.state() == "Dead"
+
+
+def test_v0_would_go_to_zookeeper(play: Play) -> None:
+    assert play.commit_errors(version=0) == [Error.UNSUPPORTED_VERSION]
+    assert play.state() == "Dead"
+
+
+def test_no_metadata_is_empty_metadata(play: Play) -> None:
+    a = play.f1()
+    assert play.commit_errors(1, a, metadata=None) == [Error.NONE]
+    assert play.fetch(A) == {A: (1, -1, "", 0)}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        ("x" * 4096, Error.NONE),
+        ("x" * 4097, Error.OFFSET_METADATA_TOO_LARGE),
+        ("é" * 4096, Error.NONE),
+        ("😀" * 2048, Error.NONE),
+        ("😀" * 2049, Error.OFFSET_METADATA_TOO_LARGE),
+    ],
+    ids=["4096", "4097", "4096 of two bytes", "2048 emoji", "2049 emoji"],
+)
+def test_metadata_is_measured_in_utf_16_units(play: Play, metadata: str, told: Error) -> None:
+    a = play.f1()
+    assert play.commit_errors(1, a, metadata=metadata) == [told]
+    assert play.offset(*A) == (1 if told is Error.NONE else -1)
+
+
+def test_a_partition_with_too_much_metadata_does_not_hold_up_the_others(play: Play) -> None:
+    from koordinator.wire.messages import offset_commit as messages
+
+    a = play.f1()
+    partitions = tuple(
+        messages.OffsetCommitRequestPartition(partition_index=at, committed_offset=9, committed_metadata=text)
+        for at, text in enumerate(["", "x" * 4097])
+    )
+    request = messages.OffsetCommitRequest(
+        group_id="g",
+        generation_id_or_member_epoch=1,
+        member_id=a,
+        topics=(messages.OffsetCommitRequestTopic(name="t", partitions=partitions),),
+    )
+    rows = play.ask(request, 7).answer.topics[0].partitions
+    assert [row.error_code for row in rows] == [Error.NONE, Error.OFFSET_METADATA_TOO_LARGE]
+    assert play.fetch(("t", 0), ("t", 1)) == {("t", 0): (9, -1, "", 0), ("t", 1): NONE}
+
+
+@pytest.mark.parametrize("nowhere", [("nosuch", 0), ("t", 4), ("t", -1)])
+def test_a_partition_that_does_not_exist_is_refused_before_the_group_is_asked(
+    play: Play, nowhere: tuple[str, int]
+) -> None:
+    play.f1()
+    assert play.commit_errors(99, "ghost", offsets={nowhere: 1}) == [Error.UNKNOWN_TOPIC_OR_PARTITION]
+    assert play.commit_errors(offsets={nowhere: 1}, group="new") == [Error.UNKNOWN_TOPIC_OR_PARTITION]
+    assert play.state("new") == "Dead"
+
+
+def test_other_partitions_are_stored_or_refused_on_their_own(play: Play) -> None:
+    a = play.f1()
+    offsets = {A: 3, ("nosuch", 0): 4, B: 5}
+    assert play.commit_errors(1, a, offsets=offsets) == [Error.NONE, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.NONE]
+    assert (play.offset(*A), play.offset(*B)) == (3, 5)
+    assert play.commit_errors(9, a, offsets=offsets) == [
+        Error.ILLEGAL_GENERATION,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.ILLEGAL_GENERATION,
+    ]
+
+
+def test_nothing_to_commit_is_nothing_to_check(play: Play) -> None:
+    play.f1()
+    assert play.commit(99, "ghost", offsets={}).answer.topics == ()
+
+
+def test_the_last_commit_counts_whatever_its_value(play: Play) -> None:
+    a = play.f1()
+    for offset in (100, 5, -7):
+        assert play.commit_errors(1, a, offsets={A: offset}) == [Error.NONE]
+        assert play.offset(*A) == offset
+
+
+def test_a_commit_is_one_batch_in_the_groups_partition(play: Play) -> None:
+    play.commit(offsets={A: 5, B: 6}, metadata="m", leader_epoch=2, group="grp")
+    (append,) = play.appended
+    assert append.partition == 29
+    assert [record.key for record in append.records] == [
+        OffsetCommitKey(group="grp", topic="t", partition=0),
+        OffsetCommitKey(group="grp", topic="u", partition=1),
+    ]
+    assert append.records[0].value == OffsetCommitValue(
+        offset=5, leader_epoch=2, metadata="m", commit_timestamp=START, expire_timestamp=-1
+    )
+
+
+# -- OffsetFetch ---------------------------------------------------------------------------------------------
+
+
+def test_what_was_never_committed_is_minus_one(play: Play) -> None:
+    assert play.fetch(A, ("nosuch", 3)) == {A: NONE, ("nosuch", 3): NONE}
+    assert play.fetch() == {}
+    assert play.state() == "Dead"
+
+
+def test_kip_709_several_groups_at_once(play: Play) -> None:
+    a = play.f1()
+    play.commit(1, a, offsets={A: 1})
+    play.commit(offsets={A: 2, B: 3}, group="simple")
+    rows = play.fetch_raw("g", "unknown", "simple").groups
+    found = {
+        row.group_id: [(topic.name, each.committed_offset) for topic in row.topics for each in topic.partitions]
+        for row in rows
+    }
+    assert found == {"g": [("t", 1)], "unknown": [], "simple": [("t", 2), ("u", 3)]}
+    assert {row.error_code for row in rows} == {0}
+
+
+def test_asking_for_offsets_is_no_sign_of_life(play: Play) -> None:
+    a = play.f1(session=6_000)
+    for _ in range(5):
+        play.wait(2_000)
+        play.fetch(A)
+    assert play.heartbeat(1, a) is Error.UNKNOWN_MEMBER_ID
+
+
+def test_an_offset_is_seen_when_it_is_written(play: Play) -> None:
+    play.commit(offsets={A: 1})
+    play.writes = None
+    committing = play.commit(offsets={A: 2})
+    assert committing.parked
+    assert play.offset(*A) == 1
+    play.written()
+    assert (committing.parked, play.offset(*A)) == (False, 2)
+
+
+def test_kip_447_stable_offsets_wait_for_writes_under_way(play: Play) -> None:
+    play.commit(offsets={A: 1, B: 1})
+    play.writes = None
+    play.commit(offsets={A: 2})
+    play.commit(offsets={A: 3})
+    unstable = (-1, -1, "", Error.UNSTABLE_OFFSET_COMMIT)
+    assert play.fetch(A, B, stable=True) == {A: unstable, B: (1, -1, "", 0)}
+    assert play.fetch(stable=True)[A] == unstable
+    play._perform(play.coordinator.appended(play.now, play.under_way.pop(0).token, Error.NONE))
+    assert play.fetch(A, stable=True) == {A: unstable}
+    play.written()
+    assert play.fetch(A, stable=True) == {A: (3, -1, "", 0)}
+
+
+@pytest.mark.parametrize("version", [1, 5, 8])
+def test_an_error_of_the_group_is_told_where_the_version_has_a_place_for_it(play: Play, version: int) -> None:
+    play.coordinator.stage.owned.clear()
+    answer = play.fetch_raw("g", version=version, topics={"t": (0, 1)})
+    told = Error.NOT_COORDINATOR
+    seen: Any
+    match version:
+        case 1:
+            seen = [(row.committed_offset, row.metadata, row.error_code) for row in answer.topics[0].partitions]
+            assert seen == [(-1, "", told), (-1, "", told)]
+        case 5:
+            assert (answer.error_code, answer.topics) == (told, ())
+        case _:
+            assert [(row.error_code, row.topics) for row in answer.groups] == [(told, ())]
