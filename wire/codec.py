@@ -1,7 +1,7 @@
 """Messages from bytes and to bytes, in any version.
 
-The first use of a version of a message makes a Construct of its declaration and compiles it (one to
-a few milliseconds); it is kept for good. What fails in compiled form is done again interpreted, which knows
+The first use of a version of a message makes a Construct of its declaration and compiles it (about
+a millisecond); it is kept for good. What fails in compiled form is done again interpreted, which knows
 the field, and it is that error that is raised.
 """
 

@@ -6,7 +6,7 @@ import errno
 import socket
 import struct
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
@@ -373,12 +373,31 @@ def test_a_client_that_is_gone_before_we_look_is_nothing() -> None:
     serve(visit)
 
 
-def test_a_name_with_several_addresses_has_one_port() -> None:
-    async def visit(broker: FakeBroker, connect: Connect) -> None:
-        del broker
-        assert await say(await connect("localhost"), b"hello") == b"hello"
+class TwoAddresses(trio.abc.HostnameResolver):
+    async def getaddrinfo(self, host: object, port: object, *_: object, **__: object) -> list[Any]:
+        del host
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in ("127.0.0.1", "127.0.0.2")]
 
-    serve(visit, host="localhost")
+    async def getnameinfo(self, sockaddr: object, flags: int) -> Any:
+        raise NotImplementedError
+
+
+def test_a_name_with_several_addresses_has_one_port() -> None:
+    async def bind() -> None:
+        trio.socket.set_custom_hostname_resolver(TwoAddresses())
+        bound = []
+        free = await shell_module.listen("two.example", 0)
+        port = shell_module.port_of(free)
+        bound.append([listener.socket.getsockname() for listener in free])
+        for listener in free:
+            await listener.aclose()
+        named = await shell_module.listen("two.example", port)
+        bound.append([listener.socket.getsockname() for listener in named])
+        for listener in named:
+            await listener.aclose()
+        assert bound == [[("127.0.0.1", port)], [("127.0.0.1", port), ("127.0.0.2", port)]]
+
+    trio.run(bind)
 
 
 def test_a_port_in_use_is_an_os_error_that_names_it() -> None:
