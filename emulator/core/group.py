@@ -156,8 +156,7 @@ class Group:
             return None
         self.timers.cancel(member.session)
         self._withdraw_offers(member)
-        if member.joining is not None:
-            self.awaiting_join -= 1
+        assert member.joining is None, "whoever removes a member answers its JoinGroup first"
         if member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
         if self.leader_id == member_id:

@@ -114,14 +114,17 @@ class Stage:
         group.timers.set(OffsetExpiryCheck(), self.started_at + checks * interval)
 
     def settle(self) -> None:
-        """Enter the next deadline of every group concerned into the agenda, in the node's time."""
+        """Enter the next deadline of every group concerned into the agenda, in the node's time.
+
+        A group whose deadline is the same as before keeps its turn: an input that changes nothing changes no order.
+        """
         for group in self._entered:
             if self.groups.get(group.id) is not group:
                 continue
             deadline = group.timers.deadline()
             if deadline is None:
                 self.agenda.cancel(group.id)
-            else:
+            elif group.id not in self.agenda or self.agenda[group.id] != deadline - group.offset_ms:
                 self.agenda.set(group.id, deadline - group.offset_ms)
         self._entered.clear()
 

@@ -160,37 +160,12 @@ def bounces(scene: Scene, group_id: str, *, static: bool, ways: tuple[str, str])
     scene.tell(f"six members, {group.state}, generation {group.generation}")
     labels = {member.member_id: member.instance_id or member.client_id for member in group.members}
     bounced_from = time.time()
-    share = (RECORDS - BEFORE) // len(NAMES)
     made: list[tuple[Bounce, list[Member]]] = []
-    for name, old in list(present.items()):
-        how = ways[(int(name[-1]) - 1)]
-        stopped_at = time.time()
-        partitions_before = old.partitions
-        _end(how, old)
-        survivors = [member for member in present.values() if member is not old]
-        if not static:
-            scene.wait_settled(f"a rebalance after {name} left", group_id, survivors)
-        away = scene.describe(group_id)
-        scene.produce(group_id, share)
-        new = scene.start(group_id, name, old.client, old.membership.instance_id)
-        everyone.append(new)
-        present[name] = new
-        scene.wait_settled(f"the return of {name}", group_id, present.values())
-        bounce = Bounce(
-            name=name,
-            client=old.client,
-            how=how,
-            pid_before=old.pid,
-            pid_after=new.pid,
-            stopped_at=stopped_at,
-            back_at=time.time(),
-            partitions_before=partitions_before,
-            partitions_after=new.partitions,
-            away=away,
-            disturbed=(),
-        )
+    for name in list(present):
+        bounce, survivors = _bounce(scene, group_id, present, name, ways[int(name[-1]) - 1])
+        everyone.append(present[name])
         made.append((bounce, survivors))
-        scene.tell(f"{name} {how} and back after {bounce.away_s:.1f} s")
+        scene.tell(f"{name} {bounce.how} and back after {bounce.away_s:.1f} s")
     ends = scene.ends(group_id)
     wait_for(f"{RECORDS:,} records to be consumed", lambda: _consumed(everyone).keys() >= story.all_records(ends))
     wait_for("the last commits", lambda: scene.committed(group_id) == ends)
@@ -222,6 +197,37 @@ def bounces(scene: Scene, group_id: str, *, static: bool, ways: tuple[str, str])
         committed=committed,
         consumed=_consumed(everyone),
     )
+
+
+def _bounce(
+    scene: Scene, group_id: str, present: dict[str, Member], name: str, how: str
+) -> tuple[Bounce, list[Member]]:
+    """End one member's process, go on producing, and put a new process in its place; also, who survived it."""
+    old = present[name]
+    stopped_at = time.time()
+    partitions_before = old.partitions
+    _end(how, old)
+    survivors = [member for member in present.values() if member is not old]
+    if old.membership.instance_id is None:
+        scene.wait_settled(f"a rebalance after {name} left", group_id, survivors)
+    away = scene.describe(group_id)
+    scene.produce(group_id, (RECORDS - BEFORE) // len(NAMES))
+    new = present[name] = scene.start(group_id, name, old.client, old.membership.instance_id)
+    scene.wait_settled(f"the return of {name}", group_id, present.values())
+    bounce = Bounce(
+        name=name,
+        client=old.client,
+        how=how,
+        pid_before=old.pid,
+        pid_after=new.pid,
+        stopped_at=stopped_at,
+        back_at=time.time(),
+        partitions_before=partitions_before,
+        partitions_after=new.partitions,
+        away=away,
+        disturbed=(),
+    )
+    return bounce, survivors
 
 
 def fencing(scene: Scene) -> list[Fencing]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from bouncing import story
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 WIDTH = 120
 """Of the output, where it does not go to a terminal."""
 
-LANE = 84
+NAME_WIDTH = len("confluent-kafka-1 ★")
+LANE_MAX = 84
+LEADS = " ★"
 HOLDS, WAITS, AWAY = "█", "░", " "
 DEMO, NO_REBALANCE, REBALANCE = "demo", "no rebalance", "rebalance"
 STYLES = {HOLDS: "green", WAITS: "yellow", AWAY: "", DEMO: "bold", NO_REBALANCE: "green", REBALANCE: "yellow"}
@@ -27,8 +31,8 @@ STYLES = {HOLDS: "green", WAITS: "yellow", AWAY: "", DEMO: "bold", NO_REBALANCE:
 
 def console() -> Console:
     """Where everything is printed."""
-    plain = Console()
-    return plain if plain.is_terminal else Console(width=WIDTH)
+    plain = Console(highlight=False)
+    return plain if plain.is_terminal else Console(highlight=False, width=WIDTH)
 
 
 def heading(to: Console, title: str, about: str) -> None:
@@ -40,25 +44,25 @@ def heading(to: Console, title: str, about: str) -> None:
 
 def members(to: Console, seen: GroupStory) -> None:
     """The members and their bounces."""
-    table = Table(title=f"The members of {seen.group_id!r}", title_justify="left")
-    for name in ("member", "group.instance.id", "process", "ended by", "away", "partitions"):
+    static = any(process.instance_id for process in seen.processes)
+    kind = "group.instance.id" if static else "client.id; they have no group.instance.id"
+    table = Table(title=f"The members of {seen.group_id!r}, by {kind}", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("member", no_wrap=True)
+    for name in ("process", "ended by", "away", "partitions"):
         table.add_column(name)
-    table.add_column("callbacks in the\n5 survivors", justify="right")
-    static = {process.name: process.instance_id for process in seen.processes}
+    table.add_column("callbacks in\n5 survivors", justify="right")
     for bounce in seen.bounces:
-        leads = " ★" if bounce.name == seen.leader else ""
         revoked = sum(kind == "revoked" for _, kind in bounce.disturbed)
         table.add_row(
-            bounce.name + leads,
-            static[bounce.name] or "none",
+            bounce.name + (LEADS if bounce.name == seen.leader else ""),
             f"{bounce.pid_before} → {bounce.pid_after}",
-            {"closed": "SIGTERM, closed", "killed": "SIGKILL"}[bounce.how],
+            {"closed": "SIGTERM", "killed": "SIGKILL"}[bounce.how],
             f"{bounce.away_s:.1f} s",
             f"{spans(bounce.partitions_before)} → {spans(bounce.partitions_after)}",
             f"{len(bounce.disturbed)} ({revoked} revoked)" if bounce.disturbed else "none",
         )
     to.print(table)
-    to.print("★ led the group before the first bounce", style="dim")
+    to.print(f"{LEADS.strip()} led the group before the first bounce", style="dim")
 
 
 def spans(partitions: Iterable[int]) -> str:
@@ -74,25 +78,24 @@ def spans(partitions: Iterable[int]) -> str:
 
 def lanes(to: Console, seen: GroupStory) -> None:
     """Who held partitions when, a line for each member, from the first bounce on."""
-    table = Table.grid(padding=(0, 1))
-    for name in sorted({process.name for process in seen.processes}, key=list(seen.before.partitions).index):
-        own = [process for process in seen.processes if process.name == name]
-        cells = lane(own, seen.bounced_from, seen.ended_at)
-        table.add_row(name, Text.assemble(*((cell, STYLES[cell]) for cell in cells)))
-    length_s = seen.ended_at - seen.bounced_from
-    table.add_row("", f"0 s{f'{length_s:.1f} s':>{LANE - 3}}", style="dim")
     to.print()
     to.print(f"[green]{HOLDS}[/] holds its partitions  [yellow]{WAITS}[/] runs without  (blank) no process")
-    to.print(table)
+    length = min(LANE_MAX, to.width - NAME_WIDTH)
+    for name in sorted({process.name for process in seen.processes}, key=list(seen.before.partitions).index):
+        own = [process for process in seen.processes if process.name == name]
+        cells = groupby(lane(own, seen.bounced_from, seen.ended_at, length))
+        to.print(Text.assemble(f"{name:<{NAME_WIDTH}}", *(("".join(run), STYLES[cell]) for cell, run in cells)))
+    duration = f"{seen.ended_at - seen.bounced_from:.1f} s"
+    to.print(f"{'':{NAME_WIDTH}}0 s{duration:>{length - 3}}", style="dim")
 
 
-def lane(processes: Iterable[Process], start: float, end: float) -> str:
+def lane(processes: Iterable[Process], start: float, end: float, length: int) -> str:
     """One member's time in cells. A cell shows the worst that happened in it: no process, else no partitions."""
-    width_s = (end - start) / LANE
+    width_s = (end - start) / length
     alive = [(process.started_at, process.ended_at) for process in processes]
     holding = [interval for process in processes for interval in _holding(process)]
     cells = []
-    for number in range(LANE):
+    for number in range(length):
         cell = (start + number * width_s, start + (number + 1) * width_s)
         if not _covered(cell, alive):
             cells.append(AWAY)

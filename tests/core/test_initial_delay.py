@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from play import Ask, Play
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.join_group import JoinGroupResponse
+
+if TYPE_CHECKING:
+    from koordinator.wire.messages.join_group import JoinGroupResponse
 
 DELAY = 3_000
 

@@ -154,6 +154,7 @@ def test_a_tie_is_decided_the_same_for_all(play: Play) -> None:
     b = play.new_id(protocols=two_protocols("y", "x"))
     asks = [play.join(b, protocols=two_protocols("y", "x")), play.join(a, protocols=two_protocols("x", "y"))]
     (chosen,) = {asked.answer.protocol_name for asked in asks}
+    assert chosen is not None
     assert {row.metadata for row in asks[1].answer.members} == {chosen.encode()}
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
-from play import Play
 
 from koordinator.emulator.core.effects import MemberChanged, StateChanged
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.leave_group import LeaveGroupRequest
+
+if TYPE_CHECKING:
+    from play import Play
 
 
 def test_an_empty_group_id_is_invalid(play: Play) -> None:

@@ -8,6 +8,7 @@ import pytest
 from play import CHANGED, START, Play
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages import offset_commit as messages
 from koordinator.wire.messages.offsets_topic import OffsetCommitKey, OffsetCommitValue
 
 A, B = ("t", 0), ("u", 1)
@@ -141,8 +142,6 @@ def test_metadata_is_measured_in_utf_16_units(play: Play, metadata: str, told: E
 
 
 def test_a_partition_with_too_much_metadata_does_not_hold_up_the_others(play: Play) -> None:
-    from koordinator.wire.messages import offset_commit as messages
-
     a = play.f1()
     partitions = tuple(
         messages.OffsetCommitRequestPartition(partition_index=at, committed_offset=9, committed_metadata=text)

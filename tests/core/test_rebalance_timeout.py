@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from play import Ask, Play
 
 from koordinator.emulator.core.timers import RebalanceTimeout
 from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from play import Ask, Play
 
 PATIENT: dict[str, Any] = {"session": 60_000}
 

@@ -1,8 +1,8 @@
 """A play on the coordinator: clients ask, time passes, and the answers are looked at.
 
-Everything is in process and on virtual time: `play.wait(45_000)` takes no time at all. Requests that park are answered
-later, on the same `Ask`. Writes to `__consumer_offsets` succeed at once unless `play.writes` says otherwise. Every answer
-is rendered, encoded and decoded in the version that was asked, so that it is what a client would see.
+Everything is in process and on virtual time: `play.wait(45_000)` takes no time at all. Requests that park are
+answered later, on the same `Ask`. Writes to `__consumer_offsets` succeed at once unless `play.writes` says otherwise.
+Every answer is rendered, encoded and decoded in the version that was asked, so that it is what a client would see.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ class Play:
         told = Error.NONE
         for passed in range(0, ms, 1_000):
             self.wait(min(1_000, ms - passed))
-            told = [self.heartbeat(*member, group=group) for member in alive][0]
+            answers = [self.heartbeat(*member, group=group) for member in alive]
+            told = answers[0]
         return told
 
     def settle(self) -> None:
@@ -366,11 +367,11 @@ class Play:
     def list_groups(self, version: int = 5) -> list_groups.ListGroupsResponse:
         return cast("list_groups.ListGroupsResponse", self.ask(list_groups.ListGroupsRequest(), version).answer)
 
+    def start_delete(self, *groups: str) -> Ask[delete_groups.DeleteGroupsResponse]:
+        return self.ask(delete_groups.DeleteGroupsRequest(groups_names=groups), 2)
+
     def delete(self, *groups: str) -> dict[str, Error]:
-        answer: delete_groups.DeleteGroupsResponse = self.ask(
-            delete_groups.DeleteGroupsRequest(groups_names=groups), 2
-        ).answer
-        return {row.group_id: Error(row.error_code) for row in answer.results}
+        return {row.group_id: Error(row.error_code) for row in self.start_delete(*groups).answer.results}
 
     def set_clock(self, ahead_ms: int, group: str = "g") -> None:
         """Put a group's clock ahead of everybody else's."""

@@ -1,0 +1,37 @@
+"""What the tests with real clients have: a cluster, and members that join its groups and end with the test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from consumers import Members
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from koordinator import Cluster
+
+HERE = Path(__file__).parent
+
+WARNINGS_OF_CLIENTS = (
+    # kafka-python loads its message schemas so when it is imported, and more of them later
+    "ignore:(open|read)_text is deprecated:DeprecationWarning",
+)
+"""What the clients do in these tests, and would do with any broker."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Forgive the clients their warnings, here only."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            for warning in WARNINGS_OF_CLIENTS:
+                item.add_marker(pytest.mark.filterwarnings(warning))
+
+
+@pytest.fixture
+def join(koordinator: Cluster) -> Iterator[Members]:
+    """Lets consumers of the real clients join groups of the cluster `koordinator`."""
+    with Members(koordinator) as members:
+        yield members

@@ -1,0 +1,234 @@
+"""Consumers of the real clients form groups: every assignor they have, static and dynamic, alone and together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from consumers import ASSIGNORS, KINDS, Member, Members, assignor_settings, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from koordinator import Cluster, Group
+
+pytestmark = pytest.mark.koordinator(topics={"t": 6})
+
+PARTITIONS = frozenset(("t", number) for number in range(6))
+
+EACH_ASSIGNOR = [(kind, assignor) for kind in KINDS for assignor in ASSIGNORS[kind]]
+
+def is_shared(*members: Member) -> bool:
+    """Whether each partition is owned by exactly one of them, and none of them is idle."""
+    owned = [partition for member in members for partition in member.assignment]
+    return len(owned) == len(PARTITIONS) and set(owned) == PARTITIONS and all(member.assignment for member in members)
+
+
+def wait_shared(group: Group, *members: Member, size: int | None = None) -> None:
+    """Wait until they share the topic, and the coordinator sees it as they do."""
+    wait_until("the topic is shared", lambda: is_shared(*members), *members)
+    group.wait_stable(members=size or len(members))
+    seen = sorted(tuple(held.get("t", ())) for held in group.assignment.values())
+    if size is None:
+        assert seen == sorted(tuple(sorted(number for _, number in member.assignment)) for member in members)
+
+
+def produce(cluster: Cluster, values: Iterable[int]) -> list[bytes]:
+    """Records over all partitions in turn; returns their values."""
+    texts = [str(value) for value in values]
+    for number, text in enumerate(texts):
+        cluster.produce("t", {"value": text, "partition": number % 6})
+    return [text.encode() for text in texts]
+
+
+def wait_consumed(values: Iterable[bytes], *members: Member) -> None:
+    """Wait until each of the values was given to one of the members."""
+    expected = set(values)
+    wait_until(
+        f"{len(expected)} records consumed",
+        lambda: expected <= {value for member in members for value in member.values},
+        *members,
+    )
+
+
+def ends(cluster: Cluster) -> dict[tuple[str, int], int]:
+    found = dict.fromkeys(PARTITIONS, 0)
+    for record in cluster.records("t"):
+        found["t", record.partition] += 1
+    return found
+
+
+@pytest.mark.parametrize("is_static", [False, True], ids=["dynamic", "static"])
+@pytest.mark.parametrize(("kind", "assignor"), EACH_ASSIGNOR)
+def test_members_come_and_go_and_every_record_is_consumed(
+    koordinator: Cluster, join: Members, kind: str, assignor: str, is_static: bool
+) -> None:
+    group = koordinator.group("g")
+    names = ("one", "two", "three") if is_static else (None, None, None)
+
+    def member(instance: str | None) -> Member:
+        return join(kind, instance=instance, **assignor_settings(kind, assignor))
+
+    early = produce(koordinator, range(30))
+    one = member(names[0])
+    wait_shared(group, one)
+    wait_consumed(early, one)
+    assert group.protocol == assignor
+    two = member(names[1])
+    wait_shared(group, one, two)
+    before = {each: each.assignment for each in (one, two)}
+    three = member(names[2])
+    wait_shared(group, one, two, three)
+    if "sticky" in assignor:
+        assert all(each.assignment < held for each, held in before.items()), "who was there keeps what it can"
+    # each partition goes to who owns it, and to nobody else
+    owners = {partition: each for each in (one, two, three) for partition in each.assignment}
+    seen = {each: len(each.records) for each in owners.values()}
+    late = produce(koordinator, range(100, 130))
+    wait_consumed(late, one, two, three)
+    for each, count in seen.items():
+        assert {owners[topic, number] for topic, number, *_ in each.records[count:]} <= {each}
+        each.commit()
+    assert group.offsets == ends(koordinator)
+    generation = group.generation
+    two.close()
+    if is_static:
+        # it did not leave: its partitions wait for it
+        two = member(names[1])
+        wait_shared(group, one, two, three)
+        assert group.generation == generation
+    else:
+        wait_shared(group, one, three)
+        assert group.generation > generation
+    last = produce(koordinator, range(200, 230))
+    wait_consumed(last, *({one, two, three} if is_static else {one, three}))
+
+
+@pytest.mark.parametrize("is_static", [False, True], ids=["dynamic", "static"])
+def test_the_three_clients_share_a_group(koordinator: Cluster, join: Members, is_static: bool) -> None:
+    group = koordinator.group("g")
+    early = produce(koordinator, range(60))
+    members: dict[str, Member] = {}
+
+    def member(kind: str) -> Member:
+        # by default aiokafka offers something else than the others prefer
+        return join(kind, instance=kind if is_static else None, **assignor_settings(kind, "range"))
+
+    for kind in KINDS:
+        members[kind] = member(kind)
+        wait_shared(group, *members.values())
+    assert group.protocol == "range"
+    wait_consumed(early, *members.values())
+    assert all(len(member.assignment) == 2 for member in members.values())
+    # whoever leads, the others find their place when it goes
+    for kind in KINDS:
+        members.pop(kind).close()
+        if not is_static:
+            wait_shared(group, *members.values())
+        members[kind] = member(kind)
+        wait_shared(group, *members.values())
+    late = produce(koordinator, range(100, 160))
+    wait_consumed(late, *members.values())
+    for member in members.values():
+        member.commit()
+    assert group.offsets == ends(koordinator)
+
+
+def test_the_three_clients_share_a_group_with_their_default_settings(koordinator: Cluster, join: Members) -> None:
+    group = koordinator.group("g")
+    members = [join.default(kind) for kind in KINDS]
+    wait_shared(group, *members)
+    # aiokafka offers nothing else
+    assert group.protocol == "roundrobin"
+    # they begin at the end of the log, wherever that is when they look
+    wait_until("all have begun", lambda: all(has_begun(member) for member in members), *members)
+    values = produce(koordinator, range(60))
+    wait_consumed(values, *members)
+    assert sorted(value for member in members for value in member.values) == sorted(values)
+    for member in members:
+        member.close()
+    # each committed at its end, by itself
+    assert group.offsets == ends(koordinator)
+    assert group.state == "Empty"
+
+
+def has_begun(member: Member) -> bool:
+    """Whether it knows from where to read its partitions."""
+    if member.kind == "confluent-kafka":
+        return all(each.offset >= 0 for each in member.do(lambda consumer: consumer.position(consumer.assignment())))
+    if member.kind == "aiokafka":
+        # the only way to ask waits until it knows
+        for topic, number in member.assignment:
+            member.do(lambda consumer, of=(topic, number): consumer.position(_partition("aiokafka", *of)))
+        return True
+    return all(
+        member.do(lambda consumer, of=(topic, number): consumer.position(_partition("kafka-python", *of))) is not None
+        for topic, number in member.assignment
+    )
+
+
+def _partition(kind: str, topic: str, number: int) -> object:
+    if kind == "aiokafka":
+        from aiokafka import TopicPartition  # noqa: PLC0415
+
+        return TopicPartition(topic, number)
+    from kafka import TopicPartition as KafkaPythonTopicPartition  # noqa: PLC0415
+
+    return KafkaPythonTopicPartition(topic, number)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_consumer_goes_on_where_the_group_has_committed(koordinator: Cluster, join: Members, kind: str) -> None:
+    early = produce(koordinator, range(30))
+    first = join(kind)
+    wait_consumed(early, first)
+    first.commit()
+    assert koordinator.group("g").offsets == ends(koordinator)
+    first.close()
+    late = produce(koordinator, range(100, 112))
+    second = join(kind)
+    wait_consumed(late, second)
+    assert sorted(second.values) == sorted(late)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_consumer_that_has_not_committed_begins_anew(koordinator: Cluster, join: Members, kind: str) -> None:
+    values = produce(koordinator, range(30))
+    no_commit: dict[str, object] = {"enable_auto_commit": False}
+    first = join(kind, **no_commit)
+    wait_consumed(values, first)
+    first.close()
+    assert koordinator.group("g").offsets == {}
+    second = join(kind, **no_commit)
+    wait_consumed(values, second)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_members_with_different_topics_get_only_their_own(
+    koordinator: Cluster, join: Members, kind: str
+) -> None:
+    koordinator.create_topic("other", 2)
+    one, two = join(kind, topics=["t"]), join(kind, topics=["other"])
+    wait_until(
+        "each has its topic",
+        lambda: one.assignment == PARTITIONS and two.assignment == {("other", 0), ("other", 1)},
+        one,
+        two,
+    )
+    koordinator.group("g").wait_stable(members=2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_idle_group_stays_as_it_is(koordinator: Cluster, join: Members, kind: str) -> None:
+    group = koordinator.group("g")
+    one, two = join(kind), join(kind)
+    wait_shared(group, one, two)
+    generation = group.generation
+    beats = count_beats(group)
+    wait_until("ten heartbeats", lambda: count_beats(group) >= beats + 10, one, two)
+    assert group.generation == generation
+    assert group.state == "Stable"
+
+
+def count_beats(group: Group) -> int:
+    return sum(event.get("api") == "Heartbeat" and event["kind"] == "response" for event in group.events())

@@ -1,0 +1,241 @@
+"""When a write to `__consumer_offsets` fails: who is told what, and what is as it was before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from play import CHANGED, Play
+
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from koordinator.emulator.core.group import Group
+
+A = ("t", 0)
+
+OF_A_GROUP = [
+    (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.COORDINATOR_NOT_AVAILABLE),
+    (Error.NOT_ENOUGH_REPLICAS, Error.COORDINATOR_NOT_AVAILABLE),
+    (Error.REQUEST_TIMED_OUT, Error.COORDINATOR_NOT_AVAILABLE),
+    (Error.NOT_LEADER_OR_FOLLOWER, Error.NOT_COORDINATOR),
+    (Error.KAFKA_STORAGE_ERROR, Error.NOT_COORDINATOR),
+    (Error.MESSAGE_TOO_LARGE, Error.UNKNOWN_SERVER_ERROR),
+    (Error.RECORD_LIST_TOO_LARGE, Error.UNKNOWN_SERVER_ERROR),
+    (Error.INVALID_FETCH_SIZE, Error.UNKNOWN_SERVER_ERROR),
+    (Error.POLICY_VIOLATION, Error.POLICY_VIOLATION),
+]
+OF_OFFSETS = [
+    *OF_A_GROUP[:5],
+    (Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.COORDINATOR_NOT_AVAILABLE),
+    (Error.MESSAGE_TOO_LARGE, Error.INVALID_COMMIT_OFFSET_SIZE),
+    (Error.RECORD_LIST_TOO_LARGE, Error.INVALID_COMMIT_OFFSET_SIZE),
+    (Error.INVALID_FETCH_SIZE, Error.INVALID_COMMIT_OFFSET_SIZE),
+    (Error.POLICY_VIOLATION, Error.POLICY_VIOLATION),
+]
+FAILURE = Error.NOT_ENOUGH_REPLICAS
+
+
+# -- assignments ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
+def test_parked_syncs_are_told_and_a_rebalance_starts(play: Play, failure: Error, told: Error) -> None:
+    a, b = play.fc2()
+    play.writes = failure
+    asks = [play.sync(2, b), play.sync(2, a, {a: b"a2", b: b"b2"})]
+    assert [(asked.error, asked.answer.assignment) for asked in asks] == [(told, b"")] * 2
+    assert play.heartbeat(2, a) is play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
+    assert {member.member_assignment for member in play.describe().members} == {b""}
+    play.writes = Error.NONE
+    assert play.join(b).parked
+    assert play.join(a).answer.generation_id == 3
+
+
+def test_a_second_write_of_an_assignment_does_not_matter_once_the_first_has_failed(play: Play) -> None:
+    a, _ = play.fc2()
+    play.writes = None
+    play.sync(2, a)
+    play.sync(2, a)
+    play.written(FAILURE)
+    assert play.state() == "PreparingRebalance"
+
+
+# -- static members ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
+def test_a_static_member_that_came_back_is_told_and_all_is_as_before(play: Play, failure: Error, told: Error) -> None:
+    p, q = play.fs2()
+    play.writes = failure
+    refused = play.join("", "i1", protocols=CHANGED, session=20_000, rebalance=90_000).answer
+    assert (refused.error_code, refused.member_id) == (told, "")
+    group: Group = play.group()
+    member = group.members[p]
+    assert (member.protocols[0][1] != CHANGED[0][1], member.session_timeout_ms, member.rebalance_timeout_ms) == (
+        True,
+        10_000,
+        30_000,
+    )
+    assert (group.leader_id, group.static_members, group.awaiting_join) == (p, {"i1": p, "i2": q}, 0)
+    assert group.timers[member.session] == play.now + 10_000
+    assert play.heartbeat(2, p, "i1") is play.heartbeat(2, q, "i2") is Error.NONE
+    assert play.sync(2, p, instance_id="i1").answer.assignment == b"p2"
+
+
+def test_a_static_member_that_came_back_twice_ends_up_under_its_latest_id(play: Play) -> None:
+    play.fs1()
+    play.writes = None
+    first, second = play.join("", "i1"), play.join("", "i1")
+    assert (first.error, second.parked) == (Error.FENCED_INSTANCE_ID, True)
+    play._perform(play.coordinator.appended(play.now, play.under_way.pop(0).token, FAILURE))
+    play.written()
+    assert list(play.group().members) == [second.answer.member_id]
+
+
+def test_a_static_member_that_syncs_meanwhile_is_fenced_with_the_id_that_is_taken_back(play: Play) -> None:
+    p, q = play.fs2()
+    play.writes = None
+    back = play.join("", "i2")
+    play.join(p, "i1")
+    q2 = back.answer.member_id
+    assert (play.state(), back.answer.generation_id) == ("CompletingRebalance", 3)
+    waiting = play.sync(3, q2, instance_id="i2")
+    play.written(FAILURE)
+    assert waiting.error is Error.FENCED_INSTANCE_ID
+    assert play.heartbeat(3, q, "i2") is Error.NONE
+    assert play.heartbeat(3, q2, "i2") is Error.FENCED_INSTANCE_ID
+
+
+def test_a_session_that_ends_during_the_write_starts_anew_with_the_answer(play: Play) -> None:
+    p, _ = play.fs2(session=6_000)
+    play.writes = None
+    back = play.join("", "i2", session=6_000)
+    assert play.keep(10_000, (2, p, "i1")) is Error.NONE
+    play.written()
+    assert back.answer.generation_id == 2
+    assert play.keep(6_000, (2, p, "i1")) is Error.REBALANCE_IN_PROGRESS
+
+
+# -- groups that are new, or go ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
+def test_a_group_that_could_not_be_written_never_was(play: Play, failure: Error, told: Error) -> None:
+    play.writes = failure
+    refused = play.join("", version=9).answer
+    assert (refused.error_code, refused.member_id) == (told, "")
+    assert play.state() == "Dead"
+    assert play.coordinator.deadline() is None
+
+
+def test_the_first_join_waits_until_its_group_is_written(play: Play) -> None:
+    play.writes = None
+    asked = play.join("")
+    assert asked.parked
+    ((record,),) = [append.records for append in play.under_way]
+    assert record.value is not None
+    play.written()
+    assert asked.error is Error.MEMBER_ID_REQUIRED
+
+
+def test_a_group_others_have_come_into_stays_though_its_first_write_failed(play: Play) -> None:
+    play.writes = None
+    first, second = play.join(""), play.join("")
+    play.written(FAILURE)
+    assert (first.error, second.error) == (Error.COORDINATOR_NOT_AVAILABLE, Error.MEMBER_ID_REQUIRED)
+    assert play.join(second.answer.member_id).parked
+
+
+def test_a_group_deleted_before_it_was_written_is_not_there_for_its_first_join(play: Play) -> None:
+    play.writes = None
+    asked = play.join("")
+    creation = play.under_way.pop()
+    play.writes = Error.NONE
+    assert play.delete("g") == {"g": Error.NONE}
+    play._perform(play.coordinator.appended(play.now, creation.token, Error.NONE))
+    assert asked.error is Error.COORDINATOR_NOT_AVAILABLE
+    assert play.state() == "Dead"
+
+
+def test_a_simple_group_that_could_not_be_written_never_was(play: Play) -> None:
+    play.writes = FAILURE
+    assert play.commit_errors() == [Error.COORDINATOR_NOT_AVAILABLE]
+    assert play.state() == "Dead"
+
+
+def test_a_group_that_is_in_the_log_stays_though_a_commit_failed(play: Play) -> None:
+    play.fe()
+    play.writes = FAILURE
+    assert play.commit_errors() == [Error.COORDINATOR_NOT_AVAILABLE]
+    assert play.state() == "Empty"
+
+
+def test_a_group_that_could_not_be_deleted_is_there_with_all_it_had(play: Play) -> None:
+    a = play.f1()
+    play.commit(1, a, offsets={A: 7})
+    play.leave(a)
+    emptied_at = play.group().state_changed_at
+    play.wait(5_000)
+    play.writes = FAILURE
+    assert play.delete("g") == {"g": Error.COORDINATOR_NOT_AVAILABLE}
+    assert (play.state(), play.offset(*A), play.group().generation) == ("Empty", 7, 2)
+    assert play.group().state_changed_at == emptied_at
+    assert play.coordinator.deadline() is not None
+    play.writes = Error.NONE
+    joined = play.join(play.new_id())
+    play.settle()
+    assert joined.answer.generation_id == 3
+
+
+def test_a_deleted_group_does_not_come_back_over_a_new_one(play: Play) -> None:
+    play.commit(offsets={A: 7})
+    play.writes = None
+    deleting = play.start_delete("g")
+    tombstones = play.under_way.pop()
+    play.writes = Error.NONE
+    x = play.new_id()
+    play._perform(play.coordinator.appended(play.now, tombstones.token, FAILURE))
+    assert deleting.answer.results[0].error_code == Error.COORDINATOR_NOT_AVAILABLE
+    assert play.join(x).parked
+    assert play.offset(*A) == -1
+
+
+def test_an_empty_generation_that_could_not_be_written_stays_empty(play: Play) -> None:
+    play.writes = Error.NONE
+    a = play.f1()
+    play.writes = FAILURE
+    assert play.leave_errors(a) == [Error.NONE]
+    assert (play.state(), play.group().generation) == ("Empty", 2)
+
+
+# -- offsets -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("failure", "told"), OF_OFFSETS)
+def test_a_commit_is_told_for_each_partition_and_nothing_is_stored(play: Play, failure: Error, told: Error) -> None:
+    play.commit(offsets={A: 1})
+    play.writes = failure
+    errors = play.commit_errors(offsets={A: 2, ("nosuch", 0): 1, ("u", 1): 2})
+    assert errors == [told, Error.UNKNOWN_TOPIC_OR_PARTITION, told]
+    assert (play.offset(*A), play.offset("u", 1)) == (1, -1)
+    assert play.fetch(A, stable=True) == {A: (1, -1, "", 0)}
+
+
+@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
+def test_offsets_that_could_not_be_deleted_are_there_again(play: Play, failure: Error, told: Error) -> None:
+    play.commit(offsets={A: 1})
+    play.writes = failure
+    assert play.delete_offsets(A) == (told, [])
+    assert play.offset(*A) == 1
+
+
+def test_an_offset_committed_meanwhile_counts_more_than_one_brought_back(play: Play) -> None:
+    play.commit(offsets={A: 1})
+    play.writes = None
+    play._perform(play.coordinator.topics_deleted(play.now, ["t"]))
+    tombstones = play.under_way.pop()
+    play.writes = Error.NONE
+    play.commit(offsets={A: 2})
+    play._perform(play.coordinator.appended(play.now, tombstones.token, FAILURE))
+    assert play.offset(*A) == 2

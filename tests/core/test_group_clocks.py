@@ -1,0 +1,164 @@
+"""Every group has a clock of its own, and how time passes makes no difference to what happens."""
+
+from __future__ import annotations
+
+from itertools import cycle, repeat
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from play import CHANGED, START, Play
+
+from koordinator.emulator.core.effects import StateChanged, TimerFired
+from koordinator.emulator.core.timers import OffsetExpiryCheck
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+DAY = 86_400_000
+HOUR = 3_600_000
+A = ("t", 0)
+
+
+@pytest.fixture
+def play() -> Play:
+    """Expiry checks once in a month, so that nothing is due but what the tests are about."""
+    return Play(offsets_retention_check_interval_ms=30 * DAY)
+
+
+def two_groups(play: Play) -> tuple[str, str]:
+    return play.f1(group="ahead"), play.f1(group="here")
+
+
+def test_a_clock_put_ahead_lets_pass_in_one_group_what_is_not_due_in_another(play: Play) -> None:
+    ahead, here = two_groups(play)
+    play.set_clock(DAY, "ahead")
+    assert play.heartbeat(1, ahead, group="ahead") is Error.UNKNOWN_MEMBER_ID
+    assert play.state("ahead") == "Empty"
+    assert play.heartbeat(1, here, group="here") is Error.NONE
+
+
+def test_a_group_that_is_ahead_lives_at_the_same_pace(play: Play) -> None:
+    play.set_clock(DAY, "ahead")
+    ahead, here = two_groups(play)
+    assert play.coordinator.deadline() == play.now + 10_000
+    play.wait(9_999)
+    assert play.heartbeat(1, ahead, group="ahead") is play.heartbeat(1, here, group="here") is Error.NONE
+    play.wait(10_000)
+    assert (play.state("ahead"), play.state("here")) == ("Empty", "Empty")
+
+
+def test_facts_and_records_of_a_group_bear_its_own_time(play: Play) -> None:
+    play.set_clock(DAY, "ahead")
+    two_groups(play)
+    stamps = {fact.group_id: fact.group_now for fact in play.noted(StateChanged)}
+    assert stamps == {"ahead": START + DAY, "here": START}
+    play.commit(group="simple")
+    play.set_clock(DAY, "simple2")
+    play.commit(group="simple2")
+    stored = [play.group(name).offsets[A].commit_timestamp for name in ("simple", "simple2")]
+    assert stored == [START, START + DAY]
+
+
+def test_what_a_clock_jumps_over_happens_each_at_its_own_time(play: Play) -> None:
+    play.f1(group="ahead")
+    play.set_clock(5_000, "ahead")
+    assert play.noted(TimerFired)[1:] == []
+    play.set_clock(HOUR, "ahead")
+    empty = play.noted(StateChanged)[-1]
+    assert (empty.after, empty.group_now) == ("Empty", START + 10_000)
+
+
+def test_a_clock_never_goes_back(play: Play) -> None:
+    play.set_clock(DAY)
+    with pytest.raises(ValueError, match="cannot go back"):
+        play.set_clock(DAY - 1)
+    with pytest.raises(ValueError, match="is 0 ms ahead"):
+        play.set_clock(-1, "other")
+    play.set_clock(DAY)
+
+
+def test_a_group_made_anew_is_still_ahead(play: Play) -> None:
+    play.set_clock(DAY)
+    play.commit()
+    play.delete("g")
+    play.commit()
+    assert play.group().offsets[A].commit_timestamp == START + DAY
+
+
+def test_the_timer_goes_before_the_request_of_the_same_time(play: Play) -> None:
+    a = play.f1()
+    play.now += 10_000
+    assert play.heartbeat(1, a) is Error.UNKNOWN_MEMBER_ID
+
+
+def test_expiry_checks_follow_the_groups_clock() -> None:
+    play = Play(offsets_retention_check_interval_ms=1_000, offsets_retention_minutes=1)
+    play.commit(group="ahead")
+    play.commit(group="here")
+    play.set_clock(60_000, "ahead")
+    assert (play.state("ahead"), play.state("here")) == ("Dead", "Empty")
+    play.wait(500)
+    play.commit(group="late")
+    assert play.group("late").timers[OffsetExpiryCheck()] == START + 1_000
+
+
+# -- determinism ---------------------------------------------------------------------------------------------
+
+
+def story(play: Play) -> None:
+    """Groups that owe much: sessions, ids, initial delays, join phases, syncs and offsets to expire."""
+    play.set_clock(DAY, "ahead")
+    patient: dict[str, Any] = {"session": 120_000, "rebalance": 90_000}
+    for group, jump in (("ahead", 0), ("here", 0), ("jumped", 7_777)):
+        play.new_id(group=group, session=45_000)
+        static = play.join("", "i1", group=group, **patient)
+        play.join("", "i2", group=group, **patient)
+        dynamic = play.join("", version=3, group=group)
+        play.wait(6_100)
+        assert static.answer.generation_id == 1
+        for asked in (static, dynamic):
+            play.sync(1, asked.answer.member_id, group=group)
+        play.commit(1, dynamic.answer.member_id, offsets={A: 1, ("u", 0): 2}, group=group)
+        play.join(static.answer.member_id, "i1", group=group, protocols=CHANGED, **patient)
+        play.set_clock(max(jump, play.coordinator.stage.clocks.get(group, 0)), group)
+    play.commit(group="simple")
+    play.join("", version=3, group="last")
+
+
+def told(steps: Iterable[int]) -> tuple[list[object], list[object]]:
+    """The facts of the story and an hour after it, in steps of so many ms, and all the answers."""
+    play = Play(
+        group_initial_rebalance_delay_ms=3_000,
+        offsets_retention_minutes=2,
+        offsets_retention_check_interval_ms=60_000,
+    )
+    story(play)
+    end = play.now + HOUR
+    for step in steps:
+        play.wait(min(step, end - play.now))
+        if play.now == end:
+            break
+    return list(play.facts), [(asked.call, asked.answers) for asked in play._asks.values()]
+
+
+def test_a_jump_of_an_hour_is_3600_ticks_of_a_second_is_uneven_steps() -> None:
+    facts, answers = told([HOUR])
+    assert {type(fact.key).__name__ for fact in facts if isinstance(fact, TimerFired)} == {
+        "InitialDelay",
+        "OffsetExpiryCheck",
+        "PendingMemberExpiry",
+        "PendingSyncExpiry",
+        "RebalanceTimeout",
+        "SessionExpiry",
+    }
+    assert told(repeat(1_000)) == (facts, answers)
+    assert told(cycle([1, 40_000, 777, 120_000, 5])) == (facts, answers)
+
+
+def test_ticks_when_nothing_is_due_say_nothing(play: Play) -> None:
+    play.f1()
+    before = len(play.facts)
+    for _ in range(10):
+        play.settle()
+    assert len(play.facts) == before

@@ -1,0 +1,279 @@
+"""Whatever clients do, and however writes end, these hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from play import RANGE, Ask, Play
+
+from koordinator.emulator.core.effects import Superseded
+from koordinator.emulator.core.group import Group, State
+from koordinator.emulator.core.timers import (
+    InitialDelay,
+    OffsetExpiryCheck,
+    PendingMemberExpiry,
+    PendingSyncExpiry,
+    RebalanceTimeout,
+)
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from koordinator.wire.messages.join_group import JoinGroupResponse
+
+GROUPS = st.sampled_from(["g", "h"])
+INSTANCES = st.sampled_from([None, None, None, "i1", "i2"])
+OFFERS = st.sampled_from(
+    [
+        RANGE,
+        RANGE,
+        (("range", b"other"),),
+        (("rr", b"rr"), ("range", b"range")),
+        (("range", b"range"), ("rr", b"rr")),
+        (("rr", b"rr"),),
+        (),
+    ]
+)
+TIMEOUTS = st.sampled_from([0, 1_000, 6_000, 30_000])
+HOWEVER = st.sampled_from([Error.NONE, Error.NONE, None, Error.NOT_ENOUGH_REPLICAS])
+SILENCE = 4_000_000
+
+
+class Clients(RuleBasedStateMachine):
+    """Clients of two groups that remember, and mix up, the ids and generations they were told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.play = Play()
+        self.ids: list[str] = ["ghost"]
+        self.joins: list[Ask[JoinGroupResponse]] = []
+
+    @initialize(delay=st.sampled_from([0, 3_000]), size_max=st.sampled_from([2, 3, 1_000]))
+    def begin(self, delay: int, size_max: int) -> None:
+        self.play = Play(
+            group_initial_rebalance_delay_ms=delay,
+            group_max_size=size_max,
+            offsets_retention_check_interval_ms=30_000,
+            offsets_retention_minutes=1,
+        )
+
+    def somebody(self, data: st.DataObject) -> str:
+        for asked in self.joins:
+            if asked.answers and asked.answers[0].member_id and asked.answers[0].member_id not in self.ids:
+                self.ids.append(asked.answers[0].member_id)
+        return data.draw(st.sampled_from(self.ids[-6:]), label="who")
+
+    def generation(self, data: st.DataObject, group: str) -> int:
+        known = self.play.coordinator.groups.get(group)
+        now = known.generation if known is not None else 0
+        return data.draw(st.sampled_from([now, now, now, now - 1, -1]), label="generation")
+
+    @rule(
+        data=st.data(),
+        group=GROUPS,
+        instance_id=INSTANCES,
+        protocols=OFFERS,
+        session=TIMEOUTS,
+        rebalance=TIMEOUTS,
+        version=st.sampled_from([0, 3, 5, 9]),
+        who=st.sampled_from(["somebody", "a newcomer"]),
+    )
+    def join(
+        self,
+        data: st.DataObject,
+        group: str,
+        instance_id: str | None,
+        protocols: Any,
+        session: int,
+        rebalance: int,
+        version: int,
+        who: str,
+    ) -> None:
+        self.joins.append(
+            self.play.join(
+                self.somebody(data) if who == "somebody" else "",
+                instance_id if version >= 5 else None,
+                group=group,
+                version=version,
+                session=session,
+                rebalance=rebalance,
+                protocols=protocols,
+            )
+        )
+
+    @rule(group=GROUPS)
+    def all_rejoin(self, group: str) -> None:
+        known = self.play.coordinator.groups.get(group)
+        for member in list(known.members.values()) if known is not None else []:
+            self.joins.append(
+                self.play.join(
+                    member.id,
+                    member.instance_id,
+                    group=group,
+                    session=member.session_timeout_ms,
+                    rebalance=member.rebalance_timeout_ms,
+                    protocols=member.protocols,
+                )
+            )
+
+    @rule(data=st.data(), group=GROUPS, instance_id=INSTANCES)
+    def sync(self, data: st.DataObject, group: str, instance_id: str | None) -> None:
+        who = self.somebody(data)
+        self.play.sync(
+            self.generation(data, group), who, {who: b"mine"}, instance_id=instance_id, group=group, version=3
+        )
+
+    @rule(data=st.data(), group=GROUPS)
+    def all_sync(self, data: st.DataObject, group: str) -> None:
+        known = self.play.coordinator.groups.get(group)
+        for member_id in list(known.members) if known is not None else []:
+            self.play.sync(self.generation(data, group), member_id, group=group)
+
+    @rule(data=st.data(), group=GROUPS, instance_id=INSTANCES)
+    def heartbeat(self, data: st.DataObject, group: str, instance_id: str | None) -> None:
+        self.play.heartbeat(self.generation(data, group), self.somebody(data), instance_id, group=group)
+
+    @rule(data=st.data(), group=GROUPS, instances=st.lists(INSTANCES, max_size=2))
+    def leave(self, data: st.DataObject, group: str, instances: list[str | None]) -> None:
+        who = [(data.draw(st.sampled_from([self.somebody(data), ""])), instance_id) for instance_id in instances]
+        self.play.leave(*who, group=group)
+
+    @rule(data=st.data(), group=GROUPS, offset=st.integers(0, 9))
+    def commit(self, data: st.DataObject, group: str, offset: int) -> None:
+        who = data.draw(st.sampled_from(["", self.somebody(data)]))
+        self.play.commit(self.generation(data, group), who, group=group, offsets={("t", offset % 4): offset})
+
+    @rule(group=GROUPS)
+    def delete(self, group: str) -> None:
+        self.play.start_delete(group)
+
+    @rule()
+    def delete_topic(self) -> None:
+        self.play._perform(self.play.coordinator.topics_deleted(self.play.now, ["t"]))
+
+    @rule(ms=st.sampled_from([0, 1, 999, 1_000, 3_000, 6_000, 29_999, 300_000]))
+    def wait(self, ms: int) -> None:
+        self.play.wait(ms)
+
+    @rule(group=GROUPS, ms=st.sampled_from([1_000, 60_000]))
+    def jump(self, group: str, ms: int) -> None:
+        self.play.set_clock(self.play.coordinator.stage.clocks.get(group, 0) + ms, group)
+
+    @rule(writes=HOWEVER)
+    def write(self, writes: Error | None) -> None:
+        self.play.writes = writes
+        if writes is not None:
+            self.play.written(writes)
+
+    @precondition(lambda self: self.play.coordinator.groups)
+    @rule()
+    def silence(self) -> None:
+        """Long after the last word everybody has been answered, everybody is out, and nothing is pending."""
+        play = self.play
+        play.writes = Error.NONE
+        play.written()
+        # so long that no group has a member, so short that those with offsets may still be there
+        for _ in range(20):
+            play.wait(SILENCE // 20)
+        superseded = {fact.call for fact in play.noted(Superseded)}
+        for asked in play._asks.values():
+            assert asked.answers or asked.call in superseded
+        for group in play.coordinator.groups.values():
+            assert (group.state, group.members, group.pending_members) == (State.EMPTY, {}, {})
+            assert [key for _, key in group.timers.pending()] == [OffsetExpiryCheck()]
+        assert play.coordinator.stage.writes == {}
+        assert not play.coordinator.groups or play.coordinator.deadline() is not None
+
+    # -- what holds at any time ------------------------------------------------------------------------------
+
+    @invariant()
+    def no_call_is_answered_twice(self) -> None:
+        assert all(len(asked.answers) <= 1 for asked in self.play._asks.values())
+
+    @invariant()
+    def what_is_unanswered_is_parked_or_superseded_or_waits_for_a_write(self) -> None:
+        parked = [
+            call
+            for group in self.play.coordinator.groups.values()
+            for member in group.members.values()
+            for call in (member.joining, member.syncing)
+            if call is not None
+        ]
+        assert len(parked) == len(set(parked))
+        waiting = [call for write in self.play.coordinator.stage.writes.values() for call in _calls(write)]
+        superseded = {fact.call for fact in self.play.noted(Superseded)}
+        unanswered = {asked.call for asked in self.play._asks.values() if asked.parked}
+        assert set(parked) <= unanswered
+        assert unanswered <= {*parked, *waiting, *superseded}
+
+    @invariant()
+    def groups_are_sound(self) -> None:
+        for name, group in self.play.coordinator.groups.items():
+            assert group.id == name
+            counts_are_right(group)
+            members_are_alive(group)
+            timers_are_wanted(group)
+
+    @invariant()
+    def the_agenda_knows_the_next_deadline_of_every_group(self) -> None:
+        agenda = {group: at for at, group in self.play.coordinator.stage.agenda.pending()}
+        groups = self.play.coordinator.groups.items()
+        assert agenda == {name: due - group.offset_ms for name, group in groups if (due := group.timers.deadline())}
+
+
+def _calls(write: object) -> list[object]:
+    answer = getattr(write, "answer", None)
+    calls = [getattr(write, "call", None), getattr(answer, "call", None)]
+    return [call for call in calls if call is not None]
+
+
+def counts_are_right(group: Group) -> None:
+    members = group.members.values()
+    assert group.awaiting_join == sum(member.joining is not None for member in members)
+    assert group._offering == Counter(name for member in members for name, _ in member.protocols)
+    assert group.static_members == {member.instance_id: member.id for member in members if member.instance_id}
+    assert not group.pending_members.keys() & group.members.keys()
+    assert not +Counter({key: -count for key, count in group.unwritten_commits.items()})
+
+
+def members_are_alive(group: Group) -> None:
+    match group.state:
+        case State.EMPTY:
+            assert not group.members
+            assert group.protocol_name is None
+        case State.COMPLETING_REBALANCE | State.STABLE:
+            assert group.members
+            assert group.protocol_name is not None
+            # those who may still owe a SyncGroup
+            assert not group.pending_sync_members or PendingSyncExpiry(group.generation) in group.timers
+        case State.PREPARING_REBALANCE:
+            assert not group.pending_sync_members
+        case State.DEAD:
+            raise AssertionError("a dead group is not in the table")
+    assert (group.leader_id in group.members) if group.members else (group.leader_id is None)
+    for member in group.members.values():
+        assert member.session in group.timers or member.joining is not None or member.syncing is not None
+        assert member.syncing is None or group.state is State.COMPLETING_REBALANCE
+        assert member.is_new is False or group.state is State.PREPARING_REBALANCE
+
+
+def timers_are_wanted(group: Group) -> None:
+    keys = [key for _, key in group.timers.pending()]
+    phases = [key for key in keys if isinstance(key, InitialDelay | RebalanceTimeout)]
+    assert len(phases) == (group.state is State.PREPARING_REBALANCE)
+    assert OffsetExpiryCheck() in keys
+    pending = {key.member_id for key in keys if isinstance(key, PendingMemberExpiry)}
+    assert pending == set(group.pending_members)
+    assert next(group.timers.pending())[0] >= group.now
+
+
+TestClients = Clients.TestCase
+TestClients.settings = settings(
+    max_examples=60,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)

@@ -1,0 +1,226 @@
+"""KIP-211 and KIP-496: how committed offsets, and groups, come to an end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from play import CHANGED, Play
+
+from koordinator.emulator.core.effects import OffsetsExpired
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.offsets_topic import GroupMetadataKey, OffsetCommitKey
+
+A, B = ("t", 0), ("u", 0)
+CHECK = 1_000
+RETENTION = 60_000
+LONG: dict[str, Any] = {"session": 1_800_000, "rebalance": 1_800_000}
+
+
+@pytest.fixture
+def play() -> Play:
+    return Play(offsets_retention_check_interval_ms=CHECK, offsets_retention_minutes=1)
+
+
+def tombstones(play: Play) -> list[OffsetCommitKey | GroupMetadataKey]:
+    return [record.key for append in play.appended for record in append.records if record.value is None]
+
+
+# -- expiry (KIP-211) ----------------------------------------------------------------------------------------
+
+
+def test_an_empty_group_without_offsets_goes_at_the_next_check_whatever_the_retention(play: Play) -> None:
+    play.wait(300)
+    play.fe()
+    play.wait(CHECK - 301)
+    assert play.state() == "Empty"
+    play.wait(1)
+    assert play.state() == "Dead"
+    assert tombstones(play) == [GroupMetadataKey(group="g")]
+    joined = play.join(play.new_id())
+    play.settle()
+    assert joined.answer.generation_id == 1
+
+
+def test_an_outstanding_id_does_not_protect_its_group(play: Play) -> None:
+    x = play.new_id()
+    play.wait(CHECK)
+    assert play.join(x).error is Error.UNKNOWN_MEMBER_ID
+
+
+def test_the_offsets_of_an_empty_group_go_when_it_has_been_empty_for_the_retention(play: Play) -> None:
+    a = play.f1(**LONG)
+    play.commit(1, a, offsets={A: 1, B: 2})
+    play.wait(50_000)
+    play.leave(a)
+    play.wait(RETENTION - 1)
+    assert play.offset(*A) == 1
+    play.wait(CHECK)
+    assert (play.fetch(), play.state()) == ({}, "Dead")
+    assert tombstones(play)[-3:] == [
+        OffsetCommitKey(group="g", topic="t", partition=0),
+        OffsetCommitKey(group="g", topic="u", partition=0),
+        GroupMetadataKey(group="g"),
+    ]
+
+
+def test_the_offsets_of_a_simple_group_go_each_when_its_commit_is_old_enough(play: Play) -> None:
+    play.commit(offsets={A: 1, B: 2})
+    play.wait(30_000)
+    play.commit(offsets={B: 3})
+    play.wait(RETENTION - 30_000 - 1)
+    assert play.offset(*A) == 1
+    play.wait(1)
+    assert (play.offset(*A), play.offset(*B), play.state()) == (-1, 3, "Empty")
+    assert tombstones(play) == [OffsetCommitKey(group="g", topic="t", partition=0)]
+    play.wait(30_000)
+    assert play.state() == "Dead"
+    assert [(fact.partitions, fact.cause) for fact in play.noted(OffsetsExpired)] == [
+        ((A,), "retention"),
+        ((B,), "retention"),
+    ]
+
+
+def test_a_stable_group_keeps_what_it_is_subscribed_to_and_loses_the_rest(play: Play) -> None:
+    a = play.f1(**LONG)
+    play.commit(1, a, offsets={A: 1, B: 2})
+    play.wait(RETENTION - 1)
+    assert play.offset(*B) == 2
+    play.wait(1)
+    assert (play.offset(*A), play.offset(*B)) == (1, -1)
+
+
+def test_kafka_13636_nothing_expires_while_a_group_rebalances(play: Play) -> None:
+    a, b = play.f2(**LONG)
+    play.commit(2, a, offsets={B: 1})
+    play.join(b, protocols=CHANGED, **LONG)
+    play.wait(RETENTION * 2)
+    assert play.state() == "PreparingRebalance"
+    assert play.offset(*B) == 1
+
+
+def test_a_group_of_another_protocol_type_keeps_everything_while_it_has_members(play: Play) -> None:
+    asked: dict[str, Any] = {"protocol_type": "connect", "protocols": (("v0", b""),), **LONG}
+    x = play.new_id(**asked)
+    play.join(x, **asked)
+    play.settle()
+    play.sync(1, x)
+    play.commit(1, x, offsets={B: 1})
+    play.wait(RETENTION * 2)
+    assert play.offset(*B) == 1
+
+
+def test_subscriptions_that_cannot_be_read_protect_everything(play: Play) -> None:
+    asked = {"protocols": (("range", b"garbage"),), **LONG}
+    x = play.f1(**asked)
+    play.commit(1, x, offsets={B: 1})
+    play.wait(RETENTION * 2)
+    assert play.offset(*B) == 1
+
+
+def test_a_retention_given_with_the_commit_counts_instead(play: Play) -> None:
+    play.commit(offsets={A: 1}, version=2, retention=5_000)
+    play.commit(offsets={B: 1}, version=2, retention=120_000)
+    play.wait(4_999)
+    assert play.offset(*A) == 1
+    play.wait(1)
+    assert play.offset(*A) == -1
+    play.wait(RETENTION)
+    assert play.offset(*B) == 1
+    play.wait(RETENTION)
+    assert play.state() == "Dead"
+
+
+def test_a_retention_given_with_the_commit_does_not_take_from_a_group_what_it_uses(play: Play) -> None:
+    a = play.f1(**LONG)
+    play.commit(1, a, offsets={A: 1, B: 1}, version=2, retention=5_000)
+    play.wait(RETENTION * 2)
+    assert (play.offset(*A), play.offset(*B)) == (1, -1)
+
+
+def test_a_commit_under_way_keeps_offset_and_group(play: Play) -> None:
+    play.commit(offsets={A: 1})
+    play.writes = None
+    play.wait(RETENTION - 500)
+    committing = play.commit(offsets={A: 2})
+    play.wait(CHECK)
+    assert play.offset(*A) == 1
+    play.written()
+    assert (committing.parked, play.offset(*A)) == (False, 2)
+
+
+def test_a_check_whose_tombstones_cannot_be_written_takes_nothing(play: Play) -> None:
+    play.commit(offsets={A: 1})
+    play.writes = Error.NOT_ENOUGH_REPLICAS
+    play.wait(RETENTION)
+    assert (play.state(), play.offset(*A)) == ("Empty", 1)
+    play.writes = Error.NONE
+    play.wait(CHECK)
+    assert play.state() == "Dead"
+
+
+# -- OffsetDelete (KIP-496) ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("group", "told"), [("unknown", Error.GROUP_ID_NOT_FOUND), ("", Error.INVALID_GROUP_ID)])
+def test_nothing_is_deleted_from_a_group_that_does_not_exist(play: Play, group: str, told: Error) -> None:
+    assert play.delete_offsets(A, group=group) == (told, [])
+    assert play.delete_offsets(("nosuch", 0), group=group) == (told, [])
+
+
+def test_any_offset_of_an_empty_group_may_be_deleted_committed_or_not(play: Play) -> None:
+    a = play.f1()
+    play.commit(1, a, offsets={A: 1})
+    play.leave(a)
+    assert play.delete_offsets(A, ("t", 1)) == (Error.NONE, [Error.NONE, Error.NONE])
+    assert play.offset(*A) == -1
+    assert tombstones(play) == [OffsetCommitKey(group="g", topic="t", partition=0)]
+
+
+def test_only_what_the_group_is_not_subscribed_to_may_be_deleted(play: Play) -> None:
+    a = play.f1()
+    play.commit(1, a, offsets={A: 1, B: 2})
+    rows = [Error.GROUP_SUBSCRIBED_TO_TOPIC, Error.NONE, Error.UNKNOWN_TOPIC_OR_PARTITION]
+    assert play.delete_offsets(A, B, ("nosuch", 0)) == (Error.NONE, rows)
+    assert (play.offset(*A), play.offset(*B)) == (1, -1)
+
+
+def test_subscriptions_are_those_of_all_members_of_the_last_generation_formed(play: Play) -> None:
+    a = play.f1()
+    b = play.new_id()
+    play.join(b, protocols=CHANGED)
+    assert play.delete_offsets(B) == (Error.NONE, [Error.NONE])
+    play.join(a)
+    assert play.delete_offsets(B) == (Error.NONE, [Error.GROUP_SUBSCRIBED_TO_TOPIC])
+
+
+def test_before_the_first_generation_everything_counts_as_subscribed() -> None:
+    play = Play(group_initial_rebalance_delay_ms=1_000)
+    play.join("", version=3)
+    assert play.delete_offsets(B) == (Error.NONE, [Error.GROUP_SUBSCRIBED_TO_TOPIC])
+
+
+def test_subscriptions_that_cannot_be_read_count_as_all_topics(play: Play) -> None:
+    play.f1(protocols=(("range", b"garbage"),))
+    assert play.delete_offsets(B) == (Error.NONE, [Error.GROUP_SUBSCRIBED_TO_TOPIC])
+    assert play.delete_offsets(A, B)[1] == [Error.GROUP_SUBSCRIBED_TO_TOPIC] * 2
+
+
+def test_nothing_is_deleted_from_a_group_of_another_protocol_type_while_it_has_members(play: Play) -> None:
+    x = play.join("", version=3, protocol_type="connect", protocols=(("v0", b""),))
+    play.settle()
+    assert play.delete_offsets(A) == (Error.NON_EMPTY_GROUP, [])
+    play.leave(x.answer.member_id)
+    assert play.delete_offsets(A) == (Error.NONE, [Error.NONE])
+
+
+# -- deleted topics ------------------------------------------------------------------------------------------
+
+
+def test_the_offsets_of_a_deleted_topic_go_with_it_in_every_group(play: Play) -> None:
+    play.commit(offsets={A: 1, B: 2})
+    play.commit(offsets={A: 3}, group="other")
+    play._perform(play.coordinator.topics_deleted(play.now, ["t"]))
+    assert (play.offset(*A), play.offset(*B), play.offset(*A, group="other")) == (-1, 2, -1)
+    assert {fact.cause for fact in play.noted(OffsetsExpired)} == {"topic_deleted"}
+    assert {key.group for key in tombstones(play)} == {"g", "other"}
