@@ -247,8 +247,6 @@ def members_are_alive(group: Group) -> None:
         case State.COMPLETING_REBALANCE | State.STABLE:
             assert group.members
             assert group.protocol_name is not None
-            # those who may still owe a SyncGroup
-            assert not group.pending_sync_members or PendingSyncExpiry(group.generation) in group.timers
         case State.PREPARING_REBALANCE:
             assert not group.pending_sync_members
         case State.DEAD:
@@ -265,6 +263,8 @@ def timers_are_wanted(group: Group) -> None:
     phases = [key for key in keys if isinstance(key, InitialDelay | RebalanceTimeout)]
     assert len(phases) == (group.state is State.PREPARING_REBALANCE)
     assert OffsetExpiryCheck() in keys
+    syncs = [key for key in keys if isinstance(key, PendingSyncExpiry)]
+    assert syncs == ([PendingSyncExpiry(group.generation)] if group.pending_sync_members else [])
     pending = {key.member_id for key in keys if isinstance(key, PendingMemberExpiry)}
     assert pending == set(group.pending_members)
     assert next(group.timers.pending())[0] >= group.now

@@ -124,10 +124,10 @@ class Member:
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), f"{self!r} does not end"
 
-    def wait(self, predicate: Callable[[], bool], until: float) -> bool:
-        """Wait for a poll after which the predicate holds, or for the client to give up."""
+    def wait_polled(self, until: float) -> None:
+        """Wait for the end of the poll that is running, not beyond a point of the monotonic clock."""
         with self._polled:
-            return self._polled.wait_for(lambda: predicate() or self.error is not None, until - time.monotonic())
+            self._polled.wait(until - time.monotonic())
 
     # -- on the member's thread ----------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ def wait_until(what: str, predicate: Callable[[], bool], *members: Member, patie
         left = until - time.monotonic()
         assert left > 0, f"waited {patience_s:g} s in vain for: {what}; {list(members)}"
         # each in turn, as any of them may be the one to bring it about
-        members[turn % len(members)].wait(predicate, min(until, time.monotonic() + 4 * POLL_MS / 1000))
+        members[turn % len(members)].wait_polled(min(until, time.monotonic() + 4 * POLL_MS / 1000))
         turn += 1
 
 
