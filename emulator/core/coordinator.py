@@ -186,7 +186,7 @@ class Coordinator:
             case RebalanceTimeout():
                 rebalance.complete_join(self._stage, group, rebalance.TIME_WAS_UP)
             case PendingSyncExpiry():
-                rebalance.expire_pending_sync(self._stage, group, key)
+                rebalance.expire_pending_sync(self._stage, group)
             case OffsetExpiryCheck():
                 offsets.expire(self._stage, group)
             case FetchTimeout():

@@ -201,7 +201,6 @@ def replace_static_member(
     rebalance.answer_sync(stage, group, old, rebalance.sync_refused(Error.FENCED_INSTANCE_ID))
     member = group.replace_static(old, member_id)
     stage.member_changed(group, old, "replaced", fenced)
-    stage.restart_session(group, member)
     before = (member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms)
     group.update(member, offered(request), request.session_timeout_ms, request.rebalance_timeout_ms)
     stage.park_join(group, member, call)
@@ -254,6 +253,5 @@ def static_member_replaced(stage: Stage, write: StaticMemberReplaced, error: Err
     else:
         # a returning leader is told its own old id, so that it takes itself for a follower and does not assign
         response = replace(response, leader=write.old_leader_id, members=())
-    # it may have run out while the write was under way: who waits is not silent
     stage.restart_session(group, member)
     return stage.reply(group.take_join(member), response)

@@ -295,7 +295,7 @@ def delete(stage: Stage, now: int, call: Call, request: offset_delete.OffsetDele
             at = (topic.name, each.partition_index)
             if not 0 <= each.partition_index < stage.cluster.partition_count(topic.name):
                 result = Error.UNKNOWN_TOPIC_OR_PARTITION
-            elif group.state is not State.EMPTY and group.is_subscribed(topic.name):
+            elif group.is_subscribed(topic.name):
                 result = Error.GROUP_SUBSCRIBED_TO_TOPIC
             else:
                 result = Error.NONE

@@ -176,10 +176,11 @@ def answer_sync(stage: Stage, group: Group, member: Member, response: SyncGroupR
         stage.restart_session(group, member)
 
 
-def expire_pending_sync(stage: Stage, group: Group, timer: PendingSyncExpiry) -> None:
-    """Who has not synced in this generation is removed, static or not (KAFKA-12890)."""
-    if timer.generation != group.generation or not group.pending_sync_members:
-        return
+def expire_pending_sync(stage: Stage, group: Group) -> None:
+    """Who has not synced in this generation is removed, static or not (KAFKA-12890).
+
+    The timer is cancelled when everybody has synced, and when the generation is over.
+    """
     names = ", ".join(group.pending_sync_members)
     why = Why("sync_timeout", f"Removing [{names}] on pending sync request expiration")
     for member_id in list(group.pending_sync_members):

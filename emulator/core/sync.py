@@ -72,8 +72,7 @@ PROTOCOL_REQUIRED_SINCE = 5
 
 def store_assignment(stage: Stage, group: Group, request: SyncGroupRequest) -> None:
     """The leader's assignment is written before anybody learns it; who is left out gets empty bytes."""
-    given = {assignment.member_id: assignment.assignment for assignment in request.assignments}
-    assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
+    assignments = {assignment.member_id: assignment.assignment for assignment in request.assignments}
     write = AssignmentStored(group, group.generation, request.member_id, assignments)
     stage.append(group.id, [group_record(group, assignments)], write)
 

@@ -55,6 +55,17 @@ def test_each_delay_that_brought_a_member_is_followed_by_another_up_to_the_rebal
     assert answered_at(play, arrivals, rebalance=rebalance) == [end] * len(arrivals)
 
 
+def test_members_of_a_later_rebalance_do_not_extend_the_next_delay(play: Play) -> None:
+    first = play.join("", version=3)
+    play.wait(DELAY)
+    play.sync(1, first.answer.member_id)
+    second = play.join("", version=3)
+    play.join(first.answer.member_id)
+    play.leave(first.answer.member_id, second.answer.member_id)
+    assert play.state() == "Empty"
+    assert answered_at(play, [0]) == [DELAY]
+
+
 def test_a_group_that_became_empty_waits_as_a_new_one_does(play: Play) -> None:
     """The old coordinator extended the delay only at generation 0."""
     asked = play.join("", version=3)

@@ -103,6 +103,13 @@ def test_a_protocol_only_some_members_offer_is_no_candidate(play: Play) -> None:
     assert refused.error is Error.INCONSISTENT_GROUP_PROTOCOL
 
 
+def test_of_two_protocols_with_one_name_the_first_counts(play: Play) -> None:
+    twice = (("range", b"first"), ("range", b"second"))
+    joined = play.join(play.new_id(protocols=twice), protocols=twice)
+    play.settle()
+    assert [row.metadata for row in joined.answer.members] == [b"first"]
+
+
 def test_a_group_that_was_empty_takes_any_protocol_type(play: Play) -> None:
     play.fe()
     x = play.new_id(protocol_type="connect", protocols=(("v0", b""),))

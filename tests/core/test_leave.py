@@ -9,6 +9,7 @@ import pytest
 from koordinator.emulator.core.effects import MemberChanged, StateChanged
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.leave_group import LeaveGroupRequest
+from koordinator.wire.messages.offsets_topic import GroupMetadataValue
 
 if TYPE_CHECKING:
     from play import Play
@@ -88,6 +89,15 @@ def test_the_last_member_that_leaves_empties_the_group_at_once(play: Play) -> No
     assert (described.group_state, described.protocol_type, described.protocol_data) == ("Empty", "consumer", "")
     assert play.group().generation == 2
     assert len(play.group().timers) == 1
+
+
+def test_an_empty_generation_is_written(play: Play) -> None:
+    play.fe()
+    (record,) = play.appended[-1].records
+    value = record.value
+    assert isinstance(value, GroupMetadataValue)
+    assert (value.generation, value.protocol_type, value.protocol, value.leader) == (2, "consumer", None, None)
+    assert (value.members, value.current_state_timestamp) == ((), play.now)
 
 
 def test_a_batch_is_evaluated_once_when_all_of_it_has_left(play: Play) -> None:

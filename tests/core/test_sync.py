@@ -122,6 +122,15 @@ def test_kip_559_a_missing_name_is_refused_before_the_group_is_looked_at(play: P
     assert play.sync(0, "x", group="", version=5).error is Error.INCONSISTENT_GROUP_PROTOCOL
 
 
+def test_kip_559_before_the_first_generation_there_is_no_name_to_compare_with() -> None:
+    """New; the old coordinator took any name for a wrong one."""
+    play = Play(group_initial_rebalance_delay_ms=1_000)
+    a = play.new_id()
+    play.join(a)
+    asked = play.sync(0, a, version=5, protocol_type="consumer", protocol_name="anything")
+    assert asked.error is Error.REBALANCE_IN_PROGRESS
+
+
 @pytest.mark.parametrize("version", [3, 4])
 def test_kip_559_before_v5_nothing_is_named(play: Play, version: int) -> None:
     a, _ = play.fc2()
@@ -211,6 +220,14 @@ def test_kafka_12890_when_all_have_synced_nothing_is_left_to_expire(play: Play) 
     a, b = play.f2(**HASTY)
     assert PendingSyncExpiry(2) not in play.group().timers
     assert play.keep(20_000, (2, a), (2, b)) is Error.NONE
+
+
+def test_kafka_12890_a_follower_that_syncs_late_but_in_time_stays(play: Play) -> None:
+    a, b = play.fc2(**HASTY)
+    play.sync(2, a)
+    play.wait(4_000)
+    play.sync(2, b)
+    assert play.keep(10_000, (2, b), (2, a)) is Error.NONE
 
 
 def test_kafka_12890_a_rebalance_ends_the_wait_for_syncs(play: Play) -> None:
