@@ -7,7 +7,7 @@ and KIP-814 (static members).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from koordinator.emulator.core import rebalance
 from koordinator.emulator.core.effects import MemberChanged, RebalanceAvoided
@@ -177,6 +177,8 @@ def rejoin(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) ->
             cause, reason = "metadata_change", f"Updating metadata for member {member.id} during {group.state.value}"
         case State.EMPTY | State.DEAD:
             return stage.reply(call, join_refused(Error.UNKNOWN_MEMBER_ID, request.member_id))
+        case _:
+            assert_never(group.state)
     group.update(member, offered(request), request.session_timeout_ms, request.rebalance_timeout_ms)
     stage.park_join(group, member, call)
     why = Why(cause, f"{reason}; client reason: {given}", member.id, request.reason)
@@ -225,6 +227,8 @@ def replace_static_member(
             )
         case State.EMPTY | State.DEAD:
             raise AssertionError(f"{group!r} has a static member {old.id}")
+        case _:
+            assert_never(group.state)
     return rebalance.prepare_or_complete(stage, group, Why(cause, reason, member.id, request.reason))
 
 

@@ -163,6 +163,15 @@ def test_only_empty_groups_are_deleted(play: Play) -> None:
     assert play.state("simple") == "Dead"
 
 
+def test_a_group_that_waits_for_members_is_not_empty_though_nobody_is_in_it() -> None:
+    play = Play(group_initial_rebalance_delay_ms=1_000)
+    a = play.new_id()
+    play.join(a)
+    play.leave(a)
+    assert play.describe().members == ()
+    assert play.delete("g") == {"g": Error.NON_EMPTY_GROUP}
+
+
 def test_a_group_is_deleted_with_its_offsets_and_starts_over(play: Play) -> None:
     a = play.f1()
     play.commit(1, a, offsets={A: 1})

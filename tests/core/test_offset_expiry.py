@@ -149,6 +149,14 @@ def test_a_commit_under_way_keeps_offset_and_group(play: Play) -> None:
     assert (committing.parked, play.offset(*A)) == (False, 2)
 
 
+def test_the_first_commit_under_way_keeps_its_group(play: Play) -> None:
+    play.writes = None
+    play.commit(offsets={A: 1})
+    play.wait(CHECK)
+    play.written()
+    assert (play.state(), play.offset(*A)) == ("Empty", 1)
+
+
 def test_a_check_whose_tombstones_cannot_be_written_takes_nothing(play: Play) -> None:
     play.commit(offsets={A: 1})
     play.writes = Error.NOT_ENOUGH_REPLICAS

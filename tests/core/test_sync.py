@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from play import Play
 
 from koordinator.emulator.core.effects import Superseded
 from koordinator.emulator.core.timers import PendingSyncExpiry
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue
-
-if TYPE_CHECKING:
-    from play import Play
 
 
 def test_a_follower_that_syncs_first_is_parked_until_the_leader_does(play: Play) -> None:

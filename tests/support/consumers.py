@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import queue
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -286,8 +289,29 @@ class Members:
             config = {"bootstrap_servers": self.cluster.bootstrap_servers, "group_id": group}
         return self.start(kind, config, topics)
 
+    @contextmanager
+    def process(self, kind: str, *, group: str = "g", **extra: object) -> Iterator[subprocess.Popen[bytes]]:
+        """One more member, of topic t, as a process of its own; it is killed at the end, if not before."""
+        config = json.dumps(self.cluster.client_config(kind, group_id=group, **extra))
+        with subprocess.Popen([sys.executable, __file__, kind, config], stdin=subprocess.PIPE) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
     def start(self, kind: str, config: dict[str, object], topics: Sequence[str]) -> Member:
         """One more member, with these settings."""
         member = Member(kind, config, topics)
         self.all.append(member)
         return member
+
+
+def main() -> None:
+    """A member of topic t in a process of its own, until it is killed, or who started it has ended."""
+    member = Member(sys.argv[1], json.loads(sys.argv[2]), ["t"])
+    sys.stdin.read()
+    member.close()
+
+
+if __name__ == "__main__":
+    main()
