@@ -107,6 +107,15 @@ def test_a_static_member_that_syncs_meanwhile_is_fenced_with_the_id_that_is_take
     assert play.heartbeat(3, q2, "i2") is Error.FENCED_INSTANCE_ID
 
 
+def test_a_static_member_that_came_back_is_not_answered_twice_if_a_rebalance_overtakes_the_write(play: Play) -> None:
+    p, _ = play.fs2()
+    play.writes = None
+    back = play.join("", "i2")
+    assert play.join(p, "i1").answer.generation_id == back.answer.generation_id == 3
+    play.written()
+    assert (len(back.answers), play.state()) == (1, "CompletingRebalance")
+
+
 def test_a_session_that_ends_during_the_write_starts_anew_with_the_answer(play: Play) -> None:
     p, _ = play.fs2(session=6_000)
     play.writes = None

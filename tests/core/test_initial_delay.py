@@ -59,9 +59,10 @@ def test_members_of_a_later_rebalance_do_not_extend_the_next_delay(play: Play) -
     first = play.join("", version=3)
     play.wait(DELAY)
     play.sync(1, first.answer.member_id)
-    second = play.join("", version=3)
+    # the second of them comes into a join phase that is running
+    others = [play.join("", version=3), play.join("", version=3)]
     play.join(first.answer.member_id)
-    play.leave(first.answer.member_id, second.answer.member_id)
+    play.leave(*(asked.answer.member_id for asked in [first, *others]))
     assert play.state() == "Empty"
     assert answered_at(play, [0]) == [DELAY]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from play import CHANGED, START, Play
@@ -203,6 +204,23 @@ def test_a_commit_is_one_batch_in_the_groups_partition(play: Play) -> None:
     assert append.records[0].value == OffsetCommitValue(
         offset=5, leader_epoch=2, metadata="m", commit_timestamp=START, expire_timestamp=-1
     )
+
+
+def test_from_v10_on_topics_are_named_by_their_ids(play: Play) -> None:
+    known, unknown = play.cluster.topics["t"].topic_id, UUID(int=1)
+    topics = tuple(
+        messages.OffsetCommitRequestTopic(
+            topic_id=topic_id,
+            partitions=(messages.OffsetCommitRequestPartition(partition_index=0, committed_offset=5),),
+        )
+        for topic_id in (known, unknown)
+    )
+    answer = play.ask(messages.OffsetCommitRequest(group_id="g", topics=topics), 10).answer
+    told = [(topic.topic_id, topic.partitions[0].error_code) for topic in answer.topics]
+    assert told == [(known, Error.NONE), (unknown, Error.UNKNOWN_TOPIC_ID)]
+    assert play.offset(*A) == 5
+    (topic,) = play.fetch_raw("g", version=10).groups[0].topics
+    assert (topic.topic_id, topic.partitions[0].committed_offset) == (known, 5)
 
 
 # -- OffsetFetch ---------------------------------------------------------------------------------------------
