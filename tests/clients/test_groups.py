@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from consumers import ASSIGNORS, KINDS, Member, Members, assignor_settings, wait_until
@@ -16,7 +16,12 @@ pytestmark = pytest.mark.koordinator(topics={"t": 6})
 
 PARTITIONS = frozenset(("t", number) for number in range(6))
 
+STATIC = ("one", "two", "three")
+DYNAMIC = (None, None, None)
+"""The instance ids of three members."""
+
 EACH_ASSIGNOR = [(kind, assignor) for kind in KINDS for assignor in ASSIGNORS[kind]]
+
 
 def is_shared(*members: Member) -> bool:
     """Whether each partition is owned by exactly one of them, and none of them is idle."""
@@ -58,13 +63,12 @@ def ends(cluster: Cluster) -> dict[tuple[str, int], int]:
     return found
 
 
-@pytest.mark.parametrize("is_static", [False, True], ids=["dynamic", "static"])
+@pytest.mark.parametrize("names", [DYNAMIC, STATIC], ids=["dynamic", "static"])
 @pytest.mark.parametrize(("kind", "assignor"), EACH_ASSIGNOR)
 def test_members_come_and_go_and_every_record_is_consumed(
-    koordinator: Cluster, join: Members, kind: str, assignor: str, is_static: bool
+    koordinator: Cluster, join: Members, kind: str, assignor: str, names: tuple[str | None, ...]
 ) -> None:
     group = koordinator.group("g")
-    names = ("one", "two", "three") if is_static else (None, None, None)
 
     def member(instance: str | None) -> Member:
         return join(kind, instance=instance, **assignor_settings(kind, assignor))
@@ -92,7 +96,7 @@ def test_members_come_and_go_and_every_record_is_consumed(
     assert group.offsets == ends(koordinator)
     generation = group.generation
     two.close()
-    if is_static:
+    if names == STATIC:
         # it did not leave: its partitions wait for it
         two = member(names[1])
         wait_shared(group, one, two, three)
@@ -101,18 +105,18 @@ def test_members_come_and_go_and_every_record_is_consumed(
         wait_shared(group, one, three)
         assert group.generation > generation
     last = produce(koordinator, range(200, 230))
-    wait_consumed(last, *({one, two, three} if is_static else {one, three}))
+    wait_consumed(last, *({one, two, three} if names == STATIC else {one, three}))
 
 
-@pytest.mark.parametrize("is_static", [False, True], ids=["dynamic", "static"])
-def test_the_three_clients_share_a_group(koordinator: Cluster, join: Members, is_static: bool) -> None:
+@pytest.mark.parametrize("names", [DYNAMIC, STATIC], ids=["dynamic", "static"])
+def test_the_three_clients_share_a_group(koordinator: Cluster, join: Members, names: tuple[str | None, ...]) -> None:
     group = koordinator.group("g")
     early = produce(koordinator, range(60))
     members: dict[str, Member] = {}
 
     def member(kind: str) -> Member:
         # by default aiokafka offers something else than the others prefer
-        return join(kind, instance=kind if is_static else None, **assignor_settings(kind, "range"))
+        return join(kind, instance=names[KINDS.index(kind)], **assignor_settings(kind, "range"))
 
     for kind in KINDS:
         members[kind] = member(kind)
@@ -123,14 +127,14 @@ def test_the_three_clients_share_a_group(koordinator: Cluster, join: Members, is
     # whoever leads, the others find their place when it goes
     for kind in KINDS:
         members.pop(kind).close()
-        if not is_static:
+        if names == DYNAMIC:
             wait_shared(group, *members.values())
         members[kind] = member(kind)
         wait_shared(group, *members.values())
     late = produce(koordinator, range(100, 160))
     wait_consumed(late, *members.values())
-    for member in members.values():
-        member.commit()
+    for each in members.values():
+        each.commit()
     assert group.offsets == ends(koordinator)
 
 
@@ -149,6 +153,25 @@ def test_the_three_clients_share_a_group_with_their_default_settings(koordinator
     # each committed at its end, by itself
     assert group.offsets == ends(koordinator)
     assert group.state == "Empty"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_members_work_with_the_default_settings_of_their_client(
+    koordinator: Cluster, join: Members, kind: str
+) -> None:
+    group = koordinator.group("g")
+    commit_zero(koordinator)
+    early = produce(koordinator, range(30))
+    one = join.default(kind)
+    wait_consumed(early, one)
+    two = join.default(kind)
+    wait_shared(group, one, two)
+    late = produce(koordinator, range(100, 130))
+    wait_consumed(late, one, two)
+    one.close()
+    wait_shared(group, two)
+    two.close()
+    assert group.offsets == ends(koordinator)
 
 
 def commit_zero(cluster: Cluster) -> None:
@@ -176,7 +199,7 @@ def test_a_consumer_goes_on_where_the_group_has_committed(koordinator: Cluster, 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_consumer_that_has_not_committed_begins_anew(koordinator: Cluster, join: Members, kind: str) -> None:
     values = produce(koordinator, range(30))
-    no_commit: dict[str, object] = {"enable_auto_commit": False}
+    no_commit: dict[str, Any] = {"enable_auto_commit": False}
     first = join(kind, **no_commit)
     wait_consumed(values, first)
     first.close()
@@ -186,9 +209,7 @@ def test_a_consumer_that_has_not_committed_begins_anew(koordinator: Cluster, joi
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_members_with_different_topics_get_only_their_own(
-    koordinator: Cluster, join: Members, kind: str
-) -> None:
+def test_members_with_different_topics_get_only_their_own(koordinator: Cluster, join: Members, kind: str) -> None:
     koordinator.create_topic("other", 2)
     one, two = join(kind, topics=["t"]), join(kind, topics=["other"])
     wait_until(

@@ -73,11 +73,26 @@ def _assignor_class(kind: str, assignor: str) -> object:
     }[assignor]
 
 
+def partition_of(kind: str, topic: str, number: int) -> Any:
+    """The client's own name of a partition."""
+    if kind == "kafka-python":
+        import kafka  # noqa: PLC0415
+
+        return kafka.TopicPartition(topic, number)
+    if kind == "aiokafka":
+        import aiokafka  # noqa: PLC0415
+
+        return aiokafka.TopicPartition(topic, number)
+    import confluent_kafka  # noqa: PLC0415
+
+    return confluent_kafka.TopicPartition(topic, number)
+
+
 class Member:
     """A consumer and its thread. What it has seen may be read from the test's thread at any time.
 
     `assignment` is what the client says it owns, `records` what it was given, `callbacks` the rebalance callbacks
-    that it made, `error` what it gave up with.
+    that it made, `missed` topics it said it cannot find, `error` what it gave up with.
     """
 
     def __init__(self, kind: str, config: dict[str, object], topics: Sequence[str]) -> None:
@@ -87,6 +102,7 @@ class Member:
         self.assignment: frozenset[Partition] = frozenset()
         self.records: list[Record] = []
         self.callbacks: list[tuple[str, frozenset[Partition]]] = []
+        self.missed: list[str | None] = []
         self.error: BaseException | None = None
         self._polled = threading.Condition()
         self._wishes: queue.SimpleQueue[tuple[Callable[[Any], object], Future[Any]]] = queue.SimpleQueue()
@@ -168,9 +184,9 @@ class Member:
         consumer = kafka.KafkaConsumer(**self.config)
         try:
             consumer.subscribe(self.topics, listener=self._listener(kafka.ConsumerRebalanceListener))
-            # Else it joins before it knows the partitions, assigns nothing, and joins again when it does. If the poll in
-            # which it does so ends in that moment, kafka-python 3.0.12 forgets to look for the answer: it owns nothing
-            # and does not beat until its session ends (`join_group_async`, when only the metadata had changed).
+            # Else it joins before it knows the partitions, assigns nothing, and joins again when it does. If the poll
+            # in which it does so ends in that moment, kafka-python 3.0.12 forgets to look for the answer: it owns
+            # nothing and does not beat until its session ends (`join_group_async`, if only the metadata has changed).
             for topic in self.topics:
                 consumer.partitions_for_topic(topic)
             while not self._stopped.is_set():
@@ -182,16 +198,20 @@ class Member:
             consumer.close()
 
     def _confluent(self) -> None:
-        from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415
+        from confluent_kafka import Consumer, KafkaError, KafkaException  # noqa: PLC0415
 
-        consumer = Consumer(dict(self.config))  # type: ignore[arg-type]
+        consumer = Consumer(dict(self.config))
         try:
             callbacks = {f"on_{name}": self._callback(name) for name in ("assign", "revoke", "lost")}
-            consumer.subscribe(self.topics, **callbacks)  # type: ignore[arg-type]
+            consumer.subscribe(self.topics, **callbacks)
             while not self._stopped.is_set():
                 records = []
                 for message in consumer.consume(500, timeout=POLL_MS / 1000):
                     error = message.error()
+                    if error is not None and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        # it says so once, and goes on looking for the topic
+                        self.missed.append(message.topic())
+                        continue
                     if error is not None:
                         raise KafkaException(error)
                     records.append((message.topic(), message.partition(), message.offset(), message.value()))
@@ -274,7 +294,13 @@ class Members:
                 stack.callback(member.join)
 
     def __call__(
-        self, kind: str, *, topics: Sequence[str] = ("t",), group: str = "g", instance: str | None = None, **extra: object
+        self,
+        kind: str,
+        *,
+        topics: Sequence[str] = ("t",),
+        group: str = "g",
+        instance: str | None = None,
+        **extra: object,
     ) -> Member:
         """One more member. `instance` makes it a static one."""
         if instance is not None:
