@@ -156,9 +156,7 @@ def test_the_three_clients_share_a_group_with_their_default_settings(koordinator
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_members_work_with_the_default_settings_of_their_client(
-    koordinator: Cluster, join: Members, kind: str
-) -> None:
+def test_members_work_with_the_default_settings_of_their_client(koordinator: Cluster, join: Members, kind: str) -> None:
     group = koordinator.group("g")
     commit_zero(koordinator)
     early = produce(koordinator, range(30))
