@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from consumers import KINDS, Member, Members, partition_of, wait_until
+from consumers import KINDS, POLL_MS, Member, Members, partition_of, patient_poll_ms, wait_until
 from producers import send
 
 if TYPE_CHECKING:
-    from koordinator import Cluster
+    from koordinator import Cluster, Group
 
 pytestmark = pytest.mark.koordinator(topics={"t": 2})
 
@@ -79,8 +79,10 @@ def test_a_topic_is_made_when_somebody_sends_to_it(koordinator: Cluster, join: M
 
 @pytest.mark.parametrize("kind", ["kafka-python", "aiokafka"])
 def test_a_topic_is_made_when_somebody_wants_to_read_it(koordinator: Cluster, join: Members, kind: str) -> None:
-    member = join(kind, topics=["wanted"])
-    wait_until("it has the partition", lambda: member.assignment == {("wanted", 0)}, member)
+    member = join(kind, topics=["wanted"], poll_ms=patient_poll_ms(kind))
+    group = koordinator.group("g")
+    wait_until("it has the partition", lambda: {"wanted": [0]} in group.assignment.values(), member)
+    member.poll_ms = POLL_MS
     koordinator.produce("wanted", "first")
     wait_until("it has the record", lambda: member.values == [b"first"], member)
 
@@ -96,11 +98,22 @@ def test_a_topic_that_is_made_later_is_found(koordinator: Cluster, join: Members
 @pytest.mark.parametrize("kind", KINDS)
 def test_new_partitions_are_found_and_shared(koordinator: Cluster, join: Members, kind: str) -> None:
     api: Any = import_module("confluent_kafka.admin")
-    members = [join(kind), join(kind)]
-    wait_until("each has one", lambda: [len(each.assignment) for each in members] == [1, 1], *members)
+    group = koordinator.group("g")
+    members = [join(kind, poll_ms=patient_poll_ms(kind)), join(kind, poll_ms=patient_poll_ms(kind))]
+    wait_until("each has one", lambda: shares(group) == [1, 1], *members)
     admin = api.AdminClient({"bootstrap.servers": koordinator.bootstrap_servers})
     admin.create_partitions([api.NewPartitions("t", 6)])["t"].result(PATIENCE_S)
-    wait_until("each has three", lambda: [len(each.assignment) for each in members] == [3, 3], *members)
+    wait_until("each has three", lambda: shares(group) == [3, 3], *members)
+    for member in members:
+        member.poll_ms = POLL_MS
+    koordinator.produce("t", *({"value": "v", "partition": number} for number in range(6)))
+    wait_until("all is consumed", lambda: sum(len(member.records) for member in members) >= 6, *members)
+
+
+def shares(group: Group) -> list[int]:
+    """How many partitions of t each member of a stable group has."""
+    seen = group.snapshot()
+    return [len(member.assignment.get("t", ())) for member in seen.members] if seen.state == "Stable" else []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -74,7 +74,7 @@ def test_a_dynamic_member_killed_is_missed_when_its_session_ends(
         generation = group.generation
         killed.kill()
         wait_until("alone again", lambda: len(survivor.assignment) == 6, survivor)
-    assert group.generation == generation + 1
+    assert group.generation > generation
     assert [event["cause"] for event in events(group, "member", change="removed")] == ["session_expired"]
 
 
