@@ -66,6 +66,9 @@ def kafka_python(membership: Membership, report: Report, stop: threading.Event) 
     Told apart by trying: a static member does not send LeaveGroup when it is closed. Told by a heartbeat that it is
     fenced it just stops beating, and `poll` goes on as if nothing were; the error surfaces at the next commit. That is
     why this one commits regularly even if it has nothing new, as it would with `enable_auto_commit`.
+
+    It asks for the partitions before its first poll. kafka-python 3.0.12 otherwise joins before it knows them and joins
+    again when it does; if a poll ends during that second join, it never looks at its outcome and owns nothing.
     """
     from kafka import ConsumerRebalanceListener, KafkaConsumer  # noqa: PLC0415 - a process loads its own client only
     from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
@@ -91,6 +94,7 @@ def kafka_python(membership: Membership, report: Report, stop: threading.Event) 
     )
     try:
         consumer.subscribe([membership.topic], listener=Listener())
+        consumer.partitions_for_topic(membership.topic)
         committed_at = time.monotonic()
         while not stop.is_set():
             batches = consumer.poll(timeout_ms=POLL_MS)
