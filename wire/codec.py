@@ -2,7 +2,7 @@
 
 The first use of a version of a message makes a Construct of its declaration and compiles it (about
 a millisecond); it is kept for good. What fails in compiled form is done again interpreted, which knows
-the field, and it is that error that is raised.
+the field, and it is that error that is raised; unless there are so many bytes to be read that it would take long.
 """
 
 from functools import cache
@@ -39,19 +39,23 @@ _FORMATS = {
 }
 _NAMES = {Kind.STRING: "string", Kind.BYTES: "bytes", Kind.RECORDS: "bytes", Kind.UUID: "uuid"}
 
+_EXPLAINED_BYTES_MAX = 1024 * 1024
+
 
 def decode(cls: type[_M], version: int, data: bytes | bytearray | memoryview, *, exact: bool = False) -> _M:
     """The message of class `cls` that `data` is in this version.
 
     What follows the message is left alone, as Kafka's parser does, unless `exact`. Raises Malformed, and
-    nothing else, for bytes that are no such message; its text names the field. ValueError for a version
-    that the message does not have (that is the caller's mistake, not the peer's).
+    nothing else, for bytes that are no such message; its text names the field, unless there are more than a MiB
+    of them. ValueError for a version that the message does not have (the caller's mistake, not the peer's).
     """
     parse = compiled_for(cls, version).parsefunc
     io = BytesIO(data)
     try:
         message: _M = parse(io, None)
     except FAILED_PARSE as error:
+        if len(data) > _EXPLAINED_BYTES_MAX:
+            raise Malformed(f"{cls.__name__} v{version}, in {len(data)} bytes: {error}") from error
         construct_for(cls, version)._parse(BytesIO(data), None, cls.__name__)  # noqa: SLF001
         raise AssertionError(f"{cls.__name__} v{version} parses interpreted, but not compiled") from error
     if exact and (rest := len(io.read())):

@@ -11,7 +11,7 @@ header is then read no further than all versions have it. Kafka: RequestHeader, 
 """
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Iterator
 from io import BytesIO
 
 from koordinator.wire.apis import APIS, ApiKey
@@ -22,14 +22,17 @@ from koordinator.wire.primitives import (
     write_nullable_string,
 )
 from koordinator.wire.schema import Message, declaration_of
+from koordinator.wire.values import value
+from koordinator.wire.versions import Versions
 
 _REQUEST = struct.Struct(">hhi")
 _RESPONSE = struct.Struct(">i")
 _LENGTH = struct.Struct(">i")
+_LENGTH_MAX = 0x7FFFFFFF
 _NO_TAGS = b"\0"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RequestHeader:
     """Who asks for what. A client_id of None was sent as null, which Kafka treats as ""."""
 
@@ -65,21 +68,26 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
     if len(request) < _REQUEST.size:
         raise Malformed(f"{len(request)} bytes are too few for the header of a request")
     key, version, correlation_id = _REQUEST.unpack_from(request)
-    api = APIS.get(key)
-    if api is None:
-        raise UnknownApi(f"there is no api {key}", key, version, correlation_id)
-    if version not in api.versions and key != ApiKey.API_VERSIONS:
-        reason = f"{api.name} is served in the versions {api.versions}, not {version}"
-        raise UnsupportedVersion(reason, key, version, correlation_id)
+    has_tags = _REQUEST_HAS_TAGS.get((key, version))
+    if has_tags is None and key != ApiKey.API_VERSIONS:
+        raise _unserved(key, version, correlation_id)
     io = BytesIO(request)
     io.seek(_REQUEST.size)
     try:
         client_id = read_nullable_string(io)
-        if version in api.versions and _is_flexible(api.request, version):
+        if has_tags:
             skip_tags(io)
     except (Malformed, IndexError, struct.error, UnicodeDecodeError) as error:
-        raise Malformed(f"the header of a {api.name}Request v{version}: {error}") from None
+        raise Malformed(f"the header of a {APIS[key].name}Request v{version}: {error}") from None
     return RequestHeader(key, version, correlation_id, client_id), io.tell()
+
+
+def _unserved(key: int, version: int, correlation_id: int) -> UnknownApi | UnsupportedVersion:
+    api = APIS.get(key)
+    if api is None:
+        return UnknownApi(f"there is no api {key}", key, version, correlation_id)
+    reason = f"{api.name} is served in the versions {api.versions}, not {version}"
+    return UnsupportedVersion(reason, key, version, correlation_id)
 
 
 def request_header(api_key: int, api_version: int, correlation_id: int, client_id: str | None) -> bytes:
@@ -87,7 +95,7 @@ def request_header(api_key: int, api_version: int, correlation_id: int, client_i
     io = BytesIO()
     io.write(_REQUEST.pack(api_key, api_version, correlation_id))
     write_nullable_string(client_id, io)
-    if _is_flexible(APIS[api_key].request, api_version):
+    if _REQUEST_HAS_TAGS[api_key, api_version]:
         io.write(_NO_TAGS)
     return io.getvalue()
 
@@ -95,15 +103,48 @@ def request_header(api_key: int, api_version: int, correlation_id: int, client_i
 def response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
     """The header of the answer to a request of this api and version."""
     header = _RESPONSE.pack(correlation_id)
-    if api_key == ApiKey.API_VERSIONS or not _is_flexible(APIS[api_key].response, api_version):
-        return header
-    return header + _NO_TAGS
+    return header + _NO_TAGS if _has_tags(api_key, api_version) else header
+
+
+def read_response_header(api_key: int, api_version: int, response: bytes) -> tuple[int, int]:
+    """The correlation id of an answer, and where its body begins; `response` is a whole frame.
+
+    Which header it has depends on the request that it answers. Raises Malformed for bytes that are no header.
+    """
+    if len(response) < _RESPONSE.size:
+        raise Malformed(f"{len(response)} bytes are too few for the header of an answer")
+    (correlation_id,) = _RESPONSE.unpack_from(response)
+    io = BytesIO(response)
+    io.seek(_RESPONSE.size)
+    if _has_tags(api_key, api_version):
+        try:
+            skip_tags(io)
+        except (Malformed, IndexError, struct.error) as error:
+            raise Malformed(f"the header of a {APIS[api_key].name}Response v{api_version}: {error}") from None
+    return correlation_id, io.tell()
 
 
 def frame(*parts: bytes) -> bytes:
-    """The parts, one after the other, behind their length together: int32, in bytes."""
-    return b"".join((_LENGTH.pack(sum(map(len, parts))), *parts))
+    """The parts, one after the other, behind their length together: int32, in bytes. ValueError for 2 GiB and more."""
+    length = sum(map(len, parts))
+    if length > _LENGTH_MAX:
+        raise ValueError(f"{length} bytes are more than a frame can have")
+    return b"".join((_LENGTH.pack(length), *parts))
 
 
-def _is_flexible(cls: type[Message], version: int) -> bool:
-    return version in declaration_of(cls).flexible
+def _has_tags(api_key: int, api_version: int) -> bool:
+    return api_key != ApiKey.API_VERSIONS and _ANSWER_HAS_TAGS[api_key, api_version]
+
+
+def _tagged(cls: type[Message], versions: Versions) -> Iterator[tuple[int, bool]]:
+    flexible = declaration_of(cls).flexible
+    return ((version, version in flexible) for version in versions)
+
+
+# for every version that is served: looked up rather than found out for every request
+_REQUEST_HAS_TAGS = {
+    (key, version): tags for key, api in APIS.items() for version, tags in _tagged(api.request, api.versions)
+}
+_ANSWER_HAS_TAGS = {
+    (key, version): tags for key, api in APIS.items() for version, tags in _tagged(api.response, api.versions)
+}

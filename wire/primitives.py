@@ -11,7 +11,7 @@ before anything is allocated for them.
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from io import BytesIO
 from typing import TypeVar
@@ -21,6 +21,9 @@ _T = TypeVar("_T")
 
 ZERO_UUID = UUID(int=0)
 """Stands for "none" wherever an id of a topic or directory may be missing."""
+
+STRING_BYTES_MAX = 0x7FFF
+"""The longest text, in bytes of UTF-8: also of a compact string, though its length could say more."""
 
 _COUNTS_UNCHECKED_MAX = 255
 _UVARINT_BYTES_MAX = 5
@@ -109,18 +112,26 @@ def read_nullable_string(io: BytesIO) -> str | None:
 
 
 def read_compact_string(io: BytesIO) -> str:
-    """Text behind a uvarint, its length in bytes + 1."""
+    """Text behind a uvarint, its length in bytes + 1; Malformed if that is more than STRING_BYTES_MAX, as in Kafka."""
     length = read_uvarint(io) - 1
     data = io.read(length)
     if len(data) != length:  # always so of a null, whose length is -1
         raise Malformed("null" if length < 0 else f"{length} bytes are announced, {len(data)} are there")
+    if length > STRING_BYTES_MAX:
+        raise _too_long(length)
     return data.decode()
 
 
 def read_nullable_compact_string(io: BytesIO) -> str | None:
-    """Text behind a uvarint, its length in bytes + 1; 0 is None."""
+    """Text behind a uvarint, its length in bytes + 1; 0 is None. As long as in read_compact_string."""
     length = read_uvarint(io)
+    if length > STRING_BYTES_MAX + 1:
+        raise _too_long(length - 1)
     return _read(io, length - 1).decode() if length else None
+
+
+def _too_long(length: int) -> Malformed:
+    return Malformed(f"a text of {length} bytes is announced, {STRING_BYTES_MAX} are allowed")
 
 
 def write_string(value: str, io: BytesIO) -> None:
@@ -138,8 +149,10 @@ def write_nullable_string(value: str | None, io: BytesIO) -> None:
 
 
 def write_compact_string(value: str, io: BytesIO) -> None:
-    """Text behind a uvarint, its length in bytes + 1."""
+    """Text behind a uvarint, its length in bytes + 1; ValueError if it is longer than STRING_BYTES_MAX."""
     data = value.encode()
+    if len(data) > STRING_BYTES_MAX:
+        raise ValueError(f"a text of {len(data)} bytes, {STRING_BYTES_MAX} are allowed")
     io.write(uvarint(len(data) + 1) + data)
 
 
@@ -345,26 +358,25 @@ def write_nullable(value: _T | None, io: BytesIO, write: Callable[[_T, BytesIO],
 
 def read_tags(io: BytesIO) -> list[tuple[int, BytesIO]]:
     """The tagged fields at the end of a flexible struct: tag, and a stream of the bytes of the field."""
-    return _read_tags(io, read_uvarint(io))
+    return [(tag, BytesIO(data)) for tag, data in _read_tags(io, read_uvarint(io))]
 
 
 def skip_tags(io: BytesIO) -> None:
     """Tagged fields that are all unknown."""
     count = io.read(1)[0]
     if count:  # hardly ever: read_uvarint is spelled out for the sake of the many that have none
-        _read_tags(io, count if count < 0x80 else _read_uvarint_on(io, count))  # noqa: PLR2004
+        for _ in _read_tags(io, count if count < 0x80 else _read_uvarint_on(io, count)):  # noqa: PLR2004
+            pass
 
 
-def _read_tags(io: BytesIO, count: int) -> list[tuple[int, BytesIO]]:
-    fields = []
+def _read_tags(io: BytesIO, count: int) -> Iterator[tuple[int, bytes]]:
     seen = set()
     for _ in range(count):
         tag = read_uvarint(io)
         if tag in seen:
             raise Malformed(f"tag {tag} comes twice")
         seen.add(tag)
-        fields.append((tag, BytesIO(_read(io, read_uvarint(io)))))
-    return fields
+        yield tag, _read(io, read_uvarint(io))
 
 
 def end_tag(io: BytesIO) -> None:

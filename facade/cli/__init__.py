@@ -1,17 +1,18 @@
 """The command `koordinator`.
 
-What a user does wrong is said in one line on stderr, and the exit status is 2; 0 is an end as wished.
+What a user does wrong is said in one line on stderr, and the exit status is 2; 0 is an end as wished. A command that
+was begun and could not be done as a whole ends with 1.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 import koordinator
-from koordinator.cli.serve import serve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,17 +21,39 @@ REFUSED = 2
 """The exit status when a command was not understood, or could not begin."""
 
 
-@click.group(name="koordinator", context_settings={"help_option_names": ["-h", "--help"]})
+HOMES = {"groups": "koordinator.cli.groups", "serve": "koordinator.cli.serve"}
+"""The module of each command."""
+
+
+class Commands(click.Group):
+    """Each command is imported when it is used: one that talks to a broker does not wait for a server to load."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names, in the order of the help."""
+        del ctx
+        return sorted(HOMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or None."""
+        del ctx
+        if cmd_name not in HOMES:
+            return None
+        command = getattr(import_module(HOMES[cmd_name]), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(name="koordinator", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(koordinator.__version__, "--version", message="%(prog)s %(version)s")
 def commands() -> None:
     """A Kafka group coordinator to test consumers against."""
 
 
-commands.add_command(serve)
-
-
 def main(arguments: Sequence[str] | None = None, prog_name: str = "koordinator") -> NoReturn:
-    """Run a command and exit: 0 when it ended as wished, 2 with one line on stderr when it was refused."""
+    """Run a command and exit: 0 when it ended as wished, 2 with one line on stderr when it was refused.
+
+    A command may return another status.
+    """
     try:
         # not Click's own ending: its usage errors are three lines
         status = commands.main(None if arguments is None else list(arguments), prog_name, standalone_mode=False)

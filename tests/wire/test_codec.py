@@ -211,11 +211,27 @@ def test_a_value_that_cannot_be_sent_is_refused_with_the_name_of_the_field(
         encode(JoinGroupRequest(**wrong), version)
 
 
-def test_a_string_too_long_for_its_int16_length_is_refused() -> None:
-    long = JoinGroupRequest(group_id="x" * 32768)
+@pytest.mark.parametrize("version", [5, 9])
+def test_a_string_has_at_most_32767_bytes_in_flexible_versions_too(version: int) -> None:
+    longest = JoinGroupRequest(group_id="x" * 32767, reason="y" * 32767 if version == 9 else None)
+    assert decode(JoinGroupRequest, version, encode(longest, version)) == longest
     with pytest.raises(ValueError, match=r"JoinGroupRequest\.group_id"):
-        encode(long, 5)
-    assert decode(JoinGroupRequest, 9, encode(long, 9)) == long
+        encode(JoinGroupRequest(group_id="x" * 32768), version)
+
+
+@pytest.mark.parametrize("field", ["group_id", "group_instance_id"])
+def test_a_compact_string_announced_as_longer_is_malformed(field: str) -> None:
+    data = encode(JoinGroupRequest(**{field: "x" * 32767}), 9)
+    longer = data.replace(b"\x80\x80\x02", b"\x81\x80\x02").replace(b"x" * 32767, b"x" * 32768)
+    with pytest.raises(Malformed, match=rf"JoinGroupRequest\.{field}: a text of 32768 bytes"):
+        decode(JoinGroupRequest, 9, longer)
+
+
+def test_a_large_malformed_message_is_not_read_twice_to_be_explained() -> None:
+    data = encode(JoinGroupRequest(member_id="m" * 32767, protocol_type="p" * 32767), 5)
+    protocols = b"\0\x10\0\0" + b"\0\0" * 2**20
+    with pytest.raises(Malformed, match=r"^JoinGroupRequest v5, in \d+ bytes: "):
+        decode(JoinGroupRequest, 5, data[:-4] + protocols)
 
 
 def test_what_a_version_lacks_must_be_the_default_or_ignorable() -> None:

@@ -1,3 +1,5 @@
+import mmap
+
 import pytest
 
 from koordinator.wire.apis import APIS, Api, ApiKey
@@ -5,6 +7,7 @@ from koordinator.wire.headers import (
     RequestHeader,
     UnknownApi,
     UnsupportedVersion,
+    frame,
     read_request_header,
     request_header,
     response_header,
@@ -99,3 +102,8 @@ def test_request_and_answer_have_the_same_versions() -> None:
         assert request.key == key == api.key
         assert api.response.__name__ == f"{api.name}Response"
     assert set(APIS) == set(ApiKey)
+
+
+def test_no_frame_has_2_gib() -> None:
+    with mmap.mmap(-1, 2**31) as huge, pytest.raises(ValueError, match="more than a frame can have"):
+        frame(b"", huge)  # type: ignore[arg-type]

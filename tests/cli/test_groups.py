@@ -1,0 +1,681 @@
+"""`koordinator groups`: what it does to real groups, what it says, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scripted import CLOSE, SILENCE, Cut, Raw, Scripted, WrongId, coordinator
+
+from koordinator import Emulator
+from koordinator.cli import main
+from koordinator.client.link import Address, Deadline, Link
+from koordinator.client.problems import Need
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+    write_assignment,
+    write_subscription,
+)
+from koordinator.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
+from koordinator.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from koordinator.wire.messages.leave_group import LeaveGroupResponse, MemberResponse
+from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsResponse
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse, OffsetFetchResponseGroup
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from koordinator import Cluster
+
+WAIT_S = 20.0
+
+
+@dataclass
+class Ran:
+    """How a command ended, and what it said."""
+
+    command: str
+    status: int
+    out: str
+    err: list[str]
+
+    @property
+    def said(self) -> list[str]:
+        """Its lines on stderr, without the name of the command, with which each begins."""
+        prefix = f"koordinator groups {self.command}: "
+        assert all(line.startswith(prefix) for line in self.err)
+        return [line.removeprefix(prefix) for line in self.err]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The cells of the tables, split at two spaces; without the lines below the headers."""
+        lines = [line.rstrip() for line in self.out.splitlines() if line.strip(" ─-")]
+        return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Runs `koordinator groups` with arguments."""
+
+    def run_it(*arguments: str) -> Ran:
+        with pytest.raises(SystemExit) as end:
+            main(["groups", *arguments])
+        said = capsys.readouterr()
+        assert isinstance(end.value.code, int)
+        return Ran(arguments[0], end.value.code, said.out, said.err.splitlines())
+
+    return run_it
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A cluster that waits a moment for the members of a new group, so that they join together."""
+    with Emulator(topics={"t": 4}, config={"group.initial.rebalance.delay.ms": 300}, seed=1) as running:
+        yield running
+
+
+@pytest.fixture
+def at(cluster: Cluster) -> tuple[str, str]:
+    return ("--bootstrap-server", cluster.bootstrap_servers)
+
+
+@pytest.fixture
+def broker() -> Iterator[Scripted]:
+    with Scripted() as scripted:
+        yield scripted
+
+
+def link(cluster: Cluster) -> Link:
+    host, _, port = cluster.bootstrap_servers.rpartition(":")
+    return Link(Address(host, int(port)), Deadline(WAIT_S), "1")
+
+
+def ask(there: Link, request: Any, need: ApiKey, response: type[Any]) -> Any:
+    return there.ask(request, there.version(Need(need, 0, ""), 7 if need is ApiKey.OFFSET_COMMIT else None), response)
+
+
+def join(there: Link, group_id: str, member_id: str, instance_id: str | None) -> JoinGroupResponse:
+    subscription = write_subscription(ConsumerProtocolSubscription(topics=("t",)))
+    request = JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=60_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        group_instance_id=instance_id,
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="range", metadata=subscription),),
+    )
+    answer = ask(there, request, ApiKey.JOIN_GROUP, JoinGroupResponse)
+    if answer.error_code == Error.MEMBER_ID_REQUIRED:
+        return join(there, group_id, answer.member_id, instance_id)
+    assert answer.error_code == Error.NONE
+    assert isinstance(answer, JoinGroupResponse)
+    return answer
+
+
+def form(cluster: Cluster, group_id: str, *instance_ids: str | None, topic: str = "t") -> list[str]:
+    """A stable group with a static member for each instance id, and a dynamic one for None.
+
+    Each gets the partition of its place. Returns their member ids.
+    """
+    links = [link(cluster) for _ in instance_ids]
+    with ThreadPoolExecutor(len(links)) as threads:
+        joined = list(
+            threads.map(lambda pair: join(pair[0], group_id, "", pair[1]), zip(links, instance_ids, strict=True))
+        )
+        ids = [each.member_id for each in joined]
+        plan = tuple(
+            SyncGroupRequestAssignment(
+                member_id=member_id,
+                assignment=write_assignment(
+                    ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic=topic, partitions=(place,)),))
+                ),
+            )
+            for place, member_id in enumerate(ids)
+        )
+
+        def sync(place: int) -> None:
+            me = joined[place]
+            request = SyncGroupRequest(
+                group_id=group_id,
+                generation_id=me.generation_id,
+                member_id=me.member_id,
+                group_instance_id=instance_ids[place],
+                protocol_type="consumer",
+                protocol_name="range",
+                assignments=plan if me.leader == me.member_id else (),
+            )
+            assert ask(links[place], request, ApiKey.SYNC_GROUP, SyncGroupResponse).error_code == Error.NONE
+
+        list(threads.map(sync, range(len(links))))
+    for each in links:
+        each.close()
+    return ids
+
+
+def commit(cluster: Cluster, group_id: str, offsets: dict[int, int]) -> None:
+    """Offsets of a group that has no members."""
+    there = link(cluster)
+    partitions = tuple(
+        OffsetCommitRequestPartition(partition_index=number, committed_offset=offset)
+        for number, offset in offsets.items()
+    )
+    request = OffsetCommitRequest(
+        group_id=group_id, topics=(OffsetCommitRequestTopic(name="t", partitions=partitions),)
+    )
+    answer = ask(there, request, ApiKey.OFFSET_COMMIT, OffsetCommitResponse)
+    assert {row.error_code for topic in answer.topics for row in topic.partitions} == {Error.NONE}
+    there.close()
+
+
+def node(cluster: Cluster) -> dict[str, object]:
+    return {"node_id": 1, "host": "127.0.0.1", "port": int(cluster.bootstrap_servers.rpartition(":")[2])}
+
+
+# list
+
+
+def test_list_has_every_group_by_id(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
+    form(cluster, "svc", "a")
+    commit(cluster, "offsets-only", {0: 1})
+    ran = run("list", *at)
+    assert (ran.status, ran.err) == (0, [])
+    place = f"1 at {cluster.bootstrap_servers}"
+    assert ran.rows == [
+        ["GROUP", "PROTOCOL TYPE", "STATE", "TYPE", "COORDINATOR"],
+        ["offsets-only", "-", "Empty", "classic", place],
+        ["svc", "consumer", "Stable", "classic", place],
+    ]
+
+
+def test_list_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
+    commit(cluster, "g", {0: 1})
+    ran = run("list", "--json", *at)
+    assert (ran.status, ran.err) == (0, [])
+    group = {"group_id": "g", "protocol_type": "", "state": "Empty", "type": "classic", "coordinator": node(cluster)}
+    assert ran.document == {"groups": [group], "errors": []}
+
+
+def test_list_of_one_state(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
+    form(cluster, "svc", "a")
+    commit(cluster, "empty", {0: 1})
+    assert [row["group_id"] for row in run("list", "--json", "--state", "stable", *at).document["groups"]] == ["svc"]
+    assert [row[0] for row in run("list", "--state", "EMPTY", *at).rows] == ["GROUP", "empty"]
+    assert len(run("list", "--json", "--state", "Empty", "--state", "Stable", *at).document["groups"]) == 2
+
+
+def test_list_of_no_groups(run: Callable[..., Ran], at: tuple[str, str]) -> None:
+    ran = run("list", *at)
+    assert (ran.status, ran.out, ran.err) == (0, "no groups\n", [])
+
+
+# describe
+
+
+def test_describe_shows_members_offsets_and_lag(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
+    cluster.produce("t", *({"value": "v", "partition": number % 2} for number in range(10)))
+    commit(cluster, "svc", {0: 2, 3: 0})
+    static, dynamic = form(cluster, "svc", "a", None)
+    ran = run("describe", "svc", *at)
+    assert (ran.status, ran.err) == (0, [])
+    assert ran.rows == [
+        ["GROUP", "STATE", "PROTOCOL", "MEMBERS", "COORDINATOR"],
+        ["svc", "Stable", "consumer/range", "2", f"1 at {cluster.bootstrap_servers}"],
+        ["MEMBER", "INSTANCE", "CLIENT", "HOST", "ASSIGNMENT"],
+        [dynamic, "-", "koordinator", "/127.0.0.1", "t: 1"],
+        [static, "a", "koordinator", "/127.0.0.1", "t: 0"],
+        ["TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "OWNER"],
+        ["t", "0", "2", "5", "3", "a"],
+        ["t", "1", "-", "5", "-", dynamic],
+        ["t", "3", "0", "0", "0", "-"],
+    ]
+
+
+def test_describe_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
+    commit(cluster, "svc", {0: 2})
+    (member_id,) = form(cluster, "svc", "a")
+    commit(cluster, "idle", {3: 0})
+    ran = run("describe", "svc", "idle", "svc", "--json", *at)
+    assert (ran.status, ran.err) == (0, [])
+    assert ran.document == {
+        "groups": [
+            {
+                "group_id": "svc",
+                "state": "Stable",
+                "protocol_type": "consumer",
+                "protocol": "range",
+                "coordinator": node(cluster),
+                "members": [
+                    {
+                        "member_id": member_id,
+                        "instance_id": "a",
+                        "client_id": "koordinator",
+                        "client_host": "/127.0.0.1",
+                        "assignment": {"t": [0]},
+                    }
+                ],
+                "offsets": [{"topic": "t", "partition": 0, "committed": 2, "end": 0, "lag": -2, "owner": member_id}],
+            },
+            {
+                "group_id": "idle",
+                "state": "Empty",
+                "protocol_type": "",
+                "protocol": "",
+                "coordinator": node(cluster),
+                "members": [],
+                "offsets": [{"topic": "t", "partition": 3, "committed": 0, "end": 0, "lag": 0, "owner": None}],
+            },
+        ],
+        "errors": [],
+    }
+
+
+def test_describe_says_which_groups_do_not_exist_and_shows_the_others(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
+) -> None:
+    commit(cluster, "g", {0: 1})
+    ran = run("describe", "nope", "g", *at)
+    assert ran.status == 1
+    assert ran.rows[1][0] == "g"
+    assert ran.said == ["nope: GROUP_ID_NOT_FOUND (69): there is no such group; Group nope not found."]
+
+
+def test_describe_makes_no_topic_and_no_group(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
+    # the assigned topic does not exist, and the cluster would make it for a consumer
+    form(cluster, "svc", "a", topic="nowhere")
+    (row,) = run("describe", "svc", "--json", *at).document["groups"][0]["offsets"]
+    assert (row["topic"], row["end"], row["lag"]) == ("nowhere", None, None)
+    assert run("describe", "nope", *at).status == 1
+    assert [group.id for group in cluster.groups()] == ["svc"]
+    cluster.create_topic("nowhere")  # refused if there were one
+
+
+def test_an_assignment_that_nobody_can_read_is_null(run: Callable[..., Ran], broker: Scripted) -> None:
+    members = (
+        DescribedGroupMember(member_id="broken", member_assignment=b"\0\0\0\0\0\7"),
+        DescribedGroupMember(member_id="none"),
+    )
+    broker.answers(
+        ApiKey.DESCRIBE_GROUPS,
+        DescribeGroupsResponse(
+            groups=(
+                DescribedGroup(group_id="g", group_state="Stable", protocol_type="consumer", members=members),
+                DescribedGroup(group_id="h", group_state="Stable", protocol_type="connect", members=members),
+            )
+        ),
+    )
+    broker.answers(ApiKey.OFFSET_FETCH, nothing_committed)
+    ran = run("describe", "g", "h", "--json", "--bootstrap-server", broker.bootstrap)
+    found = {
+        (group["group_id"], member["member_id"]): member["assignment"]
+        for group in ran.document["groups"]
+        for member in group["members"]
+    }
+    assert found == {("g", "broken"): None, ("g", "none"): {}, ("h", "broken"): None, ("h", "none"): None}
+
+
+def nothing_committed(request: OffsetFetchRequest, _: int) -> OffsetFetchResponse:
+    return OffsetFetchResponse(
+        groups=tuple(OffsetFetchResponseGroup(group_id=group.group_id) for group in request.groups)
+    )
+
+
+# remove-members
+
+
+def test_kip_345_static_members_are_removed_by_instance_id_in_one_rebalance(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
+) -> None:
+    form(cluster, "svc", "a", "b", "c")
+    ran = run("remove-members", "svc", "--instance-id", "a,b", "--reason", "scaled down", *at)
+    assert (ran.status, ran.out, ran.err) == (0, "svc: removed a\nsvc: removed b\n", [])
+    assert [member.instance_id for member in cluster.group("svc").members] == ["c"]
+    rebalances = [event for event in cluster.trace(group="svc") if event.get("state_to") == "PreparingRebalance"]
+    assert len(rebalances) == 2, "that of joining, and one for both who left"
+    assert "scaled down" in json.dumps(cluster.trace(group="svc"))
+
+
+def test_members_are_removed_by_member_id(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
+    one, other, static = form(cluster, "svc", None, None, "a")
+    ran = run("remove-members", "svc", "--member-id", one, "--member-id", static, "--json", *at)
+    assert (ran.status, ran.err) == (0, [])
+    assert ran.document == {
+        "group_id": "svc",
+        "removed": [{"member_id": one, "instance_id": None}, {"member_id": static, "instance_id": None}],
+        "errors": [],
+    }
+    assert [member.member_id for member in cluster.group("svc").members] == [other]
+
+
+def test_all_members_are_removed_static_and_dynamic(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
+) -> None:
+    _, dynamic = form(cluster, "svc", "a", None)
+    ran = run("remove-members", "svc", "--all", *at)
+    assert (ran.status, ran.err) == (0, [])
+    assert sorted(ran.out.splitlines()) == sorted([f"svc: removed {dynamic}", "svc: removed a"])
+    assert cluster.group("svc").members == []
+    ran = run("remove-members", "svc", "--all", *at)
+    assert (ran.status, ran.out, ran.err) == (0, "svc: has no members\n", [])
+
+
+def test_a_member_that_is_not_there_is_refused_and_the_others_are_removed(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
+) -> None:
+    form(cluster, "svc", "a")
+    ran = run("remove-members", "svc", "--instance-id", "a,z", "--member-id", "m", *at)
+    assert (ran.status, ran.out) == (1, "svc: removed a\n")
+    assert ran.said == [
+        "svc: z: UNKNOWN_MEMBER_ID (25): no such member in the group",
+        "svc: m: UNKNOWN_MEMBER_ID (25): no such member in the group",
+    ]
+    assert cluster.group("svc").members == []
+
+
+def test_kip_345_an_unknown_group_is_found_out_before_anybody_is_removed(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
+) -> None:
+    ran = run("remove-members", "nope", "--instance-id", "a", *at)
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.said == [
+        "nope: GROUP_ID_NOT_FOUND (69): there is no such group; Group nope not found.",
+    ]
+    assert [event for event in cluster.trace() if event.get("api") == "LeaveGroup"] == []
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_kip_345_an_unknown_group_is_dead_or_an_error(run: Callable[..., Ran], broker: Scripted, version: int) -> None:
+    broker.versions[ApiKey.DESCRIBE_GROUPS] = (0, version)
+    row = DescribedGroup(group_id="g", group_state="Dead", error_code=0 if version == 5 else 69)
+    broker.answers(ApiKey.DESCRIBE_GROUPS, DescribeGroupsResponse(groups=(row,)))
+    ran = run("remove-members", "g", "--all", "--bootstrap-server", broker.bootstrap)
+    assert ran.status == 1
+    assert ran.said == ["g: GROUP_ID_NOT_FOUND (69): there is no such group"]
+    assert broker.requests(ApiKey.LEAVE_GROUP) == []
+
+
+FOUND = DescribeGroupsResponse(
+    groups=(
+        DescribedGroup(
+            group_id="g",
+            group_state="Stable",
+            protocol_type="consumer",
+            members=(DescribedGroupMember(member_id="a-1", group_instance_id="a"), DescribedGroupMember(member_id="m")),
+        ),
+    )
+)
+
+
+def test_kip_345_a_broker_that_is_too_old_says_which_version_is_needed(
+    run: Callable[..., Ran], broker: Scripted
+) -> None:
+    broker.versions[ApiKey.LEAVE_GROUP] = (0, 2)
+    ran = run("remove-members", "g", "--instance-id", "a", "--bootstrap-server", broker.bootstrap)
+    assert (ran.status, ran.out) == (1, "")
+    needed = "UNSUPPORTED_VERSION (35): LeaveGroup v3 is needed (Apache Kafka 2.4 or newer)"
+    assert ran.said == [f"g: {needed}, {broker.bootstrap} has LeaveGroup v0-2"]
+
+
+def test_kip_345_a_broker_that_says_it_is_too_old_itself_gets_the_same_explanation(
+    run: Callable[..., Ran], broker: Scripted
+) -> None:
+    broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
+    broker.answers(ApiKey.LEAVE_GROUP, LeaveGroupResponse(error_code=35))
+    ran = run("remove-members", "g", "--instance-id", "a", "--bootstrap-server", broker.bootstrap)
+    assert ran.status == 1
+    assert ran.said == [
+        "g: UNSUPPORTED_VERSION (35): LeaveGroup v3 is needed (Apache Kafka 2.4 or newer)",
+    ]
+
+
+@pytest.mark.parametrize("api", [ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_GROUPS, ApiKey.LEAVE_GROUP])
+def test_kip_345_who_is_not_authorised_is_told_so(run: Callable[..., Ran], broker: Scripted, api: ApiKey) -> None:
+    broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
+    refused: dict[ApiKey, Any] = {
+        ApiKey.FIND_COORDINATOR: coordinator(broker, Error.GROUP_AUTHORIZATION_FAILED),
+        ApiKey.DESCRIBE_GROUPS: DescribeGroupsResponse(groups=(DescribedGroup(group_id="g", error_code=30),)),
+        ApiKey.LEAVE_GROUP: LeaveGroupResponse(error_code=30),
+    }
+    broker.answers(api, refused[api])
+    ran = run("remove-members", "g", "--instance-id", "a", "--bootstrap-server", broker.bootstrap)
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.said == ["g: GROUP_AUTHORIZATION_FAILED (30): not authorised for the group"]
+
+
+def test_kip_345_each_member_has_its_own_result(run: Callable[..., Ran], broker: Scripted) -> None:
+    broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
+    rows = (
+        MemberResponse(group_instance_id="a"),
+        MemberResponse(group_instance_id="b", error_code=82),
+        MemberResponse(member_id="m", group_instance_id=None, error_code=25),
+    )
+    broker.answers(ApiKey.LEAVE_GROUP, LeaveGroupResponse(members=rows))
+    arguments = ("--instance-id", "a", "--instance-id", "b", "--member-id", "m", "--bootstrap-server", broker.bootstrap)
+    ran = run("remove-members", "g", *arguments)
+    assert (ran.status, ran.out) == (1, "g: removed a\n")
+    assert ran.said == [
+        "g: b: FENCED_INSTANCE_ID (82): the instance id belongs to another member id",
+        "g: m: UNKNOWN_MEMBER_ID (25): no such member in the group",
+    ]
+    document = run("remove-members", "g", *arguments, "--json").document
+    assert document["removed"] == [{"member_id": None, "instance_id": "a"}]
+    assert [(row["group_id"], row["member_id"], row["instance_id"]) for row in document["errors"]] == [
+        ("g", None, "b"),
+        ("g", "m", None),
+    ]
+    assert [(row["code"], row["name"]) for row in document["errors"]] == [
+        (82, "FENCED_INSTANCE_ID"),
+        (25, "UNKNOWN_MEMBER_ID"),
+    ]
+
+
+def test_a_coordinator_that_moves_between_describing_and_leaving_is_followed(
+    run: Callable[..., Ran], broker: Scripted
+) -> None:
+    broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
+    done = LeaveGroupResponse(members=(MemberResponse(group_instance_id="a"),))
+    broker.answers(ApiKey.LEAVE_GROUP, *(LeaveGroupResponse(error_code=code) for code in (16, 15, 14)), done)
+    ran = run("remove-members", "g", "--instance-id", "a", "--bootstrap-server", broker.bootstrap)
+    assert (ran.status, ran.out, ran.err) == (0, "g: removed a\n", [])
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_the_reason_is_told_to_brokers_that_take_one(run: Callable[..., Ran], broker: Scripted, version: int) -> None:
+    broker.versions[ApiKey.LEAVE_GROUP] = (0, version)
+    broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
+    broker.answers(ApiKey.LEAVE_GROUP, LeaveGroupResponse(members=(MemberResponse(group_instance_id="a"),)))
+    there = ("--instance-id", "a", "--bootstrap-server", broker.bootstrap)
+    assert run("remove-members", "g", "--reason", "why", *there).status == 0
+    assert run("remove-members", "g", *there).status == 0
+    told = [each.request.members[0].reason for each in broker.requests(ApiKey.LEAVE_GROUP)]
+    assert told == (["why", "member was removed by an admin"] if version == 5 else [None, None])
+
+
+# delete
+
+
+def test_delete_has_a_result_for_each_group(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
+    commit(cluster, "old", {0: 1})
+    form(cluster, "svc", "a")
+    ran = run("delete", "old", "svc", "nope", *at)
+    assert (ran.status, ran.out) == (1, "old: deleted\n")
+    assert ran.said == [
+        "svc: NON_EMPTY_GROUP (68): the group has members",
+        "nope: GROUP_ID_NOT_FOUND (69): there is no such group",
+    ]
+    assert [group.id for group in cluster.groups()] == ["svc"]
+
+
+def test_delete_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
+    commit(cluster, "old", {0: 1})
+    ran = run("delete", "old", "nope", "--json", *at)
+    assert ran.status == 1
+    error = {
+        "group_id": "nope",
+        "member_id": None,
+        "instance_id": None,
+        "topic": None,
+        "broker": None,
+        "code": 69,
+        "name": "GROUP_ID_NOT_FOUND",
+        "message": "there is no such group",
+    }
+    assert ran.document == {"deleted": ["old"], "errors": [error]}
+
+
+def test_who_may_not_delete_is_told_so(run: Callable[..., Ran], broker: Scripted) -> None:
+    row = DeletableGroupResult(group_id="g", error_code=30)
+    broker.answers(ApiKey.DELETE_GROUPS, DeleteGroupsResponse(results=(row,)))
+    ran = run("delete", "g", "--bootstrap-server", broker.bootstrap)
+    assert ran.status == 1
+    assert ran.said == ["g: GROUP_AUTHORIZATION_FAILED (30): not authorised for the group"]
+
+
+# What can go wrong on the way
+
+
+@pytest.mark.parametrize(
+    ("api", "step", "text"),
+    [
+        (ApiKey.API_VERSIONS, CLOSE, "this looks like a TLS or SASL listener, and only plaintext is supported"),
+        (ApiKey.API_VERSIONS, Raw(b"\x15\x03\x03\0\2\2\x50"), "this looks like a TLS listener"),
+        (ApiKey.API_VERSIONS, SILENCE, "no answer to ApiVersions v4 within 0.3 s"),
+        (ApiKey.METADATA, CLOSE, "this looks like a SASL listener"),
+        (ApiKey.LIST_GROUPS, SILENCE, "broker 1: 127.0.0.1:"),
+        (ApiKey.LIST_GROUPS, WrongId(ListGroupsResponse()), "cannot be read: its correlation id is"),
+        (ApiKey.LIST_GROUPS, Cut(ListGroupsResponse()), "cannot be read: the connection was closed after"),
+        (ApiKey.LIST_GROUPS, ListGroupsResponse(error_code=31), "CLUSTER_AUTHORIZATION_FAILED (31)"),
+    ],
+)
+def test_what_goes_wrong_on_the_way_is_one_line_and_status_1(
+    run: Callable[..., Ran], broker: Scripted, api: ApiKey, step: Any, text: str
+) -> None:
+    broker.answers(api, step)
+    ran = run("list", "--timeout", "0.3", "--bootstrap-server", broker.bootstrap)
+    assert (ran.status, ran.out) == (1, "")
+    (line,) = ran.err
+    assert line.startswith("koordinator groups list: ")
+    assert broker.bootstrap in line or "broker 1" in line
+    assert text in line
+
+
+def test_nobody_listens_is_status_1_and_still_a_document(run: Callable[..., Ran]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = f"127.0.0.1:{server.getsockname()[1]}"
+    for arguments, document in (
+        (["list"], {"groups": []}),
+        (["describe", "g"], {"groups": []}),
+        (["delete", "g"], {"deleted": []}),
+        (["remove-members", "g", "--all"], {"group_id": "g", "removed": []}),
+    ):
+        ran = run(*arguments, "--json", "--bootstrap-server", place)
+        assert ran.status == 1
+        assert ran.said == [f"{place}: cannot connect: Connection refused"]
+        (error,) = ran.document["errors"]
+        assert (error["code"], error["message"]) == (None, f"{place}: cannot connect: Connection refused")
+        assert {**ran.document, "errors": []} == {**document, "errors": []}
+
+
+def test_what_a_broker_says_cannot_command_the_terminal(run: Callable[..., Ran], broker: Scripted) -> None:
+    group = ListedGroup(group_id="[red]\x1b[2J\nx[/]", protocol_type="consumer", group_state="Stable")
+    broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(group,)))
+    ran = run("list", "--bootstrap-server", broker.bootstrap)
+    assert ran.rows[1][0] == "[red]\\x1b[2J\\nx[/]"
+
+
+def test_a_long_id_is_never_cut_or_folded_where_there_is_no_terminal(run: Callable[..., Ran], broker: Scripted) -> None:
+    broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(ListedGroup(group_id="g" * 500),)))
+    assert run("list", "--bootstrap-server", broker.bootstrap).rows[1][0] == "g" * 500
+
+
+# Usage
+
+ANYWHERE = ("--bootstrap-server", "localhost:9092")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["list"], "Missing option '--bootstrap-server'"),
+        (["list", "--bootstrap-server", "localhost"], "'localhost': must be HOST:PORT, such as localhost:9092"),
+        (["list", "--bootstrap-server", ":9092"], "':9092': must be HOST:PORT"),
+        (["list", "--bootstrap-server", "a:1,,b:2"], "'': must be HOST:PORT"),
+        (["list", "--bootstrap-server", "a:0"], "'a:0': PORT must be an integer from 1 to 65535"),
+        (["list", "--bootstrap-server", "a:65536"], "'a:65536': PORT must be"),
+        (["list", "--bootstrap-server", "a:" + "9" * 5000], "PORT must be"),
+        (["list", "--bootstrap-server", "::1:9092"], "'::1:9092': an IPv6 address is written [::1]:9092"),
+        (["list", "--bootstrap-server", "SASL_SSL://a:1"], "'SASL_SSL://a:1': TLS and SASL are not supported"),
+        (["list", "--command-config", "x"], "'--command-config': TLS and SASL are not supported"),
+        (["list", "--security-protocol", "SSL", *ANYWHERE], "'--security-protocol': TLS and SASL are not supported"),
+        (["list", "--state", "Sleepy", *ANYWHERE], "'Sleepy' is not one of "),
+        (["list", "--timeout", "0", *ANYWHERE], "0: must be more than 0 and at most 86400"),
+        (["list", "--timeout", "nan", *ANYWHERE], "nan: must be more than 0"),
+        (["list", "--timeout", "inf", *ANYWHERE], "inf: must be more than 0"),
+        (["list", "g", *ANYWHERE], "Got unexpected extra argument (g)"),
+        (["describe", *ANYWHERE], "Missing argument 'GROUP...'"),
+        (["describe", "g" * 32768, *ANYWHERE], "has 32768 bytes, at most 32767 are allowed"),
+        (["describe", "\udcff", *ANYWHERE], "not UTF-8"),
+        (["delete", *ANYWHERE], "Missing argument 'GROUP...'"),
+        (["remove-members", "g", *ANYWHERE], "either --all or at least one --instance-id or --member-id is wanted"),
+        (["remove-members", "g", "--all", "--member-id", "m", *ANYWHERE], "either --all or at least one"),
+        (["remove-members", "g", "--instance-id", "a,,b", *ANYWHERE], "'a,,b': an id is missing"),
+        (["remove-members", "g", "--all", "--reason", "x" * 256, *ANYWHERE], "has 256 characters, at most 255"),
+        (["remove-members", "g", "h", "--all", *ANYWHERE], "Got unexpected extra argument (h)"),
+        (["lst"], "No such command 'lst'"),
+    ],
+)
+def test_a_command_that_is_not_understood_is_one_line_and_status_2(
+    run: Callable[..., Ran], arguments: list[str], expected: str
+) -> None:
+    ran = run(*arguments)
+    assert (ran.status, ran.out) == (2, "")
+    (line,) = ran.err
+    assert line.startswith("koordinator groups")
+    assert expected in line
+
+
+def test_several_bootstrap_servers_may_be_given_in_any_way(run: Callable[..., Ran], broker: Scripted) -> None:
+    broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        nobody = f"127.0.0.1:{server.getsockname()[1]}"
+    there = ("--bootstrap-server", f"{nobody}, PLAINTEXT://{broker.bootstrap}", "--bootstrap-server", "localhost:1")
+    assert run("list", "--security-protocol", "plaintext", *there).status == 0
+
+
+def test_an_ipv6_address_is_written_in_brackets(run: Callable[..., Ran]) -> None:
+    (line,) = run("list", "--timeout", "5", "--bootstrap-server", "[::1]:1").err
+    assert line.startswith("koordinator groups list: [::1]:1: cannot connect: ")
+
+
+def test_the_command_loads_neither_the_emulator_nor_its_loop() -> None:
+    script = (
+        "import sys\n"
+        "from koordinator.cli import main\n"
+        "try: main(['groups', 'list', '--bootstrap-server', 'localhost:0'])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in sys.modules if name == 'trio' or name.startswith('koordinator.emulator')])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,226 @@
+"""A broker that says what a test wants it to: a socket, a thread for each connection, and answers made with our codec.
+
+    with Scripted() as broker:
+        broker.answers(ApiKey.LEAVE_GROUP, CLOSE, LeaveGroupResponse(error_code=30))
+
+The last answer of an api is repeated. ApiVersions, Metadata and FindCoordinator are answered as by a cluster of one,
+unless the test says otherwise. A message may also be a function of the request and its version.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Self
+
+from koordinator.wire import headers
+from koordinator.wire.apis import APIS, ApiKey
+from koordinator.wire.codec import decode, encode
+from koordinator.wire.errors import Error
+from koordinator.wire.frames import FrameBuffer
+from koordinator.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from koordinator.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from koordinator.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from koordinator.wire.apis import Message
+
+WAIT_S = 20
+"""How long a connection may say nothing before it is given up."""
+
+
+class Odd(Enum):
+    """What a broker may do instead of answering."""
+
+    CLOSE = auto()
+    SILENCE = auto()
+
+
+CLOSE, SILENCE = Odd.CLOSE, Odd.SILENCE
+
+
+@dataclass(frozen=True)
+class Raw:
+    """These bytes instead of an answer, and the end of the connection."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Cut:
+    """An answer without its last bytes, and the end of the connection."""
+
+    message: Any
+    missing: int = 1
+
+
+@dataclass(frozen=True)
+class Drip:
+    """An answer, a byte at a time."""
+
+    message: Any
+    every_s: float
+
+
+@dataclass(frozen=True)
+class WrongId:
+    """An answer to another request."""
+
+    message: Any
+
+
+@dataclass
+class Asked:
+    """A request that came: the api, in which version, and what it was."""
+
+    api: ApiKey
+    version: int
+    request: Any
+
+
+@dataclass
+class Scripted:
+    """One broker. `versions` overrides what it has of an api; None: it does not have it.
+
+    `says_its_versions`: whether it lists ApiVersions when refusing a version of it (since Kafka 2.4).
+    """
+
+    versions: dict[ApiKey, tuple[int, int] | None] = field(default_factory=dict)
+    says_its_versions: bool = True
+    node_id: int = 1
+    asked: list[Asked] = field(default_factory=list)
+    connections: int = 0
+
+    def __post_init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.host, self.port = self._listener.getsockname()
+        self._script: dict[ApiKey, list[Any]] = {
+            ApiKey.METADATA: [lambda *_: MetadataResponse(brokers=tuple(each.row for each in self.brokers))],
+            ApiKey.FIND_COORDINATOR: [lambda request, version: coordinated_by(self, request, version)],
+        }
+        self.brokers = [self]
+        self._sockets: list[socket.socket] = []
+        self._closed = threading.Event()
+
+    @property
+    def bootstrap(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    @property
+    def row(self) -> MetadataResponseBroker:
+        return MetadataResponseBroker(node_id=self.node_id, host=self.host, port=self.port)
+
+    def answers(self, api: ApiKey, *steps: Any) -> None:
+        """What it answers to an api, one after the other; the last one for ever."""
+        self._script[api] = list(steps)
+
+    def requests(self, api: ApiKey) -> list[Asked]:
+        """What it was asked of one api."""
+        return [each for each in self.asked if each.api is api]
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed.set()
+        self._listener.close()
+        for each in self._sockets:
+            each.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._sockets.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        frames = FrameBuffer(1 << 20)
+        try:
+            with connection:
+                connection.settimeout(WAIT_S)
+                while piece := connection.recv(65536):
+                    frames.feed(piece)
+                    while (frame := frames.next_frame()) is not None:
+                        if not self._answer(connection, frame):
+                            return
+        except OSError:
+            return
+
+    def _answer(self, connection: socket.socket, frame: bytes) -> bool:
+        header, body = headers.read_request_header(frame)
+        api, version = ApiKey(header.api_key), header.api_version
+        request: Any = None
+        if version in APIS[api].versions:
+            request = decode(APIS[api].request, version, frame[body:])
+        self.asked.append(Asked(api, version, request))
+        step = self._next(api, request, version)
+        match step:
+            case Odd.CLOSE:
+                return False
+            case Odd.SILENCE:
+                return True
+            case Raw(data):
+                connection.sendall(data)
+                return False
+            case Cut(message, missing):
+                connection.sendall(self._bytes(api, version, header.correlation_id, message)[:-missing])
+                return False
+            case Drip(message, every_s):
+                for byte in self._bytes(api, version, header.correlation_id, message):
+                    connection.sendall(bytes([byte]))
+                    self._closed.wait(every_s)
+            case WrongId(message):
+                connection.sendall(self._bytes(api, version, header.correlation_id + 1, message))
+            case _:
+                connection.sendall(self._bytes(api, version, header.correlation_id, step))
+        return True
+
+    def _next(self, api: ApiKey, request: Any, version: int) -> Any:
+        if api is ApiKey.API_VERSIONS and api not in self._script:
+            return self._api_versions(version)
+        steps = self._script[api]
+        step = steps.pop(0) if len(steps) > 1 else steps[0]
+        return step(request, version) if callable(step) else step
+
+    def _api_versions(self, version: int) -> ApiVersionsResponse:
+        served = {api.key: (api.versions.min, api.versions.max) for api in APIS.values()} | self.versions
+        least, most = served[ApiKey.API_VERSIONS] or (0, 0)
+        rows = {key: ends for key, ends in served.items() if ends is not None}
+        error = Error.NONE
+        if not least <= version <= most:
+            error = Error.UNSUPPORTED_VERSION
+            rows = {ApiKey.API_VERSIONS: (least, most)} if self.says_its_versions else {}
+        return ApiVersionsResponse(
+            error_code=error,
+            api_keys=tuple(
+                ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in rows.items()
+            ),
+        )
+
+    @staticmethod
+    def _bytes(api: ApiKey, version: int, correlation_id: int, message: Message) -> bytes:
+        is_refused = api is ApiKey.API_VERSIONS and getattr(message, "error_code", 0) == Error.UNSUPPORTED_VERSION
+        body = encode(message, 0 if is_refused else version)
+        return headers.frame(headers.response_header(api, version, correlation_id), body)
+
+
+def coordinated_by(broker: Scripted, request: Any, version: int, error: Error = Error.NONE) -> FindCoordinatorResponse:
+    """This broker coordinates all groups asked about, or there is an error."""
+    row: dict[str, Any] = {"node_id": broker.node_id, "host": broker.host, "port": broker.port, "error_code": error}
+    if version < 4:
+        return FindCoordinatorResponse(**row)
+    return FindCoordinatorResponse(coordinators=tuple(Coordinator(key=key, **row) for key in request.coordinator_keys))
+
+
+def coordinator(broker: Scripted, error: Error = Error.NONE) -> Callable[[Any, int], FindCoordinatorResponse]:
+    """The same as a step of a script."""
+    return lambda request, version: coordinated_by(broker, request, version, error)
