@@ -44,12 +44,12 @@ $(VENV)/made:
 	rm -rf $(VENV); "$$python" -m venv $(VENV)
 	@touch $@
 
-# In build/, and from nothing: setuptools would put what an earlier build left there into the wheel.
+# From nothing: setuptools would put what an earlier build left in build/lib into the wheel. The rest of build/ stays.
 $(VENV)/wheel: $(VENV)/made $(SOURCES) $(FOLDERS)
 	@echo "== building the wheel"
-	@rm -rf build koordinator.egg-info $(VENV)/dist
+	@rm -rf build/lib build/bdist.* koordinator.egg-info $(VENV)/dist
 	@$(PIP) wheel --no-deps --wheel-dir $(VENV)/dist .
-	@rm -rf build koordinator.egg-info
+	@rm -rf build/lib build/bdist.* koordinator.egg-info
 	@touch $@
 
 $(VENV)/demo-tools: pyproject.toml | $(VENV)/wheel
@@ -92,7 +92,21 @@ ci-extra: $(VENV)/test-tools $(VENV)/installed ## the tests that need Java, Chro
 	  exit $$status; \
 	fi
 
-bench fuzz soak explore conformance: ## not there yet
+# A run that failed is done again with REPLAY=, its name, and the same SEED.
+FRAMES ?= 1000000
+SEED ?= 1
+REPLAY ?=
+
+fuzz: $(VENV)/test-tools $(VENV)/installed ## hostile frames for the broker ring (FRAMES, SEED, JOBS, REPLAY)
+	@$(BIN)/python tests/fuzz/run.py --frames $(FRAMES) --seed $(SEED) --jobs $(JOBS) --replay "$(REPLAY)"
+
+# Arguments for bench/run.py: BENCH="--only codec --only start".
+BENCH ?=
+
+bench: $(VENV)/test-tools $(VENV)/installed ## speed beside others, with targets; build/bench.json (BENCH="--only codec")
+	@$(BIN)/python bench/run.py $(BENCH)
+
+soak explore conformance: ## not there yet
 	@echo "make $@: not there yet, it arrives with its part" >&2; exit 1
 
 clean: ## remove .venv and everything that was built or cached

@@ -3,6 +3,10 @@
 A connection has one request in hand; what it sends meanwhile waits in its buffer until the answer has left, so that
 answers keep the order of requests and a parked JoinGroup holds up what is behind it. Kafka calls this muting
 (`SocketServer`). A frame that cannot be read closes its connection without an answer, and nothing else.
+
+Nobody gets more than a turn: when a connection has been answered enough for one `Send`, its other frames wait until the
+shell says with `flushed` that this has left. So neither a flood of requests nor one of answers keeps others waiting, or
+fills memory faster than it is taken.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from koordinator.emulator.apis import api_versions
 from koordinator.emulator.apis.numbering import NUMBERINGS
 from koordinator.emulator.apis.served import SERVED, VERSIONS
 from koordinator.emulator.core.effects import Append, Call, Hangup, Reply
+from koordinator.emulator.trace_kept import kept, weight_of_message
 from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected, error_of, group_of_request
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, ApiKey
@@ -24,6 +29,7 @@ from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.fetch import FetchResponse
 from koordinator.wire.primitives import Malformed
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,15 +41,31 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
 
-@dataclass(frozen=True, slots=True)
+ANSWERS_AT_ONCE = 64
+ANSWER_BYTES_AT_ONCE = 1024 * 1024
+"""A connection's turn ends with the answer that brings it to so many answers, or bytes of them."""
+
+READ_AHEAD_BYTES = 64 * 1024
+"""So much may wait behind a request in hand before nothing more is read. If nothing were, nobody would notice that a
+client has gone whose request will never be answered."""
+
+UNSUPPORTED_VERSION = ApiVersionsRequest()
+"""Stands for an ApiVersions of a version that is not served."""
+
+SHOWN_MAX = 200
+"""The most characters of a client's own words in a line of the log."""
+
+
+@value
 class Send:
-    """Bytes for a connection; everything it gets from one input, in one piece."""
+    """Bytes for a connection; everything it gets from one input, in one piece. `more` is held back until `flushed`."""
 
     connection: int
     data: bytes
+    more: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Close:
     """Close a connection once what was sent to it has left; `reason` is for the log."""
 
@@ -56,26 +78,34 @@ Output = Send | Close
 
 @dataclass(slots=True)
 class InHand:
-    """The request a connection waits for, as the core sees it and as it came in."""
+    """The request a connection waits for, as the core sees it and as the trace keeps it; `weight` is for the trace."""
 
     call: Call
     request: Message
     asked_us: int
     folded: bool
+    size: int
+    weight: int
 
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One client connection. `out` collects what leaves it with the present input."""
+    """One client connection. `out`, of `out_bytes`, collects what leaves it with the present input."""
 
     number: int
     client_host: str
     frames: FrameBuffer
     in_hand: InHand | None = None
     out: list[bytes] = field(default_factory=list)
+    out_bytes: int = 0
     client_id: str = ""
     software: tuple[str, str] = ("", "")
     empty_fetches: int = 0
+
+    @property
+    def had_its_turn(self) -> bool:
+        """Whether what is to leave now is enough for once."""
+        return len(self.out) >= ANSWERS_AT_ONCE or self.out_bytes >= ANSWER_BYTES_AT_ONCE
 
 
 class Broker:
@@ -94,6 +124,7 @@ class Broker:
         self._connections: dict[int, Connection] = {}
         self._dirty: dict[Connection, None] = {}
         self._ready: deque[Connection] = deque()
+        self._held_back: dict[int, Connection] = {}
         self._closing: list[Close] = []
 
     # -- inputs ----------------------------------------------------------------------------------------------
@@ -115,11 +146,20 @@ class Broker:
             self._ready.append(peer)
         return self._serve(now)
 
+    def flushed(self, now: int, connection: int) -> list[Output]:
+        """What was sent to a connection has left: serve what was held back until then, if there is anything."""
+        peer = self._held_back.pop(connection, None)
+        if peer is None:
+            return []
+        self._ready.append(peer)
+        return self._serve(now)
+
     def disconnected(self, now: int, connection: int, reason: str = "") -> None:
         """A connection is gone. Its members are not: they are when their session is."""
         del now
         peer = self._connections.pop(connection, None)
         if peer is not None:
+            self._held_back.pop(connection, None)
             self.node.disconnected(connection)
             gone = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
             self.trace.add(self.trace.now_us, gone)
@@ -141,9 +181,9 @@ class Broker:
     # -- what is there ---------------------------------------------------------------------------------------
 
     def is_muted(self, connection: int) -> bool:
-        """Whether a request is in hand, so that nothing more is to be read from the connection."""
+        """Whether nothing more is to be read: a request is in hand, and as much waits behind it as may."""
         peer = self._connections.get(connection)
-        return peer is not None and peer.in_hand is not None
+        return peer is not None and peer.in_hand is not None and len(peer.frames) >= READ_AHEAD_BYTES
 
     def client_ids(self) -> dict[int, str]:
         """The open connections, with the client id each last named."""
@@ -156,46 +196,73 @@ class Broker:
         while self._ready:
             peer = self._ready.popleft()
             try:
-                while peer.in_hand is None and peer.number in self._connections:
-                    frame = peer.frames.next_frame()
-                    if frame is None:
-                        break
-                    self._serve_frame(now, peer, frame)
+                self._serve_frames(now, peer)
             except Malformed as error:
                 self._close(peer, str(error))
-        outputs: list[Output] = [Send(peer.number, b"".join(peer.out)) for peer in self._dirty if peer.out]
+        outputs: list[Output] = [
+            Send(peer.number, b"".join(peer.out), more=peer.number in self._held_back)
+            for peer in self._dirty
+            if peer.out
+        ]
         for peer in self._dirty:
-            peer.out = []
+            peer.out, peer.out_bytes = [], 0
         self._dirty.clear()
         outputs += self._closing
         self._closing = []
         return outputs
 
-    def _serve_frame(self, now: int, peer: Connection, frame: bytes) -> None:
+    def _serve_frames(self, now: int, peer: Connection) -> None:
+        while peer.in_hand is None and peer.number in self._connections:
+            if peer.had_its_turn:
+                self._held_back[peer.number] = peer
+                return
+            frame = peer.frames.next_frame()
+            if frame is None:
+                return
+            request = self._take_in_hand(now, peer, frame)
+            del frame  # of a large one there are copies enough
+            self._serve_request(now, peer, request)
+
+    def _take_in_hand(self, now: int, peer: Connection, frame: bytes) -> Message:
+        """Read a request; what cannot be read is Malformed."""
         header, body = headers.read_request_header(frame)
         key, version = header.api_key, header.api_version
-        peer.client_id = header.client_id or ""
-        known = version in VERSIONS[key]
+        if header.client_id != peer.client_id:
+            # the same text again is kept once, however many events name it
+            peer.client_id = header.client_id or ""
         request: Message
-        if not known:
-            # only ApiVersions gets here: its answer has the layout of version 0 whatever was asked (KIP-511)
-            request, version = ApiVersionsRequest(), 0
-        else:
+        if version in VERSIONS[key]:
             try:
                 request = decode(APIS[key].request, version, frame[body:])
             except Malformed as error:
                 raise Malformed(f"{APIS[key].name} v{version}: {error}") from error
-        call = Call(peer.number, header.correlation_id, key, version, peer.client_id, peer.client_host)
-        peer.in_hand = InHand(call, request, self.trace.now_us, folded=key == ApiKey.FETCH)
+        else:
+            # only ApiVersions gets here: its answer has the layout of version 0 whatever was asked (KIP-511)
+            request, version = UNSUPPORTED_VERSION, 0
+        in_hand = peer.in_hand = InHand(
+            call=Call(peer.number, header.correlation_id, key, version, peer.client_id, peer.client_host),
+            request=kept(request, len(frame)),
+            asked_us=self.trace.now_us,
+            folded=key == ApiKey.FETCH,
+            size=len(frame),
+            weight=weight_of_message(request, len(frame), peer.client_id),
+        )
         if isinstance(request, ApiVersionsRequest):
             peer.software = (request.client_software_name, request.client_software_version)
-        if not peer.in_hand.folded:
-            self._note_request(now, peer, peer.in_hand)
+        if not in_hand.folded:
+            self._note_request(now, peer, in_hand)
+        return request
+
+    def _serve_request(self, now: int, peer: Connection, request: Message) -> None:
+        assert peer.in_hand is not None
+        call = peer.in_hand.call
         if isinstance(request, ApiVersionsRequest):
+            known = request is not UNSUPPORTED_VERSION
+            version = call.api_version
             row = api_versions.respond(request, version, VERSIONS) if known else api_versions.unsupported(VERSIONS)
             self._perform(now, [Reply(call, row)])
         else:
-            self._perform(now, self.node.handle(now, call, SERVED[key].ask(request, version)))
+            self._perform(now, self.node.handle(now, call, SERVED[call.api_key].ask(request, call.api_version)))
 
     # -- effects ---------------------------------------------------------------------------------------------
 
@@ -225,24 +292,25 @@ class Broker:
             return
         rendered = SERVED[call.api_key].answer(response, call.api_version, self._number)
         try:
-            self._send(peer, call.api_key, call.api_version, call.correlation_id, rendered)
+            header = headers.response_header(call.api_key, call.api_version, call.correlation_id)
+            frame = headers.frame(header, encode(rendered, call.api_version))
         except ValueError as error:
             # what the client named cannot be said back to it: a member id longer than a string may be
             self._close(peer, f"{APIS[call.api_key].name} v{call.api_version}: no answer can be encoded: {error}")
             return
-        self._note_response(now, peer, in_hand, response, rendered)
+        peer.out.append(frame)
+        peer.out_bytes += len(frame)
+        self._dirty[peer] = None
+        self._note_response(now, peer, in_hand, response, error_of(rendered), len(frame))
 
     def _hang_up(self, call: Call, reason: str) -> None:
         peer = self._connections.get(call.connection)
         if peer is not None:
             self._close(peer, reason)
 
-    def _send(self, peer: Connection, key: int, version: int, correlation_id: int, response: Message) -> None:
-        peer.out.append(headers.frame(headers.response_header(key, version, correlation_id), encode(response, version)))
-        self._dirty[peer] = None
-
     def _close(self, peer: Connection, reason: str) -> None:
-        self._log(f"connection {peer.number} of {peer.client_id!r} ({peer.client_host}) closed: {reason}")
+        # what a client made up is quoted, so that the line stays one, and cut
+        self._log(f"connection {peer.number} of {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host}) closed: {reason}")
         peer.in_hand = None
         self.disconnected(0, peer.number, reason)
         self._closing.append(Close(peer.number, reason))
@@ -255,9 +323,13 @@ class Broker:
 
     def _note_request(self, now: int, peer: Connection, in_hand: InHand) -> None:
         request = in_hand.request
-        self.trace.add(in_hand.asked_us, Asked(in_hand.call, request, now, self._ahead_ms(request), peer.software))
+        ahead_ms = self._ahead_ms(request)
+        asked = Asked(in_hand.call, request, now, ahead_ms, peer.software, in_hand.size, in_hand.weight)
+        self.trace.add(in_hand.asked_us, asked)
 
-    def _note_response(self, now: int, peer: Connection, in_hand: InHand, response: Message, rendered: Message) -> None:
+    def _note_response(
+        self, now: int, peer: Connection, in_hand: InHand, response: Message, error_code: int, size: int
+    ) -> None:
         if in_hand.folded:
             if isinstance(response, FetchResponse) and _brings_nothing(response):
                 peer.empty_fetches += 1
@@ -267,14 +339,17 @@ class Broker:
         answered = Answered(
             call=in_hand.call,
             request=in_hand.request,
-            response=response,
+            response=kept(response, size),
             error=Error(error_of(response)),
-            error_code=error_of(rendered),
+            error_code=error_code,
             now=now,
             ahead_ms=self._ahead_ms(in_hand.request),
             latency_us=now_us - in_hand.asked_us,
             software=peer.software,
             empty_fetches=peer.empty_fetches,
+            size=size,
+            # the request is the event's as well: the other one may have fallen off the ring
+            weight=in_hand.weight + weight_of_message(response, size, peer.client_id),
         )
         peer.empty_fetches = 0
         self.trace.add(now_us, answered)

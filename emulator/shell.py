@@ -1,9 +1,9 @@
 """The shell: Trio, sockets and the clock. It moves bytes and waits for one deadline; it knows nothing of Kafka.
 
 One task for each connection reads, hands the bytes to the broker ring and sends what comes back. It does not read
-on while the client has not taken what was sent to it, nor while a request of its is in hand (Kafka's muting): so
-neither a slow reader nor an eager writer can fill memory. Answers that another connection's request, a timer or a
-test brings about interrupt the task, wherever it waits.
+on while the client has not taken what was sent to it, nor, beyond a little, while a request of its is in hand (Kafka's
+muting): so neither a slow reader nor an eager writer can fill memory. Answers that another connection's request, a
+timer or a test brings about interrupt the task, wherever it waits.
 
 One more task, the timekeeper, waits for the broker's next deadline. This is the only file with sockets.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 import math
+import socket
 from itertools import count
 from typing import TYPE_CHECKING, Protocol, TypeVar, assert_never
 
@@ -44,6 +45,9 @@ class Brokerlike(Protocol):
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Bytes have come in."""
 
+    def flushed(self, now: int, connection: int) -> list[Output]:
+        """What was sent to a connection has left; what was held back until then is served."""
+
     def disconnected(self, now: int, connection: int, reason: str = "") -> None:
         """A connection is gone; nothing happens if the broker closed it itself."""
 
@@ -54,23 +58,94 @@ class Brokerlike(Protocol):
         """When `tick` is wanted next."""
 
     def is_muted(self, connection: int) -> bool:
-        """Whether a request is in hand, so that nothing is to be read."""
+        """Whether nothing is to be read: a request is in hand, and enough waits behind it."""
+
+
+class Streamlike(Protocol):
+    """What the shell wants of a stream. Failures of the network are OSErrors, or what Trio makes of them."""
+
+    def send_now(self, data: bytes) -> bytes:
+        """Send what the network takes at once, and return the rest; a failure shows when that is sent."""
+
+    async def send_all(self, data: bytes) -> None:
+        """Send these bytes; returns when the network has taken them."""
+
+    async def receive_some(self, max_bytes: int) -> bytes | bytearray:
+        """Wait for bytes; none at the end of the stream. Other tasks have their turn meanwhile."""
+
+    async def aclose(self) -> None:
+        """Close it."""
+
+
+class ClientStream:
+    """A client's socket, with one turn of the scheduler for a request and its answer; Trio's stream takes two.
+
+    What the network takes at once is sent without one. And it waits for bytes before it reads them, not after a
+    read that found none.
+    """
+
+    __slots__ = ("_socket",)
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        """Take the socket out of Trio's stream, which is closed from then on."""
+        self._socket = socket.socket(fileno=stream.socket.detach())
+        self._socket.settimeout(0)
+
+    def send_now(self, data: bytes) -> bytes:
+        """Send what the network takes at once, and return the rest; a failure shows when that is sent."""
+        try:
+            return data[self._socket.send(data) :]
+        except OSError:
+            return data
+
+    async def send_all(self, data: bytes) -> None:
+        """Send these bytes; returns when the network has taken them."""
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[self._socket.send(rest) :]
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(self._socket)
+
+    async def receive_some(self, max_bytes: int) -> bytes:
+        """Wait for bytes; none at the end of the stream."""
+        while True:
+            await trio.lowlevel.wait_readable(self._socket)
+            try:
+                return self._socket.recv(max_bytes)
+            except BlockingIOError:
+                # a false alarm, as systems may give it
+                continue
+
+    async def aclose(self) -> None:
+        """Close it."""
+        self._socket.close()
+        await trio.lowlevel.checkpoint()
 
 
 class Connection:
     """One client: its stream, what is still to be sent to it, and how to interrupt the task that serves it."""
 
-    __slots__ = ("_nap", "_outbox", "_stream", "closing")
+    __slots__ = ("_naps", "_outbox", "_reads", "_scope", "_stream", "closing")
 
-    def __init__(self, stream: trio.abc.Stream) -> None:
+    def __init__(self, stream: Streamlike) -> None:
         self.closing: str | None = None
         """Why the broker wants it closed, once what is in the outbox has left."""
         self._stream = stream
         self._outbox: list[bytes] = []
-        self._nap: trio.CancelScope | None = None
+        self._scope = trio.CancelScope()
+        self._naps = self._reads = False
 
-    def put(self, data: bytes) -> None:
-        """Send this, soon and in order."""
+    def put(self, data: bytes, *, more: bool) -> None:
+        """Send this, soon and in order. `more`: something is to be done when it has left.
+
+        While its task waits for the client, what the network takes at once needs no task: to wake one costs more.
+        A task that does not even read has to be woken, because it may read from now on.
+        """
+        if self._reads and not self._outbox and not more:
+            data = self._stream.send_now(data)
+            if not data:
+                return
         self._outbox.append(data)
         self._wake()
 
@@ -80,26 +155,35 @@ class Connection:
         self._wake()
 
     def _wake(self) -> None:
-        if self._nap is not None:
-            self._nap.cancel()
+        if self._naps:
+            self._scope.cancel()
 
-    async def flush(self) -> None:
-        """Send everything there is, in as few pieces as possible; returns when the network has taken it."""
+    def interruptible(self) -> trio.CancelScope:
+        """A new scope to call `read` in."""
+        self._scope = trio.CancelScope()
+        return self._scope
+
+    async def flush(self) -> bool:
+        """Send everything there is, in as few pieces as possible, until the network has taken it; False for nothing."""
+        anything = bool(self._outbox)
         while self._outbox:
             data = self._outbox[0] if len(self._outbox) == 1 else b"".join(self._outbox)
             self._outbox.clear()
             await self._stream.send_all(data)
+        return anything
 
-    async def read(self, *, muted: bool) -> bytes | None:
-        """The next bytes, b"" at their end; None if there is something to send or to close instead.
+    async def read(self, *, muted: bool) -> bytes:
+        """The next bytes, b"" at their end. The scope is cancelled if there is something to send or to close instead.
 
         A muted connection is not read from: it waits for that something.
         """
-        with trio.CancelScope() as self._nap:
+        self._naps, self._reads = True, not muted
+        try:
             if muted:
                 await trio.sleep_forever()
             return bytes(await self._stream.receive_some(READ_BYTES))
-        return None
+        finally:
+            self._naps = self._reads = False
 
 
 class Shell:
@@ -166,9 +250,9 @@ class Shell:
             # it was reset before we looked
             await trio.aclose_forcefully(stream)
             return
-        await self.converse(stream, host)
+        await self.converse(ClientStream(stream), host)
 
-    async def converse(self, stream: trio.abc.Stream, client_host: str) -> None:
+    async def converse(self, stream: Streamlike, client_host: str) -> None:
         """Serve one connection until either side ends it; a failure of the network ends only this connection."""
         number = next(self._numbers)
         connection = self._connections[number] = Connection(stream)
@@ -183,21 +267,33 @@ class Shell:
             del self._connections[number]
             self._broker.disconnected(self.now(), number, reason)
             self._notify()
-            await trio.aclose_forcefully(stream)
+            with trio.CancelScope() as at_once:
+                at_once.cancel()
+                await stream.aclose()
 
     async def _converse(self, number: int, connection: Connection) -> str:
         """Read, hand over, send; returns why it ended, "" if the client closed."""
         while True:
-            await connection.flush()
-            if connection.closing is not None:
-                return connection.closing
-            data = await connection.read(muted=self._broker.is_muted(number))
-            if data is None:
-                continue
-            if not data:
-                return ""
-            self._perform(self._broker.received(self.now(), number, data))
-            self._look_at_deadline()
+            # for as many requests as it lasts, because to make one costs as much as a request
+            with connection.interruptible() as scope:
+                while not scope.cancel_called:
+                    while await connection.flush():
+                        outputs = self._broker.flushed(self.now(), number)
+                        if outputs:
+                            # it had its turn; the others have theirs before this becomes another one
+                            self._take_in(outputs)
+                            await trio.lowlevel.checkpoint()
+                    if connection.closing is not None:
+                        return connection.closing
+                    data = await connection.read(muted=self._broker.is_muted(number))
+                    if not data:
+                        return ""
+                    self._take_in(self._broker.received(self.now(), number, data))
+
+    def _take_in(self, outputs: Iterable[Output]) -> None:
+        """Perform what input has brought about."""
+        self._perform(outputs)
+        self._look_at_deadline()
 
     def _perform(self, outputs: Iterable[Output]) -> None:
         for output in outputs:
@@ -206,8 +302,8 @@ class Shell:
                 # it has closed in the meantime
                 continue
             match output:
-                case Send(_, data):
-                    connection.put(data)
+                case Send(_, data, more):
+                    connection.put(data, more=more)
                 case Close(_, reason):
                     connection.close(reason)
                 case _:
@@ -242,7 +338,8 @@ class Shell:
         return predicate()
 
     def _notify(self) -> None:
-        self._changed.unpark_all()
+        if self._changed:
+            self._changed.unpark_all()
 
 
 async def listen(host: str, port: int) -> list[trio.SocketListener]:

@@ -11,6 +11,9 @@ Kinds of event:
   answered, because its member has sent another.
 * `conn`: a connection was opened or closed. `dropped`: the ring was full, this many of the oldest events are gone.
 
+The ring is bounded in events and in bytes: see `trace_kept` for what is kept of large messages. A body that is not
+kept is `{"omitted_bytes": n}`.
+
 Every event has `seq` (total order), `wall_ts` (microseconds since the epoch) and `kind`; what concerns a group has
 `group_id` and `group_ts_us`, the group's own time. Columns without a value are left out. In memory events are kept
 as they came and rendered when somebody looks.
@@ -22,7 +25,7 @@ import json
 from collections import deque
 from typing import TYPE_CHECKING
 
-from koordinator.emulator import trace_lines
+from koordinator.emulator import trace_kept, trace_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     from koordinator.emulator.trace_lines import Happening
 
 SCHEMA_VERSION = 1
+
+BYTES_MAX = 128 * 1024 * 1024
+"""How much the messages and texts of the events in the ring may take, roughly."""
 
 
 class Trace:
@@ -45,7 +51,9 @@ class Trace:
         sink: Callable[[str], None] | None = None,
         header: Mapping[str, object] | None = None,
     ) -> None:
-        self._ring: deque[tuple[int, int, Happening]] = deque(maxlen=capacity)
+        self._ring: deque[tuple[int, int, Happening, int]] = deque()
+        self._capacity = capacity
+        self._bytes = 0
         self._wall_us = wall_us
         self._sink = sink
         self._seq = 0
@@ -66,10 +74,13 @@ class Trace:
     def add(self, wall_us: int, happening: Happening) -> None:
         """Something happened."""
         self._seq += 1
-        event = (self._seq, wall_us, happening)
-        self._ring.append(event)
+        weight = trace_kept.weight(happening)
+        self._ring.append((self._seq, wall_us, happening, weight))
+        self._bytes += weight
+        while len(self._ring) > self._capacity or self._bytes > BYTES_MAX:
+            self._bytes -= self._ring.popleft()[-1]
         if self._sink is not None:
-            self._sink(json.dumps(trace_lines.line(*event), separators=(",", ":")))
+            self._sink(json.dumps(trace_lines.line(self._seq, wall_us, happening), separators=(",", ":")))
 
     def events(self, since: int = 0, group: str | None = None) -> list[dict[str, object]]:
         """Events after sequence number `since`, the oldest first; of one group, if `group` is given.
@@ -79,8 +90,9 @@ class Trace:
         lines: list[dict[str, object]] = []
         lost = self._seq - len(self._ring)
         if lost > since:
-            lines.append({"seq": lost, "wall_ts": self._ring[0][1], "kind": "dropped", "count": lost})
-        for seq, wall_us, happening in self._ring:
+            since_us = self._ring[0][1] if self._ring else self.now_us
+            lines.append({"seq": lost, "wall_ts": since_us, "kind": "dropped", "count": lost})
+        for seq, wall_us, happening, _ in self._ring:
             if seq > since and (group is None or trace_lines.group_of(happening) == group):
                 lines.append(trace_lines.line(seq, wall_us, happening))
         return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetC
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from koordinator.wire.primitives import Malformed
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,8 +33,25 @@ if TYPE_CHECKING:
 
 Line = dict[str, object]
 
+BODY_BYTES_MAX = 4 * 1024 * 1024
+"""Of a larger message the line has no body, only its size; a list of 10,000 members, for their leader, is smaller."""
 
-@dataclass(frozen=True, slots=True)
+WITH_BODY = frozenset(
+    {
+        JoinGroupRequest,
+        JoinGroupResponse,
+        SyncGroupRequest,
+        SyncGroupResponse,
+        LeaveGroupRequest,
+        LeaveGroupResponse,
+        OffsetCommitRequest,
+        OffsetCommitResponse,
+    }
+)
+"""The messages of which a line shows more than the plain fields."""
+
+
+@value
 class Connected:
     """A connection was opened."""
 
@@ -41,7 +59,7 @@ class Connected:
     client_host: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Disconnected:
     """A connection was closed, by the peer (no reason) or by us."""
 
@@ -52,18 +70,23 @@ class Disconnected:
     empty_fetches: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Asked:
-    """A request came in. `ahead_ms`: how far its group's clock is ahead of the node's."""
+    """A request came in. `ahead_ms`: how far its group's clock is ahead of the node's.
+
+    `size` is that of its frame in bytes, `weight` what the event takes in memory, roughly (`trace_kept`).
+    """
 
     call: Call
     request: Message
     now: int
     ahead_ms: int
     software: tuple[str, str]
+    size: int
+    weight: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answered:
     """A response went out; `error_code` is the code on the wire, in whichever numbering."""
 
@@ -77,6 +100,8 @@ class Answered:
     latency_us: int
     software: tuple[str, str]
     empty_fetches: int
+    size: int
+    weight: int
 
 
 Happening = Connected | Disconnected | Asked | Answered | Fact
@@ -151,7 +176,7 @@ def _(happening: Asked) -> Line:
         **_who(request),
         **_group_time(request, happening.now, happening.ahead_ms),
         "client_reason": _client_reason(request),
-        "body": _body(request),
+        "body": _body_of(request, happening.size),
     }
 
 
@@ -169,7 +194,7 @@ def _(happening: Answered) -> Line:
         "error": happening.error.name if refused else None,
         "latency_us": happening.latency_us,
         "empty_fetches": happening.empty_fetches or None,
-        "body": _body(happening.response),
+        "body": _body_of(happening.response, happening.size),
     }
 
 
@@ -299,6 +324,12 @@ def _client_reason(request: Message) -> str | None:
     if isinstance(request, LeaveGroupRequest):
         return next((member.reason for member in request.members if member.reason), None)
     return None
+
+
+def _body_of(message: Message, size: int) -> Line | None:
+    if size > BODY_BYTES_MAX and type(message) in WITH_BODY:
+        return {"omitted_bytes": size}
+    return _body(message)
 
 
 @singledispatch

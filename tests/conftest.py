@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 from collections import Counter
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -22,13 +24,29 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
-TOOLS: dict[str, Callable[[], bool]] = {
-    "chromium": lambda: any(shutil.which(name) for name in BROWSERS),
-    "docker": lambda: shutil.which("docker") is not None,
-    "java": lambda: shutil.which("java") is not None,
-    "spark": lambda: find_spec("pyspark") is not None,
+JAVA_MIN = 17
+
+
+def _java() -> str:
+    """For Apache Kafka, which is fetched with Maven."""
+    missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
+    if missing:
+        return f"no {' and no '.join(missing)} found"
+    # on stderr, in quotes: 17.0.15, or 1.8.0_292 before Java 9
+    said = subprocess.run(["java", "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+    version = re.search(r'version "(\d+)', said)
+    if version is None or int(version[1]) < JAVA_MIN:
+        return f"Java {JAVA_MIN} or newer is wanted, java -version says {said.partition(chr(10))[0] or 'nothing'}"
+    return ""
+
+
+TOOLS: dict[str, Callable[[], str]] = {
+    "chromium": lambda: "" if any(shutil.which(name) for name in BROWSERS) else "no Chromium found",
+    "docker": lambda: "" if shutil.which("docker") else "no docker found",
+    "java": cache(_java),
+    "spark": lambda: "" if find_spec("pyspark") else "no pyspark found",
 }
-"""What a test may need besides Python, and whether it is here."""
+"""What a test may need besides Python: each says what is missing, "" if nothing is."""
 
 REQUIRE = "KOORDINATOR_REQUIRE"
 """Tools, separated by commas, whose absence fails the tests that need them."""
@@ -47,23 +65,32 @@ def pytest_configure() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose tools are missing; fail it if they are required."""
-    for marker in item.iter_markers("needs"):
-        for tool in marker.args:
-            if TOOLS[tool]():
-                continue
-            if tool in required():
-                pytest.fail(f"needs {tool}, which {REQUIRE} names and this machine lacks", pytrace=False)
-            pytest.skip(f"needs {tool}")
+    """Skip a test whose tools are missing, or fail it if they are required; without `-m needs` it is not run at all."""
+    tools = [tool for marker in item.iter_markers("needs") for tool in marker.args]
+    for tool in tools:
+        missing = TOOLS[tool]()
+        if missing and tool in required():
+            pytest.fail(f"needs {tool}, which {REQUIRE} names and this machine lacks: {missing}", pytrace=False)
+        if missing:
+            pytest.skip(f"needs {tool}: {missing}")
+    if tools and "needs" not in item.config.getoption("markexpr"):
+        pytest.skip(f"needs {tools[0]}{LEFT}")
+
+
+LEFT = ": left to make ci-extra"
+"""In the reason of a skip: the tool is here, but this run is of what needs only Python."""
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests were skipped for want of which tool."""
+    """Say how many tests were skipped for want of which tool, and how many because of what this run is for."""
     missing: Counter[str] = Counter()
+    left: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
-        reason = re.search(r"needs (\w+)", str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "")
+        said = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else ""
+        reason = re.search(r"needs (\w+)", said)
         if reason and reason[1] in TOOLS:
-            missing[reason[1]] += 1
-    if missing:
-        counts = ", ".join(f"{tool} {count}" for tool, count in sorted(missing.items()))
-        terminalreporter.write_line(f"skipped for want of a tool: {missing.total()} ({counts})")
+            (left if said.endswith(LEFT) else missing)[reason[1]] += 1
+    for what, found in (("skipped for want of a tool", missing), ("left to make ci-extra", left)):
+        if found:
+            counts = ", ".join(f"{tool} {count}" for tool, count in sorted(found.items()))
+            terminalreporter.write_line(f"{what}: {found.total()} ({counts})")

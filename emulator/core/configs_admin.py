@@ -215,7 +215,8 @@ def _change(configs: dict[str, str], change: AlterableConfig) -> Refusal | None:
 def _changed(before: list[str], items: list[str], operation: int) -> Iterable[str]:
     if operation == APPEND:
         return dict.fromkeys([*before, *items])
-    return (item for item in before if item not in items)
+    unwanted = set(items)
+    return (item for item in before if item not in unwanted)
 
 
 def _no_topic(name: str) -> Refusal:

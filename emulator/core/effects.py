@@ -12,8 +12,9 @@ does comes back as one ordered list of effects:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from koordinator.emulator.core.records import Record
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Call:
     """One request in hand: who asks, in which version, and where the answer goes.
 
@@ -37,7 +38,7 @@ class Call:
     client_host: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reply:
     """The answer to a parked or a fresh call. `response` None: the request wants no answer (Produce, acks 0)."""
 
@@ -45,7 +46,7 @@ class Reply:
     response: Message | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Hangup:
     """A call that wants no answer has failed: closing its connection is the only way to say so, as in Kafka."""
 
@@ -53,7 +54,7 @@ class Hangup:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Append:
     """Records to be written, as one batch, to a partition of `__consumer_offsets`; the answer names `token`."""
 
@@ -62,7 +63,7 @@ class Append:
     records: tuple[Record, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StateChanged:
     """A group went from one state to another. `reason` is worded as Kafka logs it, `cause` is its kind."""
 
@@ -77,7 +78,7 @@ class StateChanged:
     client_reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MemberChanged:
     """A member came, went or was replaced: `change` is one of added, pending, removed, replaced, fenced."""
 
@@ -90,7 +91,7 @@ class MemberChanged:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RebalanceAvoided:
     """A static member came back in Stable without a rebalance: what KIP-345 saves."""
 
@@ -102,7 +103,7 @@ class RebalanceAvoided:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TimerFired:
     """A deadline passed. `group_now` is the group's own time; node timers have no group."""
 
@@ -111,7 +112,7 @@ class TimerFired:
     due: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Superseded:
     """A parked call will, as in Kafka, never be answered.
 
@@ -123,7 +124,7 @@ class Superseded:
     member_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OffsetsExpired:
     """Committed offsets were dropped: by retention, OffsetDelete, or because their topic is gone."""
 

@@ -30,6 +30,10 @@ FINAL_EPOCH = -1
 EVICTION_MS = 120_000
 """How long a session has to be unused to make room (`min.incremental.fetch.session.eviction.ms`)."""
 
+PARTITIONS_MAX = 100_000
+"""The most partitions all sessions may have together. Kafka has no such bound; but partitions need not exist to be
+asked for, so that sessions could grow for ever. A client that gets no session, or loses it, does without."""
+
 _INT_MAX = 2**31 - 1
 
 PartitionKey = tuple["str | UUID", int]
@@ -116,12 +120,17 @@ class FetchSessions:
             return Error.INVALID_FETCH_SESSION_EPOCH
         if session.by_id != by_id:
             return Error.FETCH_SESSION_TOPIC_ID_ERROR
+        before = len(session.partitions)
         for key, wanted in asked.items():
             told = session.partitions.get(key)
             if told is None:
                 session.partitions[key] = _Told(wanted)
             else:
                 told.wanted = wanted
+        if len(session.partitions) > before and self._partitions() > PARTITIONS_MAX:
+            # the client begins a new one, or does without
+            del self._sessions[session.session_id]
+            return Error.FETCH_SESSION_ID_NOT_FOUND
         for topic in request.forgotten_topics_data:
             for partition in topic.partitions:
                 session.partitions.pop((topic.topic_id if by_id else topic.topic, partition), None)
@@ -135,7 +144,7 @@ class FetchSessions:
 
     def open(self, now: int, wish: Wish, results: dict[PartitionKey, PartitionData], *, by_id: bool) -> int:
         """Open a session that has been told `results`; its id, or NO_SESSION if there is no room."""
-        if not self._make_room(now):
+        if not self._make_room(now) or self._partitions() + len(wish.partitions) > PARTITIONS_MAX:
             return NO_SESSION
         session_id = self._new_id()
         session = FetchSession(session_id, by_id, INITIAL_EPOCH + 1, now)
@@ -143,6 +152,9 @@ class FetchSessions:
         session.changes(results)
         self._sessions[session_id] = session
         return session_id
+
+    def _partitions(self) -> int:
+        return sum(len(session.partitions) for session in self._sessions.values())
 
     def _make_room(self, now: int) -> bool:
         if len(self._sessions) < self._slots:

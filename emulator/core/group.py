@@ -100,12 +100,14 @@ class CommittedOffset:
 class Group:
     """A group with everything the coordinator keeps of it (coordinator state of one `group.id`).
 
-    It has its own clock: `offset_ms` is added to the node's time, `now` is its time at the present input. Its
-    timers are due in that time, so that one group can be a day ahead of its neighbours.
+    `partition` of `__consumer_offsets` keeps it. It has its own clock: `offset_ms` is added to the node's time, `now`
+    is its time at the present input. Its timers are due in that time, so that one group can be a day ahead of its
+    neighbours.
     """
 
-    def __init__(self, group_id: str, now: int, offset_ms: int = 0) -> None:
+    def __init__(self, group_id: str, partition: int, now: int, offset_ms: int = 0) -> None:
         self.id = group_id
+        self.partition = partition
         self.offset_ms = offset_ms
         self.now = now
         self.timers: Timers[TimerKey] = Timers()

@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.producers import Producers
 from koordinator.wire.primitives import Malformed
-from koordinator.wire.records import read_records, rebase
+from koordinator.wire.records import LIMIT, read_records, rebase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from koordinator.wire.records import BatchHeader, Record
+
+
+LOOKED_INTO_BYTES_MAX = 16 * 1024 * 1024
+LOOKED_INTO_RECORDS_MAX = 100_000
+"""A batch that stands for more than this is not opened for a look-up by time: a few bytes can stand for millions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +112,22 @@ class PartitionLog:
     def first_at_or_after(self, timestamp: int) -> tuple[int, int] | None:
         """The offset and timestamp of the first record not older than `timestamp`; None if there is none.
 
-        Where a batch cannot be opened (its codec's library is not installed, or it is broken inside) its
-        first offset and greatest timestamp stand for it.
+        Where a batch cannot be opened (its codec's library is not installed, it is too large, or it is broken
+        inside) its first offset and greatest timestamp stand for it.
         """
         greatest = self._timestamps()
         for index in range(bisect_left(greatest, timestamp), len(self._batches)):
             if self._batches[index].max_timestamp < timestamp:
                 continue
             try:
-                found = next((r for r in self._records_in(index) if r.timestamp >= timestamp), None)
+                found = next((r for r in self._look_into(index) if r.timestamp >= timestamp), None)
             except (Malformed, ImportError):
                 return max(self.start, self._offsets[index]), self._batches[index].max_timestamp
             if found is not None:
                 return found.offset, found.timestamp
+            if self._offsets[index] >= self.start:
+                # the whole batch is there, and its header says otherwise: that is broken, too
+                return self._offsets[index], self._batches[index].max_timestamp
         return None
 
     def with_greatest_timestamp(self) -> tuple[int, int] | None:
@@ -139,7 +147,7 @@ class PartitionLog:
 
     def _left_in_first_batch(self) -> int:
         try:
-            return max((record.timestamp for record in self._records_in(0)), default=-1)
+            return max((record.timestamp for record in self._look_into(0)), default=-1)
         except (Malformed, ImportError):
             return self._batches[0].max_timestamp
 
@@ -147,8 +155,15 @@ class PartitionLog:
         for at in range(index, len(self._batches)):
             yield from self._records_in(at)
 
-    def _records_in(self, index: int) -> Iterator[Record]:
-        return (record for record in read_records(self._batches[index].data) if record.offset >= self.start)
+    def _records_in(self, index: int, bytes_max: int = LIMIT) -> Iterator[Record]:
+        records = read_records(self._batches[index].data, bytes_max)
+        return (record for record in records if record.offset >= self.start)
+
+    def _look_into(self, index: int) -> Iterator[Record]:
+        batch = self._batches[index]
+        if batch.last_offset - self._offsets[index] >= LOOKED_INTO_RECORDS_MAX:
+            raise Malformed("too many records to look through")
+        return self._records_in(index, LOOKED_INTO_BYTES_MAX)
 
     def _index(self, offset: int) -> int:
         return bisect_right(self._offsets, offset) - 1

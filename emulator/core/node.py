@@ -78,8 +78,10 @@ class Node:
 
     def deadline(self) -> int | None:
         """When `tick` is wanted next."""
-        deadlines = [at for at in (self.coordinator.deadline(), self.data.deadline()) if at is not None]
-        return min(deadlines, default=None)
+        groups_due, data_due = self.coordinator.deadline(), self.data.deadline()
+        if groups_due is None or data_due is None:
+            return data_due if groups_due is None else groups_due
+        return min(groups_due, data_due)
 
     def _find_coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         return FindCoordinatorResponse(

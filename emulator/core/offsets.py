@@ -18,6 +18,7 @@ from koordinator.emulator.core.writes import (
     group_write_error,
     offset_write_error,
 )
+from koordinator.emulator.settings import LONG_MAX
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import offset_commit, offset_delete, offset_fetch
 from koordinator.wire.primitives import ZERO_UUID
@@ -71,7 +72,7 @@ def commit(stage: Stage, now: int, call: Call, request: offset_commit.OffsetComm
             leader_epoch=partition.committed_leader_epoch,
             metadata=metadata,
             commit_timestamp=stamp,
-            expire_timestamp=stamp + keep if keep >= 0 else -1,
+            expire_timestamp=min(stamp + keep, LONG_MAX) if keep >= 0 else -1,
         )
     response = _commit_response(request, refused, Error.NONE)
     if not offsets:
@@ -184,7 +185,7 @@ def _map_partitions(response: offset_commit.OffsetCommitResponse, error: Error) 
 
 def _utf16_length(text: str) -> int:
     """The length Kafka compares with `offset.metadata.max.bytes`: Java's, in UTF-16 code units, not bytes."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text.encode("utf-16-le")) // 2
 
 
 # -- OffsetFetch ---------------------------------------------------------------------------------------------

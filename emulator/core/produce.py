@@ -44,7 +44,11 @@ ZSTD_SINCE = 7
 TOPIC_ID_SINCE = 13
 """From this version on topics are named by id (KIP-516)."""
 
+CONVERTED_BYTES_MAX = 16 * 1024 * 1024
+"""Compressed messages of magic 0 and 1 that stand for more, all those of a partition together, are refused with 2."""
+
 _MAGIC = 2
+_MESSAGE_BYTES_MIN = 26
 _UNKNOWN_PARTITION = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
 _Batch = tuple[BatchHeader, bytes]
 
@@ -138,11 +142,16 @@ def _the_batch(version: int, data: bytes) -> _Batch | Refusal:
 def _converted(messages: list[_Batch]) -> _Batch | Refusal:
     records: list[Record] = []
     codec = Codec.NONE
+    room = CONVERTED_BYTES_MAX
     for header, message in messages:
         if not check_crc(message):
             return _corrupt(header)
         codec = header.codec or codec
-        records += read_records(message)
+        inside = read_records(message, room)
+        if header.codec is not Codec.NONE:
+            taken = sum(_MESSAGE_BYTES_MIN + len(record.key or b"") + len(record.value or b"") for record in inside)
+            room = max(0, room - taken)
+        records += inside
     batch = write_batch(records, compression=codec.name.lower() if codec else None)
     return read_header(batch), batch
 

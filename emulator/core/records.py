@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from koordinator.wire.messages.offsets_topic import (
@@ -27,8 +28,8 @@ def java_string_hash(text: str) -> int:
     """`String.hashCode()`: over UTF-16 code units, wrapping to a signed 32-bit number."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8) + low) & 0xFFFFFFFF
+    for unit in struct.unpack(f">{len(units) // 2}H", units):
+        value = (31 * value + unit) & 0xFFFFFFFF
     return value - (1 << 32) if value >= 1 << 31 else value
 
 

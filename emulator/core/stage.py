@@ -59,6 +59,9 @@ class Stage:
 
     def partition_of(self, group_id: str) -> int:
         """The partition of `__consumer_offsets` that keeps the group."""
+        group = self.groups.get(group_id)
+        if group is not None:
+            return group.partition
         return offsets_partition(group_id, self.settings.offsets_topic_num_partitions)
 
     def status(self, group_id: str) -> Error:
@@ -83,7 +86,7 @@ class Stage:
     def create(self, now: int, group_id: str) -> Group:
         """A new, empty group at generation 0."""
         offset_ms = self.clocks.get(group_id, 0)
-        group = Group(group_id, now + offset_ms, offset_ms)
+        group = Group(group_id, self.partition_of(group_id), now + offset_ms, offset_ms)
         self.groups[group_id] = group
         self.schedule_expiry_check(group)
         self.enter(now, group)
@@ -124,7 +127,7 @@ class Stage:
             deadline = group.timers.deadline()
             if deadline is None:
                 self.agenda.cancel(group.id)
-            elif group.id not in self.agenda or self.agenda[group.id] != deadline - group.offset_ms:
+            elif self.agenda.get(group.id) != deadline - group.offset_ms:
                 self.agenda.set(group.id, deadline - group.offset_ms)
         self._entered.clear()
 

@@ -73,12 +73,16 @@ TimerKey = (
 
 K = TypeVar("K")
 
+STALE_MIN = 64
+"""So many entries of a heap that stand for nothing are not worth any work."""
+
 
 class Timers(Generic[K]):
     """Keys with deadlines in integer milliseconds.
 
     A heartbeat only moves its deadline in the dict; the heap keeps the older entry and is corrected when that
-    comes up. So re-arming costs O(1), however many members a group has.
+    comes up. So re-arming costs O(1), however many members a group has. Entries of keys that were cancelled, or set to
+    fire earlier, stay in the heap, too; it is made anew before they are the greater part of it.
     """
 
     def __init__(self) -> None:
@@ -114,7 +118,12 @@ class Timers(Generic[K]):
 
     def _queue(self, key: K, deadline: int, order: int) -> None:
         self._due[key] = (deadline, order, order)
-        heapq.heappush(self._heap, (deadline, order, key))
+        if len(self._heap) >= STALE_MIN + 2 * len(self._due):
+            self._due = {each: (at, set_at, set_at) for each, (at, set_at, _) in self._due.items()}
+            self._heap = [(at, set_at, each) for each, (at, set_at, _) in self._due.items()]
+            heapq.heapify(self._heap)
+        else:
+            heapq.heappush(self._heap, (deadline, order, key))
 
     def pop_due(self, now: int) -> tuple[int, K] | None:
         """Take the earliest key whose deadline is not after `now`, with that deadline."""
@@ -129,6 +138,15 @@ class Timers(Generic[K]):
         """Every key with its deadline, the earliest first."""
         in_order = sorted((due[0], due[1], key) for key, due in self._due.items())
         return ((at, key) for at, _, key in in_order)
+
+    def __iter__(self) -> Iterator[K]:
+        """Every key, in no order."""
+        return iter(self._due)
+
+    def get(self, key: K) -> int | None:
+        """When `key` is due, or None."""
+        due = self._due.get(key)
+        return None if due is None else due[0]
 
     def __getitem__(self, key: K) -> int:
         return self._due[key][0]

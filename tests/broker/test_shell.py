@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     Client = trio.StapledStream[MemorySendStream, MemoryReceiveStream]
 
 EPOCH = 1_700_000_000_000
+MUCH = 20_000_000
+"""More bytes than a network takes at once."""
+
 LIMIT_S = 3600
 """Of the jumping clock: a test that hangs ends at once."""
 
@@ -35,6 +38,7 @@ class FakeBroker:
         self.ticks: list[int] = []
         self.waiting: list[Output] = []
         self.received_bytes = 0
+        self.held_back: dict[int, int] = {}
 
     def connected(self, now: int, connection: int, client_host: str) -> None:
         del now
@@ -51,14 +55,26 @@ class FakeBroker:
                 return [*(Send(each, b"released") for each in parked), Send(connection, b"done")]
             case b"close":
                 return [Send(connection, b"bye"), Close(connection, "said so")]
+            case b"much to 1":
+                return [Send(1, b"x" * MUCH), Send(1, b"end")]
             case b"close others":
                 parked, self.parked = self.parked, {}
                 return [Close(each, "closed by another") for each in parked]
+            case b"turns":
+                self.held_back[connection] = 3
+                return [Send(connection, b"first ")]
             case b"large":
                 return [Send(connection, b"x" * 50_000_000)]
             case b"bug":
                 raise AssertionError("a bug of ours")
         return [Send(connection, data)]
+
+    def flushed(self, now: int, connection: int) -> list[Output]:
+        del now
+        held_back, self.held_back = self.held_back.get(connection, 0), {}
+        if held_back > 1:
+            self.held_back[connection] = held_back - 1
+        return [Send(connection, b"more ")] * (held_back > 0)
 
     def disconnected(self, now: int, connection: int, reason: str = "") -> None:
         del now
@@ -82,6 +98,18 @@ class FakeBroker:
         return connection in self.parked
 
 
+class InMemory:
+    """The server's end of a stream in memory. Like a slow network it takes nothing at once."""
+
+    def __init__(self, stream: trio.abc.Stream) -> None:
+        self.send_all = stream.send_all
+        self.receive_some = stream.receive_some
+        self.aclose = stream.aclose
+
+    def send_now(self, data: bytes) -> bytes:
+        return data
+
+
 class Scene:
     """A shell with its timekeeper, and clients connected in memory."""
 
@@ -93,7 +121,7 @@ class Scene:
 
     def connect(self) -> Client:
         ours, theirs = memory_stream_pair()
-        self.nursery.start_soon(self.shell.converse, theirs, "/127.0.0.1")
+        self.nursery.start_soon(self.shell.converse, InMemory(theirs), "/127.0.0.1")
         return ours
 
     def soon(self, *outputs: Output) -> None:
@@ -194,7 +222,7 @@ def test_what_one_input_brings_leaves_in_one_piece() -> None:
                 await original(data)
 
             theirs.send_stream.send_all = record  # type: ignore[method-assign,assignment]
-            nursery.start_soon(stage.shell.converse, theirs, "/127.0.0.1")
+            nursery.start_soon(stage.shell.converse, InMemory(theirs), "/127.0.0.1")
             await wait_all_tasks_blocked()
             stage.soon(Send(1, b"one "), Send(1, b"two"))
             assert bytes(await ours.receive_some()) == b"one two"
@@ -211,6 +239,34 @@ def test_close_sends_what_is_pending_and_then_closes() -> None:
         assert bytes(await client.receive_some()) == b""
 
     assert play(scene).log[-1] == "1 disconnected said so"
+
+
+def test_what_was_held_back_is_served_when_what_was_sent_has_left() -> None:
+    async def scene(stage: Scene) -> None:
+        client = stage.connect()
+        await client.send_all(b"turns")
+        answers = b""
+        while len(answers) < len(b"first more more more "):
+            answers += await client.receive_some()
+        assert answers == b"first more more more "
+        assert await say(client, b"and on") == b"and on"
+
+    play(scene)
+
+
+def test_a_client_that_goes_while_its_request_is_in_hand_is_noticed() -> None:
+    """As long as the broker wants to read on; its answer may never come."""
+
+    async def scene(stage: Scene) -> None:
+        stage.broker.is_muted = lambda _: False  # type: ignore[method-assign]
+        client = stage.connect()
+        await client.send_all(b"later")
+        await wait_all_tasks_blocked()
+        await client.aclose()
+        await wait_all_tasks_blocked()
+        assert stage.broker.log[-1] == "1 disconnected"
+
+    play(scene)
 
 
 def test_a_parked_connection_can_be_closed() -> None:
@@ -332,6 +388,41 @@ def test_over_real_sockets() -> None:
 
     # and the stop with a client connected, and one request unanswered
     assert serve(visit).log == ["1 connected /127.0.0.1", "1 disconnected the emulator stopped"]
+
+
+def test_what_others_bring_about_reaches_a_client_that_waits_or_is_muted() -> None:
+    async def visit(broker: FakeBroker, connect: Connect) -> None:
+        client, other = await connect(), await connect()
+        await client.send_all(b"later")
+        while 1 not in broker.parked:  # noqa: ASYNC110 - the fake broker has nothing to wait for
+            await trio.sleep(0.001)
+        await other.send_all(b"other")
+        assert bytes(await client.receive_some()) == b"released"
+        assert await say(client, b"read again") == b"read again"
+        await other.send_all(b"much to 1")
+        got = bytearray()
+        while len(got) < MUCH + len(b"end"):
+            got += await client.receive_some()
+        assert got == b"x" * MUCH + b"end"
+        assert await say(client, b"still here") == b"still here"
+
+    serve(visit)
+
+
+def test_a_client_that_resets_while_others_write_to_it_ends_only_its_own_connection() -> None:
+    async def visit(broker: FakeBroker, connect: Connect) -> None:
+        waiting, other = await connect(), await connect()
+        await waiting.send_all(b"later")
+        while 1 not in broker.parked:  # noqa: ASYNC110 - the fake broker has nothing to wait for
+            await trio.sleep(0.001)
+        reset(waiting)
+        assert await say(other, b"other") == b"done"
+        assert await say(other, b"still here") == b"still here"
+        while len(broker.log) < 3:  # noqa: ASYNC110 - the fake broker has nothing to wait for
+            await trio.sleep(0.01)
+        assert broker.log[2].startswith("1 disconnected")
+
+    serve(visit)
 
 
 def test_a_client_that_resets_while_we_write_ends_only_its_own_connection() -> None:

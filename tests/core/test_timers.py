@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordinator.emulator.core import timers as timers_module
 from koordinator.emulator.core.timers import Timers
 
 
@@ -60,6 +64,36 @@ def test_re_arming_does_not_pile_up() -> None:
     assert len(timers._heap) == 1
 
 
+def test_cancelled_keys_do_not_pile_up_while_others_wait() -> None:
+    """Ids handed out and given back at once, for as long as you like, before the first of them would be due."""
+    timers: Timers[str] = Timers()
+    timers.set("patient", 1_000_000)
+    longest = 0
+    for number in range(10_000):
+        timers.set(f"id {number}", 1_000)
+        timers.cancel(f"id {number}")
+        longest = max(longest, len(timers._heap))
+    assert longest < 200
+    assert drained(timers, 1_000_000) == [(1_000_000, "patient")]
+
+
+def test_a_key_that_is_set_to_fire_ever_earlier_does_not_pile_up() -> None:
+    timers: Timers[str] = Timers()
+    for deadline in range(10_000, 0, -1):
+        timers.set("a", deadline)
+    assert len(timers._heap) < 200
+    assert drained(timers, 100_000) == [(1, "a")]
+
+
+def test_every_key_is_there_in_no_order() -> None:
+    timers: Timers[str] = Timers()
+    timers.set("b", 2)
+    timers.set("a", 1)
+    timers.set("c", 3)
+    timers.cancel("c")
+    assert set(timers) == {"a", "b"}
+
+
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("set"), st.sampled_from("abcd"), st.integers(0, 20)),
@@ -69,8 +103,14 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.parametrize("stale_min", [0, timers_module.STALE_MIN])
 @given(STEPS)
-def test_timers_are_what_a_sorted_list_would_be(steps: list[tuple[str, str, int]]) -> None:
+def test_timers_are_what_a_sorted_list_would_be(stale_min: int, steps: list[tuple[str, str, int]]) -> None:
+    with patch.object(timers_module, "STALE_MIN", stale_min):
+        compare_with_a_sorted_list(steps)
+
+
+def compare_with_a_sorted_list(steps: list[tuple[str, str, int]]) -> None:
     timers: Timers[str] = Timers()
     plain: dict[str, tuple[int, int]] = {}
     for number, (step, key, at) in enumerate(steps):

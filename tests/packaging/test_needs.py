@@ -16,7 +16,7 @@ CONFTEST = Path(__file__).parent.parent / "conftest.py"
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.RunResult]:
     """Two tests that need a tool, in a project with our conftest, where `docker` is here and nothing else is."""
-    tools = 'TOOLS = {"chromium": lambda: False, "docker": lambda: True, "java": lambda: False}'
+    tools = 'TOOLS = {"chromium": lambda: "none found", "docker": lambda: "", "java": lambda: "no mvn found"}'
     pytester.makeconftest(f"{CONFTEST.read_text()}\n\n{tools}\n")
     pytester.makeini("[pytest]\nmarkers = needs(*tools): what is needed\naddopts = --strict-markers -p no:koordinator")
     pytester.makepyfile(
@@ -50,21 +50,34 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[
 
 
 def test_a_missing_tool_skips_with_a_reason_and_is_counted(run: Callable[..., pytest.RunResult]) -> None:
-    result = run(None)
-    result.assert_outcomes(passed=1, skipped=4)
+    result = run(None, "-m", "needs")
+    result.assert_outcomes(passed=1, skipped=3, deselected=1)
     result.stdout.fnmatch_lines(["*skipped for want of a tool: 3 (chromium 1, java 2)"])
-    result.stdout.fnmatch_lines_random(["SKIPPED*: needs java", "SKIPPED*: needs chromium"])
+    result.stdout.no_fnmatch_line("*left to make ci-extra*")
+    result.stdout.fnmatch_lines_random(["SKIPPED*: needs java: no mvn found", "SKIPPED*: needs chromium: none found"])
+
+
+def test_a_run_of_what_needs_only_python_counts_what_it_leaves_to_the_other(
+    run: Callable[..., pytest.RunResult],
+) -> None:
+    result = run(None)
+    result.assert_outcomes(skipped=5)
+    result.stdout.fnmatch_lines(
+        ["*skipped for want of a tool: 3 (chromium 1, java 2)", "*left to make ci-extra: 1 (docker 1)"]
+    )
+    result.stdout.fnmatch_lines_random(["SKIPPED*: needs docker: left to make ci-extra"])
 
 
 def test_the_count_is_the_same_over_several_processes(run: Callable[..., pytest.RunResult]) -> None:
-    result = run(None, "-n", "2")
+    result = run(None, "-m", "needs", "-n", "2")
+    result.assert_outcomes(passed=1, skipped=3)
     result.stdout.fnmatch_lines(["*skipped for want of a tool: 3 (chromium 1, java 2)"])
 
 
 def test_a_required_tool_that_is_missing_fails_its_tests_and_no_others(run: Callable[..., pytest.RunResult]) -> None:
-    result = run(" java,docker")
-    result.assert_outcomes(passed=1, skipped=2, errors=2)
-    result.stdout.fnmatch_lines(["*needs java, which KOORDINATOR_REQUIRE names and this machine lacks"])
+    result = run(" java,docker", "-m", "needs")
+    result.assert_outcomes(passed=1, skipped=1, errors=2, deselected=1)
+    result.stdout.fnmatch_lines(["*needs java, which KOORDINATOR_REQUIRE names and this machine lacks: no mvn found"])
     result.stdout.fnmatch_lines(["*skipped for want of a tool: 1 (chromium 1)"])
 
 

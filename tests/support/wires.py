@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -71,10 +72,11 @@ class Wire:
         self.trace = Trace(lambda: self.wall_us, trace_capacity)
         self.broker = Broker(self.node, self.settings, self.trace, self.logged.append)
         self.peers: dict[int, Peer] = {}
+        self._numbers = count(1)
         self._correlation = 0
 
     def connect(self) -> Peer:
-        peer = Peer(len(self.peers) + 1)
+        peer = Peer(next(self._numbers))
         self.peers[peer.number] = peer
         self.broker.connected(self.now, peer.number, "/127.0.0.1")
         return peer
@@ -103,11 +105,15 @@ class Wire:
         return after[0][1] if after else None
 
     def _perform(self, outputs: Iterable[Output]) -> None:
+        sent: list[Peer] = []
         for output in outputs:
             peer = self.peers[output.connection]
             assert peer.closed is None, "nothing leaves on a closed connection"
             match output:
                 case Send(_, data):
                     peer.pieces.append(data)
+                    sent.append(peer)
                 case Close(_, reason):
                     peer.closed = reason
+        for peer in sent:
+            self._perform(self.broker.flushed(self.now, peer.number))

@@ -1,0 +1,238 @@
+"""Peers that send what no client would: it costs them their connection, and nobody else anything."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from koordinator.emulator import broker as broker_module
+from koordinator.wire import headers
+from koordinator.wire.apis import APIS, Api, ApiKey
+from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from koordinator.wire.messages.metadata import MetadataRequest
+from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.records import Record, write_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wires import Peer, Wire
+
+HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def memory() -> Iterator[None]:
+    """tracemalloc, for a test."""
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+def peak() -> int:
+    return tracemalloc.get_traced_memory()[1]
+
+
+def other_is_fine(wire: Wire) -> None:
+    assert wire.ask(wire.connect(), HEARTBEAT, 4) is not None
+
+
+def parked(wire: Wire) -> Peer:
+    """A peer with a JoinGroup in hand."""
+    peer = wire.connect()
+    protocols = (JoinGroupRequestProtocol(name="range", metadata=b"\0\0"),)
+    join = JoinGroupRequest(
+        group_id="g", session_timeout_ms=10_000, group_instance_id="i", protocol_type="consumer", protocols=protocols
+    )
+    assert wire.ask(peer, join, 5) is None
+    return peer
+
+
+LIES = [b"\x7f\xff\xff\xff" * 8, b"\xff\xff\xff\xff\x0f" * 8, b"\x80\0\0\0" * 8, b"\xff\xfe" * 16]
+CASES = [
+    pytest.param(api, version, id=f"{api.name}-{version}")
+    for api in APIS.values()
+    for version in (api.versions.min, api.versions.max)
+]
+
+
+@pytest.mark.usefixtures("memory")
+class TestWhatIsOnlyAnnounced:
+    @pytest.mark.parametrize(("api", "version"), CASES)
+    def test_counts_and_lengths_that_are_lies_allocate_nothing(self, wire: Wire, api: Api, version: int) -> None:
+        wire.ask(wire.connect(), api.request(), version)  # compiles the codec, which takes memory once
+        before = peak()
+        for lie in LIES:
+            for begin in (b"", b"\0", b"\0\1g", b"\2g"):
+                peer = wire.connect()
+                header = headers.request_header(api.key, version, 1, "c")
+                wire.send(peer, headers.frame(header, begin, lie))
+                wire.wait(0)
+        assert peak() - before < MIB
+        other_is_fine(wire)
+
+    def test_a_frame_is_not_allocated_before_it_has_come(self, wire: Wire) -> None:
+        before = peak()
+        for _ in range(100):
+            wire.send(wire.connect(), struct.pack(">i", 100 * MIB) + b"x" * 100)
+        assert peak() - before < MIB
+
+    def test_a_silent_connection_costs_next_to_nothing_and_nothing_waits_for_it(self, wire: Wire) -> None:
+        deadline = wire.broker.deadline()
+        before = peak()
+        for _ in range(1_000):
+            wire.connect()
+        assert peak() - before < 2_000 * 1_000
+        assert wire.broker.deadline() == deadline
+        other_is_fine(wire)
+
+    def test_what_was_begun_goes_with_its_connection(self, wire: Wire) -> None:
+        peer = wire.connect()
+        before = tracemalloc.get_traced_memory()[0]
+        wire.send(peer, struct.pack(">i", 50 * MIB) + bytes(20 * MIB))
+        wire.broker.disconnected(wire.now, peer.number)
+        assert tracemalloc.get_traced_memory()[0] - before < MIB
+
+
+class TestDrip:
+    def test_a_byte_at_a_time_is_a_request_like_any_other(self, wire: Wire) -> None:
+        slow = wire.connect()
+        for byte in wire.request(slow, HEARTBEAT, 4):
+            wire.send(slow, bytes((byte,)))
+            wire.wait(1_000)
+            other_is_fine(wire)
+        assert len(slow.answers()) == 1
+
+
+class TestText:
+    NAMES = ("a\nb", "\r\n2024-01-01 INFO all is well", "\x1b[2J\x1b[31m", "nul\0", "\u202eesrever", "\U000e0001")
+
+    @pytest.mark.parametrize("name", NAMES, ids=ascii)
+    def test_a_client_id_cannot_forge_a_line_of_the_log_or_command_a_terminal(self, wire: Wire, name: str) -> None:
+        peer = wire.connect()
+
+        wire.send(peer, headers.frame(headers.request_header(ApiKey.HEARTBEAT, 3, 1, name), b"\x7f\xff"))
+
+        (line,) = wire.logged
+        assert line.isprintable()
+
+    def test_a_long_client_id_does_not_make_a_long_line(self, wire: Wire) -> None:
+        header = headers.request_header(ApiKey.HEARTBEAT, 3, 1, "\0" * 32_767)
+
+        wire.send(wire.connect(), headers.frame(header, b"\x7f\xff"))
+
+        (line,) = wire.logged
+        assert len(line) < 2_000
+
+    @pytest.mark.parametrize("text", [b"\xed\xa0\x80", b"\xc0\x80", b"\xff", b"\xf4\x90\x80\x80"], ids=bytes.hex)
+    def test_what_is_not_utf_8_closes_the_connection(self, wire: Wire, text: bytes) -> None:
+        """Lone surrogates, overlong forms, and what lies beyond Unicode."""
+        in_header, in_body = wire.connect(), wire.connect()
+        wire.send(in_header, headers.frame(struct.pack(">hhih", 12, 3, 1, len(text)) + text))
+        head = headers.request_header(ApiKey.HEARTBEAT, 3, 1, "c")
+        wire.send(in_body, headers.frame(head, struct.pack(">h", len(text)) + text))
+        assert in_header.closed is not None
+        assert in_body.closed is not None
+        other_is_fine(wire)
+
+    def test_names_of_any_characters_are_names(self, wire: Wire) -> None:
+        """Kafka does not look at a group's name; the trace must be able to say it."""
+        for name in self.NAMES:
+            request = HeartbeatRequest(group_id=name, generation_id=1, member_id=name)
+            assert wire.ask(wire.connect(), request, 4, client_id=name) is not None
+            assert [event["client_id"] for event in wire.trace.events(group=name)] == [name, name]
+
+
+class TestTurns:
+    """One connection's frames of one read do not all have to be answered before anybody else is."""
+
+    def test_many_requests_in_one_piece_are_answered_in_turns(self, wire: Wire) -> None:
+        peer = wire.connect()
+        most = broker_module.ANSWERS_AT_ONCE
+
+        wire.send(peer, b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(3 * most + 1)))
+
+        assert [correlation_id for correlation_id, _ in peer.answers()] == list(range(1, 3 * most + 2))
+        assert len(peer.pieces) == 4
+
+    def test_nothing_more_is_served_until_what_was_answered_has_left(self, wire: Wire) -> None:
+        peer = wire.connect()
+        frames = b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(broker_module.ANSWERS_AT_ONCE + 1))
+
+        first = wire.broker.received(wire.now, peer.number, frames)
+        meanwhile = wire.broker.tick(wire.now)
+        rest = wire.broker.flushed(wire.now, peer.number)
+
+        assert [len(first), len(meanwhile), len(rest)] == [1, 0, 1]
+        assert wire.broker.flushed(wire.now, peer.number) == []
+
+    def test_large_answers_leave_one_by_one(self, wire: Wire) -> None:
+        """A read of 64 KiB can ask for a thousand times fetch.max.bytes."""
+        peer = wire.connect()
+        records = write_batch([Record(value=bytes(1_000_000))])
+        data = TopicProduceData(name="t", partition_data=(PartitionProduceData(index=0, records=records),))
+        assert wire.ask(peer, ProduceRequest(acks=1, topic_data=(data,)), 7).responses[0].partition_responses
+        peer.pieces.clear()
+        asked = FetchTopic(
+            topic="t", partitions=(FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=10 * MIB),)
+        )
+        fetch = FetchRequest(min_bytes=1, max_bytes=10 * MIB, topics=(asked,))
+
+        wire.send(peer, b"".join(wire.request(peer, fetch, 11) for _ in range(50)))
+
+        assert len(peer.pieces) == 25
+        assert max(map(len, peer.pieces)) <= 2 * broker_module.ANSWER_BYTES_AT_ONCE
+
+    def test_requests_that_want_no_answer_are_not_held_back(self, wire: Wire) -> None:
+        peer = wire.connect()
+        records = write_batch([Record(value=b"v")])
+        data = TopicProduceData(name="t", partition_data=(PartitionProduceData(index=0, records=records),))
+        wanting_none = ProduceRequest(acks=0, topic_data=(data,))
+
+        wire.send(peer, b"".join(wire.request(peer, wanting_none, 7) for _ in range(500)))
+
+        assert len(wire.node.data.records("t")) == 500
+
+    def test_a_connection_that_is_gone_is_not_served_any_more(self, wire: Wire) -> None:
+        peer = wire.connect()
+        frames = b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(100))
+        wire.broker.received(wire.now, peer.number, frames)
+
+        wire.broker.disconnected(wire.now, peer.number)
+
+        assert wire.broker.flushed(wire.now, peer.number) == []
+        assert wire.broker.tick(wire.now) == []
+
+    def test_what_closes_a_connection_waits_for_its_turn_as_well(self, wire: Wire) -> None:
+        peer = wire.connect()
+        frames = b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(100))
+
+        wire.send(peer, frames + struct.pack(">i", -1))
+
+        assert len(peer.answers()) == 100
+        assert peer.closed is not None
+
+
+class TestReadingAhead:
+    def test_a_little_is_read_behind_a_request_in_hand_and_then_no_more(self, wire: Wire) -> None:
+        """So the shell sees a client go whose request is parked, and yet none can fill memory."""
+        peer = parked(wire)
+        assert not wire.broker.is_muted(peer.number)
+
+        wire.send(peer, wire.request(peer, MetadataRequest(topics=None), 9) * 4_000)
+
+        assert wire.broker.is_muted(peer.number)
+        assert peer.bytes == b""
+        wire.wait(0)
+        assert not wire.broker.is_muted(peer.number)
+
+    def test_a_large_request_is_read_to_its_end_if_nothing_is_in_hand(self, wire: Wire) -> None:
+        peer = wire.connect()
+        wire.send(peer, struct.pack(">i", MIB) + bytes(MIB - 1))
+        assert not wire.broker.is_muted(peer.number)

@@ -1,0 +1,271 @@
+"""Peers that are hostile to sockets, and a server in a process of its own that serves the others all the while."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import struct
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+
+from koordinator.wire import headers
+from koordinator.wire.apis import APIS
+from koordinator.wire.codec import decode, encode
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from koordinator.wire.messages.metadata import MetadataRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+LIMIT_S = 60
+"""Of everything a test does; a busy machine is slow, not wrong."""
+
+HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+ALL_TOPICS = MetadataRequest(topics=None)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc, and limits another process")
+
+
+class Server:
+    """A running `koordinator serve`, seen from outside."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self.process = process
+        self.port = port
+        self._clients: list[Client] = []
+
+    async def connect(self) -> Client:
+        """A new client; it is closed at the latest when the scene ends."""
+        self._clients.append(Client(await trio.open_tcp_stream("127.0.0.1", self.port)))
+        return self._clients[-1]
+
+    def leave(self) -> None:
+        """Close all clients there are."""
+        for client in self._clients:
+            client.stream.socket.close()
+
+    @property
+    def files(self) -> int:
+        """How many files and sockets it has open."""
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    @property
+    def resident_kib(self) -> int:
+        """Its memory."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * resource.getpagesize() // 1024
+
+    def limit_files(self, most: int) -> None:
+        """Let it open so many files and no more."""
+        _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (most, hard))
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[Server]:
+    """`koordinator serve` until the end of the block; it must still be running then."""
+    command = [sys.executable, "-m", "koordinator", "serve", "--port", "0", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            ready = json.loads(process.stdout.readline())
+            yield Server(process, int(ready["bootstrap_servers"].rpartition(":")[2]))
+            assert process.poll() is None, "it is still there"
+        finally:
+            process.kill()
+
+
+def run(scene: Callable[[Server], Awaitable[None]], server: Server) -> None:
+    """Play a scene with a server, within LIMIT_S."""
+
+    async def main() -> None:
+        try:
+            with trio.fail_after(LIMIT_S):
+                await scene(server)
+        finally:
+            server.leave()
+
+    trio.run(main)
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.stream = stream
+        self._received = bytearray()
+
+    @staticmethod
+    def frame(request: Any, version: int) -> bytes:
+        key = next(key for key, api in APIS.items() if api.request is type(request))
+        return headers.frame(headers.request_header(key, version, 1, "c"), encode(request, version))
+
+    async def ask(self, request: Any, version: int) -> Any:
+        await self.stream.send_all(self.frame(request, version))
+        (length,) = struct.unpack(">i", await self._take(4))
+        answer = await self._take(length)
+        api = next(api for api in APIS.values() if api.request is type(request))
+        header = len(headers.response_header(api.key, version, 1))
+        return decode(api.response, version, answer[header:])
+
+    async def _take(self, size: int) -> bytes:
+        while len(self._received) < size:
+            data = await self.stream.receive_some()
+            assert data, "the server closed the connection"
+            self._received += data
+        taken = bytes(self._received[:size])
+        del self._received[:size]
+        return taken
+
+    def reset(self) -> None:
+        """Close with linger 0, which sends a reset."""
+        self.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.stream.socket.close()
+
+    async def close(self) -> None:
+        await self.stream.aclose()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that can only be looked at; the scene's limit bounds it."""
+    while not condition():
+        await trio.sleep(0.02)
+
+
+def need_files(count: int) -> None:
+    """Be allowed to open so many sockets."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count:
+        if hard != resource.RLIM_INFINITY and hard < count:
+            pytest.skip(f"{count} sockets are needed, {hard} files are allowed")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+def test_2000_idle_connections_beside_50_busy_ones() -> None:
+    """Half of them say nothing, the others have begun a request and leave it at that."""
+    idle_count, busy_count, rounds = 2_000, 50, 20
+    need_files(idle_count + busy_count + 100)
+    took: list[float] = []
+
+    async def be_busy(client: Client) -> None:
+        for _ in range(rounds):
+            before = trio.current_time()
+            assert (await client.ask(HEARTBEAT, 4)).error_code == Error.UNKNOWN_MEMBER_ID
+            took.append(trio.current_time() - before)
+
+    async def scene(server: Server) -> None:
+        busy = [await server.connect() for _ in range(busy_count)]
+        await busy[0].ask(HEARTBEAT, 4)
+        before_kib = server.resident_kib
+        idle = [await server.connect() for _ in range(idle_count)]
+        for client in idle[::2]:
+            await client.stream.send_all(Client.frame(HEARTBEAT, 4)[:-1])
+        async with trio.open_nursery() as nursery:
+            for client in busy:
+                nursery.start_soon(be_busy, client)
+        assert server.files > idle_count
+        assert server.resident_kib - before_kib < 20 * idle_count
+        for client in (*idle, *busy):
+            await client.close()
+        await until(lambda: server.files < 100)
+
+    with served() as server:
+        run(scene, server)
+    took.sort()
+    assert len(took) == busy_count * rounds
+    assert took[len(took) * 99 // 100] < 2, "seconds"
+
+
+def test_running_out_of_files_hurts_only_those_who_come_too_late() -> None:
+    async def scene(server: Server) -> None:
+        early = await server.connect()
+        assert await early.ask(HEARTBEAT, 4)
+        server.limit_files(server.files + 10)
+        # the system accepts them, the server cannot
+        late = [await server.connect() for _ in range(40)]
+        for client in late:
+            await client.stream.send_all(Client.frame(HEARTBEAT, 4))
+        for _ in range(10):
+            assert await early.ask(HEARTBEAT, 4)
+        for client in late:
+            await client.close()
+        assert await (await server.connect()).ask(HEARTBEAT, 4)
+
+    with served() as server:
+        run(scene, server)
+
+
+def test_resets_in_the_middle_of_answers_end_only_their_connections() -> None:
+    async def scene(server: Server) -> None:
+        files = server.files
+        other = await server.connect()
+        assert len((await other.ask(ALL_TOPICS, 9)).topics[0].partitions) == 5_000
+        for number in range(60):
+            hasty = await server.connect()
+            await hasty.stream.send_all(Client.frame(ALL_TOPICS, 9) * 20)
+            if number % 2:
+                await hasty.stream.receive_some(1)
+            hasty.reset()
+            assert await other.ask(HEARTBEAT, 4)
+        await until(lambda: server.files == files + 1)
+
+    with served("--topic", "large:5000") as server:
+        run(scene, server)
+
+
+def test_who_does_not_read_is_not_answered_on_and_on() -> None:
+    """A request of 20 bytes is answered with 130 KB here; 64 KiB of such requests with 400 MB."""
+
+    async def scene(server: Server) -> None:
+        other = await server.connect()
+        await other.ask(ALL_TOPICS, 9)
+        before_kib = server.resident_kib
+        deaf = [await server.connect() for _ in range(5)]
+        for client in deaf:
+            await client.stream.send_all(Client.frame(ALL_TOPICS, 9) * 3_000)
+        for _ in range(50):
+            assert await other.ask(HEARTBEAT, 4)
+        assert server.resident_kib - before_kib < 60 * 1024
+        for client in deaf:
+            client.reset()
+
+    with served("--topic", "large:5000") as server:
+        run(scene, server)
+
+
+def test_clients_that_go_while_their_join_waits_leave_nothing_open() -> None:
+    """Each join is overtaken by the next one of its member, so that it will never be answered."""
+
+    def joining(member_id: str) -> JoinGroupRequest:
+        return JoinGroupRequest(
+            group_id="g",
+            session_timeout_ms=60_000,
+            rebalance_timeout_ms=60_000,
+            member_id=member_id,
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
+        )
+
+    async def scene(server: Server) -> None:
+        files = server.files
+        client = await server.connect()
+        member_id = (await client.ask(joining(""), 5)).member_id
+        for _ in range(50):
+            impatient = await server.connect()
+            await impatient.stream.send_all(Client.frame(joining(member_id), 5))
+            await impatient.close()
+        assert await client.ask(HEARTBEAT, 4)
+        await until(lambda: server.files == files + 1)
+
+    with served("--config", "group.initial.rebalance.delay.ms=600000") as server:
+        run(scene, server)

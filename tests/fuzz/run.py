@@ -1,0 +1,172 @@
+"""`make fuzz`: a broker ring against hostile and hasty clients, for as many frames as you like.
+
+Every run has its own source of chance, made of the seed, its kind, the number of the process and that of the run: what
+fails is done again with `make fuzz SEED=1 REPLAY=noise/0/17`. Ends with status 1 if a run raised anything or hung,
+or if memory grew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from corpus import everything
+from fuzzing import Crowd, Hang, Noise, Tally
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+RUN_S = 300
+"""A run that has not ended after so many seconds of its own is interrupted where it is."""
+
+FAILURES_MAX = 5
+"""A process with so many failures has found enough."""
+
+FIRST_LOOK = 0.1
+"""Memory is compared between this part of the frames and the end."""
+
+GROWTH_MAX = 0.1
+GROWTH_MAX_KIB = 8 * 1024
+"""Memory may be this much more, whichever is more: allocators are not exact."""
+
+KINDS = {"noise": Noise, "crowd": Crowd}
+REPORT_S = 30
+REASONS = 12
+
+
+@dataclass
+class Result:
+    """What one process has to report."""
+
+    tally: Tally = field(default_factory=Tally)
+    failures: list[str] = field(default_factory=list)
+    first_kib: int = 0
+    last_kib: int = 0
+    peak_kib: int = 0
+
+    @property
+    def grew(self) -> bool:
+        """Whether memory was more at the end than it may be."""
+        return self.last_kib - self.first_kib > max(GROWTH_MAX_KIB, self.first_kib * GROWTH_MAX)
+
+
+def one_run(seed: int, name: str, frames: int, result: Result) -> int:
+    """Do the run of this name; returns how many frames it took."""
+    chance = random.Random(f"{seed}/{name}")
+    run = Noise(chance, everything()) if name.startswith("noise") else Crowd(chance)
+    tally = run.ring.tally
+    signal.setitimer(signal.ITIMER_VIRTUAL, RUN_S)
+    try:
+        while tally.frames < min(run.FRAMES, frames):
+            run.step()
+        run.ring.end()
+    except Exception:  # noqa: BLE001 - whatever it is, it is a finding
+        last = "\n    ".join(run.ring.last)
+        found = f"{name} after {tally.frames} frames: {traceback.format_exc()}  the last of it:\n    {last}"
+        result.failures.append(found)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    result.tally.add(tally)
+    return tally.frames
+
+
+def work(seed: int, process: int, frames: int) -> Result:
+    """The share of one process: noise and crowds, as many frames of each."""
+    signal.signal(signal.SIGVTALRM, _interrupt)
+    result = Result()
+    done: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
+    reported = time.monotonic()
+    for number in range(frames):
+        kind = min(done, key=done.__getitem__)
+        done[kind] += one_run(seed, f"{kind}/{process}/{number}", frames - done.total(), result)
+        result.last_kib = _resident_kib()
+        result.peak_kib = max(result.peak_kib, result.last_kib)
+        if not result.first_kib and done.total() >= frames * FIRST_LOOK:
+            result.first_kib = result.last_kib
+        if time.monotonic() - reported > REPORT_S:
+            reported = time.monotonic()
+            print(f"process {process}: {done.total():,} frames, {result.last_kib // 1024} MiB", flush=True)
+        if done.total() >= frames or len(result.failures) == FAILURES_MAX:
+            break
+    return result
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    del number, frame
+    raise Hang(f"a run did not end within {RUN_S} s")
+
+
+def _resident_kib() -> int:
+    """The memory this process has at present."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+def _report(results: list[Result], seconds: float) -> int:
+    total = Tally()
+    for result in results:
+        total.add(result.tally)
+    failures = [failure for result in results for failure in result.failures]
+    grew = [process for process, result in enumerate(results) if result.grew]
+    rows = {
+        "frames": f"{total.frames:,}",
+        "seconds": f"{seconds:.0f} ({total.frames / seconds:,.0f} frames/s, {len(results)} processes)",
+        "answers": f"{total.answers:,}",
+        "connections closed": f"{total.closed:,}",
+        "slowest input": f"{total.slowest_s * 1000:.0f} ms: {total.slowest:.200}",
+        "exceptions and hangs": f"{len(failures)}",
+        "memory at 10 %, at the end, at most": "; ".join(
+            f"{result.first_kib // 1024}, {result.last_kib // 1024}, {result.peak_kib // 1024} MiB"
+            for result in results
+        ),
+        "memory grew": f"in {grew}" if grew else "no",
+    }
+    print("\n\n".join(failures))
+    print("why connections were closed, most often:")
+    for reason, times in total.reasons.most_common(REASONS):
+        print(f"{times:10,}  {reason}")
+    print("answers that could not be encoded:")
+    for reason, times in total.reasons.items():
+        if "no answer" in reason:
+            print(f"{times:10,}  {reason}")
+    for name, value in rows.items():
+        print(f"{name:36} {value}")
+    return 1 if failures or grew else 0
+
+
+def main() -> int:
+    """Read the command line, and run."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--frames", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--replay", default="", metavar="RUN", help="only this run, such as noise/0/17")
+    options = parser.parse_args()
+    started = time.monotonic()
+    if options.replay:
+        signal.signal(signal.SIGVTALRM, _interrupt)
+        result = Result()
+        one_run(options.seed, options.replay, sys.maxsize, result)
+        results = [result]
+    else:
+        with multiprocessing.Pool(options.jobs) as pool:
+            share = -(-options.frames // options.jobs)
+            results = pool.starmap(work, [(options.seed, process, share) for process in range(options.jobs)], 1)
+    return _report(results, time.monotonic() - started)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""`koordinator groups` in tests: running it, and raw members for it to find, on any cluster."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from koordinator.cli import main
+from koordinator.client.link import Address, Deadline, Link
+from koordinator.client.problems import Need
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+    write_assignment,
+    write_subscription,
+)
+from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+WAIT_S = 20.0
+SESSION_MS = 30_000
+
+
+@dataclass
+class Ran:
+    """How a command ended, and what it said."""
+
+    command: str
+    status: int
+    out: str
+    err: list[str]
+
+    @property
+    def said(self) -> list[str]:
+        """Its lines on stderr, without the name of the command, with which each begins."""
+        prefix = f"koordinator groups {self.command}: "
+        assert all(line.startswith(prefix) for line in self.err)
+        return [line.removeprefix(prefix) for line in self.err]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The cells of the tables, split at two spaces; without the lines below the headers."""
+        lines = [line.rstrip() for line in self.out.splitlines() if line.strip(" ─-")]
+        return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+
+def runner(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Runs `koordinator groups` with arguments, in this process."""
+
+    def run_it(*arguments: str) -> Ran:
+        with pytest.raises(SystemExit) as end:
+            main(["groups", *arguments])
+        said = capsys.readouterr()
+        assert isinstance(end.value.code, int)
+        return Ran(arguments[0], end.value.code, said.out, said.err.splitlines())
+
+    return run_it
+
+
+def link(bootstrap: str) -> Link:
+    host, _, port = bootstrap.rpartition(":")
+    return Link(Address(host, int(port)), Deadline(WAIT_S), "1")
+
+
+def ask(there: Link, request: Any, need: ApiKey, response: type[Any]) -> Any:
+    """In the newest version; OffsetCommit names topics only up to v9."""
+    return there.ask(request, there.version(Need(need, 0, ""), 9 if need is ApiKey.OFFSET_COMMIT else None), response)
+
+
+@dataclass
+class _Raw:
+    """A member on a connection of its own."""
+
+    group_id: str
+    topic: str
+    instance_id: str | None
+    there: Link
+    joined: JoinGroupResponse = field(default_factory=lambda: JoinGroupResponse(protocol_name=None))
+
+    def join(self) -> None:
+        subscription = write_subscription(ConsumerProtocolSubscription(topics=(self.topic,)))
+        request = JoinGroupRequest(
+            group_id=self.group_id,
+            session_timeout_ms=SESSION_MS,
+            rebalance_timeout_ms=SESSION_MS,
+            member_id=self.joined.member_id,
+            group_instance_id=self.instance_id,
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="range", metadata=subscription),),
+        )
+        self.joined = ask(self.there, request, ApiKey.JOIN_GROUP, JoinGroupResponse)
+        if self.joined.error_code == Error.MEMBER_ID_REQUIRED:
+            self.join()
+        assert self.joined.error_code == Error.NONE
+
+    def sync(self, plan: tuple[SyncGroupRequestAssignment, ...]) -> None:
+        request = SyncGroupRequest(
+            group_id=self.group_id,
+            generation_id=self.joined.generation_id,
+            member_id=self.joined.member_id,
+            group_instance_id=self.instance_id,
+            protocol_type="consumer",
+            protocol_name="range",
+            assignments=plan if self.joined.leader == self.joined.member_id else (),
+        )
+        assert ask(self.there, request, ApiKey.SYNC_GROUP, SyncGroupResponse).error_code == Error.NONE
+
+    def beat(self) -> int:
+        request = HeartbeatRequest(
+            group_id=self.group_id,
+            generation_id=self.joined.generation_id,
+            member_id=self.joined.member_id,
+            group_instance_id=self.instance_id,
+        )
+        answer = ask(self.there, request, ApiKey.HEARTBEAT, HeartbeatResponse)
+        assert isinstance(answer, HeartbeatResponse)
+        return answer.error_code
+
+
+def form(bootstrap: str, group_id: str, *instance_ids: str | None, topic: str = "t") -> list[str]:
+    """A stable group with a static member for each instance id, and a dynamic one for None.
+
+    The group is joined in this order: when one begins, those before have just been told so by a heartbeat. Each gets
+    the partition of its place. Returns their member ids.
+    """
+    members: list[_Raw] = []
+    with ThreadPoolExecutor(len(instance_ids)) as threads:
+        for instance_id in instance_ids:
+            there = link(bootstrap)
+            newcomer = _Raw(group_id, topic, instance_id, there)
+            joining = threads.submit(newcomer.join)
+            for member in members:
+                # the link's deadline bounds this
+                while member.beat() != Error.REBALANCE_IN_PROGRESS:
+                    assert there.deadline.left(), "nobody tells the members that there is a newcomer"
+            for rejoining in [threads.submit(member.join) for member in members]:
+                rejoining.result()
+            joining.result()
+            members.append(newcomer)
+        plan = tuple(
+            SyncGroupRequestAssignment(
+                member_id=member.joined.member_id,
+                assignment=write_assignment(
+                    ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic=topic, partitions=(place,)),))
+                ),
+            )
+            for place, member in enumerate(members)
+        )
+        list(threads.map(lambda member: member.sync(plan), members))
+    for member in members:
+        member.there.close()
+    return [member.joined.member_id for member in members]
+
+
+def commit(bootstrap: str, group_id: str, offsets: Mapping[int, int], topic: str = "t") -> None:
+    """Offsets of a group that has no members."""
+    there = link(bootstrap)
+    partitions = tuple(
+        OffsetCommitRequestPartition(partition_index=number, committed_offset=offset)
+        for number, offset in offsets.items()
+    )
+    request = OffsetCommitRequest(
+        group_id=group_id, topics=(OffsetCommitRequestTopic(name=topic, partitions=partitions),)
+    )
+    answer = ask(there, request, ApiKey.OFFSET_COMMIT, OffsetCommitResponse)
+    assert {row.error_code for each in answer.topics for row in each.partitions} == {Error.NONE}
+    there.close()
