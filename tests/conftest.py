@@ -33,7 +33,8 @@ def _java() -> str:
     if missing:
         return f"no {' and no '.join(missing)} found"
     # on stderr, in quotes: 17.0.15, or 1.8.0_292 before Java 9
-    said = subprocess.run(["java", "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+    command = ["java", "-version"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stderr
     version = re.search(r'version "(\d+)', said)
     if version is None or int(version[1]) < JAVA_MIN:
         return f"Java {JAVA_MIN} or newer is wanted, java -version says {said.partition(chr(10))[0] or 'nothing'}"

@@ -206,6 +206,7 @@ class TestTurns:
 
         wire.broker.disconnected(wire.now, peer.number)
 
+        assert not wire.broker._held_back
         assert wire.broker.flushed(wire.now, peer.number) == []
         assert wire.broker.tick(wire.now) == []
 

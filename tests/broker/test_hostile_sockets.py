@@ -57,7 +57,7 @@ class Server:
     @property
     def files(self) -> int:
         """How many files and sockets it has open."""
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
     @property
     def resident_kib(self) -> int:
@@ -138,7 +138,7 @@ class Client:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that can only be looked at; the scene's limit bounds it."""
-    while not condition():
+    while not condition():  # noqa: ASYNC110 - what happens in another process wakes nobody here
         await trio.sleep(0.02)
 
 
@@ -224,7 +224,7 @@ def test_resets_in_the_middle_of_answers_end_only_their_connections() -> None:
 
 
 def test_who_does_not_read_is_not_answered_on_and_on() -> None:
-    """A request of 20 bytes is answered with 130 KB here; 64 KiB of such requests with 400 MB."""
+    """A request of 20 bytes is answered with 190 KB here; a read of 64 KiB can bring 3,000 of them."""
 
     async def scene(server: Server) -> None:
         other = await server.connect()
@@ -232,7 +232,7 @@ def test_who_does_not_read_is_not_answered_on_and_on() -> None:
         before_kib = server.resident_kib
         deaf = [await server.connect() for _ in range(5)]
         for client in deaf:
-            await client.stream.send_all(Client.frame(ALL_TOPICS, 9) * 3_000)
+            await client.stream.send_all(Client.frame(ALL_TOPICS, 9) * 500)
         for _ in range(50):
             assert await other.ask(HEARTBEAT, 4)
         assert server.resident_kib - before_kib < 60 * 1024

@@ -6,93 +6,36 @@ import json
 import socket
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from groups_command import Ran, commit, form, runner
 from scripted import CLOSE, SILENCE, Cut, Raw, Scripted, WrongId, coordinator
 
 from koordinator import Emulator
-from koordinator.cli import main
-from koordinator.client.link import Address, Deadline, Link
-from koordinator.client.problems import Need
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.consumer_protocol import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-    TopicPartition,
-    write_assignment,
-    write_subscription,
-)
 from koordinator.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from koordinator.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from koordinator.wire.messages.leave_group import LeaveGroupResponse, MemberResponse
 from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsResponse
-from koordinator.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse, OffsetFetchResponseGroup
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from koordinator import Cluster
 
-WAIT_S = 20.0
-
-
-@dataclass
-class Ran:
-    """How a command ended, and what it said."""
-
-    command: str
-    status: int
-    out: str
-    err: list[str]
-
-    @property
-    def said(self) -> list[str]:
-        """Its lines on stderr, without the name of the command, with which each begins."""
-        prefix = f"koordinator groups {self.command}: "
-        assert all(line.startswith(prefix) for line in self.err)
-        return [line.removeprefix(prefix) for line in self.err]
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """The cells of the tables, split at two spaces; without the lines below the headers."""
-        lines = [line.rstrip() for line in self.out.splitlines() if line.strip(" ─-")]
-        return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
-
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     """Runs `koordinator groups` with arguments."""
-
-    def run_it(*arguments: str) -> Ran:
-        with pytest.raises(SystemExit) as end:
-            main(["groups", *arguments])
-        said = capsys.readouterr()
-        assert isinstance(end.value.code, int)
-        return Ran(arguments[0], end.value.code, said.out, said.err.splitlines())
-
-    return run_it
+    return runner(capsys)
 
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    """A cluster that waits a moment for the members of a new group, so that they join together."""
-    with Emulator(topics={"t": 4}, config={"group.initial.rebalance.delay.ms": 300}, seed=1) as running:
+    with Emulator(topics={"t": 4}, seed=1) as running:
         yield running
 
 
@@ -107,89 +50,6 @@ def broker() -> Iterator[Scripted]:
         yield scripted
 
 
-def link(cluster: Cluster) -> Link:
-    host, _, port = cluster.bootstrap_servers.rpartition(":")
-    return Link(Address(host, int(port)), Deadline(WAIT_S), "1")
-
-
-def ask(there: Link, request: Any, need: ApiKey, response: type[Any]) -> Any:
-    return there.ask(request, there.version(Need(need, 0, ""), 7 if need is ApiKey.OFFSET_COMMIT else None), response)
-
-
-def join(there: Link, group_id: str, member_id: str, instance_id: str | None) -> JoinGroupResponse:
-    subscription = write_subscription(ConsumerProtocolSubscription(topics=("t",)))
-    request = JoinGroupRequest(
-        group_id=group_id,
-        session_timeout_ms=60_000,
-        rebalance_timeout_ms=60_000,
-        member_id=member_id,
-        group_instance_id=instance_id,
-        protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol(name="range", metadata=subscription),),
-    )
-    answer = ask(there, request, ApiKey.JOIN_GROUP, JoinGroupResponse)
-    if answer.error_code == Error.MEMBER_ID_REQUIRED:
-        return join(there, group_id, answer.member_id, instance_id)
-    assert answer.error_code == Error.NONE
-    assert isinstance(answer, JoinGroupResponse)
-    return answer
-
-
-def form(cluster: Cluster, group_id: str, *instance_ids: str | None, topic: str = "t") -> list[str]:
-    """A stable group with a static member for each instance id, and a dynamic one for None.
-
-    Each gets the partition of its place. Returns their member ids.
-    """
-    links = [link(cluster) for _ in instance_ids]
-    with ThreadPoolExecutor(len(links)) as threads:
-        joined = list(
-            threads.map(lambda pair: join(pair[0], group_id, "", pair[1]), zip(links, instance_ids, strict=True))
-        )
-        ids = [each.member_id for each in joined]
-        plan = tuple(
-            SyncGroupRequestAssignment(
-                member_id=member_id,
-                assignment=write_assignment(
-                    ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic=topic, partitions=(place,)),))
-                ),
-            )
-            for place, member_id in enumerate(ids)
-        )
-
-        def sync(place: int) -> None:
-            me = joined[place]
-            request = SyncGroupRequest(
-                group_id=group_id,
-                generation_id=me.generation_id,
-                member_id=me.member_id,
-                group_instance_id=instance_ids[place],
-                protocol_type="consumer",
-                protocol_name="range",
-                assignments=plan if me.leader == me.member_id else (),
-            )
-            assert ask(links[place], request, ApiKey.SYNC_GROUP, SyncGroupResponse).error_code == Error.NONE
-
-        list(threads.map(sync, range(len(links))))
-    for each in links:
-        each.close()
-    return ids
-
-
-def commit(cluster: Cluster, group_id: str, offsets: dict[int, int]) -> None:
-    """Offsets of a group that has no members."""
-    there = link(cluster)
-    partitions = tuple(
-        OffsetCommitRequestPartition(partition_index=number, committed_offset=offset)
-        for number, offset in offsets.items()
-    )
-    request = OffsetCommitRequest(
-        group_id=group_id, topics=(OffsetCommitRequestTopic(name="t", partitions=partitions),)
-    )
-    answer = ask(there, request, ApiKey.OFFSET_COMMIT, OffsetCommitResponse)
-    assert {row.error_code for topic in answer.topics for row in topic.partitions} == {Error.NONE}
-    there.close()
-
-
 def node(cluster: Cluster) -> dict[str, object]:
     return {"node_id": 1, "host": "127.0.0.1", "port": int(cluster.bootstrap_servers.rpartition(":")[2])}
 
@@ -198,8 +58,8 @@ def node(cluster: Cluster) -> dict[str, object]:
 
 
 def test_list_has_every_group_by_id(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
-    form(cluster, "svc", "a")
-    commit(cluster, "offsets-only", {0: 1})
+    form(cluster.bootstrap_servers, "svc", "a")
+    commit(cluster.bootstrap_servers, "offsets-only", {0: 1})
     ran = run("list", *at)
     assert (ran.status, ran.err) == (0, [])
     place = f"1 at {cluster.bootstrap_servers}"
@@ -211,7 +71,7 @@ def test_list_has_every_group_by_id(run: Callable[..., Ran], cluster: Cluster, a
 
 
 def test_list_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
-    commit(cluster, "g", {0: 1})
+    commit(cluster.bootstrap_servers, "g", {0: 1})
     ran = run("list", "--json", *at)
     assert (ran.status, ran.err) == (0, [])
     group = {"group_id": "g", "protocol_type": "", "state": "Empty", "type": "classic", "coordinator": node(cluster)}
@@ -219,8 +79,8 @@ def test_list_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, 
 
 
 def test_list_of_one_state(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
-    form(cluster, "svc", "a")
-    commit(cluster, "empty", {0: 1})
+    form(cluster.bootstrap_servers, "svc", "a")
+    commit(cluster.bootstrap_servers, "empty", {0: 1})
     assert [row["group_id"] for row in run("list", "--json", "--state", "stable", *at).document["groups"]] == ["svc"]
     assert [row[0] for row in run("list", "--state", "EMPTY", *at).rows] == ["GROUP", "empty"]
     assert len(run("list", "--json", "--state", "Empty", "--state", "Stable", *at).document["groups"]) == 2
@@ -236,8 +96,8 @@ def test_list_of_no_groups(run: Callable[..., Ran], at: tuple[str, str]) -> None
 
 def test_describe_shows_members_offsets_and_lag(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
     cluster.produce("t", *({"value": "v", "partition": number % 2} for number in range(10)))
-    commit(cluster, "svc", {0: 2, 3: 0})
-    static, dynamic = form(cluster, "svc", "a", None)
+    commit(cluster.bootstrap_servers, "svc", {0: 2, 3: 0})
+    static, dynamic = form(cluster.bootstrap_servers, "svc", "a", None)
     ran = run("describe", "svc", *at)
     assert (ran.status, ran.err) == (0, [])
     assert ran.rows == [
@@ -254,9 +114,9 @@ def test_describe_shows_members_offsets_and_lag(run: Callable[..., Ran], cluster
 
 
 def test_describe_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
-    commit(cluster, "svc", {0: 2})
-    (member_id,) = form(cluster, "svc", "a")
-    commit(cluster, "idle", {3: 0})
+    commit(cluster.bootstrap_servers, "svc", {0: 2})
+    (member_id,) = form(cluster.bootstrap_servers, "svc", "a")
+    commit(cluster.bootstrap_servers, "idle", {3: 0})
     ran = run("describe", "svc", "idle", "svc", "--json", *at)
     assert (ran.status, ran.err) == (0, [])
     assert ran.document == {
@@ -295,7 +155,7 @@ def test_describe_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[s
 def test_describe_says_which_groups_do_not_exist_and_shows_the_others(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
 ) -> None:
-    commit(cluster, "g", {0: 1})
+    commit(cluster.bootstrap_servers, "g", {0: 1})
     ran = run("describe", "nope", "g", *at)
     assert ran.status == 1
     assert ran.rows[1][0] == "g"
@@ -304,7 +164,7 @@ def test_describe_says_which_groups_do_not_exist_and_shows_the_others(
 
 def test_describe_makes_no_topic_and_no_group(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
     # the assigned topic does not exist, and the cluster would make it for a consumer
-    form(cluster, "svc", "a", topic="nowhere")
+    form(cluster.bootstrap_servers, "svc", "a", topic="nowhere")
     (row,) = run("describe", "svc", "--json", *at).document["groups"][0]["offsets"]
     assert (row["topic"], row["end"], row["lag"]) == ("nowhere", None, None)
     assert run("describe", "nope", *at).status == 1
@@ -348,17 +208,21 @@ def nothing_committed(request: OffsetFetchRequest, _: int) -> OffsetFetchRespons
 def test_kip_345_static_members_are_removed_by_instance_id_in_one_rebalance(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
 ) -> None:
-    form(cluster, "svc", "a", "b", "c")
+    form(cluster.bootstrap_servers, "svc", "a", "b", "c")
+    before = len(rebalances(cluster))
     ran = run("remove-members", "svc", "--instance-id", "a,b", "--reason", "scaled down", *at)
     assert (ran.status, ran.out, ran.err) == (0, "svc: removed a\nsvc: removed b\n", [])
     assert [member.instance_id for member in cluster.group("svc").members] == ["c"]
-    rebalances = [event for event in cluster.trace(group="svc") if event.get("state_to") == "PreparingRebalance"]
-    assert len(rebalances) == 2, "that of joining, and one for both who left"
+    assert len(rebalances(cluster)) == before + 1, "one for both who left"
     assert "scaled down" in json.dumps(cluster.trace(group="svc"))
 
 
+def rebalances(cluster: Cluster) -> list[dict[str, Any]]:
+    return [event for event in cluster.trace(group="svc") if event.get("state_to") == "PreparingRebalance"]
+
+
 def test_members_are_removed_by_member_id(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
-    one, other, static = form(cluster, "svc", None, None, "a")
+    one, other, static = form(cluster.bootstrap_servers, "svc", None, None, "a")
     ran = run("remove-members", "svc", "--member-id", one, "--member-id", static, "--json", *at)
     assert (ran.status, ran.err) == (0, [])
     assert ran.document == {
@@ -372,7 +236,7 @@ def test_members_are_removed_by_member_id(run: Callable[..., Ran], cluster: Clus
 def test_all_members_are_removed_static_and_dynamic(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
 ) -> None:
-    _, dynamic = form(cluster, "svc", "a", None)
+    _, dynamic = form(cluster.bootstrap_servers, "svc", "a", None)
     ran = run("remove-members", "svc", "--all", *at)
     assert (ran.status, ran.err) == (0, [])
     assert sorted(ran.out.splitlines()) == sorted([f"svc: removed {dynamic}", "svc: removed a"])
@@ -384,7 +248,7 @@ def test_all_members_are_removed_static_and_dynamic(
 def test_a_member_that_is_not_there_is_refused_and_the_others_are_removed(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
 ) -> None:
-    form(cluster, "svc", "a")
+    form(cluster.bootstrap_servers, "svc", "a")
     ran = run("remove-members", "svc", "--instance-id", "a,z", "--member-id", "m", *at)
     assert (ran.status, ran.out) == (1, "svc: removed a\n")
     assert ran.said == [
@@ -517,8 +381,8 @@ def test_the_reason_is_told_to_brokers_that_take_one(run: Callable[..., Ran], br
 
 
 def test_delete_has_a_result_for_each_group(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
-    commit(cluster, "old", {0: 1})
-    form(cluster, "svc", "a")
+    commit(cluster.bootstrap_servers, "old", {0: 1})
+    form(cluster.bootstrap_servers, "svc", "a")
     ran = run("delete", "old", "svc", "nope", *at)
     assert (ran.status, ran.out) == (1, "old: deleted\n")
     assert ran.said == [
@@ -529,7 +393,7 @@ def test_delete_has_a_result_for_each_group(run: Callable[..., Ran], cluster: Cl
 
 
 def test_delete_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
-    commit(cluster, "old", {0: 1})
+    commit(cluster.bootstrap_servers, "old", {0: 1})
     ran = run("delete", "old", "nope", "--json", *at)
     assert ran.status == 1
     error = {

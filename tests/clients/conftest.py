@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from consumers import Members
+from consumers import WARNINGS_OF_CLIENTS, Members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     from koordinator import Cluster
 
 HERE = Path(__file__).parent
-
-WARNINGS_OF_CLIENTS = (
-    # kafka-python loads its message schemas so when it is imported, and more of them later
-    "ignore:(open|read)_text is deprecated:DeprecationWarning",
-    # now and then kafka-python forgets a connection that was being made when it was closed
-    "ignore:unclosed <socket.socket:ResourceWarning",
-)
-"""What the clients do in these tests, and would do with any broker."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

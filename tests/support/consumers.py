@@ -41,6 +41,15 @@ POLL_MS = 50
 """How long a poll waits, and so how soon a member does what it is told."""
 
 
+WARNINGS_OF_CLIENTS = (
+    # kafka-python loads its message schemas so when it is imported, and more of them later
+    "ignore:(open|read)_text is deprecated:DeprecationWarning",
+    # now and then kafka-python forgets a connection that was being made when it was closed
+    "ignore:unclosed <socket.socket:ResourceWarning",
+)
+"""What the clients do in tests, and would do with any broker."""
+
+
 def patient_poll_ms(kind: str) -> int:
     """How long each poll waits of a member whose topics change while it waits.
 

@@ -6,7 +6,6 @@ What is fetched is kept under build/kafka, a folder for each version; `make clea
 from __future__ import annotations
 
 import base64
-import os
 import shutil
 import socket
 import subprocess
@@ -18,12 +17,16 @@ from typing import TYPE_CHECKING, Self
 
 from koordinator.client.admin import Admin
 from koordinator.client.groups import describe
-from koordinator.client.link import Address
-from koordinator.client.problems import ClientError, Refusal
+from koordinator.client.link import Address, Link
+from koordinator.client.problems import ClientError, Need, Refusal
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from koordinator.wire.messages.metadata import MetadataResponseTopic
 
 CACHE = Path(__file__).parents[2] / "build" / "kafka"
 
@@ -42,6 +45,7 @@ READY_S = 120
 TRY_S = 2
 """How long one look whether it is ready may take."""
 
+TOPIC_S = 30
 END_S = 30
 TRIES = 3
 """The ports were free a moment before the broker takes them; it is started again if somebody was quicker."""
@@ -176,6 +180,16 @@ class RealKafka:
             process.kill()
             process.wait(END_S)
 
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        """Make a topic, and wait until all its partitions have a leader."""
+        with Admin((self.address,), TOPIC_S, "1") as admin, closing(Link(self.address, admin.deadline, "1")) as link:
+            row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+            request = CreateTopicsRequest(topics=(row,))
+            answer = link.ask(request, link.version(Need(ApiKey.CREATE_TOPICS, 0, "0.10.1")), CreateTopicsResponse)
+            assert [each.error_code for each in answer.topics] == [Error.NONE], answer
+            while not _has_leaders(admin.topics([name]).topics, partitions):
+                assert admin.deadline.left(), f"topic {name} is made, and nobody leads it"
+
     def tail(self, start: int) -> str:
         """The last lines of its log after the byte `start`."""
         with self.log.open("rb") as log:
@@ -226,15 +240,14 @@ class RealKafka:
         return False
 
 
+def _has_leaders(topics: Sequence[MetadataResponseTopic], partitions: int) -> bool:
+    rows = [row for topic in topics for row in topic.partitions]
+    return len(rows) == partitions and all(row.error_code == Error.NONE for row in rows)
+
+
 def _run(*command: str, timeout_s: float) -> None:
     ran = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-        env=os.environ,
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False
     )
     assert ran.returncode == 0, f"{' '.join(command)}\n{ran.stdout}\n{ran.stderr}"
 

@@ -1,0 +1,162 @@
+"""The load: one process, one thread, sockets that never block, bytes made before the time is taken.
+
+It takes orders, a JSON object a line, and answers each with one; it ends with its input. Every wait is bounded and
+every byte that comes back is checked, so that a wrong answer is never a fast one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from measuring.members import Members
+from measuring.peers import HELLO, LIMIT_S, Peers, answer, request
+
+from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from measuring.peers import Connection
+
+HEARTBEAT_VERSION = 4
+"""What kafka-python and Java send."""
+
+NOBODY = b"bench-00000000-0000-4000-8000-000000000000"
+"""A member id of the echo's heartbeats, as long as one of ours."""
+
+Answer = dict[str, float]
+
+
+@dataclass(slots=True)
+class Beating:
+    """One connection that sends heartbeats. Both buffers hold a window twice, so that any part is one slice."""
+
+    connection: Connection
+    questions: memoryview
+    answers: bytes
+    in_flight: int
+    sent: int = 0
+    received_bytes: int = 0
+    sent_at: float = 0.0
+
+    def ask(self, count: int) -> None:
+        """Send so many more heartbeats in one piece."""
+        size = len(self.questions) // (2 * self.in_flight)
+        begin = self.sent % self.in_flight * size
+        self.sent += count
+        self.sent_at = time.perf_counter()
+        self.connection.send(self.questions[begin : begin + count * size])
+
+    def take(self) -> int:
+        """Take what has come, compare it, and say how many heartbeats it has answered."""
+        data = self.connection.receive()
+        window = len(self.answers) // 2
+        begin = self.received_bytes % window
+        if data != self.answers[begin : begin + len(data)]:
+            raise AssertionError(f"an answer is not as it must be: {data[:64].hex(' ')}…")
+        size = window // self.in_flight
+        before = self.received_bytes // size
+        self.received_bytes += len(data)
+        return self.received_bytes // size - before
+
+
+class Load:
+    """The orders; each is a method, called with what stands in the order."""
+
+    def __init__(self) -> None:
+        self._peers = Peers()
+        self._beating: dict[int, Beating] = {}
+
+    def idle(self, port: int, connections: int) -> Answer:
+        """Open connections that greet with ApiVersions, as clients do, and say no more."""
+        self._peers.open(("127.0.0.1", port), connections, HELLO)
+        return {}
+
+    def form(
+        self, port: int, connections: int, group: str = "bench", in_flight: int = 1, *, first_alone: bool = True
+    ) -> Answer:
+        """Open connections and make each a member of one group (`Members.form`); it can beat from then on."""
+        opened = self._peers.open(("127.0.0.1", port), connections, HELLO)
+        members = Members(self._peers, opened, group)
+        seconds = members.form(first_alone=first_alone)
+        expected = b"".join(answer(HeartbeatResponse(), HEARTBEAT_VERSION, number) for number in range(in_flight))
+        for member in members.members.values():
+            asked = _heartbeats(group, member.generation, member.id, in_flight)
+            self._beat_on(member.connection, asked, expected, in_flight)
+        return {"seconds": seconds}
+
+    def echo(self, port: int, connections: int, in_flight: int = 1) -> Answer:
+        """Open connections to the echo server, which gives heartbeats back as they are."""
+        for connection in self._peers.open(("127.0.0.1", port), connections, HELLO):
+            frames = _heartbeats("bench", 1, NOBODY, in_flight)
+            self._beat_on(connection, frames, frames, in_flight)
+        return {}
+
+    def _beat_on(self, connection: Connection, questions: bytes, answers: bytes, in_flight: int) -> None:
+        self._beating[connection.fd] = Beating(connection, memoryview(questions * 2), answers * 2, in_flight)
+
+    def beat(self, each: int) -> Answer:
+        """So many heartbeats on each connection, a window at a time; seconds for all, and how long one waited."""
+        left = each * len(self._beating)
+        clock, beating, poll = time.perf_counter, self._beating, self._peers.poll.poll
+        until = time.monotonic() + LIMIT_S
+        waited: list[float] = []
+        for one in beating.values():
+            one.sent = one.received_bytes = 0
+        begun = clock()
+        for one in beating.values():
+            one.ask(min(one.in_flight, each))
+        while left:
+            if time.monotonic() > until:
+                raise TimeoutError(f"{left} heartbeats have not been answered")
+            # it never sleeps: to wake it would be work for the server, and the more the slower the server is
+            for fd, _ in poll(0):
+                one = beating[fd]
+                count = one.take()
+                if count:
+                    waited.append(clock() - one.sent_at)
+                    left -= count
+                    more = min(count, each - one.sent)
+                    if more:
+                        one.ask(more)
+        seconds = clock() - begun
+        waited.sort()
+        return {
+            "seconds": seconds,
+            "p50_us": waited[len(waited) // 2] * 1e6,
+            "p99_us": waited[len(waited) * 99 // 100] * 1e6,
+        }
+
+    def close(self) -> Answer:
+        """Close all connections."""
+        self._peers.close()
+        self._beating.clear()
+        return {}
+
+
+def _heartbeats(group: str, generation: int, member_id: bytes, count: int) -> bytes:
+    message = HeartbeatRequest(group_id=group, generation_id=generation, member_id=member_id.decode())
+    return b"".join(request(message, HEARTBEAT_VERSION, number) for number in range(count))
+
+
+def main() -> None:
+    """Serve orders until the input ends."""
+    load = Load()
+    orders: dict[str, Callable[..., Answer]] = {
+        "idle": load.idle,
+        "form": load.form,
+        "echo": load.echo,
+        "beat": load.beat,
+        "close": load.close,
+    }
+    for line in sys.stdin:
+        order = json.loads(line)
+        print(json.dumps(orders[order.pop("order")](**order)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Connections of the load process: sockets that never block, and frames that are made before the time is taken."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import time
+from typing import TYPE_CHECKING
+
+from koordinator.wire import headers
+from koordinator.wire.apis import APIS
+from koordinator.wire.codec import encode
+from koordinator.wire.messages.api_versions import ApiVersionsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from koordinator.wire.schema import Message
+
+LIMIT_S = 120.0
+"""How long anything may take."""
+
+TOGETHER = 100
+"""So many connections are opened before they have been answered: the queue of the listener never overflows."""
+
+READ_BYTES = 1 << 20
+
+INT16 = struct.Struct(">h")
+INT32 = struct.Struct(">i")
+
+
+class Connection:
+    """One client connection; `got` are the bytes that have not been looked at yet."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.socket = socket.create_connection(address, timeout=LIMIT_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.settimeout(0)
+        self.fd = self.socket.fileno()
+        self.got = b""
+
+    def send(self, data: bytes | memoryview) -> None:
+        """Send all of it; only what is larger than the socket's buffer has to wait."""
+        sent = self.socket.send(data)
+        if sent < len(data):
+            self.socket.settimeout(LIMIT_S)
+            self.socket.sendall(data[sent:])
+            self.socket.settimeout(0)
+
+    def receive(self) -> bytes:
+        """What has come, at least a byte. ConnectionError if the server has closed."""
+        data = self.socket.recv(READ_BYTES)
+        if not data:
+            raise ConnectionError("the server has closed a connection")
+        return data
+
+    def frame(self) -> bytes | None:
+        """The next whole frame of `got`, without its length."""
+        if len(self.got) < INT32.size:
+            return None
+        end = INT32.size + INT32.unpack_from(self.got)[0]
+        if len(self.got) < end:
+            return None
+        frame, self.got = self.got[INT32.size : end], self.got[end:]
+        return frame
+
+
+class Peers:
+    """All connections of the process."""
+
+    def __init__(self) -> None:
+        self.connections: list[Connection] = []
+        self.by_fd: dict[int, Connection] = {}
+        self.poll = select.epoll()
+
+    def open(self, address: tuple[str, int], count: int, hello: bytes) -> list[Connection]:
+        """So many more connections. Each sends `hello` and has been answered with one frame."""
+        opened: list[Connection] = []
+        for begin in range(0, count, TOGETHER):
+            batch = [Connection(address) for _ in range(begin, min(begin + TOGETHER, count))]
+            for connection in batch:
+                self.by_fd[connection.fd] = connection
+                self.poll.register(connection.fd, select.EPOLLIN)
+                connection.send(hello)
+            self.answers(batch)
+            opened += batch
+        self.connections += opened
+        return opened
+
+    def answers(self, asked: Iterable[Connection], look: Callable[[Connection, bytes], None] | None = None) -> None:
+        """Wait until each of these has been answered with one frame, and look at it."""
+        waiting = {connection.fd for connection in asked}
+        until = time.monotonic() + LIMIT_S
+        while waiting:
+            ready = self.poll.poll(max(0.0, until - time.monotonic()))
+            if not ready:
+                raise TimeoutError(f"{len(waiting)} connections have not been answered")
+            for fd, _ in ready:
+                connection = self.by_fd[fd]
+                connection.got += connection.receive()
+                frame = connection.frame()
+                if frame is not None:
+                    waiting.remove(fd)
+                    if look is not None:
+                        look(connection, frame)
+
+    def close(self) -> None:
+        """Close all of them."""
+        for connection in self.connections:
+            self.poll.unregister(connection.fd)
+            connection.socket.close()
+        self.connections.clear()
+        self.by_fd.clear()
+
+
+def request(message: Message, version: int, correlation_id: int = 1) -> bytes:
+    """The whole frame of a request."""
+    key = next(key for key, api in APIS.items() if api.request is type(message))
+    return headers.frame(headers.request_header(key, version, correlation_id, "bench"), encode(message, version))
+
+
+def answer(message: Message, version: int, correlation_id: int = 1) -> bytes:
+    """The whole frame of an answer."""
+    key = next(key for key, api in APIS.items() if api.response is type(message))
+    return headers.frame(headers.response_header(key, version, correlation_id), encode(message, version))
+
+
+HELLO = request(ApiVersionsRequest(), 0)
+"""What clients begin with."""

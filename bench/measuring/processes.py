@@ -1,0 +1,120 @@
+"""The processes of the benchmark: servers, and the load. Each ends with the block that started it."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+HERE = Path(__file__).parent
+LIMIT_S = 150.0
+"""How long a process may take to answer; the load itself gives up earlier."""
+
+END_S = 10.0
+PAGE_BYTES = resource.getpagesize()
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+class Process:
+    """A child that writes JSON lines; it ends when its input does, and is killed if it does not."""
+
+    def __init__(self, *command: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), *_inherited()])}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=environment
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.terminate()
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(END_S)
+        self._process.stdout.close()
+
+    def line(self) -> dict[str, Any]:
+        """The next line. TimeoutError if none comes, RuntimeError if the process has ended."""
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], LIMIT_S)
+        if not ready:
+            raise TimeoutError(f"{self._process.args!r} says nothing")
+        text = self._process.stdout.readline()
+        if not text:
+            raise RuntimeError(f"{self._process.args!r} has ended with {self._process.wait(END_S)}")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def tell(self, **order: object) -> dict[str, Any]:
+        """Give an order and wait for its answer."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        return self.line()
+
+    def resident_bytes(self) -> int:
+        """The memory it occupies now."""
+        return int(self._stat("statm").split()[1]) * PAGE_BYTES
+
+    def processor_s(self) -> float:
+        """The processor time it has used, in steps of 10 ms on most systems."""
+        fields = self._stat("stat").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+    def _stat(self, name: str) -> str:
+        return Path(f"/proc/{self._process.pid}/{name}").read_text(encoding="utf-8")
+
+
+def _inherited() -> list[str]:
+    path = os.environ.get("PYTHONPATH")
+    return [path] if path else []
+
+
+class Server(Process):
+    """A server under load; it listens on `port` of 127.0.0.1 when this returns."""
+
+    def __init__(self, *command: str) -> None:
+        super().__init__(sys.executable, *command)
+        self.port = int(self.line()["port"])
+
+
+def emulator(*options: str) -> Server:
+    """Ours as users start it: trace on, the profile `fast`."""
+    return Server("-m", "koordinator", "serve", "--port", "0", *options)
+
+
+def echo() -> Server:
+    """The bare Trio echo."""
+    return Server(str(HERE / "echo.py"))
+
+
+def mock() -> Server:
+    """The mock cluster of librdkafka."""
+    return Server(str(HERE / "mock.py"))
+
+
+def load() -> Process:
+    """The load process."""
+    return Process(sys.executable, str(HERE / "load.py"))
+
+
+def file_limit() -> int:
+    """How many files and sockets a process may have open: the soft limit, raised to the hard one for our children."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard

@@ -1,0 +1,99 @@
+"""How long it takes to start and to stop: a process, and a cluster inside a process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from measuring import processes
+from measuring.rows import Row
+
+ROUNDS = 15
+LISTENING_TARGET_S = 0.3
+IN_PROCESS_TARGET_S = 0.01
+STOP_TARGET_S = 1.0
+CLIENTS = 100
+
+_IN_PROCESS = f"""
+import json, socket, sys, time
+from koordinator import Emulator
+
+starts, stops = [], []
+for _ in range(int(sys.argv[1])):
+    begun = time.perf_counter()
+    cluster = Emulator().start()
+    starts.append(time.perf_counter() - begun)
+    host, _, port = cluster.bootstrap_servers.rpartition(":")
+    clients = [socket.create_connection((host, int(port))) for _ in range({CLIENTS})]
+    hello = bytes.fromhex(sys.argv[2])
+    for client in clients:
+        client.sendall(hello)
+    for client in clients:
+        client.recv(65536)
+    begun = time.perf_counter()
+    cluster.stop()
+    stops.append(time.perf_counter() - begun)
+    for client in clients:
+        client.close()
+print(json.dumps({{"start": min(starts[1:] or starts), "first": starts[0], "stop": min(stops), "slowest": max(stops)}}))
+"""
+"""Clusters one after the other, each stopped with clients that have been answered."""
+
+
+def rows(*, quick: bool) -> list[Row]:
+    """Process start to listening, cluster start in a process, stop with clients."""
+    rounds = 2 if quick else ROUNDS
+    listening = imported = float("inf")
+    for _ in range(rounds):
+        listening = min(listening, _listening())
+        imported = min(imported, _imported())
+    from measuring.peers import HELLO  # noqa: PLC0415 - not before the imports of others are measured
+
+    with processes.Process(sys.executable, "-c", _IN_PROCESS, str(rounds), HELLO.hex()) as process:
+        inside = process.line()
+    part = "start and stop"
+    return [
+        Row(
+            part=part,
+            work="process start to listening",
+            measured=f"{listening * 1e3:.0f} ms",
+            beside=f'python -c "import trio": {imported * 1e3:.0f} ms',
+            result=f"{listening / imported:.1f} times that",
+            target=f"under {LISTENING_TARGET_S * 1e3:.0f} ms",
+            met=listening < LISTENING_TARGET_S,
+            figures={"seconds": listening, "import_trio_seconds": imported},
+        ),
+        Row(
+            part=part,
+            work="start of a cluster in a process",
+            measured=f"{inside['start'] * 1e3:.1f} ms",
+            beside=f"the first one: {inside['first'] * 1e3:.1f} ms",
+            result=f"{inside['start'] * 1e3:.1f} ms",
+            target=f"under {IN_PROCESS_TARGET_S * 1e3:.0f} ms",
+            met=inside["start"] < IN_PROCESS_TARGET_S,
+            figures=inside,
+        ),
+        Row(
+            part=part,
+            work=f"stop with {CLIENTS} clients",
+            measured=f"{inside['slowest'] * 1e3:.1f} ms",
+            beside=f"the quickest: {inside['stop'] * 1e3:.1f} ms",
+            result=f"{inside['slowest'] * 1e3:.1f} ms",
+            target=f"under {STOP_TARGET_S:.0f} s",
+            met=inside["slowest"] < STOP_TARGET_S,
+            figures=inside,
+        ),
+    ]
+
+
+def _listening() -> float:
+    begun = time.perf_counter()
+    with processes.emulator():
+        return time.perf_counter() - begun
+
+
+def _imported() -> float:
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import trio"], check=True)
+    return time.perf_counter() - begun

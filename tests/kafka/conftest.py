@@ -1,0 +1,68 @@
+"""A real Apache Kafka for the tests in this folder, which need Java 17 and Maven."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from consumers import WARNINGS_OF_CLIENTS
+from real_kafka import RealKafka
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of them need it, so that none can forget to say so; first, because `-m needs` looks for it.
+
+    And what the clients warn of is forgiven here, too.
+    """
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.needs("java"))
+            for warning in WARNINGS_OF_CLIENTS:
+                item.add_marker(pytest.mark.filterwarnings(warning))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_litter() -> Iterator[None]:
+    """What the clients forgot is found while it is forgiven, and not in somebody else's test."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafka]:
+    """The newest Apache Kafka, one node, for all tests: each uses groups and topics named after itself."""
+    with RealKafka(tmp_path_factory.mktemp("kafka")) as running:
+        yield running
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """What the groups and topics of a test begin with: a broker outlives a test."""
+    assert isinstance(request.node, pytest.Item)
+    return request.node.name.replace("[", ".").replace("]", "")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With a test that fails, what the broker said meanwhile."""
+    report = yield
+    kafka = getattr(item, "funcargs", {}).get("kafka")
+    if isinstance(kafka, RealKafka):
+        if report.when == "setup":
+            item.stash[STARTED] = kafka.log.stat().st_size
+        if report.failed:
+            report.sections.append((f"{kafka.log}", kafka.tail(item.stash.get(STARTED, 0))))
+    return report
+
+
+STARTED = pytest.StashKey[int]()

@@ -1,0 +1,228 @@
+"""Asking a cluster about one group, and writing down what it says so that two clusters can be compared."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Self
+
+from groups_command import WAIT_S, link
+
+from koordinator.wire.apis import APIS
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from koordinator.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from koordinator.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from koordinator.client.link import Link
+
+UUID = re.compile(r"[0-9A-Za-z_-]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+PROTOCOLS = (("range", b"r"), ("roundrobin", b"rr"))
+
+
+UNORDERED = {
+    "JoinGroupResponse": (("members", "member_id"),),
+    "DescribeGroupsResponse": (("groups", "group_id"), ("groups.members", "member_id")),
+    "DeleteGroupsResponse": (("results", "group_id"),),
+    "OffsetCommitResponse": (("topics.partitions", "partition_index"),),
+    "OffsetDeleteResponse": (("topics.partitions", "partition_index"),),
+    "OffsetFetchResponse": (("topics.partitions", "partition_index"), ("groups.topics.partitions", "partition_index")),
+}
+"""Rows that Kafka sends in the order of its hash tables, or those refused before the others, and what to sort them by."""
+
+
+def _sort(fields: dict[str, Any], path: str, by: str, named: Callable[[str], str]) -> None:
+    name, _, rest = path.partition(".")
+    if rest:
+        for row in fields[name]:
+            _sort(row, rest, by, named)
+    else:
+        fields[name] = sorted(fields[name], key=lambda row: _key(row[by], named))
+
+
+def _key(value: Any, named: Callable[[str], str]) -> Any:
+    return named(value) if isinstance(value, str) else value
+
+
+class Table:
+    """Asks a cluster about group `g` and topic `t`, of four partitions; `answers` is what it said, in order."""
+
+    def __init__(self, bootstrap: str, name: str) -> None:
+        self.g = name
+        self.t = name
+        self.bootstrap = bootstrap
+        self.answers: list[str] = []
+        self._ids: dict[str, str] = {}
+        self._links: dict[str, Link] = {}
+        self._stack = ExitStack()
+        self._threads = self._stack.enter_context(ThreadPoolExecutor(8))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._links.values():
+            each.close()
+        self._stack.close()
+
+    # -- asking ----------------------------------------------------------------------------------------------
+
+    def ask(self, request: Any, version: int, who: str = "") -> Any:
+        """The answer, which is also recorded."""
+        answer = self.unrecorded(request, version, who)
+        self._record(type(request).__name__, version, answer)
+        return answer
+
+    def begin(self, request: Any, version: int, who: str) -> Future[Any]:
+        """Ask what is answered later."""
+        return self._threads.submit(self.unrecorded, request, version, who)
+
+    def end(self, asked: Future[Any]) -> Any:
+        """The answer of that."""
+        answer = asked.result(WAIT_S)
+        self._record("later", 0, answer)
+        return answer
+
+    def until(self, request: HeartbeatRequest, error: Error) -> None:
+        """Heartbeats are answered so; not recorded, as nobody knows how many it takes."""
+        there = self._link("until")
+        while there.ask(request, 4, APIS[12].response).error_code != error:  # type: ignore[attr-defined]
+            assert there.deadline.left(), f"no {error.name}"
+
+    def _link(self, who: str) -> Link:
+        if who not in self._links:
+            self._links[who] = link(self.bootstrap)
+        return self._links[who]
+
+    def unrecorded(self, request: Any, version: int, who: str = "") -> Any:
+        """The answer, which is not recorded."""
+        key = next(key for key, api in APIS.items() if api.request is type(request))
+        return self._link(who).ask(request, version, APIS[key].response)
+
+    def note(self, text: str) -> None:
+        """Record anything."""
+        self.answers.append(text)
+
+    def _record(self, name: str, version: int, answer: Any) -> None:
+        fields = asdict(answer)
+        for rows, by in UNORDERED.get(type(answer).__name__, ()):
+            _sort(fields, rows, by, self._named)
+        said = self._named(repr(fields)).replace(self.bootstrap.rpartition(":")[2], "PORT")
+        self.answers.append(f"{name} v{version}: {said}")
+
+    def _named(self, text: str) -> str:
+        return UUID.sub(lambda each: self._ids.setdefault(each[0], f"#{len(self._ids) + 1}"), text)
+
+    # -- what is asked ---------------------------------------------------------------------------------------
+
+    def join(self, member_id: str = "", instance_id: str | None = None, **other: Any) -> JoinGroupRequest:
+        protocols = other.pop("protocols", PROTOCOLS)
+        settings = {
+            "group_id": self.g,
+            "session_timeout_ms": 10_000,
+            "rebalance_timeout_ms": 10_000,
+            "protocol_type": "consumer",
+            **other,
+        }
+        return JoinGroupRequest(
+            member_id=member_id,
+            group_instance_id=instance_id,
+            protocols=tuple(JoinGroupRequestProtocol(name=name, metadata=data) for name, data in protocols),
+            **settings,
+        )
+
+    def sync(
+        self,
+        generation: int,
+        member_id: str,
+        instance_id: str | None = None,
+        plan: dict[str, bytes] | None = None,
+        **other: Any,
+    ) -> SyncGroupRequest:
+        settings = {"group_id": self.g, "protocol_type": "consumer", "protocol_name": "range", **other}
+        return SyncGroupRequest(
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            assignments=tuple(
+                SyncGroupRequestAssignment(member_id=each, assignment=data) for each, data in (plan or {}).items()
+            ),
+            **settings,
+        )
+
+    def beat(self, generation: int, member_id: str, instance_id: str | None = None, **other: Any) -> HeartbeatRequest:
+        settings = {"group_id": self.g, **other}
+        return HeartbeatRequest(
+            generation_id=generation, member_id=member_id, group_instance_id=instance_id, **settings
+        )
+
+    def leave(self, *rows: tuple[str, str | None], **other: Any) -> LeaveGroupRequest:
+        settings = {"group_id": self.g, **other}
+        return LeaveGroupRequest(
+            members=tuple(MemberIdentity(member_id=member, group_instance_id=instance) for member, instance in rows),
+            **settings,
+        )
+
+    def commit(
+        self, generation: int = -1, member_id: str = "", instance_id: str | None = None, **other: Any
+    ) -> OffsetCommitRequest:
+        offsets, metadata = other.pop("offsets", {0: 5}), other.pop("metadata", "")
+        topic = other.pop("topic", self.t)
+        partitions = tuple(
+            OffsetCommitRequestPartition(partition_index=number, committed_offset=offset, committed_metadata=metadata)
+            for number, offset in offsets.items()
+        )
+        return OffsetCommitRequest(
+            **{"group_id": self.g, **other},
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            topics=(OffsetCommitRequestTopic(name=topic, partitions=partitions),),
+        )
+
+    def fetch(self, *partitions: int, topic: str | None = None, **other: Any) -> OffsetFetchRequest:
+        rows = (OffsetFetchRequestTopics(name=topic or self.t, partition_indexes=partitions),) if partitions else None
+        return OffsetFetchRequest(groups=(OffsetFetchRequestGroup(**{"group_id": self.g, **other}, topics=rows),))
+
+    def fetch_old(self, *partitions: int, **other: Any) -> OffsetFetchRequest:
+        rows = (OffsetFetchRequestTopic(name=self.t, partition_indexes=partitions),) if partitions else None
+        return OffsetFetchRequest(**{"group_id": self.g, **other}, topics=rows)
+
+    def forget(self, *partitions: int, **other: Any) -> OffsetDeleteRequest:
+        rows = tuple(OffsetDeleteRequestPartition(partition_index=each) for each in partitions)
+        topic = OffsetDeleteRequestTopic(name=other.pop("topic", self.t), partitions=rows)
+        return OffsetDeleteRequest(**{"group_id": self.g, **other}, topics=(topic,))
+
+    def describe(self, **other: Any) -> DescribeGroupsRequest:
+        return DescribeGroupsRequest(**{"groups": (self.g,), **other})
+
+    def formed(self, instance_id: str | None = None) -> tuple[int, str]:
+        """A group of one member, Stable, with an assignment: its generation and member id. Recorded."""
+        member = self.ask(self.join("", instance_id), 9)
+        if member.error_code == Error.MEMBER_ID_REQUIRED:
+            member = self.ask(self.join(member.member_id), 9)
+        self.ask(self.sync(member.generation_id, member.member_id, instance_id, {member.member_id: b"plan"}), 5)
+        return member.generation_id, member.member_id
