@@ -126,7 +126,7 @@ class ClientStream:
 class Connection:
     """One client: its stream, what is still to be sent to it, and how to interrupt the task that serves it."""
 
-    __slots__ = ("_naps", "_outbox", "_reads", "_scope", "_stream", "closing")
+    __slots__ = ("_naps", "_outbox", "_scope", "_stream", "_wants_all", "closing")
 
     def __init__(self, stream: Streamlike) -> None:
         self.closing: str | None = None
@@ -134,15 +134,15 @@ class Connection:
         self._stream = stream
         self._outbox: list[bytes] = []
         self._scope = trio.CancelScope()
-        self._naps = self._reads = False
+        self._naps = self._wants_all = False
 
     def put(self, data: bytes, *, more: bool) -> None:
         """Send this, soon and in order. `more`: something is to be done when it has left.
 
-        While its task waits for the client, what the network takes at once needs no task: to wake one costs more.
-        A task that does not even read has to be woken, because it may read from now on.
+        What the network takes at once is sent here: to let the task do it, or even wake it for that, costs more. But
+        a task that is sending has to send this, too, after it; and one that does not read has to be woken to do so.
         """
-        if self._reads and not self._outbox and not more:
+        if not self._wants_all and not self._outbox and not more:
             data = self._stream.send_now(data)
             if not data:
                 return
@@ -169,7 +169,9 @@ class Connection:
         while self._outbox:
             data = self._outbox[0] if len(self._outbox) == 1 else b"".join(self._outbox)
             self._outbox.clear()
+            self._wants_all = True
             await self._stream.send_all(data)
+            self._wants_all = False
         return anything
 
     async def read(self, *, muted: bool) -> bytes:
@@ -177,13 +179,13 @@ class Connection:
 
         A muted connection is not read from: it waits for that something.
         """
-        self._naps, self._reads = True, not muted
+        self._naps, self._wants_all = True, muted
         try:
             if muted:
                 await trio.sleep_forever()
             return bytes(await self._stream.receive_some(READ_BYTES))
         finally:
-            self._naps = self._reads = False
+            self._naps = self._wants_all = False
 
 
 class Shell:

@@ -288,7 +288,8 @@ def delete(stage: Stage, now: int, call: Call, request: offset_delete.OffsetDele
         error = Error.NON_EMPTY_GROUP
     if error is not Error.NONE or group is None:
         return stage.reply(call, offset_delete.OffsetDeleteResponse(error_code=error))
-    doomed: list[tuple[str, int]] = []
+    # what is named twice is deleted once
+    doomed: dict[tuple[str, int], None] = {}
     topics = []
     for topic in request.topics:
         rows = []
@@ -301,7 +302,7 @@ def delete(stage: Stage, now: int, call: Call, request: offset_delete.OffsetDele
             else:
                 result = Error.NONE
                 if at in group.offsets:
-                    doomed.append(at)
+                    doomed[at] = None
             rows.append(
                 offset_delete.OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=result)
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import socket
 import struct
@@ -224,7 +223,7 @@ def test_resets_in_the_middle_of_answers_end_only_their_connections() -> None:
 
 
 def test_who_does_not_read_is_not_answered_on_and_on() -> None:
-    """A request of 20 bytes is answered with 190 KB here; a read of 64 KiB can bring 3,000 of them."""
+    """A request of 20 bytes is answered with 130 KB here; a read of 64 KiB can bring 3,000 of them."""
 
     async def scene(server: Server) -> None:
         other = await server.connect()

@@ -232,6 +232,37 @@ def test_what_one_input_brings_leaves_in_one_piece() -> None:
     assert sent == [b"one two"]
 
 
+def test_what_comes_while_something_is_being_sent_leaves_after_it() -> None:
+    class Gated(InMemory):
+        def __init__(self, stream: trio.abc.Stream) -> None:
+            super().__init__(stream)
+            self.sent: list[bytes] = []
+            self.gate = trio.Event()
+            self.send_all = self.record
+
+        async def record(self, data: bytes) -> None:
+            await self.gate.wait()
+            self.sent.append(data)
+
+        def send_now(self, data: bytes) -> bytes:
+            self.sent.append(data)
+            return b""
+
+    async def scene(stage: Scene) -> None:
+        stream = Gated(memory_stream_pair()[1])
+        stage.nursery.start_soon(stage.shell.converse, stream, "/127.0.0.1")
+        await wait_all_tasks_blocked()
+        for output in (Send(1, b"at once"), Send(1, b"first", more=True), Send(1, b"second")):
+            stage.soon(output)
+            await wait_all_tasks_blocked()
+        assert stream.sent == [b"at once"]
+        stream.gate.set()
+        await wait_all_tasks_blocked()
+        assert stream.sent == [b"at once", b"first", b"second"]
+
+    play(scene)
+
+
 def test_close_sends_what_is_pending_and_then_closes() -> None:
     async def scene(stage: Scene) -> None:
         client = stage.connect()

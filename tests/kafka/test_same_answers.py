@@ -17,7 +17,6 @@ from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
-from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.leave_group import LeaveGroupRequest
 from koordinator.wire.messages.list_groups import ListGroupsRequest
@@ -52,6 +51,7 @@ def scenario(play: Callable[[Table], None]) -> Callable[[Table], None]:
 def a_member_id_is_required(table: Table) -> None:
     member = table.ask(table.join(), 5)
     assert member.error_code == Error.MEMBER_ID_REQUIRED
+    table.until_visible()
     table.ask(table.describe(), 5)
     table.ask(table.describe(), 6)
     # pending
@@ -73,19 +73,20 @@ def a_pending_member_leaves(table: Table) -> None:
         else:
             table.ask(table.leave((member.member_id, None)), version)
         table.ask(table.join(member.member_id), 9)
+    table.until_visible()
     table.ask(table.describe(), 6)
 
 
 @scenario
 def old_versions_of_joining(table: Table) -> None:
     for version in range(4):
-        group = {"group_id": f"{table.g}.{version}"}
-        member = table.ask(table.join(**group), version)
-        table.ask(table.sync(1, member.member_id, None, {member.member_id: b"x"}, **group), min(version, 3))
-        table.ask(table.beat(1, member.member_id, **group), version)
-        table.ask(DescribeGroupsRequest(groups=(group["group_id"],)), version)
-        table.ask(LeaveGroupRequest(**group, member_id="ghost"), min(version, 2))
-        table.ask(LeaveGroupRequest(**group, member_id=member.member_id), min(version, 2))
+        group = f"{table.g}.{version}"
+        member_id = table.ask(table.join(group_id=group), version).member_id
+        table.ask(table.sync(1, member_id, None, {member_id: b"x"}, group_id=group), version)
+        table.ask(table.beat(1, member_id, group_id=group), version)
+        table.ask(table.describe(groups=(group,)), version)
+        for each in ("ghost", member_id):
+            table.ask(LeaveGroupRequest(group_id=group, member_id=each), min(version, 2))
 
 
 @scenario
@@ -119,6 +120,7 @@ def syncing(table: Table) -> None:
     member = table.ask(table.join("", "a"), 9)
     generation, one = member.generation_id, member.member_id
     plan = {one: b"mine", "ghost": b"nobody's"}
+    table.until_visible()
     table.ask(table.describe(), 6)
     table.ask(table.beat(generation, one), 4)
     table.ask(table.sync(generation, one, None, plan, group_id=""), 5)

@@ -135,8 +135,8 @@ class RealKafka:
         self.address = Address("127.0.0.1", 0)
         self._folder = folder
         self._settings = {**SETTINGS, "log.dirs": str(folder / "data"), **(settings or {})}
-        self._java = ("java", *JVM, f"-Dlog4j2.configurationFile={folder}/log4j2.properties")
-        self._java += ("-cp", f"{jars(version)}/*")
+        logging = f"-Dlog4j2.configurationFile={folder}/log4j2.properties"
+        self._java = ("java", *JVM, logging, "-cp", f"{jars(version)}/*")
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:

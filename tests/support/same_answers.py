@@ -12,8 +12,8 @@ from groups_command import WAIT_S, link
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
-from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from koordinator.wire.messages.offset_commit import (
@@ -51,7 +51,7 @@ UNORDERED = {
     "OffsetDeleteResponse": (("topics.partitions", "partition_index"),),
     "OffsetFetchResponse": (("topics.partitions", "partition_index"), ("groups.topics.partitions", "partition_index")),
 }
-"""Rows that Kafka sends in the order of its hash tables, or those refused before the others, and what to sort them by."""
+"""Rows that Kafka sends in an order of its own, a hash table's or what was refused first; and what to sort them by."""
 
 
 def _sort(fields: dict[str, Any], path: str, by: str, named: Callable[[str], str]) -> None:
@@ -109,8 +109,14 @@ class Table:
     def until(self, request: HeartbeatRequest, error: Error) -> None:
         """Heartbeats are answered so; not recorded, as nobody knows how many it takes."""
         there = self._link("until")
-        while there.ask(request, 4, APIS[12].response).error_code != error:  # type: ignore[attr-defined]
+        while there.ask(request, 4, HeartbeatResponse).error_code != error:
             assert there.deadline.left(), f"no {error.name}"
+
+    def until_visible(self) -> None:
+        """The group is described. Kafka answers JoinGroup a moment before those who only read see a new group."""
+        there = self._link("until")
+        while there.ask(self.describe(), 5, DescribeGroupsResponse).groups[0].group_state == "Dead":
+            assert there.deadline.left(), "nobody sees the group"
 
     def _link(self, who: str) -> Link:
         if who not in self._links:

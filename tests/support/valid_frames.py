@@ -70,7 +70,9 @@ class Valid:
         if spec.tag is not None and chance.random() < 0.5:
             return spec.default
         if spec.is_array:
-            return tuple(self._single(spec.type, version) for _ in range(chance.choice((0, 1, 1, 1, 2, 3))))
+            items = tuple(self._single(spec.type, version) for _ in range(chance.choice((0, 1, 1, 1, 2, 3))))
+            # what is named twice
+            return items + items[:1] if chance.random() < 0.1 else items
         return self._single(spec.type, version)
 
     def _single(self, type_: Kind | type[Message], version: int) -> Any:
