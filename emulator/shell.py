@@ -88,7 +88,9 @@ class ClientStream:
 
     def __init__(self, stream: trio.SocketStream) -> None:
         """Take the socket out of Trio's stream, which is closed from then on."""
-        self._socket = socket.socket(fileno=stream.socket.detach())
+        ours = stream.socket
+        # all is said, because asking the system for it fails on some once the client has reset the connection
+        self._socket = socket.socket(ours.family, ours.type, ours.proto, fileno=ours.detach())
         self._socket.settimeout(0)
 
     def send_now(self, data: bytes) -> bytes:
