@@ -185,6 +185,13 @@ def test_any_offset_of_an_empty_group_may_be_deleted_committed_or_not(play: Play
     assert tombstones(play) == [OffsetCommitKey(group="g", topic="t", partition=0)]
 
 
+def test_an_offset_that_is_named_twice_is_deleted_once(play: Play) -> None:
+    play.commit(offsets={A: 1})
+    assert play.delete_offsets(A, A) == (Error.NONE, [Error.NONE, Error.NONE])
+    assert play.offset(*A) == -1
+    assert tombstones(play) == [OffsetCommitKey(group="g", topic="t", partition=0)]
+
+
 def test_only_what_the_group_is_not_subscribed_to_may_be_deleted(play: Play) -> None:
     a = play.f1()
     play.commit(1, a, offsets={A: 1, B: 2})
