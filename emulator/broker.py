@@ -76,26 +76,17 @@ class Close:
 Output = Send | Close
 
 
-@dataclass(slots=True)
-class InHand:
-    """The request a connection waits for, as the core sees it and as the trace keeps it; `weight` is for the trace."""
-
-    call: Call
-    request: Message
-    asked_us: int
-    folded: bool
-    size: int
-    weight: int
-
-
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One client connection. `out`, of `out_bytes`, collects what leaves it with the present input."""
+    """One client connection. `in_hand` is the request it waits for the answer to, if there is one.
+
+    `out`, of `out_bytes`, collects what leaves it with the present input.
+    """
 
     number: int
     client_host: str
     frames: FrameBuffer
-    in_hand: InHand | None = None
+    in_hand: Asked | None = None
     out: list[bytes] = field(default_factory=list)
     out_bytes: int = 0
     client_id: str = ""
@@ -124,6 +115,7 @@ class Broker:
         self._connections: dict[int, Connection] = {}
         self._dirty: dict[Connection, None] = {}
         self._ready: deque[Connection] = deque()
+        self._serving: Connection | None = None
         self._held_back: dict[int, Connection] = {}
         self._closing: list[Close] = []
 
@@ -194,11 +186,12 @@ class Broker:
     def _serve(self, now: int) -> list[Output]:
         """Serve every connection that has a frame and no request in hand, until none has; then what leaves."""
         while self._ready:
-            peer = self._ready.popleft()
+            self._serving = peer = self._ready.popleft()
             try:
                 self._serve_frames(now, peer)
             except Malformed as error:
                 self._close(peer, str(error))
+        self._serving = None
         outputs: list[Output] = [
             Send(peer.number, b"".join(peer.out), more=peer.number in self._held_back)
             for peer in self._dirty
@@ -239,18 +232,20 @@ class Broker:
         else:
             # only ApiVersions gets here: its answer has the layout of version 0 whatever was asked (KIP-511)
             request, version = UNSUPPORTED_VERSION, 0
-        in_hand = peer.in_hand = InHand(
+        if isinstance(request, ApiVersionsRequest):
+            peer.software = (request.client_software_name, request.client_software_version)
+        asked = peer.in_hand = Asked(
             call=Call(peer.number, header.correlation_id, key, version, peer.client_id, peer.client_host),
             request=kept(request, len(frame)),
             asked_us=self.trace.now_us,
-            folded=key == ApiKey.FETCH,
+            now=now,
+            ahead_ms=self._ahead_ms(request),
+            software=peer.software,
             size=len(frame),
             weight=weight_of_message(request, len(frame), peer.client_id),
         )
-        if isinstance(request, ApiVersionsRequest):
-            peer.software = (request.client_software_name, request.client_software_version)
-        if not in_hand.folded:
-            self._note_request(now, peer, in_hand)
+        if not _is_folded(asked):
+            self.trace.add(asked.asked_us, asked)
         return request
 
     def _serve_request(self, now: int, peer: Connection, request: Message) -> None:
@@ -286,8 +281,9 @@ class Broker:
         if peer is None or peer.in_hand is None or peer.in_hand.call is not call:
             # its client has gone in the meantime
             return
-        in_hand, peer.in_hand = peer.in_hand, None
-        self._ready.append(peer)
+        asked, peer.in_hand = peer.in_hand, None
+        if peer is not self._serving:
+            self._ready.append(peer)
         if response is None:
             return
         rendered = SERVED[call.api_key].answer(response, call.api_version, self._number)
@@ -301,7 +297,7 @@ class Broker:
         peer.out.append(frame)
         peer.out_bytes += len(frame)
         self._dirty[peer] = None
-        self._note_response(now, peer, in_hand, response, error_of(rendered), len(frame))
+        self._note_response(now, peer, asked, response, rendered, len(frame))
 
     def _hang_up(self, call: Call, reason: str) -> None:
         peer = self._connections.get(call.connection)
@@ -321,38 +317,36 @@ class Broker:
         group = self.node.coordinator.groups.get(group_of_request(request) or "")
         return group.offset_ms if group is not None else 0
 
-    def _note_request(self, now: int, peer: Connection, in_hand: InHand) -> None:
-        request = in_hand.request
-        ahead_ms = self._ahead_ms(request)
-        asked = Asked(in_hand.call, request, now, ahead_ms, peer.software, in_hand.size, in_hand.weight)
-        self.trace.add(in_hand.asked_us, asked)
-
     def _note_response(
-        self, now: int, peer: Connection, in_hand: InHand, response: Message, error_code: int, size: int
+        self, now: int, peer: Connection, asked: Asked, response: Message, rendered: Message, size: int
     ) -> None:
-        if in_hand.folded:
+        if _is_folded(asked):
             if isinstance(response, FetchResponse) and _brings_nothing(response):
                 peer.empty_fetches += 1
                 return
-            self._note_request(now, peer, in_hand)
+            self.trace.add(asked.asked_us, asked)
         now_us = self.trace.now_us
+        error = error_of(response)
         answered = Answered(
-            call=in_hand.call,
-            request=in_hand.request,
+            asked=asked,
             response=kept(response, size),
-            error=Error(error_of(response)),
-            error_code=error_code,
+            error=Error(error),
+            error_code=error if rendered is response else error_of(rendered),
             now=now,
-            ahead_ms=self._ahead_ms(in_hand.request),
-            latency_us=now_us - in_hand.asked_us,
-            software=peer.software,
+            ahead_ms=self._ahead_ms(asked.request),
+            latency_us=now_us - asked.asked_us,
             empty_fetches=peer.empty_fetches,
             size=size,
             # the request is the event's as well: the other one may have fallen off the ring
-            weight=in_hand.weight + weight_of_message(response, size, peer.client_id),
+            weight=asked.weight + weight_of_message(response, size, peer.client_id),
         )
         peer.empty_fetches = 0
         self.trace.add(now_us, answered)
+
+
+def _is_folded(asked: Asked) -> bool:
+    """Whether the request is noted only if it brings something."""
+    return asked.call.api_key == ApiKey.FETCH
 
 
 def _brings_nothing(response: FetchResponse) -> bool:

@@ -79,6 +79,7 @@ class Asked:
 
     call: Call
     request: Message
+    asked_us: int
     now: int
     ahead_ms: int
     software: tuple[str, str]
@@ -88,17 +89,15 @@ class Asked:
 
 @value
 class Answered:
-    """A response went out; `error_code` is the code on the wire, in whichever numbering."""
+    """A response to `asked` went out; `error_code` is the code on the wire, in whichever numbering."""
 
-    call: Call
-    request: Message
+    asked: Asked
     response: Message
     error: Error
     error_code: int
     now: int
     ahead_ms: int
     latency_us: int
-    software: tuple[str, str]
     empty_fetches: int
     size: int
     weight: int
@@ -116,8 +115,10 @@ def line(seq: int, wall_us: int, happening: Happening) -> Line:
 def group_of(happening: Happening) -> str | None:
     """The group an event concerns, if it is one group."""
     match happening:
-        case Asked() | Answered():
+        case Asked():
             return group_of_request(happening.request)
+        case Answered():
+            return group_of_request(happening.asked.request)
         case Connected() | Disconnected():
             return None
         case _:
@@ -182,11 +183,11 @@ def _(happening: Asked) -> Line:
 
 @_columns.register
 def _(happening: Answered) -> Line:
-    request = happening.request
+    asked, request = happening.asked, happening.asked.request
     refused = happening.error is not Error.NONE
     return {
         "kind": "response",
-        **_call(happening.call, happening.software),
+        **_call(asked.call, asked.software),
         **_who(request),
         **_group_time(request, happening.now, happening.ahead_ms),
         **_outcome(happening.response),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from measuring.processes import Process, Server
 
-ROUNDS = 30
+ROUNDS = 60
 ECHO_TARGET = 0.6
 MOCK_TARGET = 0.5
 
@@ -48,9 +48,9 @@ class Contestant:
 def rows(*, quick: bool) -> list[Row]:
     """Two rows for 50 connections that ask and wait, two for one connection with 64 in flight."""
     rounds = 1 if quick else ROUNDS
-    found = _compete(connections=50, in_flight=1, each=4 if quick else 60, rounds=rounds)
+    found = _compete(connections=50, in_flight=1, each=4 if quick else 40, rounds=rounds)
     made = _rows("50 connections, each waits for its answer", found, {"echo": ECHO_TARGET})
-    found = _compete(connections=1, in_flight=64, each=256 if quick else 12_800, rounds=rounds)
+    found = _compete(connections=1, in_flight=64, each=256 if quick else 6_400, rounds=rounds)
     return made + _rows("one connection, 64 in flight", found, {"mock": MOCK_TARGET})
 
 
