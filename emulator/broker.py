@@ -19,7 +19,7 @@ from koordinator.emulator.apis import api_versions
 from koordinator.emulator.apis.numbering import NUMBERINGS
 from koordinator.emulator.apis.served import SERVED, VERSIONS
 from koordinator.emulator.core.effects import Append, Call, Hangup, Reply
-from koordinator.emulator.trace_kept import kept, weight_of_message
+from koordinator.emulator.trace_kept import kept
 from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected, error_of, group_of_request
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, ApiKey
@@ -34,6 +34,7 @@ from koordinator.wire.values import value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from koordinator.emulator.apis.numbering import Numbering
     from koordinator.emulator.core.effects import Effect
     from koordinator.emulator.core.node import Node
     from koordinator.emulator.settings import Settings
@@ -51,6 +52,9 @@ client has gone whose request will never be answered."""
 
 UNSUPPORTED_VERSION = ApiVersionsRequest()
 """Stands for an ApiVersions of a version that is not served."""
+
+FETCH, NONE = ApiKey.FETCH, Error.NONE
+"""Looked up once, because it is the dearest part of a comparison."""
 
 SHOWN_MAX = 200
 """The most characters of a client's own words in a line of the log."""
@@ -99,6 +103,15 @@ class Connection:
         return len(self.out) >= ANSWERS_AT_ONCE or self.out_bytes >= ANSWER_BYTES_AT_ONCE
 
 
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What is done for one version of an API: the message that is read, and how it is translated (`apis.served`)."""
+
+    request: type[Message]
+    ask: Callable[[Message, int], Message]
+    answer: Callable[[Message, int, Numbering], Message]
+
+
 class Broker:
     """Serves connections from a node.
 
@@ -112,6 +125,12 @@ class Broker:
         self._settings = settings
         self._number = NUMBERINGS[settings.error_codes]
         self._log = log
+        self._services = {
+            (key, version): Service(APIS[key].request, SERVED[key].ask, SERVED[key].answer)
+            for key, versions in VERSIONS.items()
+            for version in versions
+        }
+        self._groups = node.coordinator.groups
         self._connections: dict[int, Connection] = {}
         self._dirty: dict[Connection, None] = {}
         self._ready: deque[Connection] = deque()
@@ -126,7 +145,7 @@ class Broker:
         del now
         frames = FrameBuffer(self._settings.socket_request_max_bytes)
         self._connections[connection] = Connection(connection, client_host, frames)
-        self.trace.add(self.trace.now_us, Connected(connection, client_host))
+        self.trace.add(self.trace.now_us(), Connected(connection, client_host))
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Bytes have come in. Answers may be due to this connection and to any other."""
@@ -154,7 +173,7 @@ class Broker:
             self._held_back.pop(connection, None)
             self.node.disconnected(connection)
             gone = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
-            self.trace.add(self.trace.now_us, gone)
+            self.trace.add(self.trace.now_us(), gone)
 
     def tick(self, now: int) -> list[Output]:
         """Let everything due by `now` happen."""
@@ -192,24 +211,24 @@ class Broker:
             except Malformed as error:
                 self._close(peer, str(error))
         self._serving = None
-        outputs: list[Output] = [
-            Send(peer.number, b"".join(peer.out), more=peer.number in self._held_back)
-            for peer in self._dirty
-            if peer.out
-        ]
+        outputs: list[Output] = []
         for peer in self._dirty:
-            peer.out, peer.out_bytes = [], 0
+            outputs.append(Send(peer.number, b"".join(peer.out), peer.number in self._held_back))
+            peer.out.clear()
+            peer.out_bytes = 0
         self._dirty.clear()
-        outputs += self._closing
-        self._closing = []
+        if self._closing:
+            outputs += self._closing
+            self._closing.clear()
         return outputs
 
     def _serve_frames(self, now: int, peer: Connection) -> None:
-        while peer.in_hand is None and peer.number in self._connections:
-            if peer.had_its_turn:
+        frames = peer.frames
+        while frames and peer.in_hand is None and peer.number in self._connections:
+            if peer.out and peer.had_its_turn:
                 self._held_back[peer.number] = peer
                 return
-            frame = peer.frames.next_frame()
+            frame = frames.next_frame()
             if frame is None:
                 return
             request = self._take_in_hand(now, peer, frame)
@@ -218,15 +237,17 @@ class Broker:
 
     def _take_in_hand(self, now: int, peer: Connection, frame: bytes) -> Message:
         """Read a request; what cannot be read is Malformed."""
+        asked_us = self.trace.now_us()
         header, body = headers.read_request_header(frame)
         key, version = header.api_key, header.api_version
         if header.client_id != peer.client_id:
             # the same text again is kept once, however many events name it
             peer.client_id = header.client_id or ""
         request: Message
-        if version in VERSIONS[key]:
+        service = self._services.get((key, version))
+        if service is not None:
             try:
-                request = decode(APIS[key].request, version, frame[body:])
+                request = decode(service.request, version, frame[body:])
             except Malformed as error:
                 raise Malformed(f"{APIS[key].name} v{version}: {error}") from error
         else:
@@ -234,18 +255,15 @@ class Broker:
             request, version = UNSUPPORTED_VERSION, 0
         if isinstance(request, ApiVersionsRequest):
             peer.software = (request.client_software_name, request.client_software_version)
-        asked = peer.in_hand = Asked(
-            call=Call(peer.number, header.correlation_id, key, version, peer.client_id, peer.client_host),
-            request=kept(request, len(frame)),
-            asked_us=self.trace.now_us,
-            now=now,
-            ahead_ms=self._ahead_ms(request),
-            software=peer.software,
-            size=len(frame),
-            weight=weight_of_message(request, len(frame), peer.client_id),
-        )
-        if not _is_folded(asked):
-            self.trace.add(asked.asked_us, asked)
+        message, weight = kept(request, len(frame), peer.client_id)
+        group_id = group_of_request(request)
+        call = Call(peer.number, header.correlation_id, key, version, peer.client_id, peer.client_host)
+        ahead_ms = self._ahead_ms(group_id)
+        # by position: so many keywords take longer than all the rest of this
+        asked = Asked(call, message, group_id, asked_us, now, ahead_ms, peer.software, len(frame), weight)
+        peer.in_hand = asked
+        if key != FETCH:
+            self.trace.add(asked_us, asked)
         return request
 
     def _serve_request(self, now: int, peer: Connection, request: Message) -> None:
@@ -257,24 +275,24 @@ class Broker:
             row = api_versions.respond(request, version, VERSIONS) if known else api_versions.unsupported(VERSIONS)
             self._perform(now, [Reply(call, row)])
         else:
-            self._perform(now, self.node.handle(now, call, SERVED[call.api_key].ask(request, call.api_version)))
+            service = self._services[call.api_key, call.api_version]
+            self._perform(now, self.node.handle(now, call, service.ask(request, call.api_version)))
 
     # -- effects ---------------------------------------------------------------------------------------------
 
     def _perform(self, now: int, effects: Iterable[Effect]) -> None:
-        waiting = deque([effects])
-        while waiting:
-            for effect in waiting.popleft():
-                match effect:
-                    case Reply(call, response):
-                        self._reply(now, call, response)
-                    case Hangup(call, reason):
-                        self._hang_up(call, reason)
-                    case Append(token):
-                        # kept in memory: written as soon as it is asked for
-                        waiting.append(self.node.appended(now, token, Error.NONE))
-                    case _:
-                        self.trace.add(self.trace.now_us, effect)
+        waiting = list(effects)
+        # what a write brings about comes behind what is there
+        for effect in waiting:
+            if isinstance(effect, Reply):
+                self._reply(now, effect.call, effect.response)
+            elif isinstance(effect, Append):
+                # kept in memory: written as soon as it is asked for
+                waiting += self.node.appended(now, effect.token, Error.NONE)
+            elif isinstance(effect, Hangup):
+                self._hang_up(effect.call, effect.reason)
+            else:
+                self.trace.add(self.trace.now_us(), effect)
 
     def _reply(self, now: int, call: Call, response: Message | None) -> None:
         peer = self._connections.get(call.connection)
@@ -286,13 +304,14 @@ class Broker:
             self._ready.append(peer)
         if response is None:
             return
-        rendered = SERVED[call.api_key].answer(response, call.api_version, self._number)
+        key, version = call.api_key, call.api_version
+        rendered = self._services[key, version].answer(response, version, self._number)
         try:
-            header = headers.response_header(call.api_key, call.api_version, call.correlation_id)
-            frame = headers.frame(header, encode(rendered, call.api_version))
+            header = headers.response_header(key, version, call.correlation_id)
+            frame = headers.frame(header, encode(rendered, version))
         except ValueError as error:
             # what the client named cannot be said back to it: a member id longer than a string may be
-            self._close(peer, f"{APIS[call.api_key].name} v{call.api_version}: no answer can be encoded: {error}")
+            self._close(peer, f"{APIS[key].name} v{version}: no answer can be encoded: {error}")
             return
         peer.out.append(frame)
         peer.out_bytes += len(frame)
@@ -313,40 +332,32 @@ class Broker:
 
     # -- trace -----------------------------------------------------------------------------------------------
 
-    def _ahead_ms(self, request: Message) -> int:
-        group = self.node.coordinator.groups.get(group_of_request(request) or "")
+    def _ahead_ms(self, group_id: str | None) -> int:
+        group = self._groups.get(group_id) if group_id is not None else None
         return group.offset_ms if group is not None else 0
 
     def _note_response(
         self, now: int, peer: Connection, asked: Asked, response: Message, rendered: Message, size: int
     ) -> None:
-        if _is_folded(asked):
+        if asked.call.api_key == FETCH:
+            # noted only if it brings something
             if isinstance(response, FetchResponse) and _brings_nothing(response):
                 peer.empty_fetches += 1
                 return
             self.trace.add(asked.asked_us, asked)
-        now_us = self.trace.now_us
-        error = error_of(response)
+        now_us = self.trace.now_us()
+        error_number = error_of(response)
+        message, weight = kept(response, size, peer.client_id)
+        # the request is the event's as well: the other one may have fallen off the ring
+        weight += asked.weight
+        error = Error(error_number) if error_number else NONE
+        error_code = error_number if rendered is response else error_of(rendered)
+        ahead_ms, latency_us = self._ahead_ms(asked.group_id), now_us - asked.asked_us
         answered = Answered(
-            asked=asked,
-            response=kept(response, size),
-            error=Error(error),
-            error_code=error if rendered is response else error_of(rendered),
-            now=now,
-            ahead_ms=self._ahead_ms(asked.request),
-            latency_us=now_us - asked.asked_us,
-            empty_fetches=peer.empty_fetches,
-            size=size,
-            # the request is the event's as well: the other one may have fallen off the ring
-            weight=asked.weight + weight_of_message(response, size, peer.client_id),
+            asked, message, error, error_code, now, ahead_ms, latency_us, peer.empty_fetches, size, weight
         )
         peer.empty_fetches = 0
         self.trace.add(now_us, answered)
-
-
-def _is_folded(asked: Asked) -> bool:
-    """Whether the request is noted only if it brings something."""
-    return asked.call.api_key == ApiKey.FETCH
 
 
 def _brings_nothing(response: FetchResponse) -> bool:

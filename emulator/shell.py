@@ -15,11 +15,11 @@ import ipaddress
 import math
 import socket
 from itertools import count
-from typing import TYPE_CHECKING, Protocol, TypeVar, assert_never
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import trio
 
-from koordinator.emulator.broker import Close, Output, Send
+from koordinator.emulator.broker import Output, Send
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -128,13 +128,14 @@ class ClientStream:
 class Connection:
     """One client: its stream, what is still to be sent to it, and how to interrupt the task that serves it."""
 
-    __slots__ = ("_naps", "_outbox", "_scope", "_stream", "_wants_all", "closing")
+    __slots__ = ("_naps", "_scope", "_stream", "_wants_all", "closing", "outbox")
 
     def __init__(self, stream: Streamlike) -> None:
         self.closing: str | None = None
         """Why the broker wants it closed, once what is in the outbox has left."""
         self._stream = stream
-        self._outbox: list[bytes] = []
+        self.outbox: list[bytes] = []
+        """What is still to be sent."""
         self._scope = trio.CancelScope()
         self._naps = self._wants_all = False
 
@@ -144,11 +145,11 @@ class Connection:
         What the network takes at once is sent here: to let the task do it, or even wake it for that, costs more. But
         a task that is sending has to send this, too, after it; and one that does not read has to be woken to do so.
         """
-        if not self._wants_all and not self._outbox and not more:
+        if not self._wants_all and not self.outbox and not more:
             data = self._stream.send_now(data)
             if not data:
                 return
-        self._outbox.append(data)
+        self.outbox.append(data)
         self._wake()
 
     def close(self, reason: str) -> None:
@@ -165,16 +166,14 @@ class Connection:
         self._scope = trio.CancelScope()
         return self._scope
 
-    async def flush(self) -> bool:
-        """Send everything there is, in as few pieces as possible, until the network has taken it; False for nothing."""
-        anything = bool(self._outbox)
-        while self._outbox:
-            data = self._outbox[0] if len(self._outbox) == 1 else b"".join(self._outbox)
-            self._outbox.clear()
+    async def flush(self) -> None:
+        """Send everything there is, in as few pieces as possible, until the network has taken it."""
+        while self.outbox:
+            data = self.outbox[0] if len(self.outbox) == 1 else b"".join(self.outbox)
+            self.outbox.clear()
             self._wants_all = True
             await self._stream.send_all(data)
             self._wants_all = False
-        return anything
 
     async def read(self, *, muted: bool) -> bytes:
         """The next bytes, b"" at their end. The scope is cancelled if there is something to send or to close instead.
@@ -210,7 +209,7 @@ class Shell:
 
     def now(self) -> int:
         """Milliseconds since the epoch; it never goes back, whatever happens to the wall clock."""
-        return self._started_at + math.floor((trio.current_time() - self._start() + CLOCK_GRAIN_S) * 1000)
+        return self._started_at + int((trio.current_time() - self._start() + CLOCK_GRAIN_S) * 1000)
 
     def _on_trio_clock(self, at: float) -> float:
         return self._start() + (at - self._started_at) / 1000
@@ -281,7 +280,8 @@ class Shell:
             # for as many requests as it lasts, because to make one costs as much as a request
             with connection.interruptible() as scope:
                 while not scope.cancel_called:
-                    while await connection.flush():
+                    while connection.outbox:
+                        await connection.flush()
                         outputs = self._broker.flushed(self.now(), number)
                         if outputs:
                             # it had its turn; the others have theirs before this becomes another one
@@ -305,13 +305,10 @@ class Shell:
             if connection is None:
                 # it has closed in the meantime
                 continue
-            match output:
-                case Send(_, data, more):
-                    connection.put(data, more=more)
-                case Close(_, reason):
-                    connection.close(reason)
-                case _:
-                    assert_never(output)
+            if isinstance(output, Send):
+                connection.put(output.data, more=output.more)
+            else:
+                connection.close(output.reason)
         self._notify()
 
     def _look_at_deadline(self) -> None:

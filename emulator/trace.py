@@ -54,17 +54,13 @@ class Trace:
         self._ring: deque[tuple[int, int, Happening, int]] = deque()
         self._capacity = capacity
         self._bytes = 0
-        self._wall_us = wall_us
+        self.now_us = wall_us
+        """The wall clock, in microseconds since the epoch."""
         self._sink = sink
         self._seq = 0
         if sink is not None:
             first = {"kind": "header", "schema_version": SCHEMA_VERSION, "wall_ts": wall_us(), **(header or {})}
             sink(json.dumps(first, separators=(",", ":")))
-
-    @property
-    def now_us(self) -> int:
-        """The wall clock, in microseconds since the epoch."""
-        return self._wall_us()
 
     @property
     def last_seq(self) -> int:
@@ -75,10 +71,11 @@ class Trace:
         """Something happened."""
         self._seq += 1
         weight = trace_kept.weight(happening)
-        self._ring.append((self._seq, wall_us, happening, weight))
+        ring = self._ring
+        ring.append((self._seq, wall_us, happening, weight))
         self._bytes += weight
-        while len(self._ring) > self._capacity or self._bytes > BYTES_MAX:
-            self._bytes -= self._ring.popleft()[-1]
+        while len(ring) > self._capacity or self._bytes > BYTES_MAX:
+            self._bytes -= ring.popleft()[-1]
         if self._sink is not None:
             self._sink(json.dumps(trace_lines.line(self._seq, wall_us, happening), separators=(",", ":")))
 
@@ -90,7 +87,7 @@ class Trace:
         lines: list[dict[str, object]] = []
         lost = self._seq - len(self._ring)
         if lost > since:
-            since_us = self._ring[0][1] if self._ring else self.now_us
+            since_us = self._ring[0][1] if self._ring else self.now_us()
             lines.append({"seq": lost, "wall_ts": since_us, "kind": "dropped", "count": lost})
         for seq, wall_us, happening, _ in self._ring:
             if seq > since and (group is None or trace_lines.group_of(happening) == group):

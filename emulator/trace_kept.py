@@ -30,25 +30,26 @@ ELEMENT_BYTES = 200
 M = TypeVar("M", bound="Message")
 
 
-def kept(message: M, size: int) -> M:
-    """The message, of `size` bytes, as the trace keeps it."""
-    if size <= SMALL_BYTES or (size <= BODY_BYTES_MAX and type(message) in WITH_BODY):
-        return message
+def kept(message: M, size: int, client_id: str) -> tuple[M, int]:
+    """The message, of `size` bytes, as the trace keeps it, and how many bytes that takes, roughly.
+
+    It cannot be more than was received or is sent.
+    """
+    if size <= SMALL_BYTES:
+        return message, size
+    if size <= BODY_BYTES_MAX and type(message) in WITH_BODY:
+        return message, size + ELEMENT_BYTES * _elements(message)
+    texts = (getattr(message, each.name) for each in fields(message))
+    weight = SMALL_BYTES + len(client_id) + sum(len(text) for text in texts if isinstance(text, str))
+    return _plain(message), weight
+
+
+def _plain(message: M) -> M:
     plain = {each.name: getattr(message, each.name) for each in fields(message)}
     plain = {name: value for name, value in plain.items() if not isinstance(value, tuple | list | bytes)}
     if isinstance(message, OffsetFetchRequest) and len(message.groups) == 1:
         plain["groups"] = (OffsetFetchRequestGroup(group_id=message.groups[0].group_id),)
     return type(message)(**plain)
-
-
-def weight_of_message(message: Message, size: int, client_id: str) -> int:
-    """Bytes, roughly, that what is `kept` of the message takes; it cannot be more than was received or is sent."""
-    if size <= SMALL_BYTES:
-        return size
-    if size <= BODY_BYTES_MAX and type(message) in WITH_BODY:
-        return size + ELEMENT_BYTES * _elements(message)
-    texts = (getattr(message, each.name) for each in fields(message))
-    return SMALL_BYTES + len(client_id) + sum(len(text) for text in texts if isinstance(text, str))
 
 
 def weight(happening: Happening) -> int:

@@ -72,13 +72,14 @@ class Disconnected:
 
 @value
 class Asked:
-    """A request came in. `ahead_ms`: how far its group's clock is ahead of the node's.
+    """A request came in. `ahead_ms`: how far the clock of the one group it names is ahead of the node's.
 
     `size` is that of its frame in bytes, `weight` what the event takes in memory, roughly (`trace_kept`).
     """
 
     call: Call
     request: Message
+    group_id: str | None
     asked_us: int
     now: int
     ahead_ms: int
@@ -115,10 +116,8 @@ def line(seq: int, wall_us: int, happening: Happening) -> Line:
 def group_of(happening: Happening) -> str | None:
     """The group an event concerns, if it is one group."""
     match happening:
-        case Asked():
-            return group_of_request(happening.request)
         case Answered():
-            return group_of_request(happening.asked.request)
+            return happening.asked.group_id
         case Connected() | Disconnected():
             return None
         case _:
@@ -134,14 +133,17 @@ def group_of_request(request: Message) -> str | None:
 
 def error_of(response: Message) -> int:
     """The error of a response: its own, or else the first of its rows'; 0 if all went well."""
-    if isinstance(response, OffsetCommitResponse):
-        rows: Iterable[int] = (row.error_code for topic in response.topics for row in topic.partitions)
-    elif isinstance(response, LeaveGroupResponse):
-        rows = (response.error_code, *(row.error_code for row in response.members))
-    elif isinstance(response, OffsetFetchResponse):
-        rows = (response.error_code, *(row.error_code for row in response.groups))
-    else:
-        rows = (getattr(response, "error_code", 0),)
+    rows: Iterable[int]
+    match response:
+        case OffsetCommitResponse():
+            rows = (row.error_code for topic in response.topics for row in topic.partitions)
+        case LeaveGroupResponse():
+            rows = (response.error_code, *(row.error_code for row in response.members))
+        case OffsetFetchResponse():
+            rows = (response.error_code, *(row.error_code for row in response.groups))
+        case _:
+            code: int = getattr(response, "error_code", 0)
+            return code
     return next((code for code in rows if code), 0)
 
 
@@ -175,7 +177,7 @@ def _(happening: Asked) -> Line:
         "kind": "request",
         **_call(happening.call, happening.software),
         **_who(request),
-        **_group_time(request, happening.now, happening.ahead_ms),
+        **_group(happening.group_id, happening.now, happening.ahead_ms),
         "client_reason": _client_reason(request),
         "body": _body_of(request, happening.size),
     }
@@ -189,7 +191,7 @@ def _(happening: Answered) -> Line:
         "kind": "response",
         **_call(asked.call, asked.software),
         **_who(request),
-        **_group_time(request, happening.now, happening.ahead_ms),
+        **_group(asked.group_id, happening.now, happening.ahead_ms),
         **_outcome(happening.response),
         "error_code": happening.error_code,
         "error": happening.error.name if refused else None,
@@ -291,22 +293,21 @@ def _call(call: Call, software: tuple[str, str] | None) -> Line:
 
 
 def _who(request: Message) -> Line:
-    """Group, member, instance and generation as a request names them."""
+    """Member, instance and generation as a request names them."""
     member_id = getattr(request, "member_id", None)
     instance_id = getattr(request, "group_instance_id", None)
     if isinstance(request, LeaveGroupRequest) and len(request.members) == 1:
         member_id, instance_id = request.members[0].member_id, request.members[0].group_instance_id
     generation = getattr(request, "generation_id", getattr(request, "generation_id_or_member_epoch", None))
     return {
-        "group_id": group_of_request(request),
         "member_id": member_id or None,
         "instance_id": instance_id,
         "generation": generation,
     }
 
 
-def _group_time(request: Message, now: int, ahead_ms: int) -> Line:
-    return {} if group_of_request(request) is None else {"group_ts_us": (now + ahead_ms) * 1000}
+def _group(group_id: str | None, now: int, ahead_ms: int) -> Line:
+    return {} if group_id is None else {"group_id": group_id, "group_ts_us": (now + ahead_ms) * 1000}
 
 
 def _outcome(response: Message) -> Line:

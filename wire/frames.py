@@ -6,6 +6,9 @@ from koordinator.wire.primitives import Malformed
 
 _LENGTH = struct.Struct(">i")
 
+_COPIED_TWICE_MAX = 4096
+"""A frame of so many bytes is copied twice in less time than a view of it is made."""
+
 
 class FrameBuffer:
     """The bytes received on one connection that are not yet taken as frames; `len()` of it is their number.
@@ -46,7 +49,10 @@ class FrameBuffer:
         end = _LENGTH.size + length
         if len(data) < end:
             return None
-        with memoryview(data) as view:
-            frame = bytes(view[_LENGTH.size : end])
+        if end <= _COPIED_TWICE_MAX:
+            frame = bytes(data[_LENGTH.size : end])
+        else:
+            with memoryview(data) as view:
+                frame = bytes(view[_LENGTH.size : end])
         del data[:end]
         return frame

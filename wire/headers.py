@@ -65,14 +65,14 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
     too, and know api_key, api_version and correlation_id) for what is not served; ApiVersions never
     raises UnsupportedVersion. Kafka closes the connection in all of these cases.
     """
-    if len(request) < _REQUEST.size:
+    io = BytesIO(request)
+    fixed = io.read(_REQUEST.size)
+    if len(fixed) < _REQUEST.size:
         raise Malformed(f"{len(request)} bytes are too few for the header of a request")
-    key, version, correlation_id = _REQUEST.unpack_from(request)
+    key, version, correlation_id = _REQUEST.unpack(fixed)
     has_tags = _REQUEST_HAS_TAGS.get((key, version))
     if has_tags is None and key != ApiKey.API_VERSIONS:
         raise _unserved(key, version, correlation_id)
-    io = BytesIO(request)
-    io.seek(_REQUEST.size)
     try:
         client_id = read_nullable_string(io)
         if has_tags:
@@ -103,7 +103,7 @@ def request_header(api_key: int, api_version: int, correlation_id: int, client_i
 def response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
     """The header of the answer to a request of this api and version."""
     header = _RESPONSE.pack(correlation_id)
-    return header + _NO_TAGS if _has_tags(api_key, api_version) else header
+    return header + _NO_TAGS if (api_key, api_version) in _ANSWERS_WITH_TAGS else header
 
 
 def read_response_header(api_key: int, api_version: int, response: bytes) -> tuple[int, int]:
@@ -116,7 +116,7 @@ def read_response_header(api_key: int, api_version: int, response: bytes) -> tup
     (correlation_id,) = _RESPONSE.unpack_from(response)
     io = BytesIO(response)
     io.seek(_RESPONSE.size)
-    if _has_tags(api_key, api_version):
+    if (api_key, api_version) in _ANSWERS_WITH_TAGS:
         try:
             skip_tags(io)
         except (Malformed, IndexError, struct.error) as error:
@@ -132,10 +132,6 @@ def frame(*parts: bytes) -> bytes:
     return b"".join((_LENGTH.pack(length), *parts))
 
 
-def _has_tags(api_key: int, api_version: int) -> bool:
-    return api_key != ApiKey.API_VERSIONS and _ANSWER_HAS_TAGS[api_key, api_version]
-
-
 def _tagged(cls: type[Message], versions: Versions) -> Iterator[tuple[int, bool]]:
     flexible = declaration_of(cls).flexible
     return ((version, version in flexible) for version in versions)
@@ -145,6 +141,9 @@ def _tagged(cls: type[Message], versions: Versions) -> Iterator[tuple[int, bool]
 _REQUEST_HAS_TAGS = {
     (key, version): tags for key, api in APIS.items() for version, tags in _tagged(api.request, api.versions)
 }
-_ANSWER_HAS_TAGS = {
-    (key, version): tags for key, api in APIS.items() for version, tags in _tagged(api.response, api.versions)
+_ANSWERS_WITH_TAGS = {
+    (key, version)
+    for key, api in APIS.items()
+    for version, tags in _tagged(api.response, api.versions)
+    if tags and key != ApiKey.API_VERSIONS
 }

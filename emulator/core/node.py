@@ -59,11 +59,14 @@ class Node:
     def tick(self, now: int) -> list[Effect]:
         """Let everything due by `now` happen, in the order in which it was due."""
         effects: list[Effect] = []
-        while (due := self.deadline()) is not None and due <= now:
-            groups_due = self.coordinator.deadline()
-            part = self.coordinator if groups_due is not None and groups_due == due else self.data
-            effects += part.tick(due)
-        return effects
+        while True:
+            groups_due, data_due = self.coordinator.deadline(), self.data.deadline()
+            if groups_due is not None and groups_due <= now and (data_due is None or groups_due <= data_due):
+                effects += self.coordinator.tick(groups_due)
+            elif data_due is not None and data_due <= now:
+                effects += self.data.tick(data_due)
+            else:
+                return effects
 
     def appended(self, now: int, token: int, error: Error) -> list[Effect]:
         """A write to `__consumer_offsets` is done (NONE) or has failed."""

@@ -73,6 +73,9 @@ TimerKey = (
 
 K = TypeVar("K")
 
+LOOK = -1
+"""Stands for the next deadline while that has to be looked for; times are not negative."""
+
 STALE_MIN = 64
 """So many entries of a heap that stand for nothing are not worth any work."""
 
@@ -90,6 +93,8 @@ class Timers(Generic[K]):
         self._due: dict[K, tuple[int, int, int]] = {}
         self._heap: list[tuple[int, int, K]] = []
         self._order = 0
+        # the answer of `deadline`, which is asked for several times per request
+        self._next: int | None = None
 
     def set(self, key: K, deadline: int) -> None:
         """Fire `key` at `deadline`, instead of whenever it would have fired before."""
@@ -97,15 +102,24 @@ class Timers(Generic[K]):
         before = self._due.get(key)
         if before is not None and before[0] <= deadline:
             self._due[key] = (deadline, self._order, before[2])
+            if before[0] == self._next:
+                self._next = LOOK
         else:
             self._queue(key, deadline, self._order)
+            self._next = LOOK
 
     def cancel(self, key: K) -> None:
         """Forget `key`; nothing happens if it is not set."""
         self._due.pop(key, None)
+        self._next = LOOK
 
     def deadline(self) -> int | None:
         """When the next key is due, or None."""
+        if self._next == LOOK:
+            self._next = self._find_next()
+        return self._next
+
+    def _find_next(self) -> int | None:
         while self._heap:
             at, entry, key = self._heap[0]
             due = self._due.get(key)
@@ -132,6 +146,7 @@ class Timers(Generic[K]):
             return None
         _, _, key = heapq.heappop(self._heap)
         del self._due[key]
+        self._next = LOOK
         return at, key
 
     def pending(self) -> Iterator[tuple[int, K]]:
