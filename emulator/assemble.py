@@ -43,9 +43,9 @@ class Options:
     """What a user can ask of a cluster.
 
     `topics` gives partitions by name; `records` what is in topics from the start (a topic that is not in `topics` is
-    made as for a client). `config` has settings under Kafka's names; `profile` and `error_codes` are settings of ours
-    that may stand there as well, None means that they are not given here. `port` 0 is any free port. `seed` None is
-    any seed; it decides every id the cluster makes. `trace` is a file for the trace, which is emptied
+    made as for a client). `config` has settings under Kafka's names; `profile`, `kafka_version` and `error_codes` are
+    settings of ours that may stand there as well, None means that they are not given here. `port` 0 is any free port.
+    `seed` None is any seed; it decides every id the cluster makes. `trace` is a file for the trace, which is emptied
     when the cluster starts.
     """
 
@@ -55,6 +55,7 @@ class Options:
     records: Mapping[str, Sequence[SeedRecord]] = field(default_factory=dict)
     config: Mapping[str, object] = field(default_factory=dict)
     profile: str | None = None
+    kafka_version: str | None = None
     error_codes: str | None = None
     trace: str | Path | None = None
     seed: int | None = None
@@ -136,10 +137,11 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> Parts:
 
 def _settings(options: Options) -> tuple[Settings, list[str]]:
     values = dict(options.config)
-    if options.error_codes is not None:
-        given = values.setdefault("error.codes", options.error_codes)
-        if given != options.error_codes:
-            raise InvalidSetting(f"error.codes: given twice, as {options.error_codes!r} and as {given!r}")
+    for name, wanted in (("error.codes", options.error_codes), ("kafka.version", options.kafka_version)):
+        if wanted is not None:
+            given = values.setdefault(name, wanted)
+            if given != wanted:
+                raise InvalidSetting(f"{name}: given twice, as {wanted!r} and as {given!r}")
     return Settings.of(options.profile, values)
 
 

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.apis import api_versions
 from koordinator.emulator.apis.numbering import NUMBERINGS
-from koordinator.emulator.apis.served import SERVED, VERSIONS
+from koordinator.emulator.apis.releases import ACCEPTED, ADVERTISED
+from koordinator.emulator.apis.served import SERVED
 from koordinator.emulator.core.effects import Append, Call, Hangup, Reply
+from koordinator.emulator.offsets_log import batch_of
 from koordinator.emulator.trace_kept import kept
 from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected, error_of, group_of_request
 from koordinator.wire import headers
@@ -125,9 +127,10 @@ class Broker:
         self._settings = settings
         self._number = NUMBERINGS[settings.error_codes]
         self._log = log
+        self._advertised = ADVERTISED[settings.kafka_version]
         self._services = {
             (key, version): Service(APIS[key].request, SERVED[key].ask, SERVED[key].answer)
-            for key, versions in VERSIONS.items()
+            for key, versions in ACCEPTED[settings.kafka_version].items()
             for version in versions
         }
         self._groups = node.coordinator.groups
@@ -250,9 +253,11 @@ class Broker:
                 request = decode(service.request, version, frame[body:])
             except Malformed as error:
                 raise Malformed(f"{APIS[key].name} v{version}: {error}") from error
-        else:
-            # only ApiVersions gets here: its answer has the layout of version 0 whatever was asked (KIP-511)
+        elif key == ApiKey.API_VERSIONS:
+            # its answer has the layout of version 0 whatever was asked (KIP-511)
             request, version = UNSUPPORTED_VERSION, 0
+        else:
+            raise Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._settings.kafka_version}")
         if isinstance(request, ApiVersionsRequest):
             peer.software = (request.client_software_name, request.client_software_version)
         message, weight = kept(request, len(frame), peer.client_id)
@@ -272,8 +277,9 @@ class Broker:
         if isinstance(request, ApiVersionsRequest):
             known = request is not UNSUPPORTED_VERSION
             version = call.api_version
-            row = api_versions.respond(request, version, VERSIONS) if known else api_versions.unsupported(VERSIONS)
-            self._perform(now, [Reply(call, row)])
+            served = self._advertised
+            answer = api_versions.respond(request, version, served) if known else api_versions.unsupported(served)
+            self._perform(now, [Reply(call, answer)])
         else:
             service = self._services[call.api_key, call.api_version]
             self._perform(now, self.node.handle(now, call, service.ask(request, call.api_version)))
@@ -287,12 +293,17 @@ class Broker:
             if isinstance(effect, Reply):
                 self._reply(now, effect.call, effect.response)
             elif isinstance(effect, Append):
-                # kept in memory: written as soon as it is asked for
-                waiting += self.node.appended(now, effect.token, Error.NONE)
+                waiting += self._append(now, effect)
             elif isinstance(effect, Hangup):
                 self._hang_up(effect.call, effect.reason)
             else:
                 self.trace.add(self.trace.now_us(), effect)
+
+    def _append(self, now: int, effect: Append) -> list[Effect]:
+        """Write records of a group. They are kept in memory, so they are written as soon as it is asked for."""
+        topic = self.node.cluster.offsets_topic()
+        woken = self.node.data.append(now, topic, effect.partition, batch_of(effect.records, now))
+        return woken + self.node.appended(now, effect.token, Error.NONE)
 
     def _reply(self, now: int, call: Call, response: Message | None) -> None:
         peer = self._connections.get(call.connection)

@@ -37,7 +37,7 @@ WITHOUT_EFFECT: frozenset[str] = frozenset(
     group.consumer.regex.refresh.interval.ms group.consumer.session.timeout.ms
     group.coordinator.append.linger.ms group.coordinator.append.max.buffer.size
     group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes
-    group.coordinator.new.enable group.coordinator.rebalance.protocols group.coordinator.threads
+    group.coordinator.rebalance.protocols group.coordinator.threads
     group.share.assignment.interval.ms group.share.assignors group.share.assignor.offload.enable
     group.share.delivery.count.limit group.share.enable group.share.heartbeat.interval.ms
     group.share.initialize.retry.interval.ms group.share.max.assignment.interval.ms

@@ -30,6 +30,13 @@ PARTITIONS_MAX = 10_000
 """The most partitions of one topic. Kafka's settings allow more; its controller does not make them at once
 (`QuorumController`)."""
 
+RELEASES = ("2.4", "2.8", "3.9", "4.0", "4.3")
+"""The releases of Apache Kafka a broker can be, the newest last."""
+
+NEW_COORDINATOR_CHOSEN_IN = "3.9"
+"""The only one of them in which `group.coordinator.new.enable` decides: before there is no new group coordinator,
+afterwards no old one."""
+
 NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 """An integer as Java's `Integer.parseInt` reads it: no underscores, no other digits, no fraction."""
 
@@ -79,7 +86,9 @@ class Rule:
         if self.type is int:
             number = self._integer(value, text)
             return number if number is not None and self.lowest <= number <= self.highest else None
-        return text if text in self.choices else None
+        # a file of settings may well say 2.8 and mean the word
+        word = str(value) if isinstance(value, float) else text
+        return word if word in self.choices else None
 
     @staticmethod
     def _integer(value: object, text: str | None) -> int | None:
@@ -160,6 +169,15 @@ class Settings:
     socket_request_max_bytes: int = setting(
         100 * 1024 * 1024, "The largest request; the connection that sends a larger one is closed.", lowest=1
     )
+    group_coordinator_new_enable: bool = setting(
+        default=False,
+        doc="Whether a broker of release 3.9 has the new group coordinator; older ones do not, newer ones always do.",
+    )
+    kafka_version: str = setting(
+        RELEASES[-1],
+        "The release of Apache Kafka to be: the versions it serves, and what its group coordinator does.",
+        choices=RELEASES,
+    )
     error_codes: Literal["kafka", "kip"] = cast(
         "Literal['kafka', 'kip']",
         setting(
@@ -205,6 +223,9 @@ class Settings:
                 raise InvalidSetting(f"{_shown(name)}={_shown(value)}: not a setting of a Kafka broker{_nearest(name)}")
         settings = replace(cls(), **parsed)
         settings.check()
+        if "group.coordinator.new.enable" in given and settings.kafka_version != NEW_COORDINATOR_CHOSEN_IN:
+            reason = f"in release {settings.kafka_version} there is no choice"
+            warnings.append(f"group.coordinator.new.enable: accepted, no effect here ({reason})")
         return settings, warnings
 
     def check(self) -> None:

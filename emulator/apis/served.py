@@ -1,7 +1,4 @@
-"""The APIs this broker serves, in which versions, and how each version is translated.
-
-Every API of `koordinator.wire.apis` is served in every version declared there.
-"""
+"""The APIs served here, and how each of their versions is translated; which versions is a matter of the release."""
 
 from __future__ import annotations
 
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.apis.numbering import Numbering
     from koordinator.wire.schema import Message
-    from koordinator.wire.versions import Versions
 
 
 def same_request(request: Message, version: int) -> Message:
@@ -67,6 +63,3 @@ _TRANSLATED = {
 
 SERVED: dict[int, Served] = {key: _TRANSLATED.get(ApiKey(key), Served()) for key in APIS}
 """By api key."""
-
-VERSIONS: dict[int, Versions] = {key: api.versions for key, api in APIS.items()}
-"""What ApiVersions lists, by api key."""

@@ -219,8 +219,19 @@ class Cluster:
         """Make a topic because somebody asked for its metadata; returns why not, if it cannot be."""
         refusal = self.refuse_topic(name)
         if refusal is None:
-            self.create_topic(name, self.settings.offsets_topic_num_partitions if name == OFFSETS_TOPIC else -1)
+            if name == OFFSETS_TOPIC:
+                self.offsets_topic()
+            else:
+                self.create_topic(name)
         return refusal
+
+    def offsets_topic(self) -> Topic:
+        """`__consumer_offsets`, made when the first group writes to it, or is looked for."""
+        topic = self.topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            configs = {"cleanup.policy": "compact", "compression.type": "producer"}
+            topic = self.create_topic(OFFSETS_TOPIC, self.settings.offsets_topic_num_partitions, configs)
+        return topic
 
     def grow_topic(self, topic: Topic, count: int, replicas: Sequence[Sequence[int]] | None = None) -> None:
         """Give a topic `count` partitions in all, more than it has; `replicas` are those of the new ones."""

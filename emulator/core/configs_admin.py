@@ -48,7 +48,8 @@ TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 4, 5
 SET, DELETE, APPEND, SUBTRACT = range(4)
 """What IncrementalAlterConfigs can do with a config."""
 
-_OURS = frozenset({"error.codes"})  # settings that no Kafka broker has
+_HIDDEN = frozenset({"error.codes", "kafka.version", "group.coordinator.new.enable"})
+"""Settings that no Kafka broker has, and one that it has for itself (`defineInternal`)."""
 
 
 def describe_configs(cluster: Cluster, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
@@ -116,7 +117,7 @@ def _broker_rows(cluster: Cluster, node_id: int) -> list[DescribeConfigsResource
     types = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, str: ConfigType.STRING}
     defaults = type(cluster.settings)()
     for name, rule in rules().items():
-        if name in _OURS:
+        if name in _HIDDEN:
             continue
         given, default = _text(cluster.settings, name), _text(defaults, name)
         places = [(name, given, STATIC_BROKER_CONFIG)] if given != default else []

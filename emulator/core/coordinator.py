@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from koordinator.emulator.core import join, listing, membership, offsets, rebalance, sync
+from koordinator.emulator.core import join, listing, loading, membership, offsets, rebalance, sync
 from koordinator.emulator.core.effects import TimerFired
 from koordinator.emulator.core.stage import Stage
 from koordinator.emulator.core.timers import (
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.cluster import Cluster
     from koordinator.emulator.core.effects import Call, Effect
     from koordinator.emulator.core.group import Group
+    from koordinator.emulator.core.records import Record
     from koordinator.emulator.core.timers import TimerKey
     from koordinator.emulator.settings import Settings
 
@@ -68,7 +69,7 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
 
 
 class Coordinator:
-    """Classic groups, as Apache Kafka's new group coordinator runs them.
+    """Classic groups, as Apache Kafka runs them in the release that is set (`kafka.version`).
 
     `handle`, `tick` and `appended` return what happened, in order; `deadline` says when `tick` is wanted next. A
     call without a `Reply` among the effects is parked and will be answered by a later input.
@@ -95,9 +96,17 @@ class Coordinator:
 
     def appended(self, now: int, token: int, error: Error) -> list[Effect]:
         """The write with this token is in the log (NONE) or has failed; the answers that waited for it go out."""
+        # a write is done before anything that is due at the same instant
+        self._fire_due(now - 1)
+        self._appended(now, token, error)
+        return self._stage.drain()
+
+    def _appended(self, now: int, token: int, error: Error) -> None:
         stage = self._stage
-        self._fire_due(now)
-        write = stage.writes.pop(token)
+        write = stage.writes.pop(token, None)
+        if write is None:
+            # the partition was given up in the meantime, and whoever waited has been told
+            return
         stage.enter(now, write.group)
         if error is Error.NONE:
             write.group.stored = True
@@ -115,9 +124,37 @@ class Coordinator:
             case GroupDeleted():
                 listing.group_deleted(stage, write, error)
             case GroupEmptied():
-                # nobody waits for it: Kafka logs a failure and goes on
-                pass
+                membership.group_emptied(stage, write, error)
+
+    def begin_load(self, now: int, partition: int) -> list[Effect]:
+        """This node coordinates the groups of a partition of `__consumer_offsets` from now on, once it has read it."""
+        self._fire_due(now)
+        self._stage.owned.add(partition)
+        self._stage.loading.add(partition)
         return self._stage.drain()
+
+    def loaded(self, now: int, partition: int, records: Iterable[Record]) -> list[Effect]:
+        """What is in that partition, from its first record to its last: its groups are served from now on."""
+        self._fire_due(now)
+        loading.load(self._stage, now, partition, records)
+        return self._stage.drain()
+
+    def load_failed(self, now: int, partition: int) -> list[Effect]:
+        """That partition cannot be read."""
+        self._fire_due(now)
+        self._stage.loading.discard(partition)
+        if not self._stage.dialect.serves_what_cannot_be_loaded:
+            self._stage.owned.discard(partition)
+        return self._stage.drain()
+
+    def unload(self, now: int, partition: int) -> list[Effect]:
+        """Another node coordinates the groups of the partition from now on; everybody who waits here is told so."""
+        self._fire_due(now)
+        stage = self._stage
+        for token in [token for token, write in stage.writes.items() if write.group.partition == partition]:
+            self._appended(now, token, Error.NOT_COORDINATOR)
+        loading.unload(stage, now, partition)
+        return stage.drain()
 
     def topics_deleted(self, now: int, names: Iterable[str]) -> list[Effect]:
         """Topics are gone, and with them their offsets in every group."""

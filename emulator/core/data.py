@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core import seeds
+from koordinator.emulator.core.cluster import LEADER_EPOCH
 from koordinator.emulator.core.configs_admin import alter_configs, describe_configs
 from koordinator.emulator.core.effects import Effect, Hangup, Reply
 from koordinator.emulator.core.fetch import Fetches
@@ -37,12 +38,13 @@ from koordinator.wire.messages.list_offsets import ListOffsetsRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from koordinator.wire.messages.produce import ProduceRequest
+from koordinator.wire.records import read_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
-    from koordinator.emulator.core.cluster import Cluster
+    from koordinator.emulator.core.cluster import Cluster, Topic
     from koordinator.emulator.core.effects import Call
     from koordinator.emulator.core.seeds import SeedRecord, StoredRecord
     from koordinator.emulator.settings import Settings
@@ -102,6 +104,15 @@ class DataPlane:
                 self._delete_topics(now, call, request)
             case _:
                 self._out.append(Reply(call, self._answer(call.api_version, request)))
+        return self._drain()
+
+    def append(self, now: int, topic: Topic, partition: int, batch: bytes) -> list[Effect]:
+        """Write a batch of the broker's own to a compacted topic; fetches that waited for it are answered."""
+        self._fire(now)
+        log = topic.logs[partition]
+        log.append(read_header(batch), batch, LEADER_EPOCH)
+        log.compact()
+        self._out += self.fetches.grown(now, [(topic.name, partition)])
         return self._drain()
 
     def tick(self, now: int) -> list[Effect]:

@@ -7,6 +7,7 @@ The source of the rules is Kafka's `ClassicGroup` and `ClassicGroupMember`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -16,13 +17,14 @@ from koordinator.wire.messages.consumer_protocol import read_subscription
 from koordinator.wire.primitives import Malformed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from koordinator.emulator.core.effects import Call
     from koordinator.emulator.core.timers import TimerKey
 
 CONSUMER = "consumer"
 """The protocol type of consumers; other groups (Kafka Connect, …) carry bytes the coordinator never reads."""
+
+NameOrder = Callable[[Iterable[str]], list[str]]
+"""The order in which a hash table has names."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 """What a member offers, most preferred first: (protocol name, metadata)."""
@@ -258,20 +260,24 @@ class Group:
                 # clients may name what they like: what nobody offers any more is forgotten
                 del self._offering[name]
 
-    def select_protocol(self) -> str:
+    def select_protocol(self, order: NameOrder) -> str:
         """The vote: every member votes for its first candidate; candidates are what all members offer.
 
-        Kafka breaks a tie arbitrarily; here the first of the tied names that got a vote wins.
+        Of names with as many votes the first in `order` wins: that in which Kafka happens to count them.
         """
         size = len(self.members)
         candidates = {name for name, offers in self._offering.items() if offers == size}
         votes = Counter(member.vote(candidates) for member in self.members.values())
-        return max(votes, key=votes.__getitem__)
+        return max(order(votes), key=votes.__getitem__)
 
-    def form_generation(self) -> None:
-        """The join phase is over: the next generation, with the members there are."""
+    def form_generation(self, order: NameOrder) -> None:
+        """The join phase is over: the next generation, with the members there are, and the protocol they vote for."""
         self.generation += 1
-        self.protocol_name = self.select_protocol() if self.members else None
+        self.use_protocol(self.select_protocol(order) if self.members else None)
+
+    def use_protocol(self, name: str | None) -> None:
+        """The members use this protocol in the present generation, with what each has offered for it."""
+        self.protocol_name = name
         self._formed_with = tuple(member.metadata(self.protocol_name) for member in self.members.values())
         self._subscribed = None
 

@@ -44,9 +44,12 @@ def group_record(group: Group, assignments: Mapping[str, bytes]) -> Record:
     return Record(GroupMetadataKey(group=group.id), value)
 
 
-def empty_group_record(group: Group) -> Record:
-    """The group without members: new, or emptied by its last join phase."""
-    return group_record(group, {})
+def new_group_record(group: Group) -> Record:
+    """A group that somebody has asked to join: as it was before, empty and without a protocol type."""
+    value = GroupMetadataValue(
+        protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=group.state_changed_at
+    )
+    return Record(GroupMetadataKey(group=group.id), value)
 
 
 def group_tombstone(group: Group) -> Record:

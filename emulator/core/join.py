@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, assert_never
 from koordinator.emulator.core import rebalance
 from koordinator.emulator.core.effects import MemberChanged, RebalanceAvoided
 from koordinator.emulator.core.group import Group, Member, Protocols, State
-from koordinator.emulator.core.group_records import empty_group_record, group_record
+from koordinator.emulator.core.group_records import group_record, new_group_record
 from koordinator.emulator.core.membership import refusal
 from koordinator.emulator.core.rebalance import join_refused
 from koordinator.emulator.core.stage import Stage, Why
 from koordinator.emulator.core.timers import PendingMemberExpiry
-from koordinator.emulator.core.writes import GroupCreated, StaticMemberReplaced, group_write_error
+from koordinator.emulator.core.writes import GroupCreated, StaticMemberReplaced
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
@@ -32,31 +32,40 @@ SKIP_ASSIGNMENT_SINCE = 9
 
 
 def join_group(stage: Stage, now: int, call: Call, request: JoinGroupRequest) -> None:
-    """Admit, refuse or park a JoinGroup; the order of the checks is that of Kafka's new coordinator."""
-    settings = stage.settings
+    """Admit, refuse or park a JoinGroup."""
     if not request.group_id:
         return stage.reply(call, join_refused(Error.INVALID_GROUP_ID, request.member_id))
+    settings, dialect = stage.settings, stage.dialect
     low, high = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
-    if not low <= request.session_timeout_ms <= high:
-        return stage.reply(call, join_refused(Error.INVALID_SESSION_TIMEOUT, request.member_id))
+    in_bounds = low <= request.session_timeout_ms <= high
     status = stage.status(request.group_id)
+    if not in_bounds and (status is Error.NONE or dialect.join_checks_session_timeout_first):
+        return stage.reply(call, join_refused(Error.INVALID_SESSION_TIMEOUT, request.member_id))
     if status is not Error.NONE:
-        return stage.reply(call, join_refused(status, ""))
+        echoed = request.member_id if dialect.join_echoes_member_id_when_away else ""
+        return stage.reply(call, join_refused(status, echoed))
     group = stage.find(now, request.group_id)
     if group is not None:
         return join_existing_group(stage, group, call, request)
     if request.member_id:
         return stage.reply(call, join_refused(Error.UNKNOWN_MEMBER_ID, request.member_id))
     group = stage.create(now, request.group_id)
-    return stage.append(group.id, [empty_group_record(group)], GroupCreated(group, call, request))
+    join_existing_group(stage, group, call, request)
+    if dialect.writes_new_groups:
+        stage.append(group.id, [new_group_record(group)], GroupCreated(group))
+    return None
 
 
 def group_created(stage: Stage, write: GroupCreated, error: Error) -> None:
-    """A new group is in the log, or never was."""
-    if error is Error.NONE:
-        return join_existing_group(stage, write.group, write.call, write.request)
-    stage.withdraw(write.group)
-    return stage.reply(write.call, join_refused(group_write_error(error), ""))
+    """A new group is in the log. Or it never was, whoever has come into it meanwhile; those who wait there are told."""
+    group = write.group
+    if error is Error.NONE or stage.groups.get(group.id) is not group:
+        return
+    told = stage.dialect.group_write_error(error)
+    for member in group.members.values():
+        stage.reply(group.take_join(member), join_refused(told, ""))
+        rebalance.answer_sync(stage, group, member, rebalance.sync_refused(told))
+    stage.vanish(group)
 
 
 def join_existing_group(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) -> None:
@@ -90,6 +99,10 @@ def has_room(stage: Stage, group: Group, member_id: str) -> bool:
     """`group.max.size` (KIP-389, KAFKA-9885): in a join phase those who wait count, else the members."""
     size_max = stage.settings.group_max_size
     member = group.members.get(member_id)
+    if not stage.dialect.size_limit_counts_rejoined:
+        if member is not None:
+            return member.joining is not None or len(group.members) <= size_max
+        return bool(member_id) or len(group.members) < size_max
     match group.state:
         case State.EMPTY | State.DEAD:
             return True
@@ -101,11 +114,15 @@ def has_room(stage: Stage, group: Group, member_id: str) -> bool:
 
 def refuse_for_size(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) -> None:
     """GROUP_MAX_SIZE_REACHED; a member that is refused is out of the group."""
-    why = Why("over_capacity", f"Group {group.id} has reached its maximum size", request.member_id)
-    member = group.remove(request.member_id)
-    if member is not None:
-        stage.member_changed(group, member, "removed", why)
+    dialect, member_id = stage.dialect, request.member_id
+    if member_id in group.members or dialect.refused_pending_id_is_forgotten:
+        member = group.remove(member_id)
+        if member is not None:
+            why = Why("over_capacity", f"Group {group.id} has reached its maximum size", member_id)
+            stage.member_changed(group, member, "removed", why)
     stage.reply(call, join_refused(Error.GROUP_MAX_SIZE_REACHED, ""))
+    if dialect.refusal_completes_join:
+        rebalance.complete_if_all_joined(stage, group)
 
 
 def join_without_id(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) -> None:
@@ -130,7 +147,7 @@ def join_without_id(stage: Stage, group: Group, call: Call, request: JoinGroupRe
 def join_with_pending_id(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) -> None:
     """The id handed out comes back. A pending member cannot be static: Kafka fails internally, hence -1."""
     if request.group_instance_id is not None:
-        return stage.reply(call, join_refused(Error.UNKNOWN_SERVER_ERROR, request.member_id))
+        return stage.reply(call, join_refused(Error.UNKNOWN_SERVER_ERROR, ""))
     return add_member(stage, group, call, request, request.member_id)
 
 
@@ -147,7 +164,9 @@ def add_member(stage: Stage, group: Group, call: Call, request: JoinGroupRequest
         protocols=offered(request),
         is_new=True,
     )
-    if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
+    again = stage.dialect.initial_delay_is_extended_again
+    was_empty = group.previous_state is State.EMPTY if again else group.generation == 0
+    if group.state is State.PREPARING_REBALANCE and was_empty:
         group.new_member_added = True
     group.add(member)
     stage.park_join(group, member, call)
@@ -179,10 +198,18 @@ def rejoin(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) ->
             return stage.reply(call, join_refused(Error.UNKNOWN_MEMBER_ID, request.member_id))
         case _:
             assert_never(group.state)
-    group.update(member, offered(request), request.session_timeout_ms, request.rebalance_timeout_ms)
+    take_offer(stage, group, member, request)
     stage.park_join(group, member, call)
     why = Why(cause, f"{reason}; client reason: {given}", member.id, request.reason)
     return rebalance.prepare_or_complete(stage, group, why)
+
+
+def take_offer(stage: Stage, group: Group, member: Member, request: JoinGroupRequest) -> None:
+    """A rejoin replaces what the member offers, and both its timeouts."""
+    timeouts_ms = (request.session_timeout_ms, request.rebalance_timeout_ms)
+    if not stage.dialect.rejoin_changes_timeouts:
+        timeouts_ms = (member.session_timeout_ms, member.rebalance_timeout_ms)
+    group.update(member, offered(request), *timeouts_ms)
 
 
 def client_reason(request: JoinGroupRequest) -> str:
@@ -203,12 +230,18 @@ def replace_static_member(
     rebalance.answer_sync(stage, group, old, rebalance.sync_refused(Error.FENCED_INSTANCE_ID))
     member = group.replace_static(old, member_id)
     stage.member_changed(group, old, "replaced", fenced)
+    # by the session timeout it had: the one it asks for now counts from its next sign of life on
+    stage.restart_session(group, member)
     before = (member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms)
-    group.update(member, offered(request), request.session_timeout_ms, request.rebalance_timeout_ms)
+    take_offer(stage, group, member, request)
     stage.park_join(group, member, call)
-    given = client_reason(request)
+    given, dialect = client_reason(request), stage.dialect
     match group.state:
-        case State.STABLE if group.select_protocol() == group.protocol_name:
+        case State.STABLE if not dialect.static_rejoin_is_written:
+            return answer_without_rebalance(stage, group, member, call, old_leader_id)
+        case State.COMPLETING_REBALANCE if not dialect.static_rejoin_before_sync_rebalances:
+            return answer_without_rebalance(stage, group, member, call, old_leader_id)
+        case State.STABLE if group.select_protocol(dialect.vote_order) == group.protocol_name:
             # no rebalance; but the new id has to survive a move of the coordinator (KAFKA-10284)
             assignments = {each.id: each.assignment for each in group.members.values()}
             write = StaticMemberReplaced(group, call, member, old.id, old_leader_id, *before)
@@ -241,9 +274,20 @@ def static_member_replaced(stage: Stage, write: StaticMemberReplaced, error: Err
             rebalance.answer_sync(stage, group, member, rebalance.sync_refused(Error.FENCED_INSTANCE_ID))
             group.update(member, write.old_protocols, write.old_session_timeout_ms, write.old_rebalance_timeout_ms)
             stage.restart_session(group, group.replace_static(member, write.old_id))
-        return stage.reply(call, join_refused(group_write_error(error), ""))
+        refused = replace(
+            rebalance.joined(group, member, ()),
+            error_code=stage.dialect.group_write_error(error),
+            leader=write.old_leader_id,
+            member_id="",
+        )
+        return stage.reply(call, refused)
     if member.joining is None:
         return None
+    return answer_without_rebalance(stage, group, member, write.call, write.old_leader_id)
+
+
+def answer_without_rebalance(stage: Stage, group: Group, member: Member, call: Call, old_leader_id: str) -> None:
+    """A static member that is back goes on where the one before it was."""
     reason = (
         "Static member which joins during Stable stage and doesn't affect the selected protocol "
         "will not trigger a rebalance."
@@ -251,11 +295,10 @@ def static_member_replaced(stage: Stage, write: StaticMemberReplaced, error: Err
     instance_id = member.instance_id or ""
     stage.note(RebalanceAvoided(group.id, group.now, member.id, instance_id, group.generation, reason))
     response = rebalance.joined(group, member)
-    if write.call.api_version >= SKIP_ASSIGNMENT_SINCE:
+    if call.api_version >= SKIP_ASSIGNMENT_SINCE:
         # the leader is told the members, and that it need not assign again (KIP-814)
         response = replace(response, skip_assignment=member.id == group.leader_id)
     else:
         # a returning leader is told its own old id, so that it takes itself for a follower and does not assign
-        response = replace(response, leader=write.old_leader_id, members=())
-    stage.restart_session(group, member)
-    return stage.reply(group.take_join(member), response)
+        response = replace(response, leader=old_leader_id, members=())
+    stage.reply(group.take_join(member), response)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.group import Group, State
-from koordinator.emulator.core.group_records import group_tombstone, offset_tombstone
-from koordinator.emulator.core.writes import DeletionAnswer, GroupDeleted, group_write_error
+from koordinator.emulator.core.writes import DeletionAnswer, GroupDeleted
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from koordinator.wire.messages.describe_groups import (
@@ -24,28 +23,33 @@ if TYPE_CHECKING:
 CLASSIC = "classic"
 """The only group type here; groups of KIP-848 are `consumer`."""
 
-AUTHORIZED_OPERATIONS = 3400
-"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS: all that apply, for there is no authorizer."""
+OPERATIONS_SINCE = 3
+NOT_SAID = -(1 << 31)
+"""The authorized operations where the version has no place for them."""
 
 UNKNOWN_GROUP_IS_AN_ERROR_SINCE = 6
 
 
 def describe_groups(stage: Stage, now: int, call: Call, request: DescribeGroupsRequest) -> None:
     """State, protocol and members. An unknown group is Dead; from v6 on GROUP_ID_NOT_FOUND, too (KIP-1043)."""
-    operations = AUTHORIZED_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+    operations = _operations(stage, call, asked=request.include_authorized_operations)
     rows = tuple(_describe(stage, now, call, group_id, operations) for group_id in request.groups)
     stage.reply(call, DescribeGroupsResponse(groups=rows))
 
 
-NOT_ASKED = -(1 << 31)
+def _operations(stage: Stage, call: Call, *, asked: bool) -> int:
+    if call.api_version < OPERATIONS_SINCE:
+        return NOT_SAID
+    return stage.dialect.group_operations if asked else stage.dialect.operations_not_asked_for
 
 
 def _describe(stage: Stage, now: int, call: Call, group_id: str, operations: int) -> DescribedGroup:
     status = stage.status(group_id)
     if status is not Error.NONE:
-        return DescribedGroup(error_code=status, group_id=group_id)
+        unknown = _operations(stage, call, asked=False)
+        return DescribedGroup(error_code=status, group_id=group_id, authorized_operations=unknown)
     group = stage.find(now, group_id)
-    if group is None:
+    if group is None or not stage.is_seen(group):
         dead = DescribedGroup(group_id=group_id, group_state=State.DEAD.value, authorized_operations=operations)
         if call.api_version < UNKNOWN_GROUP_IS_AN_ERROR_SINCE:
             return dead
@@ -54,9 +58,9 @@ def _describe(stage: Stage, now: int, call: Call, group_id: str, operations: int
             group_state=State.DEAD.value,
             error_code=Error.GROUP_ID_NOT_FOUND,
             error_message=f"Group {group_id} not found.",
-            authorized_operations=operations,
         )
     stable = group.state is State.STABLE
+    assigned = stable or stage.dialect.describes_assignments_of_unstable_groups
     return DescribedGroup(
         group_id=group_id,
         group_state=group.state.value,
@@ -69,7 +73,7 @@ def _describe(stage: Stage, now: int, call: Call, group_id: str, operations: int
                 client_id=member.client_id,
                 client_host=member.client_host,
                 member_metadata=member.metadata(group.protocol_name) if stable else b"",
-                member_assignment=member.assignment,
+                member_assignment=member.assignment if assigned else b"",
             )
             for member in group.members.values()
         ),
@@ -78,18 +82,24 @@ def _describe(stage: Stage, now: int, call: Call, group_id: str, operations: int
 
 
 def list_groups(stage: Stage, now: int, call: Call, request: ListGroupsRequest) -> None:
-    """The groups of this node, empty and simple ones included; filters compare without case (KIP-518, KIP-848)."""
+    """The groups of this node, empty and simple ones included, by state (KIP-518) and type (KIP-848)."""
     del now
-    if stage.loading:
-        return stage.reply(call, ListGroupsResponse(error_code=Error.COORDINATOR_LOAD_IN_PROGRESS))
-    states = {state.lower() for state in request.states_filter}
+    error = Error.COORDINATOR_LOAD_IN_PROGRESS if stage.loading else Error.NONE
+    if stage.loading and not stage.dialect.lists_groups_while_loading:
+        return stage.reply(call, ListGroupsResponse(error_code=error))
+    spelled = str.lower if stage.dialect.state_filter_ignores_case else str
+    states = {spelled(state) for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     listed = [
         group
         for group in stage.groups.values()
-        if (not states or group.state.value.lower() in states) and (not types or CLASSIC in types)
+        if group.partition not in stage.loading
+        and stage.is_seen(group)
+        and (not states or spelled(group.state.value) in states)
+        and (not types or CLASSIC in types)
     ]
-    return stage.reply(call, ListGroupsResponse(groups=tuple(_listed(group) for group in listed)))
+    rows = tuple(_listed(group) for group in listed)
+    return stage.reply(call, ListGroupsResponse(error_code=error, groups=rows))
 
 
 def _listed(group: Group) -> ListedGroup:
@@ -116,22 +126,21 @@ def delete_groups(stage: Stage, now: int, call: Call, request: DeleteGroupsReque
             else:
                 doomed.append(group)
         answer.results[group_id] = error
+    waits = bool(doomed) and stage.dialect.waits_for_the_log
     answer.waiting = len(doomed)
     for group in doomed:
-        records = [offset_tombstone(group, topic, partition) for topic, partition in group.offsets]
-        stage.vanish(group)
-        stage.append(group.id, [*records, group_tombstone(group)], GroupDeleted(group, answer))
-    if not doomed:
+        stage.bury(group, answer if waits else None)
+    if not waits:
         _answer(stage, answer)
 
 
 def group_deleted(stage: Stage, write: GroupDeleted, error: Error) -> None:
     """The tombstones are in the log; or the group is back, unless somebody has made a new one since."""
     group, answer = write.group, write.answer
-    if error is not Error.NONE and group.id not in stage.groups:
+    if error is not Error.NONE and stage.dialect.waits_for_the_log and group.id not in stage.groups:
         stage.bring_back(group)
     if answer is not None:
-        answer.results[group.id] = Error.NONE if error is Error.NONE else group_write_error(error)
+        answer.results[group.id] = stage.dialect.group_write_error(error)
         answer.waiting -= 1
         if not answer.waiting:
             _answer(stage, answer)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.producers import Producers
 from koordinator.wire.primitives import Malformed
-from koordinator.wire.records import LIMIT, read_records, rebase
+from koordinator.wire.records import LIMIT, read_header, read_records, rebase, write_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 LOOKED_INTO_BYTES_MAX = 16 * 1024 * 1024
 LOOKED_INTO_RECORDS_MAX = 100_000
 """A batch that stands for more than this is not opened for a look-up by time: a few bytes can stand for millions."""
+
+
+COMPACTED_BYTES_MIN = 16 * 1024
+"""A compacted log of so many bytes is left alone; a longer one is compacted each time it has doubled."""
+
+UNCOMPACTED_BYTES = 4 * 1024
+"""The end of a compacted log, which stays as it was written: who follows it sees everything, tombstones too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,7 @@ class PartitionLog:
         # DeleteRecords
         # took may have been the greatest, so it is thrown away then and made again when needed
         self._greatest: list[int] | None = []
+        self._compact_at = COMPACTED_BYTES_MIN
 
     def append(self, header: BatchHeader, batch: bytes, leader_epoch: int) -> int:
         """Write a batch of magic 2 at the end; returns the offset of its first record."""
@@ -109,6 +117,32 @@ class PartitionLog:
         del self._batches[:gone], self._offsets[:gone], self._positions[:gone]
         self._greatest = None
 
+    def compact(self) -> None:
+        """If it has grown enough: of each key keep only the last record, and no tombstones (cleanup.policy=compact).
+
+        Offsets stay, with gaps between them; the newest batches are not touched. For batches of this broker's own:
+        their records are read.
+        """
+        if self._written < self._compact_at:
+            return
+        newest = {record.key: record.offset for record in self.records()}
+        clean = bisect_left(self._positions, self._written - UNCOMPACTED_BYTES)
+        before, after = self._batches[:clean], self._batches[clean:]
+        kept: list[_Batch] = []
+        for batch in before:
+            epoch = read_header(batch.data).partition_leader_epoch
+            for record in read_records(batch.data):
+                if record.value is not None and newest[record.key] == record.offset:
+                    alone = write_batch([record], base_offset=record.offset, partition_leader_epoch=epoch)
+                    kept.append(_Batch(alone, record.offset, record.timestamp))
+        offsets = [batch.last_offset for batch in kept] + self._offsets[clean:]
+        self._batches, self._offsets, self._positions, self._written = kept + after, offsets, [], 0
+        for batch in self._batches:
+            self._positions.append(self._written)
+            self._written += len(batch.data)
+        self._greatest = None
+        self._compact_at = max(COMPACTED_BYTES_MIN, 2 * self._written)
+
     def first_at_or_after(self, timestamp: int) -> tuple[int, int] | None:
         """The offset and timestamp of the first record not older than `timestamp`; None if there is none.
 
@@ -166,7 +200,10 @@ class PartitionLog:
         return self._records_in(index, LOOKED_INTO_BYTES_MAX)
 
     def _index(self, offset: int) -> int:
-        return bisect_right(self._offsets, offset) - 1
+        """The batch that holds the offset, or the next one if none does."""
+        index = bisect_right(self._offsets, offset) - 1
+        # below zero where the log begins with a gap
+        return index if index >= 0 and self._batches[index].last_offset >= offset else index + 1
 
 
 def _last_offset(batch: _Batch) -> int:

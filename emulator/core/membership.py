@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.core import rebalance
 from koordinator.emulator.core.group import Group, State
 from koordinator.emulator.core.stage import Stage, Why
+from koordinator.emulator.core.writes import GroupEmptied
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
@@ -33,6 +34,13 @@ def refusal(group: Group, member_id: str, instance_id: str | None) -> Error:
     return Error.NONE if member_id in group.members else Error.UNKNOWN_MEMBER_ID
 
 
+def refusal_of_member(stage: Stage, group: Group, member_id: str, instance_id: str | None) -> Error:
+    """The same for every request of a member but JoinGroup."""
+    if instance_id not in group.static_members and not stage.dialect.unknown_instance_id_is_refused:
+        instance_id = None
+    return refusal(group, member_id, instance_id)
+
+
 def heartbeat(stage: Stage, now: int, call: Call, request: HeartbeatRequest) -> None:
     """A member lives. In a join phase it is also told to rejoin (REBALANCE_IN_PROGRESS)."""
     stage.reply(call, HeartbeatResponse(error_code=_heard(stage, now, request)))
@@ -50,7 +58,7 @@ def _heard(stage: Stage, now: int, request: HeartbeatRequest) -> Error:
     group = stage.find(now, request.group_id)
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
-    error = refusal(group, request.member_id, request.group_instance_id)
+    error = refusal_of_member(stage, group, request.member_id, request.group_instance_id)
     if error is not Error.NONE:
         return error
     if request.generation_id != group.generation:
@@ -58,6 +66,8 @@ def _heard(stage: Stage, now: int, request: HeartbeatRequest) -> Error:
     match group.state:
         case State.PREPARING_REBALANCE:
             stage.restart_session(group, group.members[request.member_id])
+            return Error.REBALANCE_IN_PROGRESS
+        case State.COMPLETING_REBALANCE if not stage.dialect.heartbeat_is_fine_before_sync:
             return Error.REBALANCE_IN_PROGRESS
         case State.COMPLETING_REBALANCE | State.STABLE:
             stage.restart_session(group, group.members[request.member_id])
@@ -77,22 +87,41 @@ def leave_group(stage: Stage, now: int, call: Call, request: LeaveGroupRequest) 
     if group is None:
         rows = tuple(_row(identity, Error.UNKNOWN_MEMBER_ID) for identity in request.members)
         return stage.reply(call, LeaveGroupResponse(members=rows))
-    results = [(identity, _leave(stage, group, identity)) for identity in request.members]
-    stage.reply(call, LeaveGroupResponse(members=tuple(_row(identity, error) for identity, error in results)))
-    left = [identity for identity, error in results if error is Error.NONE]
-    if left:
-        # one evaluation after the whole batch; a pending id that leaves counts, too
-        names = ", ".join(identity.member_id or identity.group_instance_id or "" for identity in left)
-        reason = f"explicit `LeaveGroup` request for ({names}) members."
-        why = Why("member_leave", reason, left[0].member_id or None, left[0].reason)
-        match group.state:
-            case State.STABLE | State.COMPLETING_REBALANCE:
-                rebalance.prepare(stage, group, why)
-            case State.PREPARING_REBALANCE:
-                rebalance.complete_if_all_joined(stage, group)
-            case State.EMPTY | State.DEAD:
-                pass
-    return None
+    dialect, results, left = stage.dialect, list[MemberResponse](), list[MemberIdentity]()
+    for identity in request.members:
+        was_pending = identity.member_id in group.pending_members
+        error = _leave(stage, group, identity)
+        results.append(_row(identity, error))
+        if error is Error.NONE:
+            left.append(identity)
+            if not dialect.leave_is_evaluated_once:
+                _have_left(stage, group, [identity], may_rebalance=not was_pending)
+    if left and dialect.leave_is_evaluated_once:
+        _have_left(stage, group, left, may_rebalance=True)
+    response, write = LeaveGroupResponse(members=tuple(results)), stage.newest_write
+    if dialect.waits_for_the_log and isinstance(write, GroupEmptied) and write.group is group:
+        write.answers.append((call, response))
+        return None
+    return stage.reply(call, response)
+
+
+def group_emptied(stage: Stage, write: GroupEmptied, error: Error) -> None:
+    """That nobody is left is in the log; or it is not, which changes nothing but what those who left are told."""
+    for call, response in write.answers:
+        told = LeaveGroupResponse(error_code=stage.dialect.group_write_error(error))
+        stage.reply(call, response if error is Error.NONE else told)
+
+
+def _have_left(stage: Stage, group: Group, left: list[MemberIdentity], *, may_rebalance: bool) -> None:
+    names = ", ".join(identity.member_id or identity.group_instance_id or "" for identity in left)
+    reason = f"explicit `LeaveGroup` request for ({names}) members."
+    match group.state:
+        case State.STABLE | State.COMPLETING_REBALANCE if may_rebalance:
+            rebalance.prepare(stage, group, Why("member_leave", reason, left[0].member_id or None, left[0].reason))
+        case State.PREPARING_REBALANCE:
+            rebalance.complete_if_all_joined(stage, group)
+        case State.STABLE | State.COMPLETING_REBALANCE | State.EMPTY | State.DEAD:
+            pass
 
 
 def _leave(stage: Stage, group: Group, identity: MemberIdentity) -> Error:
@@ -106,7 +135,7 @@ def _leave(stage: Stage, group: Group, identity: MemberIdentity) -> Error:
         group.remove(member_id)
         return Error.NONE
     else:
-        error = refusal(group, member_id, instance_id)
+        error = refusal_of_member(stage, group, member_id, instance_id)
         if error is not Error.NONE:
             return error
     reason = f"Removing member {member_id} on LeaveGroup; client reason: {identity.reason or 'not provided'}"

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
 GROUP, TRANSACTION = 0, 1
 """The key types of FindCoordinator served here."""
 
+MESSAGES = {
+    Error.INVALID_REQUEST: (
+        "This most likely occurs because of a request being malformed by the client library or the message was sent to"
+        " an incompatible broker. See the broker logs for more details."
+    ),
+    Error.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",
+}
+"""What Kafka says of a key of another type, in the words of its `Errors`."""
+
 
 class Node:
     """What one broker serves: groups, topics, and where to find either.
@@ -93,7 +102,7 @@ class Node:
 
     def _coordinator_of(self, key_type: int, key: str) -> CoordinatorRow:
         if key_type not in (GROUP, TRANSACTION):
-            message = f"There is no coordinator for keys of type {key_type} here."
-            return CoordinatorRow(key=key, node_id=-1, port=-1, error_code=Error.INVALID_REQUEST, error_message=message)
+            error = self.coordinator.stage.dialect.coordinator_type_error
+            return CoordinatorRow(key=key, node_id=-1, port=-1, error_code=error, error_message=MESSAGES[error])
         broker = self.cluster.brokers[self.node_id]
         return CoordinatorRow(key=key, node_id=broker.node_id, host=broker.host, port=broker.port, error_message="")

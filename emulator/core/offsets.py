@@ -9,22 +9,16 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.effects import OffsetsExpired
 from koordinator.emulator.core.group import CONSUMER, CommittedOffset, Group, State
-from koordinator.emulator.core.group_records import group_tombstone, offset_record, offset_tombstone
-from koordinator.emulator.core.membership import refusal
-from koordinator.emulator.core.writes import (
-    GroupDeleted,
-    OffsetsCommitted,
-    OffsetsDeleted,
-    group_write_error,
-    offset_write_error,
-)
+from koordinator.emulator.core.group_records import offset_record, offset_tombstone
+from koordinator.emulator.core.membership import refusal_of_member
+from koordinator.emulator.core.writes import OffsetsCommitted, OffsetsDeleted
 from koordinator.emulator.settings import LONG_MAX
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import offset_commit, offset_delete, offset_fetch
 from koordinator.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from uuid import UUID
 
     from koordinator.emulator.core.effects import Call
@@ -33,8 +27,18 @@ if TYPE_CHECKING:
     Wanted = tuple[str | None, UUID, Sequence[int]]
     """A topic by name (None: unknown id) and id, and the partitions asked for."""
 
+At = tuple[str, int]
+"""A partition: its topic's name and its number."""
+
 GROUP_ID_NOT_FOUND_SINCE = 9
 GROUP_ERROR_SINCE = 2
+IN_ZOOKEEPER = 0
+"""The version of OffsetCommit and OffsetFetch for offsets in ZooKeeper: a broker without one answers 35 for each
+partition. Brokers of 2.4 and 2.8 could have one; here they have none."""
+
+NOT_KNOWN = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
+"""Why a partition is refused before the group is asked."""
+
 NO_OFFSET = -1
 MINUTE_MS = 60_000
 
@@ -44,13 +48,12 @@ MINUTE_MS = 60_000
 
 def commit(stage: Stage, now: int, call: Call, request: offset_commit.OffsetCommitRequest) -> None:
     """Store offsets. What names no known partition is answered without the group being asked at all."""
-    if call.api_version == 0:
-        # v0 stored offsets in ZooKeeper
-        return stage.reply(call, _commit_response(request, {}, Error.UNSUPPORTED_VERSION))
     refused = _unknown_partitions(stage, request)
     asked = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
     if all(at in refused for at in asked):
         return stage.reply(call, _commit_response(request, refused, Error.NONE))
+    if call.api_version == IN_ZOOKEEPER:
+        return stage.reply(call, _commit_response(request, {}, Error.UNSUPPORTED_VERSION))
     error, group = _committing_group(stage, now, call, request)
     if group is None:
         return stage.reply(call, _commit_response(request, refused, error))
@@ -74,12 +77,11 @@ def commit(stage: Stage, now: int, call: Call, request: offset_commit.OffsetComm
             commit_timestamp=stamp,
             expire_timestamp=min(stamp + keep, LONG_MAX) if keep >= 0 else -1,
         )
-    response = _commit_response(request, refused, Error.NONE)
     if not offsets:
-        return stage.reply(call, response)
+        return stage.reply(call, _commit_response(request, refused, Error.NONE))
     group.unwritten_commits.update(offsets.keys())
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
-    return stage.append(group.id, records, OffsetsCommitted(group, call, offsets, response))
+    return stage.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused))
 
 
 def offsets_committed(stage: Stage, write: OffsetsCommitted, error: Error) -> None:
@@ -89,9 +91,10 @@ def offsets_committed(stage: Stage, write: OffsetsCommitted, error: Error) -> No
     group.unwritten_commits += type(group.unwritten_commits)()  # drops what has come down to zero
     if error is Error.NONE:
         group.offsets.update(write.offsets)
-        return stage.reply(write.call, write.response)
-    stage.withdraw(group)
-    return stage.reply(write.call, _map_partitions(write.response, offset_write_error(error)))
+    else:
+        stage.withdraw(group)
+    told = stage.dialect.offset_write_error(error)
+    stage.reply(write.call, _commit_response(write.request, write.refused, told))
 
 
 def _committing_group(
@@ -104,14 +107,14 @@ def _committing_group(
     group = stage.find(now, request.group_id)
     if group is None:
         if generation >= 0:
-            known_error = call.api_version >= GROUP_ID_NOT_FOUND_SINCE
-            return Error.GROUP_ID_NOT_FOUND if known_error else Error.ILLEGAL_GENERATION, None
+            knows_better = call.api_version >= GROUP_ID_NOT_FOUND_SINCE
+            return stage.dialect.commit_error_in_unknown_group if knows_better else Error.ILLEGAL_GENERATION, None
         return Error.NONE, stage.create(now, request.group_id)
     if generation < 0 and group.state is State.EMPTY:
         # an admin client, or a consumer that assigns its partitions itself: whatever member it names
         return Error.NONE, group
     if generation >= 0 or member_id or request.group_instance_id is not None:
-        error = refusal(group, member_id, request.group_instance_id)
+        error = refusal_of_member(stage, group, member_id, request.group_instance_id)
         if error is not Error.NONE:
             return error, None
         if generation != group.generation:
@@ -147,38 +150,19 @@ def _topic_name(stage: Stage, name: str, topic_id: UUID) -> str | None:
 def _commit_response(
     request: offset_commit.OffsetCommitRequest, refused: dict[tuple[int, int], Error], others: Error
 ) -> offset_commit.OffsetCommitResponse:
-    return offset_commit.OffsetCommitResponse(
-        topics=tuple(
-            offset_commit.OffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=tuple(
-                    offset_commit.OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=refused.get((t, p), others)
-                    )
-                    for p, partition in enumerate(topic.partitions)
-                ),
-            )
-            for t, topic in enumerate(request.topics)
+    """`others` for all that is not refused. What nobody knows comes first: the coordinator has never seen it."""
+    rows: dict[tuple[str, UUID], list[offset_commit.OffsetCommitResponsePartition]] = {}
+    places = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
+    for t, p in sorted(places, key=lambda at: refused.get(at) not in NOT_KNOWN):
+        topic = request.topics[t]
+        row = offset_commit.OffsetCommitResponsePartition(
+            partition_index=topic.partitions[p].partition_index, error_code=refused.get((t, p), others)
         )
-    )
-
-
-def _map_partitions(response: offset_commit.OffsetCommitResponse, error: Error) -> offset_commit.OffsetCommitResponse:
-    """The same answer, with `error` on every partition that was to be stored."""
+        rows.setdefault((topic.name, topic.topic_id), []).append(row)
     return offset_commit.OffsetCommitResponse(
         topics=tuple(
-            offset_commit.OffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=tuple(
-                    offset_commit.OffsetCommitResponsePartition(
-                        partition_index=row.partition_index, error_code=row.error_code or error
-                    )
-                    for row in topic.partitions
-                ),
-            )
-            for topic in response.topics
+            offset_commit.OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=tuple(partitions))
+            for (name, topic_id), partitions in rows.items()
         )
     )
 
@@ -193,8 +177,11 @@ def _utf16_length(text: str) -> int:
 
 def fetch(stage: Stage, now: int, call: Call, request: offset_fetch.OffsetFetchRequest) -> None:
     """What has been committed, group by group; asking refreshes no session and creates no group."""
+    if call.api_version == IN_ZOOKEEPER:
+        refused = tuple(_refuse_group(call, asked, Error.UNSUPPORTED_VERSION) for asked in request.groups)
+        return stage.reply(call, offset_fetch.OffsetFetchResponse(groups=refused))
     rows = tuple(_fetch_group(stage, now, call, asked, stable=request.require_stable) for asked in request.groups)
-    stage.reply(call, offset_fetch.OffsetFetchResponse(groups=rows))
+    return stage.reply(call, offset_fetch.OffsetFetchResponse(groups=rows))
 
 
 def _fetch_group(
@@ -288,29 +275,39 @@ def delete(stage: Stage, now: int, call: Call, request: offset_delete.OffsetDele
         error = Error.NON_EMPTY_GROUP
     if error is not Error.NONE or group is None:
         return stage.reply(call, offset_delete.OffsetDeleteResponse(error_code=error))
-    # what is named twice is deleted once
-    doomed: dict[tuple[str, int], None] = {}
-    topics = []
-    for topic in request.topics:
-        rows = []
-        for each in topic.partitions:
-            at = (topic.name, each.partition_index)
-            if not 0 <= each.partition_index < stage.cluster.partition_count(topic.name):
-                result = Error.UNKNOWN_TOPIC_OR_PARTITION
-            elif group.is_subscribed(topic.name):
-                result = Error.GROUP_SUBSCRIBED_TO_TOPIC
-            else:
-                result = Error.NONE
-                if at in group.offsets:
-                    doomed[at] = None
-            rows.append(
-                offset_delete.OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=result)
-            )
-        topics.append(offset_delete.OffsetDeleteResponseTopic(name=topic.name, partitions=tuple(rows)))
-    response = offset_delete.OffsetDeleteResponse(topics=tuple(topics))
-    if not doomed:
-        return stage.reply(call, response)
-    return _drop(stage, group, doomed, "offset_delete", call=call, response=response)
+    named = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
+    errors = {at: _delete_error(stage, group, *at) for at in named}
+    response = _delete_response(named, errors)
+    free = [at for at, error in errors.items() if error is Error.NONE]
+    doomed = [at for at in free if at in group.offsets]
+    if doomed and stage.dialect.waits_for_the_log:
+        return _drop(stage, group, doomed, "offset_delete", call, response)
+    stage.reply(call, response)
+    if free:
+        _drop(stage, group, doomed, "offset_delete")
+    return None
+
+
+def _delete_error(stage: Stage, group: Group, topic: str, partition: int) -> Error:
+    if not 0 <= partition < stage.cluster.partition_count(topic):
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+    return Error.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else Error.NONE
+
+
+def _delete_response(named: Iterable[At], errors: Mapping[At, Error]) -> offset_delete.OffsetDeleteResponse:
+    """In the order of the request, but what nobody knows first: the coordinator has never seen it."""
+    rows: dict[str, list[offset_delete.OffsetDeleteResponsePartition]] = {}
+    for topic, partition in sorted(named, key=lambda at: errors[at] not in NOT_KNOWN):
+        row = offset_delete.OffsetDeleteResponsePartition(
+            partition_index=partition, error_code=errors[topic, partition]
+        )
+        rows.setdefault(topic, []).append(row)
+    return offset_delete.OffsetDeleteResponse(
+        topics=tuple(
+            offset_delete.OffsetDeleteResponseTopic(name=name, partitions=tuple(partitions))
+            for name, partitions in rows.items()
+        )
+    )
 
 
 def topics_deleted(stage: Stage, now: int, names: Iterable[str]) -> None:
@@ -318,72 +315,77 @@ def topics_deleted(stage: Stage, now: int, names: Iterable[str]) -> None:
     gone = set(names)
     for group_id in list(stage.groups):
         group = stage.find(now, group_id)
-        doomed = [at for at in group.offsets if at[0] in gone] if group is not None else []
-        if group is not None and doomed:
-            _drop(stage, group, doomed, "topic_deleted")
+        if group is not None:
+            _drop(stage, group, [at for at in group.offsets if at[0] in gone], "topic_deleted")
 
 
 def _drop(
     stage: Stage,
     group: Group,
-    doomed: Iterable[tuple[str, int]],
+    doomed: Collection[At],
     cause: str,
     call: Call | None = None,
     response: offset_delete.OffsetDeleteResponse | None = None,
 ) -> None:
-    """Take offsets out of sight and write their tombstones."""
+    """Take offsets out of sight, if there are any, and write their tombstones."""
+    if stage.dialect.deleting_offsets_ends_groups and _leaves_nothing(group, doomed):
+        return _end(stage, group, doomed, cause)
+    if not doomed:
+        return None
     offsets = {at: group.offsets.pop(at) for at in doomed}
     stage.note(OffsetsExpired(group.id, group.now, tuple(offsets), cause))
     records = [offset_tombstone(group, topic, partition) for topic, partition in offsets]
-    stage.append(group.id, records, OffsetsDeleted(group, offsets, call, response))
+    return stage.append(group.id, records, OffsetsDeleted(group, offsets, call, response))
+
+
+def _leaves_nothing(group: Group, doomed: Collection[At]) -> bool:
+    """Whether nobody is in the group, and no offset but these. Ids handed out do not count."""
+    return group.state is State.EMPTY and len(doomed) == len(group.offsets) and not group.unwritten_commits
+
+
+def _end(stage: Stage, group: Group, doomed: Collection[At], cause: str) -> None:
+    if doomed:
+        stage.note(OffsetsExpired(group.id, group.now, tuple(doomed), cause))
+    stage.bury(group)
 
 
 def offsets_deleted(stage: Stage, write: OffsetsDeleted, error: Error) -> None:
     """The tombstones are in the log; or the offsets are back."""
-    if error is not Error.NONE:
-        write.group.offsets = {**write.offsets, **write.group.offsets}
-        if write.call is not None:
-            stage.reply(write.call, offset_delete.OffsetDeleteResponse(error_code=group_write_error(error)))
-    elif write.call is not None:
+    if error is Error.NONE:
         stage.reply(write.call, write.response)
+    elif stage.dialect.waits_for_the_log:
+        write.group.offsets = {**write.offsets, **write.group.offsets}
+        told = stage.dialect.group_write_error(error)
+        stage.reply(write.call, offset_delete.OffsetDeleteResponse(error_code=told))
 
 
 # -- expiry --------------------------------------------------------------------------------------------------
 
 
 def expire(stage: Stage, group: Group) -> None:
-    """One check (KIP-211): old offsets go; and an empty group without any goes too, whatever the retention.
-
-    Ids handed out with MEMBER_ID_REQUIRED do not protect it.
-    """
-    retention_ms = stage.settings.offsets_retention_minutes * MINUTE_MS
+    """One check (KIP-211): old offsets go; and an empty group without any goes too, whatever the retention."""
     doomed = [
         at
         for at, committed in group.offsets.items()
-        if at not in group.unwritten_commits and _is_old(group, at[0], committed, retention_ms)
+        if at not in group.unwritten_commits and _is_old(stage, group, at[0], committed)
     ]
-    if group.state is State.EMPTY and len(doomed) == len(group.offsets) and not group.unwritten_commits:
-        if doomed:
-            stage.note(OffsetsExpired(group.id, group.now, tuple(doomed), "retention"))
-        records = [offset_tombstone(group, topic, partition) for topic, partition in group.offsets]
-        stage.vanish(group)
-        return stage.append(group.id, [*records, group_tombstone(group)], GroupDeleted(group))
+    if _leaves_nothing(group, doomed):
+        return _end(stage, group, doomed, "retention")
     stage.schedule_expiry_check(group)
-    if doomed:
-        _drop(stage, group, doomed, "retention")
-    return None
+    return _drop(stage, group, doomed, "retention")
 
 
-def _is_old(group: Group, topic: str, committed: CommittedOffset, retention_ms: int) -> bool:
+def _is_old(stage: Stage, group: Group, topic: str, committed: CommittedOffset) -> bool:
     """Whether the group does without the offset, and has done so for long enough."""
+    settled = group.state is State.STABLE or not stage.dialect.unstable_groups_keep_offsets
     if group.protocol_type is None:
         unused_since = committed.commit_timestamp
     elif group.state is State.EMPTY:
         unused_since = group.state_changed_at
-    elif group.state is State.STABLE and group.protocol_type == CONSUMER and not group.is_subscribed(topic):
+    elif settled and group.protocol_type == CONSUMER and not group.is_subscribed(topic):
         unused_since = committed.commit_timestamp
     else:
         return False
     if committed.expire_timestamp >= 0:
         return group.now >= committed.expire_timestamp
-    return group.now >= unused_since + retention_ms
+    return group.now >= unused_since + stage.settings.offsets_retention_minutes * MINUTE_MS

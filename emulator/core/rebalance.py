@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.group import Group, Member, State
-from koordinator.emulator.core.group_records import empty_group_record
+from koordinator.emulator.core.group_records import group_record
 from koordinator.emulator.core.stage import Stage, Why
 from koordinator.emulator.core.timers import InitialDelay, PendingSyncExpiry, RebalanceTimeout
 from koordinator.emulator.core.writes import GroupEmptied
@@ -60,11 +60,16 @@ def await_rejoins(group: Group) -> None:
 def complete_if_all_joined(stage: Stage, group: Group) -> None:
     """A join phase ends as soon as nobody is missing; the initial delay does not (it waits for the unknown)."""
     if group.previous_state is not State.EMPTY:
-        complete_early(stage, group)
+        _complete_early(stage, group)
 
 
-def complete_early(stage: Stage, group: Group) -> None:
-    """As above, and the initial delay too: what a timer that removed a member does."""
+def complete_after_expiry(stage: Stage, group: Group) -> None:
+    """The same when a timer has removed who was missing; that may end the initial delay, too."""
+    if group.previous_state is not State.EMPTY or stage.dialect.expiry_ends_initial_delay:
+        _complete_early(stage, group)
+
+
+def _complete_early(stage: Stage, group: Group) -> None:
     if group.state is State.PREPARING_REBALANCE and group.all_joined:
         complete_join(stage, group, EVERYBODY_JOINED)
 
@@ -95,23 +100,27 @@ def complete_join(stage: Stage, group: Group, reason: str) -> None:
         # only static members are left, and none of them rejoined: wait on for them
         await_rejoins(group)
         return
-    group.form_generation()
+    group.form_generation(stage.dialect.vote_order)
     if not group.members:
         why = Why("emptied", f"Group {group.id} with generation {group.generation} is now empty.")
         stage.move(group, State.EMPTY, why)
-        stage.append(group.id, [empty_group_record(group)], GroupEmptied(group))
+        stage.append(group.id, [group_record(group, {})], GroupEmptied(group))
         return
     stabilized = f"Stabilized group {group.id} generation {group.generation} with {len(group.members)} members."
     stage.move(group, State.COMPLETING_REBALANCE, Why("joined", f"{stabilized} ({reason})"))
-    members = member_list(group)
+    members, dialect = member_list(group), stage.dialect
     for member in group.members.values():
         call = group.take_join(member)
         stage.reply(call, joined(group, member, members))
-        stage.restart_session(group, member)
+        if member.is_new and not dialect.new_member_session_begins_with_join:
+            group.timers.cancel(member.session)
+        else:
+            stage.restart_session(group, member)
         member.is_new = False
         group.pending_sync_members[member.id] = None
-    timeout = max(group.rebalance_timeout_ms, 1)
-    group.timers.set(PendingSyncExpiry(group.generation), group.now + timeout)
+    if dialect.pending_sync_expires:
+        timeout = max(group.rebalance_timeout_ms, 1)
+        group.timers.set(PendingSyncExpiry(group.generation), group.now + timeout)
 
 
 def elect_joined_leader(group: Group) -> bool:
@@ -208,7 +217,7 @@ def expire_session(stage: Stage, group: Group, member_id: str) -> None:
     why = Why("session_expired", f"removing member {member_id} on heartbeat expiration.", member_id)
     dismiss(stage, group, member, why)
     if group.state is State.PREPARING_REBALANCE:
-        complete_early(stage, group)
+        complete_after_expiry(stage, group)
     else:
         prepare(stage, group, why)
 
@@ -216,7 +225,7 @@ def expire_session(stage: Stage, group: Group, member_id: str) -> None:
 def expire_pending_member(stage: Stage, group: Group, member_id: str) -> None:
     """An id handed out with MEMBER_ID_REQUIRED was not used in time: it is forgotten (KIP-394)."""
     group.remove(member_id)
-    complete_early(stage, group)
+    complete_after_expiry(stage, group)
 
 
 def dismiss(stage: Stage, group: Group, member: Member, why: Why) -> None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from koordinator.emulator.core.dialect import Dialect
 from koordinator.emulator.core.effects import Append, MemberChanged, Reply, StateChanged, Superseded
 from koordinator.emulator.core.group import MAY_COME_FROM, Group, Member, State
+from koordinator.emulator.core.group_records import group_tombstone, offset_tombstone
 from koordinator.emulator.core.records import offsets_partition
 from koordinator.emulator.core.timers import OffsetExpiryCheck, Timers
+from koordinator.emulator.core.writes import GroupDeleted
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.cluster import Cluster
     from koordinator.emulator.core.effects import Call, Effect
     from koordinator.emulator.core.records import Record
-    from koordinator.emulator.core.writes import Write
+    from koordinator.emulator.core.writes import DeletionAnswer, Write
     from koordinator.emulator.settings import Settings
     from koordinator.wire.apis import Message
 
@@ -43,6 +46,7 @@ class Stage:
     def __init__(self, cluster: Cluster, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
         self.cluster = cluster
         self.settings = settings
+        self.dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
         self.groups: dict[str, Group] = {}
         self.clocks: dict[str, int] = {}
         self.agenda: Timers[str] = Timers()
@@ -99,6 +103,25 @@ class Stage:
         del self.groups[group.id]
         self.agenda.cancel(group.id)
 
+    def bury(self, group: Group, answer: DeletionAnswer | None = None) -> None:
+        """An empty group goes, with its offsets; `answer` waits for the tombstones."""
+        records = [offset_tombstone(group, topic, partition) for topic, partition in group.offsets]
+        if group.generation > 0 or self.dialect.buries_groups_at_generation_0:
+            records.append(group_tombstone(group))
+        self.vanish(group)
+        if records:
+            self.append(group.id, records, GroupDeleted(group, answer))
+
+    def unload(self, group: Group) -> None:
+        """Somebody else coordinates the group from now on; here it is forgotten, not removed."""
+        self._change(group, State.DEAD, Why("unloaded", f"Unloading group metadata for generation {group.generation}."))
+        del self.groups[group.id]
+        self.agenda.cancel(group.id)
+
+    def restore(self, group: Group, state: State, why: Why) -> None:
+        """A group that was loaded is in the state its record says; that is not a step from another one."""
+        self._change(group, state, why)
+
     def bring_back(self, group: Group) -> None:
         """The removal of an empty group could not be written: it is there again, as if it had never been away."""
         self._change(group, State.EMPTY, Why("store_error", f"The removal of group {group.id} could not be written"))
@@ -106,9 +129,13 @@ class Stage:
         self.schedule_expiry_check(group)
 
     def withdraw(self, group: Group) -> None:
-        """A write of a new group has failed: it never was, unless something else has come into it meanwhile."""
-        if not group.stored and group.is_untouched and self.groups.get(group.id) is group:
+        """A commit to a new group has failed: it never was, unless something else has come into it meanwhile."""
+        if not self.is_seen(group) and group.is_untouched and self.groups.get(group.id) is group:
             self.vanish(group)
+
+    def is_seen(self, group: Group) -> bool:
+        """Whether the group is there for those who only read."""
+        return group.stored or not self.dialect.waits_for_the_log
 
     def schedule_expiry_check(self, group: Group) -> None:
         """The next multiple of the check interval since the node started, on the group's clock."""
@@ -153,6 +180,11 @@ class Stage:
         self._token += 1
         self.writes[self._token] = write
         self._out.append(Append(self._token, self.partition_of(group_id), tuple(records)))
+
+    @property
+    def newest_write(self) -> Write | None:
+        """What was last asked to be written, if anything is under way."""
+        return next(reversed(self.writes.values()), None)
 
     def move(self, group: Group, state: State, why: Why) -> None:
         """The only way from one state of a living group to another."""

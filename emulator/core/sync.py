@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.core import rebalance
 from koordinator.emulator.core.group import Group, Member, State
 from koordinator.emulator.core.group_records import group_record
-from koordinator.emulator.core.membership import refusal
+from koordinator.emulator.core.membership import refusal_of_member
 from koordinator.emulator.core.rebalance import sync_refused
 from koordinator.emulator.core.stage import Stage, Why
-from koordinator.emulator.core.writes import AssignmentStored, group_write_error
+from koordinator.emulator.core.writes import AssignmentStored
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -39,6 +39,8 @@ def sync_group(stage: Stage, now: int, call: Call, request: SyncGroupRequest) ->
         case State.STABLE:
             # the assignment stands: what the request brings, also from the leader, is not looked at
             rebalance.sync_received(group, member)
+            if stage.dialect.stable_sync_restarts_session:
+                stage.restart_session(group, member)
             return stage.reply(call, synced(group, member))
         case State.EMPTY | State.DEAD:
             raise AssertionError(f"{group!r} has a member {member.id}")
@@ -51,18 +53,21 @@ def _checked(stage: Stage, now: int, call: Call, request: SyncGroupRequest) -> t
     if not request.group_id:
         return Error.INVALID_GROUP_ID, None
     status = stage.status(request.group_id)
+    if status is Error.COORDINATOR_LOAD_IN_PROGRESS:
+        return stage.dialect.sync_error_while_loading, None
     if status is not Error.NONE:
         return status, None
     group = stage.find(now, request.group_id)
     if group is None:
         return Error.UNKNOWN_MEMBER_ID, None
-    error = refusal(group, request.member_id, request.group_instance_id)
+    error = refusal_of_member(stage, group, request.member_id, request.group_instance_id)
     if error is not Error.NONE:
         return error, None
     if request.generation_id != group.generation:
         return Error.ILLEGAL_GENERATION, None
     asked = ((request.protocol_type, group.protocol_type), (request.protocol_name, group.protocol_name))
-    if any(named is not None and known is not None and named != known for named, known in asked):
+    is_open = stage.dialect.sync_names_what_is_not_set
+    if any(named is not None and named != known and not (known is None and is_open) for named, known in asked):
         return Error.INCONSISTENT_GROUP_PROTOCOL, None
     return Error.NONE, group
 
@@ -83,7 +88,7 @@ def assignment_stored(stage: Stage, write: AssignmentStored, error: Error) -> No
     if group.state is not State.COMPLETING_REBALANCE or group.generation != write.generation:
         return
     if error is not Error.NONE:
-        told = group_write_error(error)
+        told = stage.dialect.group_write_error(error)
         rebalance.refuse_syncs(stage, group, told)
         reason = f"Error {told.name} when storing group assignment during SyncGroup (member: {write.leader_id})."
         rebalance.prepare_or_complete(stage, group, Why("store_error", reason, write.leader_id))

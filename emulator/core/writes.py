@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
     from koordinator.emulator.core.effects import Call
     from koordinator.emulator.core.group import CommittedOffset, Group, Member, Protocols
-    from koordinator.wire.messages.join_group import JoinGroupRequest
-    from koordinator.wire.messages.offset_commit import OffsetCommitResponse
+    from koordinator.wire.errors import Error
+    from koordinator.wire.messages.leave_group import LeaveGroupResponse
+    from koordinator.wire.messages.offset_commit import OffsetCommitRequest
     from koordinator.wire.messages.offset_delete import OffsetDeleteResponse
 
 
 @dataclass(slots=True)
 class GroupCreated:
-    """A new group's first record; the JoinGroup that made it goes on afterwards."""
+    """A new group's first record."""
 
     group: Group
-    call: Call
-    request: JoinGroupRequest
 
 
 @dataclass(slots=True)
 class GroupEmptied:
-    """A join phase ended without members."""
+    """A join phase ended without members; `answers` wait for it, those to the LeaveGroup that brought it about."""
 
     group: Group
+    answers: list[tuple[Call, LeaveGroupResponse]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -57,12 +55,13 @@ class StaticMemberReplaced:
 
 @dataclass(slots=True)
 class OffsetsCommitted:
-    """Offsets of one OffsetCommit; `response` is the answer if they are stored."""
+    """Offsets of one OffsetCommit; `refused` are those of its partitions, by their place in it, that are not stored."""
 
     group: Group
     call: Call
+    request: OffsetCommitRequest
     offsets: dict[tuple[str, int], CommittedOffset]
-    response: OffsetCommitResponse
+    refused: dict[tuple[int, int], Error]
 
 
 @dataclass(slots=True)
@@ -101,37 +100,3 @@ Write = (
     | OffsetsDeleted
     | GroupDeleted
 )
-
-
-def group_write_error(error: Error) -> Error:
-    """What a request is told when a record of its group, or a tombstone, could not be written.
-
-    Kafka's `appendGroupMetadataErrorToResponseError` of the new coordinator.
-    """
-    match error:
-        case Error.UNKNOWN_TOPIC_OR_PARTITION | Error.NOT_ENOUGH_REPLICAS | Error.REQUEST_TIMED_OUT:
-            return Error.COORDINATOR_NOT_AVAILABLE
-        case Error.NOT_LEADER_OR_FOLLOWER | Error.KAFKA_STORAGE_ERROR:
-            return Error.NOT_COORDINATOR
-        case Error.MESSAGE_TOO_LARGE | Error.RECORD_LIST_TOO_LARGE | Error.INVALID_FETCH_SIZE:
-            return Error.UNKNOWN_SERVER_ERROR
-        case _:
-            return error
-
-
-def offset_write_error(error: Error) -> Error:
-    """What an OffsetCommit is told, for each partition, when its offsets could not be written."""
-    match error:
-        case (
-            Error.UNKNOWN_TOPIC_OR_PARTITION
-            | Error.NOT_ENOUGH_REPLICAS
-            | Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-            | Error.REQUEST_TIMED_OUT
-        ):
-            return Error.COORDINATOR_NOT_AVAILABLE
-        case Error.NOT_LEADER_OR_FOLLOWER | Error.KAFKA_STORAGE_ERROR:
-            return Error.NOT_COORDINATOR
-        case Error.MESSAGE_TOO_LARGE | Error.RECORD_LIST_TOO_LARGE | Error.INVALID_FETCH_SIZE:
-            return Error.INVALID_COMMIT_OFFSET_SIZE
-        case _:
-            return error

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wires import Peer, Wire
 
+from koordinator.emulator.apis.releases import ACCEPTED, ADVERTISED
+from koordinator.emulator.settings import RELEASES
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.errors import Error
@@ -217,17 +219,49 @@ class TestApiVersions:
 
     @pytest.mark.parametrize("version", range(5))
     def test_every_api_is_listed_with_the_versions_served(self, wire: Wire, version: int) -> None:
-        request = ApiVersionsRequest(client_software_name="x", client_software_version="1.0-rc")
-
-        rows = {
-            row.api_key: (row.min_version, row.max_version)
-            for row in wire.ask(wire.connect(), request, version).api_keys
-        }
+        rows = listed(wire, version)
 
         assert rows.keys() == APIS.keys()
         assert rows[ApiKey.JOIN_GROUP] == (0, 9)
-        assert rows[ApiKey.OFFSET_FETCH] == (0, 10), "librdkafka crashes without OffsetFetch"
+        assert rows[ApiKey.OFFSET_FETCH] == (1, 10), "librdkafka crashes without OffsetFetch"
         assert rows[ApiKey.PRODUCE][1] >= 3, "librdkafka never fetches without Produce v3"
+
+    @pytest.mark.parametrize(
+        ("release", "join_group", "offset_commit", "produce"),
+        [
+            ("2.4", (0, 6), (0, 8), (0, 8)),
+            ("2.8", (0, 7), (0, 8), (0, 9)),
+            ("3.9", (0, 9), (0, 9), (0, 11)),
+            # Produce 0-2 is only said (KAFKA-18659)
+            ("4.0", (0, 9), (2, 9), (0, 12)),
+            ("4.3", (0, 9), (2, 10), (0, 13)),
+        ],
+    )
+    def test_what_is_listed_is_what_the_release_lists(
+        self, release: str, join_group: object, offset_commit: object, produce: object
+    ) -> None:
+        rows = listed(Wire(kafka_version=release), 0)
+
+        assert rows == {key: (versions.min, versions.max) for key, versions in ADVERTISED[release].items()}
+        assert (rows[ApiKey.JOIN_GROUP], rows[ApiKey.OFFSET_COMMIT]) == (join_group, offset_commit)
+        assert rows[ApiKey.PRODUCE] == produce
+        assert (ApiKey.DESCRIBE_CLUSTER in rows) is (release != "2.4")
+        assert (ApiKey.DESCRIBE_TOPIC_PARTITIONS in rows) is (release not in {"2.4", "2.8"})
+
+    @pytest.mark.parametrize("release", ["2.4", "2.8"])
+    def test_kip_511_a_version_that_came_later_is_answered_with_those_there_are(self, release: str) -> None:
+        wire = Wire(kafka_version=release)
+        peer = wire.connect()
+        wire.send(peer, wire.request(peer, ApiVersionsRequest(), 4))
+
+        assert peer.bytes == struct.pack(">iihihhh", 16, 1, Error.UNSUPPORTED_VERSION, 1, ApiKey.API_VERSIONS, 0, 3)
+
+
+def listed(wire: Wire, version: int) -> dict[int, tuple[int, int]]:
+    """What ApiVersions says, by api key."""
+    request = ApiVersionsRequest(client_software_name="x", client_software_version="1.0-rc")
+    answer = wire.ask(wire.connect(), request, version)
+    return {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
 
 
 class TestHeaders:
@@ -268,22 +302,37 @@ class TestFindCoordinator:
         answer = wire.ask(wire.connect(), FindCoordinatorRequest(key="g", key_type=9), 1)
 
         assert (answer.error_code, answer.node_id, answer.host, answer.port) == (Error.INVALID_REQUEST, -1, "", -1)
+        assert answer.error_message.startswith("This most likely occurs because of a request being malformed")
+
+    def test_in_2_4_an_unknown_key_type_is_an_error_of_the_server(self) -> None:
+        wire = Wire(kafka_version="2.4")
+
+        answer = wire.ask(wire.connect(), FindCoordinatorRequest(key="g", key_type=9), 1)
+
+        assert (answer.error_code, answer.node_id, answer.host, answer.port) == (Error.UNKNOWN_SERVER_ERROR, -1, "", -1)
 
 
+@pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
-def test_every_version_of_every_api_is_answered(wire: Wire, api: Api) -> None:
-    """A request of defaults, in each version: an answer that decodes, whatever it says."""
-    versions = list(range(api.versions.min, api.versions.max + 1))
-    answered = []
-    for version in versions:
+def test_every_version_a_release_has_is_answered_and_no_other(api: Api, release: str) -> None:
+    """A request of defaults, in each version: an answer that decodes, whatever it says. Or else a closed connection."""
+    wire = Wire(kafka_version=release)
+    answered, closed = [], []
+    for version in api.versions:
         peer = wire.connect()
         request = ProduceRequest(acks=1, timeout_ms=1) if api.key == ApiKey.PRODUCE else api.request()
         wire.send(peer, wire.request(peer, request, version))
         wire.wait(0)
-        assert peer.closed is None, f"{api.name} v{version}: {peer.closed}"
-        answered += [version for _ in peer.answers()]
+        if peer.closed is None and peer.bytes[8:10] != struct.pack(">h", Error.UNSUPPORTED_VERSION):
+            answered += [version for _ in peer.answers()]
+        elif peer.closed is not None:
+            assert peer.closed == f"{api.name} v{version}: not served by Kafka {release}"
+            closed.append(version)
 
-    assert answered == versions
+    assert answered == list(ACCEPTED[release].get(api.key, ()))
+    others = [version for version in api.versions if version not in answered]
+    # ApiVersions is not closed upon
+    assert closed == ([] if api.key == ApiKey.API_VERSIONS else others)
 
 
 class TestTrace:

@@ -168,7 +168,8 @@ def test_ten_thousand_groups_cost_a_few_kib_each_and_go_when_they_are_empty() ->
     assert held() - before < 4 * KIB * count
     wire.wait(601_000)
     assert wire.node.coordinator.groups == {}
-    assert held() - before < 300 * count
+    # what is left is in __consumer_offsets, until that is compacted again
+    assert held() - before < 500 * count
 
 
 class TestTrace:
@@ -299,8 +300,9 @@ def test_headers_that_lie_are_not_looked_behind_one_after_the_other(wire: Wire) 
     assert (row.offset, row.timestamp) == (0, 10**15)
 
 
-def test_old_messages_that_stand_for_too_much_are_refused_as_corrupt(wire: Wire) -> None:
-    """Those of magic 0 and 1 are opened, because they are converted (KIP-98)."""
+def test_old_messages_that_stand_for_too_much_are_refused_as_corrupt() -> None:
+    """Those of magic 0 and 1 are opened, because they are converted (KIP-98); release 4.0 takes none any more."""
+    wire = Wire(kafka_version="3.9")
     inner = struct.pack(">qiIbbqii", 0, 22, 0, 1, 0, 0, -1, -1)
     packer = zlib.compressobj(wbits=31)
     body = packer.compress(inner * 2_000_000) + packer.flush()

@@ -25,14 +25,6 @@ OF_A_GROUP = [
     (Error.INVALID_FETCH_SIZE, Error.UNKNOWN_SERVER_ERROR),
     (Error.POLICY_VIOLATION, Error.POLICY_VIOLATION),
 ]
-OF_OFFSETS = [
-    *OF_A_GROUP[:5],
-    (Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.COORDINATOR_NOT_AVAILABLE),
-    (Error.MESSAGE_TOO_LARGE, Error.INVALID_COMMIT_OFFSET_SIZE),
-    (Error.RECORD_LIST_TOO_LARGE, Error.INVALID_COMMIT_OFFSET_SIZE),
-    (Error.INVALID_FETCH_SIZE, Error.INVALID_COMMIT_OFFSET_SIZE),
-    (Error.POLICY_VIOLATION, Error.POLICY_VIOLATION),
-]
 FAILURE = Error.NOT_ENOUGH_REPLICAS
 
 
@@ -68,8 +60,9 @@ def test_a_second_write_of_an_assignment_does_not_matter_once_the_first_has_fail
 def test_a_static_member_that_came_back_is_told_and_all_is_as_before(play: Play, failure: Error, told: Error) -> None:
     p, q = play.fs2()
     play.writes = failure
-    refused = play.join("", "i1", protocols=CHANGED, session=20_000, rebalance=90_000).answer
-    assert (refused.error_code, refused.member_id) == (told, "")
+    refused = play.join("", "i1", protocols=CHANGED, session=20_000, rebalance=90_000, version=9).answer
+    assert (refused.error_code, refused.member_id, refused.generation_id) == (told, "", 2)
+    assert (refused.leader, refused.protocol_type, refused.protocol_name) == (p, "consumer", "range")
     group: Group = play.group()
     member = group.members[p]
     assert (member.protocols[0][1] != CHANGED[0][1], member.session_timeout_ms, member.rebalance_timeout_ms) == (
@@ -116,13 +109,16 @@ def test_a_static_member_that_came_back_is_not_answered_twice_if_a_rebalance_ove
     assert (len(back.answers), play.state()) == (1, "CompletingRebalance")
 
 
-def test_a_session_that_ends_during_the_write_starts_anew_with_the_answer(play: Play) -> None:
+def test_a_session_that_ends_during_the_write_starts_anew_with_the_next_heartbeat(play: Play) -> None:
+    """Kafka starts it before the write, and not again with the answer."""
     p, _ = play.fs2(session=6_000)
     play.writes = None
     back = play.join("", "i2", session=6_000)
     assert play.keep(10_000, (2, p, "i1")) is Error.NONE
     play.written()
     assert back.answer.generation_id == 2
+    assert play.keep(10_000, (2, p, "i1")) is Error.NONE
+    assert play.heartbeat(2, back.answer.member_id, "i2") is Error.NONE
     assert play.keep(6_000, (2, p, "i1")) is Error.REBALANCE_IN_PROGRESS
 
 
@@ -130,41 +126,59 @@ def test_a_session_that_ends_during_the_write_starts_anew_with_the_answer(play: 
 
 
 @pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_a_group_that_could_not_be_written_never_was(play: Play, failure: Error, told: Error) -> None:
+def test_a_group_that_could_not_be_written_never_was(failure: Error, told: Error) -> None:
+    play = Play(group_initial_rebalance_delay_ms=3_000)
     play.writes = failure
-    refused = play.join("", version=9).answer
+    refused = play.join("", version=3).answer
     assert (refused.error_code, refused.member_id) == (told, "")
     assert play.state() == "Dead"
     assert play.coordinator.deadline() is None
 
 
-def test_the_first_join_waits_until_its_group_is_written(play: Play) -> None:
-    play.writes = None
-    asked = play.join("")
-    assert asked.parked
-    ((record,),) = [append.records for append in play.under_way]
-    assert record.value is not None
-    play.written()
-    assert asked.error is Error.MEMBER_ID_REQUIRED
+def test_an_id_is_handed_out_before_its_group_is_written(play: Play) -> None:
+    play.writes = FAILURE
+    x = play.new_id()
+    assert play.join(x).error is Error.UNKNOWN_MEMBER_ID
+    assert play.state() == "Dead"
 
 
-def test_a_group_others_have_come_into_stays_though_its_first_write_failed(play: Play) -> None:
+@pytest.mark.parametrize("error", [Error.NONE, FAILURE])
+def test_what_others_do_in_a_new_group_is_gone_if_its_first_write_fails(error: Error) -> None:
+    play = Play(group_initial_rebalance_delay_ms=1_000)
     play.writes = None
-    first, second = play.join(""), play.join("")
+    first, second = play.new_id(), play.new_id()
+    joining = [play.join(first), play.join(second)]
+    play.wait(2_000)
+    assert [asked.answer.generation_id for asked in joining] == [1, 1]
+    syncing, again = play.sync(1, second), play.join(second, protocols=CHANGED)
+    assert (syncing.error, again.parked) == (Error.REBALANCE_IN_PROGRESS, True)
+    play.written(error)
+    if error is Error.NONE:
+        assert (again.parked, play.state()) == (True, "PreparingRebalance")
+    else:
+        assert (again.error, again.answer.member_id, play.state()) == (Error.COORDINATOR_NOT_AVAILABLE, "", "Dead")
+
+
+def test_a_parked_sync_is_told_that_its_group_could_not_be_written(play: Play) -> None:
+    play.writes = None
+    p = play.join("", "i1")
+    play.settle()
+    syncing = play.sync(1, p.answer.member_id)
     play.written(FAILURE)
-    assert (first.error, second.error) == (Error.COORDINATOR_NOT_AVAILABLE, Error.MEMBER_ID_REQUIRED)
-    assert play.join(second.answer.member_id).parked
+    assert syncing.error is Error.COORDINATOR_NOT_AVAILABLE
+    assert play.state() == "Dead"
 
 
-def test_a_group_deleted_before_it_was_written_is_not_there_for_its_first_join(play: Play) -> None:
+@pytest.mark.parametrize("error", [Error.NONE, FAILURE])
+def test_the_first_write_of_a_group_deleted_meanwhile_does_not_matter(play: Play, error: Error) -> None:
     play.writes = None
-    asked = play.join("")
+    play.new_id()
     creation = play.under_way.pop()
     play.writes = Error.NONE
     assert play.delete("g") == {"g": Error.NONE}
-    play._perform(play.coordinator.appended(play.now, creation.token, Error.NONE))
-    assert asked.error is Error.COORDINATOR_NOT_AVAILABLE
-    assert play.state() == "Dead"
+    x = play.new_id()
+    play._perform(play.coordinator.appended(play.now, creation.token, error))
+    assert play.join(x).parked
 
 
 def test_a_simple_group_that_could_not_be_written_never_was(play: Play) -> None:
@@ -210,23 +224,33 @@ def test_a_deleted_group_does_not_come_back_over_a_new_one(play: Play) -> None:
     assert play.offset(*A) == -1
 
 
-def test_an_empty_generation_that_could_not_be_written_stays_empty(play: Play) -> None:
-    play.writes = Error.NONE
+@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
+def test_an_empty_generation_that_could_not_be_written_stays_empty(play: Play, failure: Error, told: Error) -> None:
     a = play.f1()
-    play.writes = FAILURE
-    assert play.leave_errors(a) == [Error.NONE]
+    play.writes = failure
+    answer = play.leave(a)
+    assert (answer.error_code, answer.members) == (told, ())
     assert (play.state(), play.group().generation) == ("Empty", 2)
+
+
+def test_who_leaves_last_is_answered_when_that_is_written(play: Play) -> None:
+    p, q = play.fs2()
+    play.writes = None
+    first, last = play.start_leave(p), play.start_leave(("", "i2"), q)
+    assert (first.parked, last.parked) == (False, True)
+    play.written()
+    assert [(row.member_id, row.error_code) for row in last.answer.members] == [("", 0), (q, Error.UNKNOWN_MEMBER_ID)]
 
 
 # -- offsets -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("failure", "told"), OF_OFFSETS)
+@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
 def test_a_commit_is_told_for_each_partition_and_nothing_is_stored(play: Play, failure: Error, told: Error) -> None:
     play.commit(offsets={A: 1})
     play.writes = failure
     errors = play.commit_errors(offsets={A: 2, ("nosuch", 0): 1, ("u", 1): 2})
-    assert errors == [told, Error.UNKNOWN_TOPIC_OR_PARTITION, told]
+    assert errors == [Error.UNKNOWN_TOPIC_OR_PARTITION, told, told]
     assert (play.offset(*A), play.offset("u", 1)) == (1, -1)
     assert play.fetch(A, stable=True) == {A: (1, -1, "", 0)}
 

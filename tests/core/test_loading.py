@@ -78,8 +78,8 @@ def test_leave_is_refused_as_a_whole(away: Away) -> None:
 def test_commit_is_refused_for_every_partition_there_is(away: Away) -> None:
     offsets = {("t", 0): 9, ("nosuch", 0): 9, ("u", 0): 9}
     assert away.play.commit_errors(1, away.member_id, offsets=offsets) == [
-        away.told,
         Error.UNKNOWN_TOPIC_OR_PARTITION,
+        away.told,
         away.told,
     ]
 

@@ -195,7 +195,7 @@ def test_an_offset_that_is_named_twice_is_deleted_once(play: Play) -> None:
 def test_only_what_the_group_is_not_subscribed_to_may_be_deleted(play: Play) -> None:
     a = play.f1()
     play.commit(1, a, offsets={A: 1, B: 2})
-    rows = [Error.GROUP_SUBSCRIBED_TO_TOPIC, Error.NONE, Error.UNKNOWN_TOPIC_OR_PARTITION]
+    rows = [Error.UNKNOWN_TOPIC_OR_PARTITION, Error.GROUP_SUBSCRIBED_TO_TOPIC, Error.NONE]
     assert play.delete_offsets(A, B, ("nosuch", 0)) == (Error.NONE, rows)
     assert (play.offset(*A), play.offset(*B)) == (1, -1)
 

@@ -114,9 +114,14 @@ def test_kip_848_a_member_of_an_unknown_group_is_told_so_from_v9_on(play: Play, 
     assert play.state() == "Dead"
 
 
-def test_v0_would_go_to_zookeeper(play: Play) -> None:
+def test_v0_would_go_to_zookeeper() -> None:
+    play = Play(kafka_version="3.9")
     assert play.commit_errors(version=0) == [Error.UNSUPPORTED_VERSION]
+    assert play.commit_errors(version=0, offsets={("nosuch", 0): 1}) == [Error.UNKNOWN_TOPIC_OR_PARTITION]
     assert play.state() == "Dead"
+    play.commit()
+    (topic,) = play.fetch_raw("g", version=0, topics={"t": (0,)}).topics
+    assert [(row.committed_offset, row.error_code) for row in topic.partitions] == [(-1, Error.UNSUPPORTED_VERSION)]
 
 
 def test_no_metadata_is_empty_metadata(play: Play) -> None:
@@ -172,12 +177,23 @@ def test_a_partition_that_does_not_exist_is_refused_before_the_group_is_asked(
 def test_other_partitions_are_stored_or_refused_on_their_own(play: Play) -> None:
     a = play.f1()
     offsets = {A: 3, ("nosuch", 0): 4, B: 5}
-    assert play.commit_errors(1, a, offsets=offsets) == [Error.NONE, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.NONE]
+    assert play.commit_errors(1, a, offsets=offsets) == [Error.UNKNOWN_TOPIC_OR_PARTITION, Error.NONE, Error.NONE]
     assert (play.offset(*A), play.offset(*B)) == (3, 5)
     assert play.commit_errors(9, a, offsets=offsets) == [
-        Error.ILLEGAL_GENERATION,
         Error.UNKNOWN_TOPIC_OR_PARTITION,
         Error.ILLEGAL_GENERATION,
+        Error.ILLEGAL_GENERATION,
+    ]
+
+
+def test_partitions_nobody_knows_come_first_in_the_answer_and_each_topic_once(play: Play) -> None:
+    offsets = {("t", 0): 1, ("t", 9): 2, ("u", 0): 3, ("nosuch", 0): 4, ("u", 1): 5}
+    topics = play.commit(offsets=offsets, metadata="x" * 4_097).answer.topics
+    unknown, long = Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OFFSET_METADATA_TOO_LARGE
+    assert [(topic.name, [(row.partition_index, row.error_code) for row in topic.partitions]) for topic in topics] == [
+        ("t", [(9, unknown), (0, long)]),
+        ("nosuch", [(0, unknown)]),
+        ("u", [(0, long), (1, long)]),
     ]
 
 
@@ -217,7 +233,7 @@ def test_from_v10_on_topics_are_named_by_their_ids(play: Play) -> None:
     )
     answer = play.ask(messages.OffsetCommitRequest(group_id="g", topics=topics), 10).answer
     told = [(topic.topic_id, topic.partitions[0].error_code) for topic in answer.topics]
-    assert told == [(known, Error.NONE), (unknown, Error.UNKNOWN_TOPIC_ID)]
+    assert told == [(unknown, Error.UNKNOWN_TOPIC_ID), (known, Error.NONE)]
     assert play.offset(*A) == 5
     (topic,) = play.fetch_raw("g", version=10).groups[0].topics
     assert (topic.topic_id, topic.partitions[0].committed_offset) == (known, 5)

@@ -33,6 +33,8 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "fetch.max.bytes": 57671680,
         "max.incremental.fetch.session.cache.slots": 1000,
         "socket.request.max.bytes": 104857600,
+        "group.coordinator.new.enable": False,
+        "kafka.version": "4.3",
         "error.codes": "kafka",
     }
 
@@ -74,6 +76,8 @@ def test_every_profile_only_replaces_what_exists() -> None:
         ("auto.create.topics.enable", "TRUE", True),
         ("auto.create.topics.enable", False, False),
         ("error.codes", "kip", "kip"),
+        ("kafka.version", "2.8", "2.8"),
+        ("kafka.version", 4.0, "4.0"),
     ],
 )
 def test_a_value_may_be_text_or_a_python_value(name: str, value: object, expected: object) -> None:
@@ -104,6 +108,9 @@ def test_a_value_may_be_text_or_a_python_value(name: str, value: object, expecte
         ("auto.create.topics.enable", ""),
         ("error.codes", "KIP"),
         ("error.codes", 79),
+        ("kafka.version", "3.0"),
+        ("kafka.version", 4),
+        ("kafka.version", "4.3.1"),
     ],
 )
 def test_an_impossible_value_is_refused_with_name_value_and_range(name: str, value: object) -> None:
@@ -119,6 +126,7 @@ def test_an_impossible_value_is_refused_with_name_value_and_range(name: str, val
         ("group.max.size", "an integer from 1 to 2147483647"),
         ("auto.create.topics.enable", "true or false"),
         ("error.codes", "kafka or kip"),
+        ("kafka.version", "2.4 or 2.8 or 3.9 or 4.0 or 4.3"),
     ],
 )
 def test_the_allowed_range_is_said_in_words(name: str, allowed: str) -> None:
@@ -195,6 +203,15 @@ def test_more_replicas_than_there_are_brokers_are_accepted_with_a_warning() -> N
     settings, warnings = Settings.of("fast", {"default.replication.factor": "3"})
     assert settings.default_replication_factor == 1
     assert warnings == ["default.replication.factor=3: accepted, no effect here (it is always 1)"]
+
+
+@pytest.mark.parametrize("release", ["2.4", "2.8", "4.0", "4.3"])
+def test_there_is_a_choice_of_coordinators_in_one_release_only(release: str) -> None:
+    chosen = {"group.coordinator.new.enable": "true"}
+    assert Settings.of(values={"kafka.version": "3.9", **chosen})[1] == []
+    _, warnings = Settings.of(values={"kafka.version": release, **chosen})
+    told = f"in release {release} there is no choice"
+    assert warnings == [f"group.coordinator.new.enable: accepted, no effect here ({told})"]
 
 
 def test_no_setting_both_has_an_effect_and_has_none() -> None:

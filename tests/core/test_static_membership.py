@@ -78,6 +78,9 @@ def test_who_comes_back_brings_new_timeouts_but_not_a_new_client(play: Play) -> 
     back = play.join("", "i2", session=20_000, rebalance=90_000, client_id="second").answer.member_id
     member = play.group().members[back]
     assert (member.session_timeout_ms, member.rebalance_timeout_ms, member.client_id) == (20_000, 90_000, "first")
+    # by the old one, until it is heard of
+    assert play.group().timers[member.session] == play.now + 10_000
+    play.heartbeat(2, back, "i2")
     assert play.group().timers[member.session] == play.now + 20_000
 
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from uuid import UUID
 
 from koordinator.emulator.apis.numbering import kafka
+from koordinator.emulator.apis.releases import ACCEPTED
 from koordinator.emulator.apis.served import SERVED
 from koordinator.emulator.core.cluster import BrokerAddress, Cluster
 from koordinator.emulator.core.coordinator import Coordinator
 from koordinator.emulator.core.effects import Append, Call, Effect, Reply
 from koordinator.emulator.settings import Settings
-from koordinator.wire.apis import APIS
+from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import (
@@ -145,10 +146,16 @@ class Play:
 
     # -- requests --------------------------------------------------------------------------------------------
 
+    def newest(self, key: ApiKey) -> int:
+        """The newest version of an API that a broker of this release serves."""
+        return ACCEPTED[self.settings.kafka_version][key].max
+
     def ask(self, request: object, version: int, client_id: str = "c") -> Ask[Any]:
         """Send a request of some version, each on a connection of its own."""
         self._correlation += 1
         key = next(key for key, api in APIS.items() if api.request is type(request))
+        release = self.settings.kafka_version
+        assert version in ACCEPTED[release][key], f"a broker of {release} does not serve {APIS[key].name} v{version}"
         call = Call(self._correlation, self._correlation, key, version, client_id, "/127.0.0.1")
         asked: Ask[Any] = Ask(call)
         self._asks[call] = asked
@@ -221,9 +228,9 @@ class Play:
         )
         return self.ask(request, 3).error
 
-    def leave(
+    def start_leave(
         self, *members: str | tuple[str, str | None], group: str = "g", reason: str | None = None
-    ) -> leave_group.LeaveGroupResponse:
+    ) -> Ask[leave_group.LeaveGroupResponse]:
         identities = [(member, None) if isinstance(member, str) else member for member in members]
         request = leave_group.LeaveGroupRequest(
             group_id=group,
@@ -232,7 +239,12 @@ class Play:
                 for member_id, instance_id in identities
             ),
         )
-        return cast("leave_group.LeaveGroupResponse", self.ask(request, 5).answer)
+        return self.ask(request, self.newest(ApiKey.LEAVE_GROUP))
+
+    def leave(
+        self, *members: str | tuple[str, str | None], group: str = "g", reason: str | None = None
+    ) -> leave_group.LeaveGroupResponse:
+        return self.start_leave(*members, group=group, reason=reason).answer
 
     def leave_errors(self, *members: str | tuple[str, str | None], group: str = "g") -> list[int]:
         return [row.error_code for row in self.leave(*members, group=group).members]
@@ -278,20 +290,16 @@ class Play:
         return [Error(row.error_code) for topic in answer.topics for row in topic.partitions]
 
     def fetch(
-        self, *partitions: tuple[str, int], group: str = "g", stable: bool = False, version: int = 8
+        self, *partitions: tuple[str, int], group: str = "g", stable: bool = False
     ) -> dict[tuple[str, int], tuple[int, int, str | None, int]]:
         """(topic, partition) -> (offset, leader epoch, metadata, error); all that is committed without arguments."""
         names: dict[str, list[int]] = {}
         for topic, partition in partitions:
             names.setdefault(topic, []).append(partition)
-        topics = tuple(
-            offset_fetch.OffsetFetchRequestTopics(name=name, partition_indexes=tuple(indexes))
-            for name, indexes in names.items()
-        )
-        asked_group = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=topics if partitions else None)
-        request = offset_fetch.OffsetFetchRequest(groups=(asked_group,), require_stable=stable)
-        answer: offset_fetch.OffsetFetchResponse = self.ask(request, version).answer
-        (row,) = answer.groups
+        topics = {name: tuple(indexes) for name, indexes in names.items()} if partitions else None
+        version = min(8, self.newest(ApiKey.OFFSET_FETCH))
+        answer = self.fetch_raw(group, version=version, stable=stable, topics=topics)
+        row = answer.groups[0] if answer.groups else answer
         assert row.error_code == 0
         return {
             (topic.name, each.partition_index): (
@@ -361,7 +369,7 @@ class Play:
 
     def listed(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[str]:
         request = list_groups.ListGroupsRequest(states_filter=tuple(states), types_filter=tuple(types))
-        answer: list_groups.ListGroupsResponse = self.ask(request, 5).answer
+        answer: list_groups.ListGroupsResponse = self.ask(request, self.newest(ApiKey.LIST_GROUPS)).answer
         return [group.group_id for group in answer.groups]
 
     def list_groups(self, version: int = 5) -> list_groups.ListGroupsResponse:
@@ -392,7 +400,7 @@ class Play:
         joined = self.join(a, **join)
         self.settle()
         assert joined.answer.generation_id == 1
-        self.sync(1, a, {a: b"a1"})
+        self.sync(1, a, {a: b"a1"}, group=join.get("group", "g"))
         return a
 
     def joined_by(self, *members: str, **join: Any) -> tuple[str, int]:

@@ -1,0 +1,165 @@
+"""What a group does is in `__consumer_offsets`, in Kafka's own bytes, for everybody to read (Burrow does)."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from koordinator.emulator.core.cluster import OFFSETS_TOPIC
+from koordinator.emulator.offsets_log import batch_of, records_of
+from koordinator.wire import records as wire_records
+from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from koordinator.wire.messages.metadata import MetadataRequest
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from koordinator.wire.messages.offsets_topic import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.records import read_batches, read_records
+
+if TYPE_CHECKING:
+    from wires import Peer, Wire
+
+    from koordinator.wire.records import Record
+
+PARTITION_OF_G = 3
+
+
+def fetching(offset: int = 0, wait_ms: int = 0) -> FetchRequest:
+    partition = FetchPartition(partition=PARTITION_OF_G, fetch_offset=offset, partition_max_bytes=1 << 20)
+    topics = (FetchTopic(topic=OFFSETS_TOPIC, partitions=(partition,)),)
+    return FetchRequest(max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20, topics=topics)
+
+
+def log(wire: Wire, offset: int = 0) -> list[Record]:
+    """What a client reads of the partition of group g."""
+    answer = wire.ask(wire.connect(), fetching(offset), 11)
+    data = answer.responses[0].partitions[0].records or b""
+    return [record for _, batch in read_batches(data) for record in read_records(batch)]
+
+
+def committing(offset: int, partition: int = 0, **who: Any) -> OffsetCommitRequest:
+    row = OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
+    return OffsetCommitRequest(group_id="g", topics=(OffsetCommitRequestTopic(name="t", partitions=(row,)),), **who)
+
+
+def join(wire: Wire, peer: Peer, instance_id: str = "i1") -> str:
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=30_000,
+        group_instance_id=instance_id,
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="range", metadata=b"metadata"),),
+    )
+    wire.send(peer, wire.request(peer, request, 5))
+    wire.wait(0)
+    return str(peer.answers()[-1][1].member_id)
+
+
+def formed(wire: Wire) -> str:
+    """A static member, i1, alone and stable at generation 1."""
+    peer = wire.connect()
+    member_id = join(wire, peer)
+    plan = (SyncGroupRequestAssignment(member_id=member_id, assignment=b"p1"),)
+    wire.ask(
+        peer,
+        SyncGroupRequest(group_id="g", generation_id=1, member_id=member_id, group_instance_id="i1", assignments=plan),
+        3,
+    )
+    return member_id
+
+
+def test_a_group_is_written_when_its_leader_has_assigned(wire: Wire) -> None:
+    member_id = formed(wire)
+    created, assigned = log(wire)
+    assert created.key == assigned.key == b"\0\2\0\1g"
+    assert assigned.value is not None
+    assert struct.unpack_from(">h", assigned.value) == (3,)
+    (record,) = records_of([assigned])
+    assert isinstance(record.value, GroupMetadataValue)
+    value, (member,) = record.value, record.value.members
+    assert (value.protocol_type, value.generation, value.protocol, value.leader) == ("consumer", 1, "range", member_id)
+    assert value.current_state_timestamp == wire.now
+    assert (member.member_id, member.group_instance_id, member.client_host) == (member_id, "i1", "/127.0.0.1")
+    assert (member.rebalance_timeout, member.session_timeout) == (30_000, 10_000)
+    assert (member.subscription, member.assignment) == (b"metadata", b"p1")
+
+
+def test_kafka_10284_the_new_id_of_a_static_member_is_written_with_what_it_has_been_given(wire: Wire) -> None:
+    formed(wire)
+    new_id = join(wire, wire.connect())
+    (record,) = records_of(log(wire)[-1:])
+    assert isinstance(record.value, GroupMetadataValue)
+    (member,) = record.value.members
+    assert (record.value.generation, member.member_id, member.group_instance_id) == (1, new_id, "i1")
+    assert member.assignment == b"p1"
+
+
+def test_a_commit_is_written_with_its_group_topic_and_partition(wire: Wire) -> None:
+    wire.ask(wire.connect(), committing(5), 7)
+    (record,) = log(wire)
+    assert record.key == b"\0\1\0\1g\0\1t\0\0\0\0"
+    assert record.timestamp == wire.now
+    (read,) = records_of([record])
+    expected = OffsetCommitValue(offset=5, leader_epoch=-1, metadata="", commit_timestamp=wire.now)
+    assert (read.key, read.value) == (OffsetCommitKey(group="g", topic="t", partition=0), expected)
+
+
+def test_who_waits_for_the_next_commit_gets_it_at_once(wire: Wire) -> None:
+    wire.ask(wire.connect(), committing(5), 7)
+    reader = wire.connect()
+    wire.send(reader, wire.request(reader, fetching(1, wait_ms=60_000), 11))
+    assert reader.bytes == b""
+    wire.ask(wire.connect(), committing(6), 7)
+    ((_, answer),) = reader.answers()
+    (record,) = read_records(answer.responses[0].partitions[0].records)
+    assert record.offset == 1
+
+
+def test_the_topic_is_there_once_it_is_needed_and_is_internal(wire: Wire) -> None:
+    def names() -> list[tuple[str, bool, int]]:
+        answer = wire.ask(wire.connect(), MetadataRequest(topics=None), 9)
+        return [(topic.name, topic.is_internal, len(topic.partitions)) for topic in answer.topics]
+
+    assert (OFFSETS_TOPIC, True, 50) not in names()
+    wire.ask(wire.connect(), committing(5), 7)
+    assert (OFFSETS_TOPIC, True, 50) in names()
+
+
+class TestReading:
+    def record(self, key: bytes | None, value: bytes | None = b"") -> Record:
+        return wire_records.Record(offset=7, key=key, value=value)
+
+    def test_what_was_written_is_read(self, wire: Wire) -> None:
+        formed(wire)
+        wire.ask(wire.connect(), committing(5), 7)
+        read = list(records_of(log(wire)))
+        assert [type(each.key) for each in read] == [GroupMetadataKey, GroupMetadataKey]
+        assert list(records_of(read_records(batch_of(read, 1)))) == read
+
+    def test_kip_915_types_that_are_not_known_are_passed_over(self) -> None:
+        assert list(records_of([self.record(b"\0\3\0\1g")])) == []
+
+    def test_a_null_value_is_a_tombstone(self) -> None:
+        (record,) = records_of([self.record(b"\0\2\0\1g", None)])
+        assert record.value is None
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [(None, b""), (b"\0", b""), (b"\0\2\0\5g", b""), (b"\0\2\0\1g", b"\0\x09"), (b"\0\2\0\1g", b"\0\3\0")],
+    )
+    def test_anything_else_makes_the_partition_unreadable(self, key: bytes | None, value: bytes) -> None:
+        with pytest.raises(Malformed):
+            list(records_of([self.record(key, value)]))
