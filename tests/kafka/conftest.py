@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from consumers import WARNINGS_OF_CLIENTS
+from kafka_releases import NEWEST, RELEASES
 from real_kafka import RealKafka
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 HERE = Path(__file__).parent
 
@@ -37,10 +40,21 @@ def no_litter() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafka]:
-    """The newest Apache Kafka, one node, for all tests: each uses groups and topics named after itself."""
-    with RealKafka(tmp_path_factory.mktemp("kafka")) as running:
+def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RealKafka]]:
+    """Apache Kafka of a release, one node, for all tests: each uses groups and topics named after itself."""
+    with ExitStack() as stack:
+
+        @cache
+        def running(name: str) -> RealKafka:
+            return stack.enter_context(RealKafka(tmp_path_factory.mktemp(f"kafka-{name}-"), RELEASES[name]))
+
         yield running
+
+
+@pytest.fixture(scope="session")
+def kafka(release: Callable[[str], RealKafka]) -> RealKafka:
+    """The newest one."""
+    return release(NEWEST.name)
 
 
 @pytest.fixture

@@ -1,23 +1,21 @@
-"""A real Apache Kafka: fetched with Maven, run on loopback as one process, stopped by its own pid.
-
-What is fetched is kept under build/kafka, a folder for each version; `make clean` removes it.
-"""
+"""A real Apache Kafka: one node on loopback, with its ZooKeeper where it needs one, stopped by its own pid."""
 
 from __future__ import annotations
 
 import base64
+import re
 import shutil
 import socket
 import subprocess
-import tempfile
 import uuid
-from contextlib import closing
-from pathlib import Path
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Self
+
+from kafka_releases import NEWEST, jars, run
 
 from koordinator.client.admin import Admin
 from koordinator.client.groups import describe
-from koordinator.client.link import Address, Link
+from koordinator.client.link import Address, Deadline, Link
 from koordinator.client.problems import ClientError, Need, Refusal
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
@@ -25,25 +23,21 @@ from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from kafka_releases import Release
 
     from koordinator.wire.messages.metadata import MetadataResponseTopic
-
-CACHE = Path(__file__).parents[2] / "build" / "kafka"
-
-NEWEST = "4.3.1"
-"""The newest release whose parts are all in Maven Central: of 4.4.0, kafka-tools-api is missing."""
-
-DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
-
-FETCH_S = 600
-"""How long fetching may take. It is done once."""
 
 FORMAT_S = 120
 READY_S = 120
 """How long it may take on a busy machine until groups can be asked for; usually it is five seconds."""
 
+LOOK_S = 0.2
+"""How long it is left alone before it is looked at again."""
+
 TRY_S = 2
-"""How long one look whether it is ready may take."""
+"""How long it may take to answer then."""
 
 TOPIC_S = 30
 END_S = 30
@@ -53,38 +47,16 @@ TRIES = 3
 TAIL = 60
 """How many lines of the log are told when the broker is not there."""
 
-POM = """<?xml version="1.0" encoding="UTF-8"?>
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>koordinator.tests</groupId>
-  <artifactId>kafka</artifactId>
-  <version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId>
-      <artifactId>kafka_2.13</artifactId>
-      <version>{version}</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
-
-LOGGING = """
-rootLogger.level = INFO
-rootLogger.appenderRef.out.ref = OUT
-appender.out.type = Console
-appender.out.name = OUT
-appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = [%d] %p %m (%c)%n
-"""
-
-JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
-"""Little memory, and a quick start rather than the highest speed."""
+JVM = (
+    *("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"),
+    *(
+        f"-Dorg.slf4j.simpleLogger.{each}"
+        for each in ("logFile=System.out", "showDateTime=true", "dateTimeFormat=HH:mm:ss,SSS")
+    ),
+)
+"""Little memory, and a quick start rather than the highest speed; the log goes where the output goes."""
 
 SETTINGS = {
-    "process.roles": "broker,controller",
-    "node.id": "1",
-    "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "auto.create.topics.enable": "true",
@@ -97,27 +69,12 @@ SETTINGS = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
-"""One node that is broker and controller at once. Everything else is as Kafka has it."""
+"""One node. Everything else is as Kafka has it."""
 
+STARTED = re.compile(r"Kafka Server started|\[KafkaServer id=1\] started")
+"""What it says when its port is its own: until then another broker may have been quicker to take it."""
 
-def jars(version: str) -> Path:
-    """The folder with the jars of a release, fetched if they are not there yet."""
-    folder = CACHE / version
-    if not folder.is_dir():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as work:
-            pom = Path(work, "pom.xml")
-            pom.write_text(POM.format(version=version))
-            goal = f"{DEPENDENCY_PLUGIN}:copy-dependencies"
-            options = ("-DincludeScope=runtime", f"-DoutputDirectory={work}/jars")
-            _run("mvn", "--batch-mode", "--quiet", "--file", str(pom), goal, *options, timeout_s=FETCH_S)
-            # all at once: a folder that is there is complete, also for another process that fetches
-            try:
-                Path(work, "jars").rename(folder)
-            except OSError:
-                if not folder.is_dir():
-                    raise
-    return folder
+COMMIT_ID = re.compile(r"Kafka commitId: (\S+)")
 
 
 class RealKafka:
@@ -125,19 +82,18 @@ class RealKafka:
 
     Args:
         folder: for its configuration, its data and its log; must exist and be empty.
-        version: a release of Apache Kafka.
-        settings: of the broker, beside and before SETTINGS.
+        release: of Apache Kafka.
+        settings: of the broker, beside and before those of the release and SETTINGS.
     """
 
-    def __init__(self, folder: Path, version: str = NEWEST, settings: Mapping[str, str] | None = None) -> None:
-        self.version = version
+    def __init__(self, folder: Path, release: Release = NEWEST, settings: Mapping[str, str] | None = None) -> None:
+        self.release = release
         self.log = folder / "broker.log"
         self.address = Address("127.0.0.1", 0)
         self._folder = folder
-        self._settings = {**SETTINGS, "log.dirs": str(folder / "data"), **(settings or {})}
-        logging = f"-Dlog4j2.configurationFile={folder}/log4j2.properties"
-        self._java = ("java", *JVM, logging, "-cp", f"{jars(version)}/*")
-        self._process: subprocess.Popen[bytes] | None = None
+        self._settings = {**SETTINGS, **release.settings, **(settings or {}), "log.dirs": f"{folder}/data/broker"}
+        self._java = ("java", *JVM, "-cp", f"{jars(release.version)}/*")
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
         try:
@@ -155,30 +111,35 @@ class RealKafka:
         """Where to begin: host:port."""
         return str(self.address)
 
+    @property
+    def commit_id(self) -> str:
+        """The commit it was built of, in its own words."""
+        said = COMMIT_ID.search(self.log.read_text(errors="replace"))
+        assert said, f"Kafka {self.release.version} does not say its commit; its log begins with:\n{self.tail(0)}"
+        return said[1]
+
     def start(self) -> None:
-        """Format its log directory, start it, and wait until it coordinates groups."""
-        (self._folder / "log4j2.properties").write_text(LOGGING)
+        """Start it from nothing, and wait until it coordinates groups."""
         for _ in range(TRIES):
             self._launch()
             if self._is_ready():
                 return
-            if "Address already in use" not in self.log.read_text():
+            if "Address already in use" not in self.log.read_text(errors="replace"):
                 break
             self.stop()
             shutil.rmtree(self._folder / "data")
-        raise AssertionError(f"Kafka {self.version} is not there; its log ends with:\n{self.tail(0)}")
+        raise AssertionError(f"Kafka {self.release.version} is not there; its log ends with:\n{self.tail(0)}")
 
     def stop(self) -> None:
-        """End the process: with SIGTERM, and if that takes too long, with SIGKILL."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(END_S)
+        """End it, and then its ZooKeeper: with SIGTERM, and if that takes too long, with SIGKILL."""
+        while self._processes:
+            process = self._processes.pop()
+            process.terminate()
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(END_S)
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         """Make a topic, and wait until all its partitions have a leader."""
@@ -198,21 +159,29 @@ class RealKafka:
         return "\n".join(lines[-TAIL:])
 
     def _launch(self) -> None:
-        port, controller = _free_ports()
+        port, other = _free_ports()
         self.address = Address("127.0.0.1", port)
-        places = {
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        }
-        properties = self._folder / "server.properties"
-        properties.write_text("".join(f"{key}={value}\n" for key, value in {**self._settings, **places}.items()))
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        # with = between them, because an id may begin with -
-        arguments = ("kafka.tools.StorageTool", "format", "--config", str(properties), f"--cluster-id={cluster_id}")
-        _run(*self._java, *arguments, timeout_s=FORMAT_S)
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [*self._java, "kafka.Kafka", str(properties)],
+        if self.release.has_kraft:
+            properties = self._written("server", self._settings | _kraft(port, other))
+            cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            # with = between them, because an id may begin with -
+            arguments = ("format", "--config", str(properties), f"--cluster-id={cluster_id}")
+            run(*self._java, "kafka.tools.StorageTool", *arguments, timeout_s=FORMAT_S)
+        else:
+            properties = self._written("server", self._settings | _with_zookeeper(port, other))
+            keeper = self._written("zookeeper", _zookeeper(other, self._folder))
+            self._spawn("zookeeper", "org.apache.zookeeper.server.ZooKeeperServerMain", keeper)
+        self._spawn("broker", "kafka.Kafka", properties)
+
+    def _written(self, name: str, properties: Mapping[str, str]) -> Path:
+        path = self._folder / f"{name}.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        return path
+
+    def _spawn(self, name: str, main: str, properties: Path) -> None:
+        with (self._folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [*self._java, main, str(properties)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -220,24 +189,56 @@ class RealKafka:
                 # not with the terminal: an interrupted test stops it in its own way
                 start_new_session=True,
             )
+        self._processes.append(process)
 
     def _is_ready(self) -> bool:
-        assert self._process is not None
-        for _ in range(READY_S // TRY_S):
-            with Admin((self.address,), TRY_S, "1") as admin:
-                try:
-                    found = describe(admin, ["ready"])["ready"]
-                except ClientError:
-                    found = None
-            # it has to make the topic of the groups first
-            if isinstance(found, Refusal) and found.code == Error.GROUP_ID_NOT_FOUND:
+        deadline = Deadline(READY_S)
+        while deadline.left():
+            if STARTED.search(self.log.read_text(errors="replace")) and self._has_groups():
                 return True
             try:
-                self._process.wait(TRY_S / 4)
+                self._processes[-1].wait(LOOK_S)
             except subprocess.TimeoutExpired:
                 continue
             return False
         return False
+
+    def _has_groups(self) -> bool:
+        """Whether groups can be asked for: it has to make their topic first."""
+        with Admin((self.address,), TRY_S, "1") as admin:
+            try:
+                found = describe(admin, ["ready"])["ready"]
+            except ClientError:
+                return False
+        return isinstance(found, Refusal) and found.code == Error.GROUP_ID_NOT_FOUND
+
+
+def _kraft(port: int, controller: int) -> dict[str, str]:
+    """Broker and controller at once."""
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+    }
+
+
+def _with_zookeeper(port: int, zookeeper: int) -> dict[str, str]:
+    return {
+        "broker.id": "1",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "zookeeper.connect": f"127.0.0.1:{zookeeper}",
+    }
+
+
+def _zookeeper(port: int, folder: Path) -> dict[str, str]:
+    return {
+        "dataDir": f"{folder}/data/zookeeper",
+        "clientPort": str(port),
+        "clientPortAddress": "127.0.0.1",
+        "admin.enableServer": "false",
+    }
 
 
 def _has_leaders(topics: Sequence[MetadataResponseTopic], partitions: int) -> bool:
@@ -245,13 +246,8 @@ def _has_leaders(topics: Sequence[MetadataResponseTopic], partitions: int) -> bo
     return len(rows) == partitions and all(row.error_code == Error.NONE for row in rows)
 
 
-def _run(*command: str, timeout_s: float) -> None:
-    ran = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False
-    )
-    assert ran.returncode == 0, f"{' '.join(command)}\n{ran.stdout}\n{ran.stderr}"
-
-
 def _free_ports() -> tuple[int, int]:
-    with closing(socket.create_server(("127.0.0.1", 0))) as one, closing(socket.create_server(("127.0.0.1", 0))) as two:
-        return one.getsockname()[1], two.getsockname()[1]
+    with ExitStack() as stack:
+        held = [stack.enter_context(closing(socket.create_server(("127.0.0.1", 0)))) for _ in range(2)]
+        one, two = (each.getsockname()[1] for each in held)
+    return one, two

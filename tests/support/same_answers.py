@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
 from groups_command import WAIT_S, link
+from transcripts import Transcript
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
@@ -35,50 +34,27 @@ from koordinator.wire.messages.offset_fetch import (
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from koordinator.client.link import Link
 
-UUID = re.compile(r"[0-9A-Za-z_-]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 PROTOCOLS = (("range", b"r"), ("roundrobin", b"rr"))
 
 
-UNORDERED = {
-    "JoinGroupResponse": (("members", "member_id"),),
-    "DescribeGroupsResponse": (("groups", "group_id"), ("groups.members", "member_id")),
-    "DeleteGroupsResponse": (("results", "group_id"),),
-    "OffsetCommitResponse": (("topics.partitions", "partition_index"),),
-    "OffsetDeleteResponse": (("topics.partitions", "partition_index"),),
-    "OffsetFetchResponse": (("topics.partitions", "partition_index"), ("groups.topics.partitions", "partition_index")),
-}
-"""Rows that Kafka sends in an order of its own, a hash table's or what was refused first; and what to sort them by."""
-
-
-def _sort(fields: dict[str, Any], path: str, by: str, named: Callable[[str], str]) -> None:
-    name, _, rest = path.partition(".")
-    if rest:
-        for row in fields[name]:
-            _sort(row, rest, by, named)
-    else:
-        fields[name] = sorted(fields[name], key=lambda row: _key(row[by], named))
-
-
-def _key(value: Any, named: Callable[[str], str]) -> Any:
-    return named(value) if isinstance(value, str) else value
-
-
 class Table:
-    """Asks a cluster about group `g` and topic `t`, of four partitions; `answers` is what it said, in order."""
+    """Asks a cluster about group `g` and topic `t`, of four partitions, and records what it says."""
 
     def __init__(self, bootstrap: str, name: str) -> None:
         self.g = name
         self.t = name
         self.bootstrap = bootstrap
-        self.answers: list[str] = []
-        self._ids: dict[str, str] = {}
+        self._transcript = Transcript()
         self._links: dict[str, Link] = {}
         self._stack = ExitStack()
         self._threads = self._stack.enter_context(ThreadPoolExecutor(8))
+
+    @property
+    def answers(self) -> list[str]:
+        """What was said, a line for each answer."""
+        return [f"{each['request']}: {each['answer']}" for each in self._transcript.entries]
 
     def __enter__(self) -> Self:
         return self
@@ -93,7 +69,7 @@ class Table:
     def ask(self, request: Any, version: int, who: str = "") -> Any:
         """The answer, which is also recorded."""
         answer = self.unrecorded(request, version, who)
-        self._record(type(request).__name__, version, answer)
+        self._transcript.add(type(request).__name__, version, answer)
         return answer
 
     def begin(self, request: Any, version: int, who: str) -> Future[Any]:
@@ -103,7 +79,7 @@ class Table:
     def end(self, asked: Future[Any]) -> Any:
         """The answer of that."""
         answer = asked.result(WAIT_S)
-        self._record("later", 0, answer)
+        self._transcript.add("later", 0, answer)
         return answer
 
     def until(self, request: HeartbeatRequest, error: Error) -> None:
@@ -130,17 +106,7 @@ class Table:
 
     def note(self, text: str) -> None:
         """Record anything."""
-        self.answers.append(text)
-
-    def _record(self, name: str, version: int, answer: Any) -> None:
-        fields = asdict(answer)
-        for rows, by in UNORDERED.get(type(answer).__name__, ()):
-            _sort(fields, rows, by, self._named)
-        said = self._named(repr(fields)).replace(self.bootstrap.rpartition(":")[2], "PORT")
-        self.answers.append(f"{name} v{version}: {said}")
-
-    def _named(self, text: str) -> str:
-        return UUID.sub(lambda each: self._ids.setdefault(each[0], f"#{len(self._ids) + 1}"), text)
+        self._transcript.add("note", 0, text)
 
     # -- what is asked ---------------------------------------------------------------------------------------
 

@@ -1,0 +1,89 @@
+"""Scenarios are played to the core and to the emulator: `play` is one test for each target.
+
+What the core says as a release is what a broker of that release has said (tests/golden).
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+import goldens
+import pytest
+from applicability import left_out
+from conformance_player import Absent
+from conformance_scenarios import perform, scenario_of
+from conformance_sockets import EmulatorTarget
+from conformance_targets import CoreTarget
+from kafka_releases import NEWEST, RELEASES, Release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from conformance_scenarios import Scenario
+
+SCALE = 0.1
+"""How many real seconds a second takes on the emulator."""
+
+UNRECORDED = Release("4.0", "4.0.2", "NEW")
+"""The core can be like this one, too, and nobody has asked it."""
+
+CORES = {f"core-{release.name}": release for release in (*RELEASES.values(), UNRECORDED)}
+"""The core as each release it can be like."""
+
+EMULATOR = "emulator"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "kip(name): whose behaviour a scenario shows")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "play" in metafunc.fixturenames:
+        scenario = scenario_of(metafunc.function)
+        targets = [name for name, release in CORES.items() if scenario.number not in left_out(release)]
+        if not scenario.slow:
+            # but for those whose time is Kafka's own: minutes
+            targets.append(EMULATOR)
+        if scenario.not_emulated or scenario.waiting:
+            # skipped, and counted once
+            targets = [f"core-{NEWEST.name}"]
+        metafunc.parametrize("play", targets, indirect=True)
+
+
+@pytest.fixture
+def play(request: pytest.FixtureRequest) -> Callable[[Scenario], None]:
+    """How a scenario is performed."""
+    return on_emulator if request.param == EMULATOR else partial(on_core, release=CORES[request.param])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A scenario is not called with a fixture: it may have to be played again."""
+    if "play" not in pyfuncitem.funcargs:
+        return None
+    pyfuncitem.funcargs["play"](scenario_of(pyfuncitem.function))
+    return True
+
+
+def on_core(scenario: Scenario, release: Release) -> None:
+    try:
+        said = perform(scenario, lambda scale: CoreTarget(scenario.configuration.settings(scale), release)).entries
+    except Absent as absent:
+        if release is UNRECORDED:
+            pytest.skip(str(absent))
+        raise
+    golden = golden_of(release.name).get(scenario.number)
+    if golden is not None:
+        differing = list(goldens.differences(f"Kafka {release.name}", golden, "core", said))
+        assert not differing, "\n".join(differing)
+
+
+@cache
+def golden_of(name: str) -> Mapping[str, goldens.Entries]:
+    """Empty for a release that nobody has asked."""
+    return goldens.read(CORES[f"core-{name}"])
+
+
+def on_emulator(scenario: Scenario) -> None:
+    perform(scenario, lambda scale: EmulatorTarget(scenario.configuration.settings(scale), scale), SCALE)

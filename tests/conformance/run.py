@@ -1,0 +1,85 @@
+"""`make conformance`: the scenarios, played to running brokers of Apache Kafka and to the emulator's core.
+
+Every scenario that applies to a release is played to a broker of it, and to the core as that release. Both must be as
+the scenario says, and their answers the same, which must be the golden ones (tests/golden); `--record` writes these
+anew. Prints what came of it, and ends with status 1 if anything differed. Needs Java and Maven.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from conformance_scenarios import load
+from conforming import NOT_APPLICABLE, NOT_EMULATED, SLOW, WAITING, Report, conform
+from kafka_releases import RELEASES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play, and print; the status to end with."""
+    scenarios = load()
+    options = _options(arguments, list(scenarios))
+    chosen = {number: each for number, each in scenarios.items() if number in (options.scenario or scenarios)}
+    console = Console()
+    if not console.is_terminal:
+        console.width = 160
+    reports: list[tuple[Report, float]] = []
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console) as progress:
+        for name in options.broker or RELEASES:
+            began = time.monotonic()
+            task = progress.add_task(f"Kafka {name}", total=None)
+            report = conform(
+                RELEASES[name],
+                chosen,
+                slow=options.slow,
+                record=options.record,
+                advanced=lambda done, of, task=task: progress.update(task, completed=done, total=of),
+            )
+            reports.append((report, time.monotonic() - began))
+            for what, why in report.differing.items():
+                console.print(f"[bold]Kafka {name}, {what}[/bold]", highlight=False)
+                console.print("\n".join(why), markup=False, highlight=False, soft_wrap=True)
+    console.print(_table(reports))
+    return int(any(report.differing for report, _ in reports))
+
+
+def _table(reports: Iterable[tuple[Report, float]]) -> Table:
+    table = Table("broker", "Kafka", "applicable", "agreeing", "differing", "waiting", "slow, not played")
+    for column in (NOT_EMULATED, NOT_APPLICABLE, "time"):
+        table.add_column(column)
+    for report, seconds in reports:
+        release, counts = report.release, report.counts
+        numbers = (
+            *(report.applicable, report.agreeing, len(report.differing), counts[WAITING], counts[SLOW]),
+            *(counts[NOT_EMULATED], counts[NOT_APPLICABLE]),
+        )
+        table.add_row(release.name, f"{release.version} {release.coordinator}", *map(str, numbers), f"{seconds:.0f} s")
+    for column in table.columns[2:]:
+        column.justify = "right"
+    return table
+
+
+def _options(arguments: Sequence[str] | None, numbers: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make conformance", description=__doc__)
+    parser.add_argument("--broker", action="append", choices=RELEASES, help="only with this one; may be repeated")
+    parser.add_argument("--scenario", action="append", choices=numbers, metavar="E-032", help="only this one; the same")
+    parser.add_argument("--slow", action="store_true", help="those, too, that take Kafka's own minutes")
+    parser.add_argument("--record", action="store_true", help="write the golden answers")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

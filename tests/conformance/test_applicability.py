@@ -1,0 +1,50 @@
+"""Which scenarios are played to which broker: applicability.toml says why not, and nothing else is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from applicability import ABSENT, ONE_BROKER, TRANSACTIONS, left_out
+from conformance_player import Absent
+from conformance_scenarios import load, perform
+from conformance_targets import CoreTarget
+from conforming import NOT_APPLICABLE, NOT_EMULATED, PLAYED, WAITING, fate
+from kafka_releases import RELEASES
+
+COUNTS = {
+    "2.4": {PLAYED: 0, WAITING: 0, NOT_EMULATED: 0, NOT_APPLICABLE: 0},
+    "2.8": {PLAYED: 0, WAITING: 0, NOT_EMULATED: 0, NOT_APPLICABLE: 0},
+    "3.9-old": {PLAYED: 0, WAITING: 0, NOT_EMULATED: 0, NOT_APPLICABLE: 0},
+    "3.9-new": {PLAYED: 0, WAITING: 0, NOT_EMULATED: 0, NOT_APPLICABLE: 0},
+    "4.3": {PLAYED: 0, WAITING: 0, NOT_EMULATED: 0, NOT_APPLICABLE: 0},
+}
+"""What becomes of the scenarios on a broker of each release, the slow ones included."""
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_so_many_scenarios_apply(name: str) -> None:
+    reasons = left_out(RELEASES[name])
+    scenarios = load()
+    assert reasons.keys() <= scenarios.keys()
+    fates = Counter(fate(each, reasons.get(number), slow=True) for number, each in scenarios.items())
+    assert fates == Counter(COUNTS[name])
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_what_a_scenario_needs_is_the_reason(name: str) -> None:
+    reasons = left_out(RELEASES[name])
+    scenarios = load().values()
+    needy = {each.number: ONE_BROKER for each in scenarios if each.waiting == "second node"}
+    needy |= {each.number: TRANSACTIONS for each in scenarios if each.not_emulated == "transactions"}
+    assert {number: reason for number, reason in reasons.items() if reason in needy.values()} == needy
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_what_is_said_to_be_absent_is(name: str) -> None:
+    release = RELEASES[name]
+    for number, reason in left_out(release).items():
+        if reason == ABSENT:
+            scenario = load()[number]
+            with pytest.raises(Absent):
+                perform(scenario, lambda _, each=scenario: CoreTarget(each.configuration.settings(1), release))

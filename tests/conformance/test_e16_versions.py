@@ -1,0 +1,310 @@
+"""E.16: every version of every request that is about groups, and which of several reasons for refusing it comes first.
+
+The error codes stand here; what else each version says, and leaves out, stands in the golden answers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from conformance_player import protocols
+from conformance_scenarios import scenario
+
+from koordinator.wire.apis import APIS, ApiKey
+from koordinator.wire.messages.api_versions import ApiVersionsRequest
+from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
+from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from koordinator.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+
+if TYPE_CHECKING:
+    from conformance_player import Player
+
+SESSION_MAX_S = 1_800
+"""Kafka's default, group.max.session.timeout.ms: it is not scaled."""
+
+
+def versions(play: Player, api: ApiKey, first: int = 0, last: int = 99) -> list[int]:
+    """Those that the broker serves."""
+    return [each for each in APIS[api].versions if first <= each <= last and play.serves(api, each)]
+
+
+@scenario(kip="base")
+def test_e401_the_broker_serves_what_its_release_serves(play: Player) -> None:
+    rows = play.ask(ApiVersionsRequest(), 0).unrecorded().api_keys
+    ours = {row.api_key: (row.min_version, row.max_version) for row in rows if row.api_key in APIS}
+    # what else a broker serves is not emulated
+    assert ours
+    play.transcript.add("ApiVersions", 0, str(sorted(ours.items())))
+
+
+@scenario(kip="base")
+def test_e402_a_member_lives_in_every_version(play: Player) -> None:
+    for version in versions(play, ApiKey.JOIN_GROUP):
+        group = f"{play.g}.{version}"
+        member = play.new_id(version=version, group=group) if version >= 4 else ""
+        joining = play.join(member, version=version, group=group)
+        play.pass_initial_delay(joining)
+        member = play.formed(1, joining)
+        sync = versions(play, ApiKey.SYNC_GROUP, last=version)[-1]
+        play.sync(1, member, {member: b"x"}, version=sync, group=group).expect(assignment=b"x")
+        beat = versions(play, ApiKey.HEARTBEAT, last=version)[-1]
+        play.heartbeat(1, member, version=beat, group=group).expect(0)
+        leave = versions(play, ApiKey.LEAVE_GROUP, last=version)[-1]
+        play.leave("ghost", version=leave, group=group).expect(25)
+        play.leave(member, version=leave, group=group, reason="enough" if leave >= 5 else None).expect(0)
+        play.describe(group, version=versions(play, ApiKey.DESCRIBE_GROUPS, last=version)[-1]).expect("Empty", [])
+
+
+@scenario(kip="base", min_session=6)
+def test_e403_joining_is_refused_in_every_version(play: Player) -> None:
+    for version in versions(play, ApiKey.JOIN_GROUP):
+        play.join(group="", version=version).expect(24)
+        play.join("ghost", version=version).expect(25, member_id="ghost")
+        play.join(session=5.9, version=version).expect(26)
+        play.join(session=(SESSION_MAX_S + 0.001) / play.target.scale, version=version).expect(26)
+        play.join(protocol_type="", version=version).expect(23)
+        play.join(protocols=(), version=version).expect(23)
+    play.join("ghost", "i1").expect(25, member_id="ghost")
+    # whoever may join makes it, also if it is refused then
+    play.visible()
+    play.describe().expect("Empty", [])
+
+
+@scenario(kip="base")
+def test_e404_the_protocols_are_looked_at_before_the_member(play: Player) -> None:
+    a = play.f1()
+    play.join(protocols=()).expect(23)
+    play.join("ghost", protocol_type="connect").expect(23, member_id="ghost")
+    play.join("ghost").expect(25, member_id="ghost")
+    play.join(a, protocol_type="connect").expect(23, member_id=a)
+    play.join(a, "i1").expect(25, member_id=a)
+    play.describe().expect("Stable", [a])
+
+
+@scenario(kip="base")
+def test_e405_syncing_is_refused_for_one_reason_before_another(play: Player) -> None:
+    static = play.join("", "i1")
+    p = play.formed(1, static)
+    for version in versions(play, ApiKey.SYNC_GROUP, first=3):
+        play.sync(1, p, group="", version=version).expect(24)
+        play.sync(1, p, group=f"{play.g}.other", version=version).expect(25)
+        play.sync(0, p, version=version).expect(22)
+        play.sync(2, "ghost", version=version).expect(25)
+        play.sync(2, "ghost", instance_id="i1", version=version).expect(82)
+        play.sync(2, p, instance_id="zz", version=version).expect(25 if play.since("3.0.0") else 22)
+    if play.serves(ApiKey.SYNC_GROUP, 5):
+        for name, kind in (("range", None), (None, "consumer"), ("other", "consumer"), ("range", "connect")):
+            play.sync(1, p, version=5, protocol_name=name, protocol_type=kind).expect(23)
+    play.visible()
+    play.describe().expect("CompletingRebalance", [p])
+    play.sync(1, p, {"ghost": b"ignored"}).expect(assignment=b"")
+    # stable: what a leader sends again is not looked at
+    play.sync(1, p, {p: b"late"}).expect(assignment=b"")
+    play.describe().expect("Stable", [p])
+
+
+@scenario(kip="base")
+def test_e406_heartbeats_are_refused_for_one_reason_before_another(play: Player) -> None:
+    play.heartbeat(1, "ghost").expect(25)
+    play.heartbeat(-1, "").expect(25)
+    a = play.f1()
+    for version in versions(play, ApiKey.HEARTBEAT):
+        play.heartbeat(1, a, version=version).expect(0)
+        play.heartbeat(1, a, group="", version=version).expect(24)
+        play.heartbeat(1, a, group=f"{play.g}.other", version=version).expect(25)
+        play.heartbeat(2, a, version=version).expect(22)
+        play.heartbeat(0, a, version=version).expect(22)
+        play.heartbeat(-1, a, version=version).expect(22)
+        play.heartbeat(2, "ghost", version=version).expect(25)
+
+
+@scenario(kip="KIP-345")
+def test_e407_who_was_replaced_is_fenced_in_everything(play: Player) -> None:
+    p = play.fs1()
+    again = play.join("", "i1")
+    new = again.expect(generation_id=1, leader=p, member_id=again.answer().member_id).member_id
+    play.join(p, "i1").expect(82, member_id=p)
+    play.sync(1, p, instance_id="i1").expect(82)
+    play.heartbeat(1, p, "i1").expect(82)
+    play.commit(1, p, instance_id="i1").expect(82)
+    play.leave((p, "i1")).expect(82)
+    # without its instance id nobody knows it
+    play.join(p).expect(25, member_id=p)
+    play.sync(1, p).expect(25)
+    play.heartbeat(1, p).expect(25)
+    play.commit(1, p).expect(25)
+    play.leave(p).expect(25)
+    play.commit(1, new, instance_id="i1").expect(0)
+    play.describe().expect("Stable", [new])
+
+
+@scenario(kip="KIP-345")
+def test_e408_a_static_member_that_comes_back_is_given_what_it_had(play: Player) -> None:
+    play.fs1()
+    for version in versions(play, ApiKey.JOIN_GROUP, first=5):
+        again = play.join("", "i1", version=version)
+        member = again.answer().member_id
+        assert again.answer().error_code == 0
+        play.sync(1, member, {member: b"new"}, instance_id="i1").expect(assignment=b"p1")
+    play.describe().expect("Stable", [member])
+
+
+@scenario(kip="KIP-345")
+def test_e409_a_static_member_keeps_what_it_said_last(play: Player) -> None:
+    play.fs1(protocols=protocols("range", "roundrobin"))
+    # metadata alone does not rebalance
+    again = play.join("", "i1", protocols=protocols("range", "roundrobin", topics=("u",)))
+    member = again.answer().member_id
+    play.sync(1, member, instance_id="i1").expect(assignment=b"p1")
+    play.describe().expect("Stable", [member])
+    # but the leader, as itself, does
+    play.formed(2, play.join(member, "i1", protocols=protocols("roundrobin")), leader=member, protocol="roundrobin")
+
+
+@scenario(kip="KIP-345")
+def test_e410_each_of_a_batch_leaves_or_does_not(play: Player) -> None:
+    play.leave("a", group="").expect(top=24)
+    p, q = play.fs2()
+    play.leave(("", "zz"), ("m", None), ("", None), ("m", "i1")).expect(25, 25, 25, 82)
+    play.leave(("", "i2"), ("", "i2"), q).expect(0, 25, 25)
+    play.heartbeat(2, p, "i1").expect(27)
+    play.formed(3, play.join(p, "i1"), leader=p)
+    # its member id is enough
+    play.leave(p).expect(0)
+    play.describe().expect("Empty", [])
+
+
+@scenario(kip="base")
+def test_e411_the_assignment_is_that_of_the_first_sync_of_the_leader(play: Player) -> None:
+    a, b = play.f2()
+    play.join(b).expect(generation_id=2, protocol_name="range", leader=a, member_id=b)
+    play.sync(2, b).expect(assignment=b"b2")
+    play.sync(2, a, {a: b"late", b: b"late"}).expect(assignment=b"a2")
+    play.commit(2, b).expect(0)
+    play.leave(b).expect(0)
+    play.heartbeat(2, b).expect(25)
+    play.commit(2, a).expect(0)
+
+
+@scenario(kip="base")
+def test_e412_offsets_are_committed_and_fetched_in_every_version(play: Player) -> None:
+    t, u = (play.t, 0), (play.u, 0)
+    # v0 is of offsets in ZooKeeper
+    for version in versions(play, ApiKey.OFFSET_FETCH, first=1, last=9):
+        play.fetch(t, version=version).expect({t: -1})
+    for version in versions(play, ApiKey.OFFSET_COMMIT, first=1, last=9):
+        play.commit(-1, "", {t: version}, metadata="why", version=version).expect(0)
+    last = versions(play, ApiKey.OFFSET_COMMIT, last=9)[-1]
+    for version in versions(play, ApiKey.OFFSET_FETCH, first=1, last=9):
+        play.fetch(t, u, version=version).expect({t: (last, -1, "why", 0), u: -1})
+        if version >= 2:
+            play.fetch(everything=True, version=version).expect({t: (last, -1, "why", 0)})
+        play.fetch((f"{play.g}.nowhere", 0), version=version).expect({(f"{play.g}.nowhere", 0): -1})
+        play.fetch(t, version=version, group="").answer()
+
+
+@scenario(kip="base")
+def test_e413_commits_are_refused_in_every_version(play: Player) -> None:
+    t = (play.t, 0)
+    for version in versions(play, ApiKey.OFFSET_COMMIT, first=1, last=9):
+        # an unknown group: OLD says so with the generation, NEW since v9 with the group (KIP-848)
+        play.commit(5, "ghost", group=f"{play.g}.new", version=version).expect(69 if play.new and version >= 9 else 22)
+    a = play.f1()
+    for version in versions(play, ApiKey.OFFSET_COMMIT, first=1, last=9):
+        play.commit(2, a, version=version).expect(22)
+        play.commit(1, "ghost", version=version).expect(25)
+        play.commit(-1, "", version=version).expect(25)
+        play.commit(-1, a, version=version).expect(22)
+        play.commit(1, "", version=version).expect(25)
+        play.commit(1, a, {t: version, (play.t, 9): 1, (f"{play.g}.nowhere", 0): 1}, version=version).expect(
+            {t: 0, (play.t, 9): 3, (f"{play.g}.nowhere", 0): 3}
+        )
+        play.fetch(t, version=5).expect({t: version})
+
+
+@scenario(kip="KIP-848")
+def test_e414_offsets_are_fetched_with_a_member_since_version_9(play: Player) -> None:
+    a = play.f1()
+    play.commit(1, a).expect(0)
+    wanted = (OffsetFetchRequestTopics(name=play.t, partition_indexes=(0,)),)
+    for member, epoch in ((a, 1), ("ghost", 5), (None, -1)):
+        row = OffsetFetchRequestGroup(group_id=play.g, member_id=member, member_epoch=epoch, topics=wanted)
+        (group,) = play.ask(OffsetFetchRequest(groups=(row,)), 9).answer().groups
+        assert group.error_code == 0
+        assert group.topics[0].partitions[0].committed_offset == 1
+
+
+@scenario(kip="KIP-496")
+def test_e415_offsets_are_deleted_whether_they_are_there_or_not(play: Player) -> None:
+    play.forget(("t", 0), group="").expect({}, error=24)
+    play.forget(("t", 0)).expect({}, error=69)
+    play.commit(-1, "", {("t", 0): 1, ("t", 1): 1}).expect(0)
+    play.forget(("t", 0), ("t", 3), ("t", 9), ("nowhere", 0)).expect(
+        {("t", 0): 0, ("t", 3): 0, ("t", 9): 3, ("nowhere", 0): 3}
+    )
+    play.fetch(everything=True).expect({("t", 1): 1})
+    play.forget(("t", 1)).expect({("t", 1): 0})
+    play.fetch(everything=True).expect({})
+    # without offsets there is no group for OLD
+    play.describe().expect("Dead" if play.old else "Empty", [])
+
+
+@scenario(kip="base")
+def test_e416_groups_are_described_and_deleted_in_every_version(play: Player) -> None:
+    nobody = f"{play.g}.nobody"
+    for version in versions(play, ApiKey.DESCRIBE_GROUPS):
+        answer = play.ask(DescribeGroupsRequest(groups=(nobody, nobody)), version).answer()
+        # KIP-1043
+        assert [row.error_code for row in answer.groups] == [69 if version >= 6 else 0] * 2
+        assert play.ask(DescribeGroupsRequest(groups=()), version).answer().groups == ()
+    a = play.f1()
+    for version in versions(play, ApiKey.DESCRIBE_GROUPS):
+        play.describe(version=version, operations=version >= 3).expect("Stable", [a])
+    for version in versions(play, ApiKey.DELETE_GROUPS):
+        play.delete(play.g, nobody, version=version).expect({play.g: 68, nobody: 69})
+    play.leave(a).expect(0)
+    for version in versions(play, ApiKey.LIST_GROUPS):
+        (row,) = play.listed(version=version)
+        assert (row.group_id, row.protocol_type) == (play.g, "consumer")
+    play.delete(play.g).expect({play.g: 0})
+    play.delete(play.g).expect({play.g: 69})
+    play.heartbeat(1, a).expect(25)
+    play.join(a).expect(25, member_id=a)
+
+
+@scenario(kip="base")
+def test_e417_coordinators_are_found_in_every_version(play: Player) -> None:
+    for version in versions(play, ApiKey.FIND_COORDINATOR, last=3):
+        for key in (play.g, ""):
+            play.ask(FindCoordinatorRequest(key=key), version).expect(0, node_id=1)
+    for version in versions(play, ApiKey.FIND_COORDINATOR, first=4):
+        for keys in ((play.g, "", "other"), ()):
+            answer = play.ask(FindCoordinatorRequest(coordinator_keys=keys), version).answer()
+            assert [(row.key, row.error_code) for row in answer.coordinators] == [(key, 0) for key in keys]
+
+
+@scenario(kip="KIP-848")
+def test_e418_topics_have_ids_in_version_10_of_offset_commit_and_fetch(play: Player) -> None:
+    play.needs(ApiKey.OFFSET_COMMIT, 10)
+    asked = MetadataRequest(topics=(MetadataRequestTopic(name=play.t),))
+    (topic,) = play.ask(asked, 12).unrecorded().topics
+    for topic_id, error in ((topic.topic_id, 0), (UUID(int=7), 100)):
+        rows = (OffsetCommitRequestPartition(partition_index=0, committed_offset=3, committed_metadata=""),)
+        topics = (OffsetCommitRequestTopic(topic_id=topic_id, partitions=rows),)
+        committed = play.ask(OffsetCommitRequest(group_id=play.g, topics=topics), 10).answer()
+        assert [row.error_code for each in committed.topics for row in each.partitions] == [error]
+        wanted = (OffsetFetchRequestTopics(topic_id=topic_id, partition_indexes=(0, 1)),)
+        row = OffsetFetchRequestGroup(group_id=play.g, topics=wanted)
+        (group,) = play.ask(OffsetFetchRequest(groups=(row,)), 10).answer().groups
+        assert [row.error_code for each in group.topics for row in each.partitions] == [error] * 2

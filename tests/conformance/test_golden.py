@@ -1,0 +1,35 @@
+"""The golden answers are there, and say who gave them. That the core gives the same is what conftest.py looks at."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import goldens
+import pytest
+from applicability import left_out
+from conformance_scenarios import load
+from conforming import PLAYED, fate
+from kafka_releases import RELEASES
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_scenario_that_applies_has_an_answer_of_a_broker(name: str) -> None:
+    reasons = left_out(RELEASES[name])
+    played = {n for n, each in load().items() if fate(each, reasons.get(n), slow=True) == PLAYED}
+    assert goldens.read(RELEASES[name]).keys() == played
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_who_said_it_and_when(name: str) -> None:
+    by = goldens.origin(RELEASES[name])
+    assert by is not None
+    assert by.version == RELEASES[name].version
+    assert re.fullmatch(r"[0-9a-f]{16}", by.commit_id)
+    assert date.fromisoformat(by.recorded_on)
+
+
+def test_the_brokers_of_a_version_are_of_one_commit() -> None:
+    said = {goldens.origin(release) for release in RELEASES.values()}
+    commits = {(by.version, by.commit_id) for by in said if by is not None}
+    assert len(commits) == len({release.version for release in RELEASES.values()})

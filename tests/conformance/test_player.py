@@ -1,0 +1,99 @@
+"""The player would notice: what comes too early, too late, once too often, or with more than an error has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from conformance_player import Player
+from conformance_scenarios import SLOWER, TRIES, Configuration, Scenario, perform
+from conformance_targets import CoreTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class LateTarget(CoreTarget):
+    """On a machine that is never in time."""
+
+    def was_late(self) -> bool:
+        return True
+
+
+def played_at(kind: type[CoreTarget], play: Callable[[Player], None]) -> list[float]:
+    """The scales at which a scenario was played that does not succeed."""
+    configuration = Configuration()
+    scenario = Scenario(
+        number="E-000", kip="base", play=play, configuration=configuration, slow=False, not_emulated=None, waiting=None
+    )
+    scales: list[float] = []
+
+    def target(scale: float) -> CoreTarget:
+        scales.append(scale)
+        return kind(configuration.settings(scale))
+
+    with pytest.raises(AssertionError):
+        perform(scenario, target, 0.5)
+    return scales
+
+
+def wrong(play: Player) -> None:
+    play.heartbeat(1, "ghost").expect(0)
+
+
+def test_what_fails_is_played_again_slower_only_where_the_machine_was_late() -> None:
+    assert played_at(CoreTarget, wrong) == [0.5]
+    assert played_at(LateTarget, wrong) == [0.5 * SLOWER**attempt for attempt in range(TRIES)]
+
+
+@pytest.fixture
+def core() -> Player:
+    return Player(CoreTarget(Configuration(initial_delay=3).settings(1)), "g", 3)
+
+
+@pytest.mark.parametrize("seconds", [2.9, 3.1])
+def test_an_answer_at_another_time_is_noticed(core: Player, seconds: float) -> None:
+    joining = core.join(version=3)
+    core.expect_parked(joining)
+    with pytest.raises(AssertionError, match=r"not answered at 2\.9 s|answered at 3\.000 s instead of 3\.1 s"):
+        core.answers_at(seconds, joining)
+
+
+def test_an_answer_that_is_not_there_is_not_waited_for(core: Player) -> None:
+    joining = core.join(version=3)
+    with pytest.raises(AssertionError, match="not answered"):
+        joining.answer()
+
+
+def test_an_answer_is_noticed_after_the_last_look(core: Player) -> None:
+    joining = core.join(version=3)
+    core.expect_never(joining)
+    core.finish()
+    core.wait(3)
+    with pytest.raises(AssertionError, match="instead of parked"):
+        core.finish()
+
+
+def test_an_error_has_nothing_that_is_not_expected(core: Player) -> None:
+    refused = core.join("ghost")
+    with pytest.raises(AssertionError, match="member_id: 'ghost', expected ''"):
+        refused.expect(25)
+    refused.expect(25, member_id="ghost")
+
+
+def test_a_generation_has_exactly_its_members(core: Player) -> None:
+    joins = [core.join(version=3), core.join(version=3)]
+    core.answers_at(6, *joins)
+    leader = joins[0].answer().member_id
+    for some in (joins[:1], joins[1:]):
+        with pytest.raises(AssertionError):
+            core.formed(1, *some)
+    with pytest.raises(AssertionError):
+        core.formed(1, *joins, leader=joins[1].answer().member_id)
+    core.formed(1, *joins, leader=leader)
+
+
+def test_rows_of_one_group_only_are_listed(core: Player) -> None:
+    core.commit(-1, "").expect(0)
+    core.commit(-1, "", group="another").expect(0)
+    assert [row.group_id for row in core.listed()] == ["g"]

@@ -1,0 +1,15 @@
+"""`make conformance` without the slow scenarios: the emulator answers as running brokers of Apache Kafka do."""
+
+from __future__ import annotations
+
+import pytest
+from conformance_scenarios import load
+from conforming import conform
+from kafka_releases import RELEASES
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_the_emulator_agrees_with_kafka_in_every_scenario(name: str) -> None:
+    report = conform(RELEASES[name], load())
+    assert not report.differing, "\n\n".join(f"{what}\n" + "\n".join(why) for what, why in report.differing.items())
+    assert report.agreeing == report.counts["played"] > 0

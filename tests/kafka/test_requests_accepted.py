@@ -1,0 +1,63 @@
+"""Kafka understands every request that our codec writes, and we every byte it answers, in every version both serve.
+
+That kafka-python's encoder writes the same bytes is shown by tests/wire/test_bytes_like_kafka_python.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from full_requests import REQUESTS, Asked
+from kafka_releases import RELEASES
+from strict import error_codes, is_closed_upon, within
+
+from koordinator.wire.apis import APIS, ApiKey
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from real_kafka import RealKafka
+
+LISTED_ONLY = {("4.3", ApiKey.PRODUCE, version) for version in range(3)}
+"""Named by ApiVersions because of what librdkafka concludes from it, but not served (KAFKA-18659)."""
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def there(request: pytest.FixtureRequest, release: Callable[[str], RealKafka]) -> Iterator[Asked]:
+    kafka = release(request.param)
+    with Asked(kafka.address, f"accepted.{request.param}", kafka.release) as asked:
+        yield asked
+
+
+def expected(there: Asked, key: ApiKey, version: int) -> set[int]:
+    """The error codes of the answer, but for NONE."""
+    match key, version:
+        # v5 and up join as a static member
+        case ApiKey.JOIN_GROUP, 4:
+            return {Error.MEMBER_ID_REQUIRED}
+        # v0 is of offsets in ZooKeeper: there are none in it, or it is not there
+        case ApiKey.OFFSET_FETCH, 0 if there.release.has_kraft:
+            return {Error.UNSUPPORTED_VERSION}
+        case ApiKey.OFFSET_FETCH, 0:
+            return {Error.UNKNOWN_TOPIC_OR_PARTITION}
+        case ApiKey.OFFSET_COMMIT, 0 if there.release.has_kraft:
+            return {Error.UNSUPPORTED_VERSION}
+        case _:
+            return set()
+
+
+@pytest.mark.parametrize("key", REQUESTS, ids=lambda key: APIS[key].name)
+def test_every_version_is_understood_both_ways(there: Asked, key: ApiKey) -> None:
+    for version in there.versions(key):
+        request = within(REQUESTS[key](there, version), version)
+        if (there.release.name, key, version) in LISTED_ONLY:
+            assert is_closed_upon(there.address, request, version)
+            continue
+        answer = there.ask(request, version)
+        assert set(error_codes(answer)) - {Error.NONE} == expected(there, key, version), (version, answer)
+
+
+def test_there_is_a_request_for_every_api() -> None:
+    assert set(REQUESTS) == set(APIS)

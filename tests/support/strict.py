@@ -1,0 +1,115 @@
+"""A connection that takes nothing on trust: every byte of an answer must be one that our declarations explain."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from koordinator.wire import headers
+from koordinator.wire.apis import APIS
+from koordinator.wire.codec import decode, encode
+from koordinator.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from koordinator.wire.schema import declaration_of, fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from koordinator.client.link import Address
+
+WAIT_S = 60.0
+"""How long a broker on a busy machine may think."""
+
+M = TypeVar("M")
+
+
+class StrictLink:
+    """Asks one broker; `served` is which versions it says it has, by API key."""
+
+    def __init__(self, address: Address) -> None:
+        self._socket = socket.create_connection(address, WAIT_S)
+        self._correlation_id = 0
+        try:
+            answer = self.ask(ApiVersionsRequest(client_software_name="strict", client_software_version="1"), 3)
+            assert isinstance(answer, ApiVersionsResponse)
+        except BaseException:
+            self._socket.close()
+            raise
+        self.served = {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def versions(self, key: int) -> list[int]:
+        """Those that both serve."""
+        return [version for version in APIS[key].versions if version in self.served.get(key, ())]
+
+    def ask(self, request: Any, version: int | None = None) -> Any:
+        """The answer; `version` is the newest that both serve unless it is said.
+
+        AssertionError for an answer that is not to the last byte what the codec writes for it: with bytes that are
+        left over, with a tagged field that nobody has declared, with a value that is lost.
+        """
+        key = declaration_of(type(request)).key
+        assert key is not None
+        version = self.versions(key)[-1] if version is None else version
+        self._correlation_id += 1
+        header = headers.request_header(key, version, self._correlation_id, "strict")
+        self._socket.sendall(headers.frame(header, encode(request, version)))
+        frame = self._frame(f"{APIS[key].name} v{version}")
+        expected = headers.response_header(key, version, self._correlation_id)
+        assert frame.startswith(expected), f"{frame[:16].hex(' ')} is not the header of the answer"
+        body = frame[len(expected) :]
+        answer = decode(APIS[key].response, version, body, exact=True)
+        assert encode(answer, version) == body, f"not all is said with {answer}"
+        return answer
+
+    def _frame(self, awaited: str) -> bytes:
+        return self._exactly(int.from_bytes(self._exactly(4, awaited), "big"), awaited)
+
+    def _exactly(self, count: int, awaited: str) -> bytes:
+        data = b""
+        while len(data) < count:
+            piece = self._socket.recv(count - len(data))
+            assert piece, f"the connection was closed instead of an answer to {awaited}"
+            data += piece
+        return data
+
+
+def is_closed_upon(address: Address, request: Any, version: int) -> bool:
+    """Whether the broker closes the connection instead of answering."""
+    with StrictLink(address) as there:
+        try:
+            there.ask(request, version)
+        except (AssertionError, ConnectionError) as error:
+            return isinstance(error, ConnectionError) or "was closed" in str(error)
+    return False
+
+
+def within(message: M, version: int) -> M:
+    """The message without the fields that the version does not have."""
+    specs = fields_of(type(message))  # type: ignore[type-var]
+    changed: dict[str, Any] = {}
+    for name, spec in specs.items():
+        value = getattr(message, name)
+        if version not in spec.versions:
+            changed[name] = spec.default
+        elif is_dataclass(value):
+            changed[name] = within(value, version)
+        elif spec.is_array and value and is_dataclass(value[0]):
+            changed[name] = tuple(within(each, version) for each in value)
+    return replace(message, **changed)  # type: ignore[type-var]
+
+
+def error_codes(message: Any) -> Iterator[int]:
+    """Every error code in a message, from the outside in."""
+    for each in fields(message):
+        value = getattr(message, each.name)
+        if each.name == "error_code":
+            yield value
+        for row in value if isinstance(value, tuple) else (value,):
+            if is_dataclass(row):
+                yield from error_codes(row)

@@ -1,0 +1,111 @@
+"""What a broker said, written down so that two brokers, or two runs, can be compared.
+
+Random ids are named by first appearance, hosts and ports are masked, rows that Kafka sends in an order of its own are
+sorted. A transcript is made of JSON values.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ID = re.compile(r"[0-9A-Za-z_-]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+UNORDERED = {
+    "JoinGroupResponse": (("members", "member_id"),),
+    "DescribeGroupsResponse": (("groups", "group_id"), ("groups.members", "member_id")),
+    "DeleteGroupsResponse": (("results", "group_id"),),
+    "ListGroupsResponse": (("groups", "group_id"),),
+    "OffsetCommitResponse": (("topics", "name"), ("topics.partitions", "partition_index")),
+    "OffsetDeleteResponse": (("topics", "name"), ("topics.partitions", "partition_index")),
+    "OffsetFetchResponse": (
+        ("topics", "name"),
+        ("topics.partitions", "partition_index"),
+        ("groups.topics", "name"),
+        ("groups.topics.partitions", "partition_index"),
+    ),
+}
+"""Rows that Kafka sends in an order of its own, a hash table's or what was refused first; and what to sort them by."""
+
+MASKED = {"host": "HOST", "port": 0}
+"""Fields that are another's on every machine; where there is no broker, -1 and "" stay."""
+
+
+class Transcript:
+    """The answers somebody looked at, in that order.
+
+    `names` are texts that stand for others: the id of a group is another one in each play.
+    """
+
+    def __init__(self, names: Mapping[str, str] | None = None) -> None:
+        self._names = dict(names or {})
+        self._said: list[tuple[str, Any]] = []
+
+    def add(self, request: str, version: int, answer: object) -> None:
+        """An answer to "JoinGroup"; or a word, if there is none."""
+        self._said.append((f"{request} v{version}", answer))
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """What has been said so far."""
+        writing = _Writing(self._names)
+        # ids that an answer is about are named first: rows may be in an order of Kafka's own
+        for _, answer in self._said:
+            for each in () if isinstance(answer, str) else asdict(answer).values():
+                if isinstance(each, str):
+                    writing.named(each)
+        return [{"request": request, "answer": writing.answer(answer)} for request, answer in self._said]
+
+
+class _Writing:
+    """One way to name the ids."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        self._ids: dict[str, str] = {}
+
+    def answer(self, answer: Any) -> Any:
+        if isinstance(answer, str):
+            return answer
+        fields = asdict(answer)
+        fields.pop("throttle_time_ms", None)
+        for rows, by in UNORDERED.get(type(answer).__name__, ()):
+            self._sort(fields, rows, by)
+        return self._value(fields)
+
+    def named(self, text: str) -> str:
+        text = ID.sub(lambda each: self._ids.setdefault(each[0], f"#{len(self._ids) + 1}"), text)
+        # after that: a short name may also be a part of an id
+        for found, name in self._names.items():
+            text = text.replace(found, name)
+        return text
+
+    def _sort(self, fields: dict[str, Any], path: str, by: str) -> None:
+        name, _, rest = path.partition(".")
+        if rest:
+            for row in fields[name]:
+                self._sort(row, rest, by)
+        else:
+            fields[name] = sorted(fields[name], key=lambda row: self._value(row[by]))
+
+    def _value(self, value: Any) -> Any:
+        match value:
+            case dict():
+                return {
+                    name: MASKED[name] if name in MASKED and each not in {-1, ""} else self._value(each)
+                    for name, each in value.items()
+                }
+            case list() | tuple():
+                return [self._value(each) for each in value]
+            case bytes():
+                return repr(value)[2:-1]
+            case str():
+                return self.named(value)
+            case None | bool() | int():
+                return value
+            case _:
+                return self.named(str(value))
