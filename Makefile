@@ -25,7 +25,7 @@ SOURCES := pyproject.toml README.md LICENSE $(shell find facade emulator wire fi
 # The folders too: a file that was deleted leaves only its folder newer.
 FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -name __pycache__)
 
-.PHONY: help demo test check ci-extra bench fuzz soak explore conformance clean
+.PHONY: help demo test check ci-extra docs bench fuzz soak explore conformance clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,7 +106,22 @@ BENCH ?=
 bench: $(VENV)/test-tools $(VENV)/installed ## speed beside others, with targets; build/bench.json (BENCH="--only codec")
 	@$(BIN)/python bench/run.py $(BENCH)
 
-soak explore conformance: ## not there yet
+# Arguments for tests/conformance/run.py: CONFORMANCE="--record", "--slow", ...
+CONFORMANCE ?=
+
+conformance: $(VENV)/test-tools $(VENV)/installed ## every scenario against real Kafka and the emulator (needs Java 17, Maven)
+	@$(BIN)/python tests/conformance/run.py $(CONFORMANCE)
+
+# How many random sequences; SEED, above, is the first.
+SEEDS ?= 200
+
+explore: $(VENV)/test-tools $(VENV)/installed ## random sequences against real Kafka and the emulator (SEEDS, SEED; needs Java 17, Maven)
+	@$(BIN)/python tests/explore/run.py --seeds $(SEEDS) --first $(SEED)
+
+docs: $(VENV)/test-tools $(VENV)/installed ## renew what is made from the code in docs/
+	@$(BIN)/python tests/support/documents.py
+
+soak: ## not there yet
 	@echo "make $@: not there yet, it arrives with its part" >&2; exit 1
 
 clean: ## remove .venv and everything that was built or cached

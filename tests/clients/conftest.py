@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from consumers import WARNINGS_OF_CLIENTS, Members
+from rivals import Rival
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,3 +38,19 @@ def join(koordinator: Cluster) -> Iterator[Members]:
     """Lets consumers of the real clients join groups of the cluster `koordinator`."""
     with Members(koordinator) as members:
         yield members
+
+
+@pytest.fixture
+def leader(koordinator: Cluster, join: Members) -> Iterator[Rival]:
+    """A dynamic member that assigns nothing and goes nowhere until it is told to; at the latest before the clients."""
+    del join  # clients that wait for the group would wait for its leader when they end
+    with Rival(koordinator.bootstrap_servers) as rival:
+        yield rival
+        rival.leave()
+
+
+@pytest.fixture
+def rival(koordinator: Cluster) -> Iterator[Rival]:
+    """A static member with the instance id "one"."""
+    with Rival(koordinator.bootstrap_servers, "one") as rival:
+        yield rival

@@ -113,11 +113,20 @@ class Member:
 
     `poll_ms`, how long each poll waits, may be changed. `assignment` is what the client says it owns, `records` what
     it was given, `callbacks` the rebalance callbacks that it made, `missed` topics it said it cannot find, `error`
-    what it gave up with.
+    what it gave up with. With `goes_on` it polls again after an error, as often as it has to; `errors` has them all.
     """
 
-    def __init__(self, kind: str, config: dict[str, object], topics: Sequence[str], poll_ms: int = POLL_MS) -> None:
+    def __init__(
+        self,
+        kind: str,
+        config: dict[str, object],
+        topics: Sequence[str],
+        poll_ms: int = POLL_MS,
+        *,
+        goes_on: bool = False,
+    ) -> None:
         self.kind = kind
+        self.goes_on = goes_on
         self.poll_ms = poll_ms
         self.config = config
         self.topics = list(topics)
@@ -125,6 +134,8 @@ class Member:
         self.records: list[Record] = []
         self.callbacks: list[tuple[str, frozenset[Partition]]] = []
         self.missed: list[str | None] = []
+        self.errors: list[Exception] = []
+        self.polls = 0
         self.error: BaseException | None = None
         self._polled = threading.Condition()
         self._wishes: queue.SimpleQueue[tuple[Callable[[Any], object], Future[Any]]] = queue.SimpleQueue()
@@ -185,9 +196,22 @@ class Member:
 
     def _saw(self, records: Iterable[Record], assignment: Iterable[Any]) -> None:
         with self._polled:
+            self.polls += 1
             self.records.extend(records)
             self.assignment = _partitions(assignment)
             self._polled.notify_all()
+
+    @contextmanager
+    def _polling(self) -> Iterator[None]:
+        """What a poll raises ends the member, unless it goes on."""
+        try:
+            yield
+        except Exception as error:
+            if not self.goes_on:
+                raise
+            self.errors.append(error)
+            # there are clients that fail again at once
+            self._stopped.wait(POLL_MS / 1000)
 
     def _callback(self, name: str) -> Callable[..., None]:
         return lambda *of: self.callbacks.append((name, _partitions(of[-1])))
@@ -210,7 +234,9 @@ class Member:
             for topic in self.topics:
                 consumer.partitions_for_topic(topic)
             while not self._stopped.is_set():
-                batches = consumer.poll(timeout_ms=self.poll_ms)
+                batches: dict[Any, Any] = {}
+                with self._polling():
+                    batches = consumer.poll(timeout_ms=self.poll_ms)
                 self._saw(_records(batches), consumer.assignment())
                 for result, outcome in self._wished(consumer):
                     result.set_result(outcome)
@@ -232,9 +258,10 @@ class Member:
                         # it says so once, and goes on looking for the topic
                         self.missed.append(message.topic())
                         continue
-                    if error is not None:
-                        raise KafkaException(error)
-                    records.append((message.topic(), message.partition(), message.offset(), message.value()))
+                    with self._polling():
+                        if error is not None:
+                            raise KafkaException(error)
+                        records.append((message.topic(), message.partition(), message.offset(), message.value()))
                 self._saw(records, consumer.assignment())  # type: ignore[arg-type]
                 for result, outcome in self._wished(consumer):
                     result.set_result(outcome)
@@ -248,12 +275,18 @@ class Member:
             consumer = aiokafka.AIOKafkaConsumer(**self.config)
             try:
                 consumer.subscribe(self.topics, listener=self._listener(aiokafka.ConsumerRebalanceListener))
-                await consumer.start()
+                with self._polling():
+                    await consumer.start()
                 while not self._stopped.is_set():
-                    batches = await consumer.getmany(timeout_ms=self.poll_ms)
+                    batches: dict[Any, Any] = {}
+                    with self._polling():
+                        batches = await consumer.getmany(timeout_ms=self.poll_ms)
                     self._saw(_records(batches), consumer.assignment())
                     for result, outcome in self._wished(consumer):
-                        result.set_result(await outcome if inspect.isawaitable(outcome) else outcome)
+                        try:
+                            result.set_result(await outcome if inspect.isawaitable(outcome) else outcome)
+                        except Exception as error:  # noqa: BLE001 - it belongs to the test
+                            result.set_exception(error)
             finally:
                 await consumer.stop()
 
@@ -269,6 +302,14 @@ class Member:
                 "on_partitions_lost": self._callback("lost"),
             },
         )()
+
+
+def error_name(error: BaseException) -> str:
+    """What a client calls its error: confluent-kafka names the code, the others have classes, aiokafka vague ones."""
+    name = type(error).__name__
+    if name == "KafkaException":
+        return str(error.args[0].name())
+    return str(error) if name == "KafkaError" else name
 
 
 def _partitions(of: Iterable[Any]) -> frozenset[Partition]:
@@ -321,12 +362,14 @@ class Members:
         group: str = "g",
         instance: str | None = None,
         poll_ms: int = POLL_MS,
+        goes_on: bool = False,
         **extra: object,
     ) -> Member:
         """One more member. `instance` makes it a static one; `extra` are the client's own settings."""
         if instance is not None:
             extra["group_instance_id"] = instance
-        return self.start(kind, self.cluster.client_config(kind, group_id=group, **extra), topics, poll_ms)
+        config = self.cluster.client_config(kind, group_id=group, **extra)
+        return self.start(kind, config, topics, poll_ms, goes_on=goes_on)
 
     def default(self, kind: str, *, topics: Sequence[str] = ("t",), group: str = "g") -> Member:
         """One more member, with nothing set that its client does not need to join a group."""
@@ -346,9 +389,17 @@ class Members:
             finally:
                 process.kill()
 
-    def start(self, kind: str, config: dict[str, object], topics: Sequence[str], poll_ms: int = POLL_MS) -> Member:
+    def start(
+        self,
+        kind: str,
+        config: dict[str, object],
+        topics: Sequence[str],
+        poll_ms: int = POLL_MS,
+        *,
+        goes_on: bool = False,
+    ) -> Member:
         """One more member, with these settings."""
-        member = Member(kind, config, topics, poll_ms)
+        member = Member(kind, config, topics, poll_ms, goes_on=goes_on)
         self.all.append(member)
         return member
 

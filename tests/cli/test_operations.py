@@ -1,0 +1,138 @@
+"""What docs/operations.md says about `koordinator serve`: its lines in the log, and its trace file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import struct
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from koordinator.wire import headers
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.codec import encode
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from koordinator.wire.apis import Message
+    from tests.cli.conftest import Served
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+
+WAIT_S = 10
+
+PLACEHOLDER = re.compile(r"\b(?:v?N|[A-Z]{3,})\b|…")
+
+
+def first_column(heading: str) -> list[str]:
+    """The code in the first column of the table with this heading."""
+    table = DOCUMENT.split(f"| {heading} |", 1)[1].split("\n\n", 1)[0]
+    return re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
+
+
+def templates(texts: Iterable[str]) -> dict[str, re.Pattern[str]]:
+    """Texts with placeholders, by what they match; the most particular first."""
+    return {
+        text: re.compile(".*".join(re.escape(part) for part in PLACEHOLDER.split(text)))
+        for text in sorted(texts, key=lambda text: len(PLACEHOLDER.sub("", text)), reverse=True)
+    }
+
+
+def which(line: str, among: dict[str, re.Pattern[str]]) -> str:
+    """The text of the document that says this line."""
+    for text, pattern in among.items():
+        if pattern.fullmatch(line):
+            return text
+    pytest.fail(f"docs/operations.md does not know the line {line!r}")
+
+
+def connect(ready: dict[str, Any]) -> socket.socket:
+    return socket.create_connection((ready["host"], ready["port"]), WAIT_S)
+
+
+def frame(api: ApiKey, version: int, request: Message) -> bytes:
+    return headers.frame(headers.request_header(api, version, 1, "raw"), encode(request, version))
+
+
+def bare(api_key: int, version: int, body: bytes = b"") -> bytes:
+    request = struct.pack(">hhih", api_key, version, 1, -1) + body
+    return struct.pack(">i", len(request)) + request
+
+
+HOSTILE = {
+    "HTTP": b"GET / HTTP/1.1\r\n\r\n",
+    "unknown api": bare(999, 0),
+    "unknown version": bare(ApiKey.HEARTBEAT, 99),
+    "cut": bare(ApiKey.HEARTBEAT, 0, b"\0\5g"),
+    "unspeakable": frame(
+        ApiKey.JOIN_GROUP,
+        5,
+        JoinGroupRequest(
+            group_id="g",
+            session_timeout_ms=6000,
+            rebalance_timeout_ms=6000,
+            group_instance_id="i" * 32_767,
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
+        ),
+    ),
+    "acks 0": frame(
+        ApiKey.PRODUCE,
+        3,
+        ProduceRequest(
+            acks=0,
+            timeout_ms=1000,
+            topic_data=(TopicProduceData(name="none", partition_data=(PartitionProduceData(index=0, records=b""),)),),
+        ),
+    ),
+}
+
+
+def test_every_line_of_the_log_is_in_the_document_and_the_other_way_round(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    path = tmp_path / "trace"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    served = serve(
+        "--port", "0", "--trace", str(path), "--config", "log.dirs=x", "--config", "default.replication.factor=3"
+    )
+    ready = served.ready()
+    os.close(reader)
+    with ExitStack() as stack:
+        for data in HOSTILE.values():
+            connection = stack.enter_context(connect(ready))
+            connection.sendall(data)
+            assert connection.recv(1) == b"", data
+    refused = serve("--port", str(ready["port"]))
+    assert refused.ended() == 2
+    assert served.stop() == 0
+    lines = served.rest("err")
+
+    known = templates(text for text in first_column("line") if text.startswith("koordinator"))
+    assert {which(line, known) for line in lines + refused.rest("err")} == set(known)
+    reasons = templates(first_column("the reason says"))
+    closed = [line.partition(" closed: ")[2] for line in lines if line.startswith("koordinator: connection")]
+    assert [which(reason, reasons) for reason in closed] == first_column("the reason says")
+
+
+def test_the_trace_file_may_be_emptied_while_it_is_written(serve: Callable[..., Served], tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    served = serve("--port", "0", "--trace", str(path))
+    ready = served.ready()
+    with connect(ready) as connection:
+        connection.sendall(bare(ApiKey.API_VERSIONS, 0))
+        assert connection.recv(1)
+        before = path.read_text(encoding="utf-8").splitlines()
+        os.truncate(path, 0)
+    assert served.stop() == 0
+    (line,) = path.read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["seq"] == json.loads(before[-1])["seq"] + 1

@@ -1,0 +1,19 @@
+"""What is made from the code in `docs/` is what the code makes now."""
+
+from __future__ import annotations
+
+import pytest
+from documents import DOCS, PARTS, RENEW, renewed
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_the_made_parts_of_a_document_are_current(name: str) -> None:
+    text = (DOCS / name).read_text(encoding="utf-8")
+    assert renewed(name, text) == text, f"docs/{name} is not current: {RENEW}"
+
+
+def test_a_part_that_is_missing_or_comes_twice_is_noticed() -> None:
+    text = (DOCS / "operations.md").read_text(encoding="utf-8")
+    for spoilt in (text.replace("<!-- end of limits -->", ""), text + text):
+        with pytest.raises(ValueError, match=r"operations\.md: has the parts"):
+            renewed("operations.md", spoilt)

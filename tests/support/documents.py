@@ -1,0 +1,158 @@
+"""The parts of `docs/` that are made from the code: `python tests/support/documents.py` renews them.
+
+A part stands between two markers, `<!-- settings: … -->` and `<!-- end of settings -->`; what is around it is written
+by hand. A test holds every part to what this program makes of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import fidelity
+import reactions
+from consumers import KINDS
+from tables import table
+
+from koordinator.emulator import broker, trace, trace_lines
+from koordinator.emulator.core import cluster, fetch_sessions, join, log, produce
+from koordinator.emulator.settings import Settings, rules
+from koordinator.wire import primitives
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+RENEW = "make docs"
+"""The command that runs this program."""
+
+PART = re.compile(r"(<!-- (?P<name>[a-z ]+): [^\n]* -->\n).*?(<!-- end of (?P=name) -->\n)", re.DOTALL)
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+def settings_table() -> str:
+    """Every setting that has an effect: its defaults in both profiles, its range, what it does."""
+    fast, _ = Settings.of("fast")
+    kafka, _ = Settings.of("kafka-defaults")
+    rows = []
+    for name, rule in rules().items():
+        default, kafkas = _shown(fast.value(name)), _shown(kafka.value(name))
+        if kafkas != default:
+            default += f" (`kafka-defaults`: {kafkas})"
+        allowed = rule.allowed if rule.here is None else f"{rule.here}, whatever is given"
+        rows.append((f"`{name}`", default, allowed, rule.doc))
+    return table(("setting", "default", "allowed", "what it is"), rows)
+
+
+def limits_table() -> str:
+    """What is bounded by a constant, with the constant's value."""
+    events = inspect.signature(trace.Trace).parameters["capacity"].default
+    answers = f"{broker.ANSWERS_AT_ONCE} answers, or {_bytes(broker.ANSWER_BYTES_AT_ONCE)} of them"
+    records = f"{_bytes(log.LOOKED_INTO_BYTES_MAX)}, {log.LOOKED_INTO_RECORDS_MAX:,} records"
+    rows = (
+        ("a text on the wire", f"{primitives.STRING_BYTES_MAX:,} bytes", "the connection is closed"),
+        ("what a connection is answered at once", answers, "then the others have their turn"),
+        (
+            "what waits behind a request in hand",
+            _bytes(broker.READ_AHEAD_BYTES),
+            "no more is read until the answer has left",
+        ),
+        ("partitions of a topic", f"{cluster.PARTITIONS_MAX:,}", "refused"),
+        (
+            "partitions in all fetch sessions",
+            f"{fetch_sessions.PARTITIONS_MAX:,}",
+            "further clients get no session, and do without",
+        ),
+        (
+            "a new member that waits for its first answer",
+            f"{join.NEW_MEMBER_JOIN_TIMEOUT_MS // 60_000} minutes",
+            "it is removed, as in Kafka",
+        ),
+        ("a compressed batch that is looked into", records, "the batch's header answers for it"),
+        (
+            "old compressed messages (magic 0, 1) that are converted, in a partition of a request",
+            _bytes(produce.CONVERTED_BYTES_MAX),
+            "CORRUPT_MESSAGE (2)",
+        ),
+        ("the trace in memory", f"{events:,} events, or {_bytes(trace.BYTES_MAX)}", "the oldest go"),
+        ("a message in the trace", _bytes(trace_lines.BODY_BYTES_MAX), '`{"omitted_bytes": n}` stands for its body'),
+        ("a client's name in the log", f"{broker.SHOWN_MAX} characters", "the rest is cut off"),
+    )
+    return table(("what", "at most", "and beyond"), rows)
+
+
+def reactions_table() -> str:
+    """What clients do on the errors that have two numbers."""
+    parts = [f"Measured with {', '.join(f'{kind} {version(kind)}' for kind in KINDS)}.\n"]
+    for error in (reactions.MEMBER_ID_REQUIRED, reactions.GROUP_MAX_SIZE_REACHED, reactions.FENCED_INSTANCE_ID):
+        head = (error, "client", *(f"`{name}`: {codes[error]}" for name, codes in reactions.CODES.items()))
+        found = [row for row in reactions.ROWS if row.error == error]
+        rows = []
+        for row in found:
+            kafka, kip = (_reaction(row.reaction(numbering)) for numbering in ("kafka", "kip"))
+            rows.append((row.api, row.kind, kafka, "the same" if kip == kafka else kip))
+        parts.append(table(head, rows))
+    return "\n".join(parts)
+
+
+def _reaction(reaction: reactions.Reaction) -> str:
+    told = "nothing is raised" if reaction.told is None else f"`{reaction.told}`"
+    return f"{told}; {reaction.then.value}"
+
+
+def _shown(value: bool | int | str) -> str:  # noqa: FBT001 - a value of a setting
+    """A value as it is written for `--config`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _bytes(number: int) -> str:
+    """A round number of bytes."""
+    if number % MIB == 0:
+        return f"{number // MIB} MiB"
+    assert number % KIB == 0, number
+    return f"{number // KIB} KiB"
+
+
+PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "clients.md": {"error codes": reactions_table},
+    "fidelity.md": {
+        "brokers": fidelity.brokers_table,
+        "versions": fidelity.versions_table,
+        "releases": fidelity.dialects_table,
+        "missing": fidelity.missing_table,
+        "scenarios": fidelity.scenarios_tables,
+    },
+    "operations.md": {"settings": settings_table, "limits": limits_table},
+}
+"""The made parts of each document."""
+
+
+def renewed(name: str, text: str) -> str:
+    """A document with its parts made anew. Raises ValueError unless it has all of them, each once."""
+    parts = PARTS[name]
+    found = [match["name"] for match in PART.finditer(text)]
+    if sorted(found) != sorted(parts):
+        raise ValueError(f"{name}: has the parts {found}, not {list(parts)}")
+    return PART.sub(lambda match: match[1] + "\n" + parts[match["name"]]() + "\n" + match[3], text)
+
+
+def main() -> None:
+    """Renew the documents that are not current, and name them."""
+    for name in PARTS:
+        path = DOCS / name
+        text = path.read_text(encoding="utf-8")
+        new = renewed(name, text)
+        if new != text:
+            path.write_text(new, encoding="utf-8")
+            sys.stdout.write(f"{path}\n")
+
+
+if __name__ == "__main__":
+    main()

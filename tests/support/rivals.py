@@ -1,0 +1,98 @@
+"""A member made of bytes that takes the place of a real client, or holds one that the client wants."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any, Self
+
+from koordinator.wire import headers
+from koordinator.wire.apis import APIS
+from koordinator.wire.codec import decode, encode
+from koordinator.wire.frames import FrameBuffer
+from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from koordinator.wire.messages.leave_group import LeaveGroupRequest
+from koordinator.wire.schema import declaration_of
+
+if TYPE_CHECKING:
+    from koordinator.wire.apis import Message
+
+WAIT_S = 15
+"""How long an answer may take."""
+
+LONG_MS = 300_000
+"""A session that does not end within a test."""
+
+
+class Rival:
+    """A member of group g on a connection of its own. It does nothing that it is not told to do."""
+
+    def __init__(self, bootstrap_servers: str, instance_id: str | None = None) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        host, _, port = bootstrap_servers.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), WAIT_S)
+        self._frames = FrameBuffer(1 << 20)
+        self._asked = (0, 0)
+        self.instance_id = instance_id
+        self.member_id = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def send(self, request: Message, version: int) -> None:
+        """Send a request; its answer may take a while."""
+        key = declaration_of(type(request)).key
+        assert key is not None, f"{type(request).__name__} is not a request"
+        self._asked = (key, version)
+        self._socket.sendall(headers.frame(headers.request_header(key, version, 1, "rival"), encode(request, version)))
+
+    def receive(self) -> Any:
+        """The answer to what was sent."""
+        key, version = self._asked
+        while (frame := self._frames.next_frame()) is None:
+            data = self._socket.recv(65_536)
+            assert data, f"closed instead of an answer to {APIS[key].name}"
+            self._frames.feed(data)
+        _, body = headers.read_response_header(key, version, frame)
+        return decode(APIS[key].response, version, frame[body:])
+
+    def ask(self, request: Message, version: int) -> Any:
+        """Send a request and wait for its answer."""
+        self.send(request, version)
+        return self.receive()
+
+    def send_join(self) -> None:
+        """Ask for a place: with the instance id, or in a version that needs no member id first (KIP-394)."""
+        subscription = write_subscription(ConsumerProtocolSubscription(topics=("t",)), 0)
+        protocols = (JoinGroupRequestProtocol(name="range", metadata=subscription),)
+        request = JoinGroupRequest(
+            group_id="g",
+            session_timeout_ms=LONG_MS,
+            rebalance_timeout_ms=LONG_MS,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+            protocol_type="consumer",
+            protocols=protocols,
+        )
+        self.send(request, 3 if self.instance_id is None else 5)
+
+    def joined(self) -> JoinGroupResponse:
+        """The answer to that."""
+        answer = self.receive()
+        assert isinstance(answer, JoinGroupResponse)
+        assert answer.error_code == 0, answer
+        self.member_id = answer.member_id
+        return answer
+
+    def join(self) -> JoinGroupResponse:
+        """Ask for a place and wait for it."""
+        self.send_join()
+        return self.joined()
+
+    def leave(self) -> None:
+        """Leave the group, whatever is under way, if it is still in it."""
+        with Rival(self._bootstrap_servers) as messenger:
+            messenger.ask(LeaveGroupRequest(group_id="g", member_id=self.member_id), 1)
