@@ -34,10 +34,6 @@ CORES = {f"core-{release.name}": release for release in (*RELEASES.values(), UNR
 EMULATOR = "emulator"
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "kip(name): whose behaviour a scenario shows")
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "play" in metafunc.fixturenames:
         scenario = scenario_of(metafunc.function)
