@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import click
-from measuring import codecs, groups, heartbeats, memory, rows, starting
+from measuring import codecs, groups, heartbeats, memory, neighbours, rows, starting
 from rich.console import Console
 
 import koordinator
@@ -22,6 +22,7 @@ PARTS = {
     "codec": codecs.rows,
     "heartbeats": heartbeats.rows,
     "groups": groups.rows,
+    "hostile": neighbours.rows,
     "memory": memory.rows,
     "start": starting.rows,
 }

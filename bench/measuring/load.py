@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -124,18 +125,53 @@ class Load:
                     if more:
                         one.ask(more)
         seconds = clock() - begun
-        waited.sort()
-        return {
-            "seconds": seconds,
-            "p50_us": waited[len(waited) // 2] * 1e6,
-            "p99_us": waited[len(waited) * 99 // 100] * 1e6,
-        }
+        return {"seconds": seconds, **_quantiles(waited)}
+
+    def pace(self, each: int, every_s: float) -> Answer:
+        """So many heartbeats on each connection, one every so often, whether those before have been answered or not.
+
+        Who waits for an answer asks less while the server is slow, so that little of it shows. The connections take
+        turns. It sleeps between them: it is latency that is looked at, and others need the processor.
+        """
+        clock, beating, poll = time.perf_counter, self._beating, self._peers.poll.poll
+        turns = list(beating.values())
+        for one in turns:
+            one.sent = one.received_bytes = 0
+        asked_at: dict[int, deque[float]] = {fd: deque() for fd in beating}
+        waited: list[float] = []
+        asked, wanted, gap_s = 0, each * len(turns), every_s / len(turns)
+        begun = clock()
+        until = begun + wanted * gap_s + LIMIT_S
+        while len(waited) < wanted:
+            now = clock()
+            if now > until:
+                raise TimeoutError(f"{wanted - len(waited)} heartbeats have not been answered")
+            while asked < wanted and begun + asked * gap_s <= now:
+                one = turns[asked % len(turns)]
+                one.ask(1)
+                asked_at[one.connection.fd].append(one.sent_at)
+                asked += 1
+            due = begun + asked * gap_s if asked < wanted else until
+            for fd, _ in poll(max(0.0, due - clock())):
+                count = beating[fd].take()
+                now = clock()
+                waited += [now - asked_at[fd].popleft() for _ in range(count)]
+        return {"seconds": clock() - begun, **_quantiles(waited)}
 
     def close(self) -> Answer:
         """Close all connections."""
         self._peers.close()
         self._beating.clear()
         return {}
+
+
+def _quantiles(waited: list[float]) -> Answer:
+    waited.sort()
+    return {
+        "p50_us": waited[len(waited) // 2] * 1e6,
+        "p99_us": waited[len(waited) * 99 // 100] * 1e6,
+        "max_us": waited[-1] * 1e6,
+    }
 
 
 def _heartbeats(group: str, generation: int, member_id: bytes, count: int) -> bytes:
@@ -151,6 +187,7 @@ def main() -> None:
         "form": load.form,
         "echo": load.echo,
         "beat": load.beat,
+        "pace": load.pace,
         "close": load.close,
     }
     for line in sys.stdin:

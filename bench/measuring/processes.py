@@ -8,8 +8,10 @@ import resource
 import select
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -19,6 +21,7 @@ LIMIT_S = 150.0
 """How long a process may take to answer; the load itself gives up earlier."""
 
 END_S = 10.0
+REST_S = 0.1
 PAGE_BYTES = resource.getpagesize()
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -26,10 +29,10 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 class Process:
     """A child that writes JSON lines; it ends when its input does, and is killed if it does not."""
 
-    def __init__(self, *command: str) -> None:
+    def __init__(self, *command: str, log: IO[str] | None = None) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), *_inherited()])}
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=environment
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1, env=environment
         )
 
     def __enter__(self) -> Self:
@@ -40,7 +43,8 @@ class Process:
     ) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.terminate()
         try:
             self._process.wait(END_S)
@@ -64,7 +68,9 @@ class Process:
     def tell(self, **order: object) -> dict[str, Any]:
         """Give an order and wait for its answer."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(order) + "\n")
+        # if it has ended, that it says nothing is what is wrong
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(order) + "\n")
         return self.line()
 
     def resident_bytes(self) -> int:
@@ -88,14 +94,24 @@ def _inherited() -> list[str]:
 class Server(Process):
     """A server under load; it listens on `port` of 127.0.0.1 when this returns."""
 
-    def __init__(self, *command: str) -> None:
-        super().__init__(sys.executable, *command)
+    def __init__(self, *command: str, log: IO[str] | None = None) -> None:
+        super().__init__(sys.executable, *command, log=log)
         self.port = int(self.line()["port"])
 
+    def rest(self) -> None:
+        """Wait until it has nothing to do any more: for REST_S it has used no processor time that can be counted."""
+        until = time.monotonic() + LIMIT_S
+        before, used = -1.0, self.processor_s()
+        while used != before:
+            if time.monotonic() > until:
+                raise TimeoutError(f"{self._process.args!r} has been busy for {LIMIT_S:.0f} s")
+            time.sleep(REST_S)
+            before, used = used, self.processor_s()
 
-def emulator(*options: str) -> Server:
-    """Ours as users start it: trace on, the profile `fast`."""
-    return Server("-m", "koordinator", "serve", "--port", "0", *options)
+
+def emulator(*options: str, log: IO[str] | None = None) -> Server:
+    """Ours as users start it: trace on, the profile `fast`. `log` is where its stderr goes, ours if None."""
+    return Server("-m", "koordinator", "serve", "--port", "0", *options, log=log)
 
 
 def echo() -> Server:
@@ -111,6 +127,11 @@ def mock() -> Server:
 def load() -> Process:
     """The load process."""
     return Process(sys.executable, str(HERE / "load.py"))
+
+
+def hostile() -> Process:
+    """The hostile peers."""
+    return Process(sys.executable, str(HERE / "hostile.py"))
 
 
 def file_limit() -> int:
