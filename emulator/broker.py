@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
 
-ANSWERS_AT_ONCE = 64
-ANSWER_BYTES_AT_ONCE = 1024 * 1024
+ANSWERS_AT_ONCE = 32
+ANSWER_BYTES_AT_ONCE = 256 * 1024
 """A connection's turn ends with the answer that brings it to so many answers, or bytes of them."""
 
 READ_AHEAD_BYTES = 64 * 1024

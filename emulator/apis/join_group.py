@@ -2,7 +2,7 @@
 
 v0 no rebalance timeout: the session timeout stands in | v1 rebalance_timeout_ms (KIP-62) | v4 MEMBER_ID_REQUIRED
 (KIP-394) | v5 group_instance_id (KIP-345) | v6 flexible | v7 protocol_type, null protocol_name (KIP-559) |
-v8 reason (KIP-800) | v9 skip_assignment (KIP-814).
+v8 reason (KIP-800) | v9 skip_assignment (KIP-814). Not emulated: -1 for two protocols of one name (the first counts).
 """
 
 from __future__ import annotations

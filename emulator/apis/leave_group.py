@@ -1,7 +1,7 @@
 """LeaveGroup (13), versions 0-5.
 
 v0-2 one member, whose result is the answer's | v3 several members, each with its result (KIP-345) | v4 flexible |
-v5 reason (KIP-800).
+v5 reason (KIP-800). Not emulated: that 2.4 and 2.8 fail (-1) for an id handed out that comes with an instance id.
 """
 
 from __future__ import annotations

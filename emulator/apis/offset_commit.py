@@ -1,9 +1,9 @@
 """OffsetCommit (8), versions 0-10.
 
-v0 ZooKeeper offsets: refused with UNSUPPORTED_VERSION on every partition, as a KRaft broker does | v1 generation,
+v0 offsets in ZooKeeper: UNSUPPORTED_VERSION on every partition, as from a broker without one | v1 generation,
 member, commit timestamps | v2-4 retention_time_ms | v6 leader epoch (KIP-320) | v7 group_instance_id (KIP-345) |
 v8 flexible | v9 GROUP_ID_NOT_FOUND for an unknown group (KIP-848) | v10 topic ids.
-Not emulated: member epochs of KIP-848 groups.
+Not emulated: member epochs of KIP-848 groups; the ZooKeeper of brokers of 2.4 and 2.8.
 """
 
 from __future__ import annotations

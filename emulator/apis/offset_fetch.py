@@ -1,9 +1,10 @@
 """OffsetFetch (9), versions 0-10.
 
-v0-1 errors on each partition | v2 null topics for all, an error for the whole | v5 leader epoch (KIP-320) |
-v6 flexible | v7 require_stable (KIP-447) | v8 several groups (KIP-709) | v9 member id and epoch (KIP-848) |
-v10 topic ids.
-Not emulated: transactional offsets, and member epochs of KIP-848 groups (ignored, as for a classic group).
+v0 offsets in ZooKeeper: UNSUPPORTED_VERSION, as from a broker without one | v0-1 errors on each partition |
+v2 null topics for all, an error for the whole | v5 leader epoch (KIP-320) | v6 flexible | v7 require_stable (KIP-447)
+| v8 several groups (KIP-709) | v9 member id and epoch (KIP-848) | v10 topic ids.
+Not emulated: transactional offsets; member epochs of KIP-848 groups (ignored, as for a classic group); the ZooKeeper
+of brokers of 2.4 and 2.8.
 """
 
 from __future__ import annotations

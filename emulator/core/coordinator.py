@@ -99,6 +99,8 @@ class Coordinator:
         # a write is done before anything that is due at the same instant
         self._fire_due(now - 1)
         self._appended(now, token, error)
+        for call, request in self._stage.waiting_fetches.pop(token, ()):
+            offsets.fetch(self._stage, now, call, request)
         return self._stage.drain()
 
     def _appended(self, now: int, token: int, error: Error) -> None:

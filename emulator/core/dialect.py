@@ -91,8 +91,9 @@ class Dialect:
 
     waits_for_the_log: bool = True
     """Whether changes other than assignments and commits are seen, and answered, only once they are in the log: a new
-    group, LeaveGroup of the last member, DeleteGroups, OffsetDelete. OLD has done them when it answers, and leaves it
-    at that if they cannot be written (`GroupMetadataManager.cleanupGroupMetadata`)."""
+    group, LeaveGroup of the last member, DeleteGroups, OffsetDelete; and an OffsetFetch that requires stable offsets
+    waits for commits being written, where OLD says 88. OLD has done them when it answers, and leaves it at that if they
+    cannot be written (`GroupMetadataManager.cleanupGroupMetadata`; NEW: `CoordinatorRuntime`)."""
 
     stable_sync_restarts_session: bool = False
     """Whether SyncGroup to a stable group is a sign of life. OLD: yes (`GroupCoordinator.doSyncGroup`)."""
@@ -196,6 +197,10 @@ class Dialect:
     coordinator_type_error: Error = Error.INVALID_REQUEST
     """What FindCoordinator says of a type of key that does not exist. In 2.4: -1 (`CoordinatorType.forId`)."""
 
+    offset_delete_repeats_topics: bool = False
+    """Whether the answer to OffsetDelete has the row of a topic once for each of its partitions, every time with all of
+    them. In 2.4 (`KafkaApis.handleOffsetDeleteRequest`)."""
+
     operations_not_asked_for: int = -(1 << 31)
     """What DescribeGroups says of authorized operations nobody asked for. In 2.4: 0 (`KafkaApis`)."""
 
@@ -249,6 +254,7 @@ KAFKA_2_4 = replace(
     static_rejoin_before_sync_rebalances=False,
     new_member_session_begins_with_join=False,
     coordinator_type_error=Error.UNKNOWN_SERVER_ERROR,
+    offset_delete_repeats_topics=True,
     operations_not_asked_for=0,
 )
 

@@ -180,6 +180,11 @@ def fetch(stage: Stage, now: int, call: Call, request: offset_fetch.OffsetFetchR
     if call.api_version == IN_ZOOKEEPER:
         refused = tuple(_refuse_group(call, asked, Error.UNSUPPORTED_VERSION) for asked in request.groups)
         return stage.reply(call, offset_fetch.OffsetFetchResponse(groups=refused))
+    if request.require_stable and stage.dialect.waits_for_the_log:
+        named = {asked.group_id for asked in request.groups}
+        under_way = [token for token, write in stage.writes.items() if write.group.id in named]
+        if any(stage.groups[group_id].unwritten_commits for group_id in named & stage.groups.keys()):
+            return stage.waiting_fetches[under_way[-1]].append((call, request))
     rows = tuple(_fetch_group(stage, now, call, asked, stable=request.require_stable) for asked in request.groups)
     return stage.reply(call, offset_fetch.OffsetFetchResponse(groups=rows))
 
@@ -277,7 +282,7 @@ def delete(stage: Stage, now: int, call: Call, request: offset_delete.OffsetDele
         return stage.reply(call, offset_delete.OffsetDeleteResponse(error_code=error))
     named = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
     errors = {at: _delete_error(stage, group, *at) for at in named}
-    response = _delete_response(named, errors)
+    response = _delete_response(stage, named, errors)
     free = [at for at, error in errors.items() if error is Error.NONE]
     doomed = [at for at in free if at in group.offsets]
     if doomed and stage.dialect.waits_for_the_log:
@@ -294,7 +299,9 @@ def _delete_error(stage: Stage, group: Group, topic: str, partition: int) -> Err
     return Error.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else Error.NONE
 
 
-def _delete_response(named: Iterable[At], errors: Mapping[At, Error]) -> offset_delete.OffsetDeleteResponse:
+def _delete_response(
+    stage: Stage, named: Iterable[At], errors: Mapping[At, Error]
+) -> offset_delete.OffsetDeleteResponse:
     """In the order of the request, but what nobody knows first: the coordinator has never seen it."""
     rows: dict[str, list[offset_delete.OffsetDeleteResponsePartition]] = {}
     for topic, partition in sorted(named, key=lambda at: errors[at] not in NOT_KNOWN):
@@ -306,6 +313,7 @@ def _delete_response(named: Iterable[At], errors: Mapping[At, Error]) -> offset_
         topics=tuple(
             offset_delete.OffsetDeleteResponseTopic(name=name, partitions=tuple(partitions))
             for name, partitions in rows.items()
+            for _ in range(len(partitions) if stage.dialect.offset_delete_repeats_topics else 1)
         )
     )
 

@@ -1,8 +1,7 @@
 """Produce: every batch is checked as Kafka checks it, and then kept as it came.
 
 Not emulated: `message.timestamp.type=LogAppendTime`, limits on timestamps, keys being required in compacted
-topics (the records inside a batch are not looked at), transactions (48 for a transactional batch), and the
-closing of the connection when a request with acks 0 fails: it is then just not answered.
+topics (the records inside a batch are not looked at), and transactions (48 for a transactional batch).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ whatever leaves the core goes through the methods below.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.writes import DeletionAnswer, Write
     from koordinator.emulator.settings import Settings
     from koordinator.wire.apis import Message
+    from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Stage:
         self.owned = set(range(settings.offsets_topic_num_partitions))
         self.loading: set[int] = set()
         self.writes: dict[int, Write] = {}
+        self.waiting_fetches: dict[int, list[tuple[Call, OffsetFetchRequest]]] = defaultdict(list)
         self.started_at = 0
         self._new_uuid = new_uuid
         self._out: list[Effect] = []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import json
 import os
 import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +18,7 @@ import trio
 import koordinator
 from koordinator.cli import values
 from koordinator.emulator.assemble import NODE_ID, Options, build
-from koordinator.emulator.settings import PROFILES, rules
+from koordinator.emulator.settings import PROFILES, Settings, rules
 
 if TYPE_CHECKING:
     from koordinator.emulator.assemble import Parts
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 ENDS = (signal.SIGINT, signal.SIGTERM)
 """The signals that end the process in order."""
+
+GARBAGE = (700, 10, 1_000)
+"""Python's thresholds, but that all objects are looked through a hundred times less often."""
 
 FILE = click.Path(path_type=Path)
 
@@ -56,6 +62,11 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--profile", type=click.Choice(list(PROFILES)), help="What settings begin with.  [default: fast]")
 @click.option(
+    "--kafka-version",
+    type=click.Choice(rules()["kafka.version"].choices),
+    help=f"The release of Kafka to be, with its versions and its coordinator.  [default: {Settings().kafka_version}]",
+)
+@click.option(
     "--error-codes",
     type=click.Choice(rules()["error.codes"].choices),
     help="Error numbers: as released Kafka has them, or as the KIPs print them.  [default: kafka]",
@@ -69,6 +80,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument per option
     records: dict[str, list[SeedRecord]],
     config: dict[str, str],
     profile: str | None,
+    kafka_version: str | None,
     error_codes: str | None,
     trace: Path | None,
     seed: int | None,
@@ -77,7 +89,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument per option
 
     The first line on stdout says, as JSON, that clients can connect, and where; it is the only one.
     """
-    values.once(config, profile=profile, error_codes=error_codes)
+    values.once(config, profile=profile, kafka_version=kafka_version, error_codes=error_codes)
     options = Options(
         host=host,
         port=port,
@@ -85,6 +97,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument per option
         records=records,
         config=config,
         profile=profile,
+        kafka_version=kafka_version,
         error_codes=error_codes,
         trace=trace,
         seed=seed,
@@ -100,6 +113,10 @@ def run(options: Options) -> None:
         raise click.UsageError(str(error)) from error
     except OSError as error:
         raise click.UsageError(f"trace file {options.trace}: {error.strerror or error}") from error
+    # the trace keeps half a million objects that are no garbage: to look through them all takes a quarter of a second,
+    # in which nobody is answered, and finds nothing
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
     try:
         refusal = trio.run(_until_a_signal, parts)
     finally:
@@ -119,7 +136,13 @@ async def _until_a_signal(parts: Parts) -> OSError | None:
                 return error
             for warning in parts.warnings:
                 say(f"warning: {warning}")
-            click.echo(json.dumps(announcement(parts)))
+            try:
+                click.echo(json.dumps(announcement(parts)))
+            except OSError as error:
+                nursery.cancel_scope.cancel()
+                # what could not be written would be tried again at the end of the process, and be reported there
+                sys.stdout = None  # type: ignore[assignment]
+                return OSError(error.errno or errno.EPIPE, f"cannot say that it serves: {error.strerror or error}")
             await anext(signals)
             nursery.cancel_scope.cancel()
     return None

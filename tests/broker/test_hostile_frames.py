@@ -175,7 +175,7 @@ class TestTurns:
     def test_large_answers_leave_one_by_one(self, wire: Wire) -> None:
         """A read of 64 KiB can ask for a thousand times fetch.max.bytes."""
         peer = wire.connect()
-        records = write_batch([Record(value=bytes(1_000_000))])
+        records = write_batch([Record(value=bytes(200_000))])
         data = TopicProduceData(name="t", partition_data=(PartitionProduceData(index=0, records=records),))
         assert wire.ask(peer, ProduceRequest(acks=1, topic_data=(data,)), 7).responses[0].partition_responses
         peer.pieces.clear()

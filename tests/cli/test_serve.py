@@ -7,6 +7,8 @@ import os
 import signal
 import socket
 import struct
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +63,23 @@ def test_the_first_line_says_where_to_connect(serve: Callable[..., Served]) -> N
     assert served.stop() == 0
     assert served.rest("out") == []
     assert served.rest("err") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "newest"),
+    [
+        ((), 9),
+        (("--kafka-version", "2.8"), 7),
+        (("--config", "kafka.version=2.4"), 6),
+    ],
+)
+def test_it_is_the_release_of_kafka_that_is_asked_for(
+    serve: Callable[..., Served], options: tuple[str, ...], newest: int
+) -> None:
+    with connect(serve("--port", "0", *options).ready()) as connection:
+        answer = ask(connection, API_VERSIONS)
+    rows = [struct.unpack_from(">hhh", answer, at) for at in range(10, len(answer), 6)]
+    assert (11, 0, newest) in rows, "the versions of JoinGroup"
 
 
 def test_the_port_is_the_one_asked_for(serve: Callable[..., Served]) -> None:
@@ -151,3 +170,13 @@ def test_a_frame_that_makes_no_sense_is_one_line_and_the_server_lives(serve: Cal
         assert ask(connection, API_VERSIONS)
     assert served.stop() == 0
     assert len(served.rest("err")) == 1
+
+
+def test_it_ends_with_2_if_nobody_can_read_that_it_serves() -> None:
+    """`koordinator serve | true`: one line, not the traceback of a bug."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    command = [sys.executable, "-m", "koordinator", "serve", "--port", "0"]
+    ran = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+    os.close(write_end)
+    assert (ran.returncode, ran.stderr) == (2, "koordinator serve: cannot say that it serves: Broken pipe\n")

@@ -238,6 +238,8 @@ def test_the_seed_decides_every_id() -> None:
         ({"profile": "slow"}, InvalidSetting, "must be fast or kafka-defaults"),
         ({"error_codes": "both"}, InvalidSetting, "error.codes=both: must be kafka or kip"),
         ({"error_codes": "kip", "config": {"error.codes": "kafka"}}, InvalidSetting, "error.codes: given twice"),
+        ({"kafka_version": "3.0"}, InvalidSetting, "kafka.version=3.0: must be 2.4 or 2.8 or 3.9 or 4.0 or 4.3"),
+        ({"kafka_version": "2.8", "config": {"kafka.version": "2.4"}}, InvalidSetting, "kafka.version: given twice"),
         ({"topics": {"orders": 0}}, ValueError, "topic 'orders': a topic has at least 1 partition, not 0"),
         ({"topics": {"or ders": 1}}, ValueError, "topic 'or ders': Topic name is invalid"),
         ({"topics": ["orders"]}, TypeError, "partitions by name are wanted"),
@@ -275,9 +277,10 @@ def test_a_setting_without_effect_is_accepted_with_one_warning() -> None:
 
 
 def test_a_setting_takes_effect() -> None:
-    with Emulator(config={"group.max.size": 3}, error_codes="kip", profile="kafka-defaults") as cluster:
+    wished = {"error_codes": "kip", "profile": "kafka-defaults", "kafka_version": "2.8"}
+    with Emulator(config={"group.max.size": 3}, **wished) as cluster:
         settings = cluster._running.parts.settings
-        assert (settings.group_max_size, settings.error_codes) == (3, "kip")
+        assert (settings.group_max_size, settings.error_codes, settings.kafka_version) == (3, "kip", "2.8")
         assert settings.group_initial_rebalance_delay_ms == 3000
 
 
