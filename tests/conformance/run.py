@@ -8,10 +8,11 @@ anew. Prints what came of it, and ends with status 1 if anything differed. Needs
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -81,5 +82,11 @@ def _options(arguments: Sequence[str] | None, numbers: Sequence[str]) -> argpars
     return parser.parse_args(arguments)
 
 
+def _end(number: int, _: object) -> NoReturn:
+    """As if interrupted: the brokers are stopped on the way out."""
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _end)
     sys.exit(main())

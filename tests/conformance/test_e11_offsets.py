@@ -100,12 +100,16 @@ def test_e185_a_commit_of_unknown_partitions_alone_reaches_no_group(play: Player
     unknown = f"{play.g}.unknown"
     play.commit(-1, "", {NOWHERE: 1}, group=unknown).expect({NOWHERE: 3})
     play.describe(unknown).expect("Dead", [])
+    play.delete(unknown).expect({unknown: 69})
 
 
 @scenario(kip="base")
 def test_e186_a_commit_of_nothing_reaches_no_group(play: Player) -> None:
     play.f1()
     assert play.commit(99, "ghost", {}).expect({}).topics == ()
+    unknown = f"{play.g}.unknown"
+    assert play.commit(-1, "", {}, group=unknown).expect({}).topics == ()
+    play.delete(unknown).expect({unknown: 69})
 
 
 @scenario(kip="base")

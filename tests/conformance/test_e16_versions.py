@@ -308,3 +308,37 @@ def test_e418_topics_have_ids_in_version_10_of_offset_commit_and_fetch(play: Pla
         row = OffsetFetchRequestGroup(group_id=play.g, topics=wanted)
         (group,) = play.ask(OffsetFetchRequest(groups=(row,)), 10).answer().groups
         assert [row.error_code for each in group.topics for row in each.partitions] == [error] * 2
+
+
+@scenario(kip="KIP-394")
+def test_e419_an_id_that_was_given_is_given_up_in_every_version(play: Player) -> None:
+    for version in versions(play, ApiKey.LEAVE_GROUP):
+        x = play.new_id()
+        play.leave(x, version=version).expect(0)
+        play.join(x).expect(25, member_id=x)
+    play.visible()
+    play.describe().expect("Empty", [])
+
+
+@scenario(kip="base")
+def test_e420_who_leaves_while_it_waits_is_answered(play: Player) -> None:
+    a = play.f1()
+    b = play.new_id()
+    joining = play.join(b)
+    play.expect_parked(joining)
+    play.heartbeat(1, a).expect(27)
+    play.describe().expect("PreparingRebalance", [a, b])
+    play.leave(b).expect(0)
+    joining.expect(25)
+    play.heartbeat(1, a).expect(27)
+    play.formed(2, play.join(a), leader=a)
+
+
+@scenario(kip="KAFKA-14201")
+def test_e421_who_commits_without_a_generation_to_an_empty_group_is_not_looked_at(play: Player) -> None:
+    play.commit(-1, "ghost", {("t", 0): 1}).expect(0)
+    play.commit(-1, "", {("t", 1): 2}, "i1").expect(0)
+    play.commit(-1, "ghost", {("t", 2): 3}, "i1").expect(0)
+    play.fetch(everything=True).expect({("t", 0): 1, ("t", 1): 2, ("t", 2): 3})
+    play.commit(0, "").expect(25)
+    play.describe().expect("Empty", [], protocol_type="")

@@ -69,11 +69,9 @@ class SocketTarget(Target):
 
     def barrier(self) -> None:
         # what came before it on other connections is read before it, or with it
-        began = self.seconds
         line = self.line("barrier")
         assert line.idle, "the broker has closed the connection that only asks for versions"
         self._greet(line)
-        self._late = max(self._late, self.seconds - began)
 
     def close(self, connection: str) -> None:
         self._hang_up(self.lines.pop(connection))
@@ -94,9 +92,11 @@ class SocketTarget(Target):
 
     def _greet(self, line: Line) -> None:
         """A request that is answered at once: when it is, the broker has taken notice of the connection."""
+        began = self.seconds
         pending = self.write_request(line, ApiVersionsRequest(), 0)
         self.pass_time(lambda: pending.over, self.seconds + BARRIER_S / self.scale)
         assert pending.frame is not None, f"{self.name} does not answer ApiVersions within {BARRIER_S} s"
+        self._late = max(self._late, self.seconds - began)
 
     def _write(self, line: Line, data: bytes) -> None:
         self._sockets[line.name].sendall(data)

@@ -133,15 +133,19 @@ def on_brokers(pool: Pool, scenarios: Sequence[Scenario], advanced: Advanced) ->
 
     # while a broker starts, the machine is too busy to be in time
     wait([pool.want(each.configuration.settings(scale(each))) for each in scenarios])
-    with ThreadPoolExecutor(JOBS) as threads:
-        asked = {
-            threads.submit(_said, each, partial(target, each), scale(each)): each.number
-            for each in sorted(scenarios, key=lambda each: not each.slow)
-        }
-        said = {}
+    threads = ThreadPoolExecutor(JOBS)
+    asked = {
+        threads.submit(_said, each, partial(target, each), scale(each)): each.number
+        for each in sorted(scenarios, key=lambda each: not each.slow)
+    }
+    said: dict[str, Said] = {}
+    try:
         for done in as_completed(asked):
             said[asked[done]] = done.result()
             advanced(len(said), len(asked))
+    finally:
+        # who interrupts this does not wait for minutes: a play ends when its broker does
+        threads.shutdown(wait=False, cancel_futures=True)
     return dict(sorted(said.items()))
 
 

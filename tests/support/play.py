@@ -315,13 +315,17 @@ class Play:
     def offset(self, topic: str, partition: int, group: str = "g") -> int:
         return self.fetch((topic, partition), group=group)[topic, partition][0]
 
-    def fetch_raw(
+    def fetch_raw(self, *groups: str, **asked: Any) -> offset_fetch.OffsetFetchResponse:
+        """The answer of `start_fetch`."""
+        return self.start_fetch(*groups, **{"stable": False, **asked}).answer
+
+    def start_fetch(
         self,
         *groups: str,
         version: int = 8,
-        stable: bool = False,
+        stable: bool = True,
         topics: Mapping[str, tuple[int, ...]] | None = None,
-    ) -> offset_fetch.OffsetFetchResponse:
+    ) -> Ask[offset_fetch.OffsetFetchResponse]:
         """OffsetFetch as it is answered in some version; one group below v8, all its offsets if `topics` is None."""
         rows = None if topics is None else tuple(topics.items())
         request = offset_fetch.OffsetFetchRequest(
@@ -342,7 +346,7 @@ class Play:
             ),
             require_stable=stable,
         )
-        return cast("offset_fetch.OffsetFetchResponse", self.ask(request, version).answer)
+        return self.ask(request, version)
 
     def delete_offsets(self, *partitions: tuple[str, int], group: str = "g") -> tuple[Error, list[Error]]:
         request = offset_delete.OffsetDeleteRequest(
