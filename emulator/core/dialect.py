@@ -102,6 +102,11 @@ class Dialect:
     """Whether SyncGroup may name a protocol before the group has one. OLD: 23
     (`GroupCoordinator.validateSyncGroup`)."""
 
+    replaced_member_stays_new: bool = False
+    """Whether a static member that is replaced while it waits in its first JoinGroup still counts as one that has never
+    joined: its session, not five minutes, limits how long it may wait. OLD: yes
+    (`GroupMetadata.replaceStaticMember`)."""
+
     group_write_error: Callable[[Error], Error] = new_write_error
     """From the error of a write to what is told of a group whose record could not be written. OLD: 27 instead of 15 if
     it took too long."""
@@ -225,6 +230,7 @@ KAFKA_3_9_OLD = replace(
     waits_for_the_log=False,
     stable_sync_restarts_session=True,
     sync_names_what_is_not_set=False,
+    replaced_member_stays_new=True,
     group_write_error=old_group_write_error,
     offset_write_error=old_offset_write_error,
     commit_error_in_unknown_group=Error.ILLEGAL_GENERATION,

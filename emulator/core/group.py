@@ -181,7 +181,7 @@ class Group:
         member.session_timeout_ms = session_timeout_ms
         member.rebalance_timeout_ms = rebalance_timeout_ms
 
-    def replace_static(self, old: Member, new_id: str) -> Member:
+    def replace_static(self, old: Member, new_id: str, *, stays_new: bool = False) -> Member:
         """The instance continues under a new member id: assignment, client and leadership go with it (KIP-345).
 
         The pending-sync set is not touched, as in Kafka: if the old id still owed a SyncGroup nobody can send it.
@@ -198,6 +198,7 @@ class Group:
             protocol_type=old.protocol_type,
             protocols=old.protocols,
             assignment=old.assignment,
+            is_new=old.is_new and stays_new,
         )
         self.members[new_id] = new
         if self.leader_id == old.id:

@@ -228,7 +228,7 @@ def replace_static_member(
     old_leader_id = group.leader_id or ""
     stage.reply(group.take_join(old), join_refused(Error.FENCED_INSTANCE_ID, old.id))
     rebalance.answer_sync(stage, group, old, rebalance.sync_refused(Error.FENCED_INSTANCE_ID))
-    member = group.replace_static(old, member_id)
+    member = group.replace_static(old, member_id, stays_new=stage.dialect.replaced_member_stays_new)
     stage.member_changed(group, old, "replaced", fenced)
     # by the session timeout it had: the one it asks for now counts from its next sign of life on
     stage.restart_session(group, member)

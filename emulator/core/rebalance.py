@@ -108,17 +108,14 @@ def complete_join(stage: Stage, group: Group, reason: str) -> None:
         return
     stabilized = f"Stabilized group {group.id} generation {group.generation} with {len(group.members)} members."
     stage.move(group, State.COMPLETING_REBALANCE, Why("joined", f"{stabilized} ({reason})"))
-    members, dialect = member_list(group), stage.dialect
+    members = member_list(group)
     for member in group.members.values():
         call = group.take_join(member)
         stage.reply(call, joined(group, member, members))
-        if member.is_new and not dialect.new_member_session_begins_with_join:
-            group.timers.cancel(member.session)
-        else:
-            stage.restart_session(group, member)
+        stage.restart_session(group, member)
         member.is_new = False
         group.pending_sync_members[member.id] = None
-    if dialect.pending_sync_expires:
+    if stage.dialect.pending_sync_expires:
         timeout = max(group.rebalance_timeout_ms, 1)
         group.timers.set(PendingSyncExpiry(group.generation), group.now + timeout)
 

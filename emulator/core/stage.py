@@ -241,4 +241,6 @@ class Stage:
 
     def restart_session(self, group: Group, member: Member) -> None:
         """The member was heard of: its session starts anew."""
-        group.timers.set(member.session, group.now + member.session_timeout_ms)
+        if member.is_new and not self.dialect.new_member_session_begins_with_join:
+            return group.timers.cancel(member.session)
+        return group.timers.set(member.session, group.now + member.session_timeout_ms)

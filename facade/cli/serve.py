@@ -141,7 +141,7 @@ async def _until_a_signal(parts: Parts) -> OSError | None:
             except OSError as error:
                 nursery.cancel_scope.cancel()
                 # what could not be written would be tried again at the end of the process, and be reported there
-                sys.stdout = None  # type: ignore[assignment]
+                sys.stdout = None
                 return OSError(error.errno or errno.EPIPE, f"cannot say that it serves: {error.strerror or error}")
             await anext(signals)
             nursery.cancel_scope.cancel()

@@ -197,6 +197,20 @@ def test_deleting_offsets_waits_for_the_log(on: On, *, seen: bool) -> None:
     assert (play.offset(*T), play.offset(*U)) == (7 if seen else -1, 8)
 
 
+@by_broker({"2.8": False, "3.9 NEW": True})
+def test_kip_447_stable_offsets_wait_for_a_commit_that_is_being_written(on: On, *, seen: bool) -> None:
+    play = on()
+    play.commit(offsets={T: 1, U: 1})
+    play.writes = None
+    play.commit(offsets={T: 2})
+    asked = play.start_fetch("g", topics={"t": (0,), "u": (0,)}, version=7)
+    assert asked.parked is seen
+    play.written()
+    rows = [(topic.partitions[0].committed_offset, topic.partitions[0].error_code) for topic in asked.answer.topics]
+    assert rows == [(2, Error.NONE) if seen else (-1, Error.UNSTABLE_OFFSET_COMMIT), (1, Error.NONE)]
+    assert play.fetch(T, stable=True) == {T: (2, -1, "", 0)}
+
+
 @pytest.mark.parametrize(
     ("failure", "old", "new"),
     [
@@ -514,6 +528,14 @@ def test_kip_430_what_nobody_asked_for(on: On, seen: int) -> None:
     assert play.describe(operations=True).authorized_operations == seen
 
 
+@by_broker({"2.4": 2, "2.8": 1})
+def test_kip_496_how_often_a_topic_is_named_in_the_answer(on: On, seen: int) -> None:
+    play = on()
+    play.commit(offsets={T: 1, ("t", 1): 2, U: 3})
+    _, errors = play.delete_offsets(T, ("t", 1), U)
+    assert errors == [Error.NONE] * (2 * seen + 1)
+
+
 @by_broker({"2.8": [], "3.9 OLD": ["g"]})
 def test_kip_518_states_to_be_listed_are_spelled_anyhow(on: On, seen: list[str]) -> None:
     play = on()
@@ -647,6 +669,22 @@ def test_kafka_9801_a_static_member_that_is_back_before_the_sync_starts_a_rebala
         assert (back.answer.generation_id, back.answer.leader, back.answer.members) == (2, p, ())
         play.sync(2, p, {p: b"p", q: b"for the id that is gone"}, instance_id="i1")
         assert play.sync(2, back.answer.member_id, instance_id="i2").answer.assignment == b""
+
+
+@by_broker({"2.4": "waiting", "2.8": "removed", "3.9 NEW": "waiting"})
+def test_kip_345_a_static_member_that_is_replaced_before_it_ever_joined(on: On, seen: str) -> None:
+    play = on()
+    a = play.f1()
+    first = play.join("", "i1", session=6_000)
+    play.wait(2_000)
+    second = play.join("", "i1", session=6_000)
+    assert first.error is Error.FENCED_INSTANCE_ID
+    assert play.keep(6_000, (1, a)) is Error.REBALANCE_IN_PROGRESS
+    if seen == "removed":
+        assert (second.error, second.answer.member_id) == (Error.UNKNOWN_MEMBER_ID, "")
+    else:
+        assert second.parked
+        assert play.join(a).answer.generation_id == second.answer.generation_id == 2
 
 
 @by_broker({"2.4": "CompletingRebalance", "2.8": "Empty"})

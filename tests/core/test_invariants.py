@@ -19,7 +19,13 @@ from koordinator.emulator.core.timers import (
     PendingSyncExpiry,
     RebalanceTimeout,
 )
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 
 if TYPE_CHECKING:
     from koordinator.wire.messages.join_group import JoinGroupResponse
@@ -38,6 +44,16 @@ OFFERS = st.sampled_from(
     ]
 )
 TIMEOUTS = st.sampled_from([0, 1_000, 6_000, 30_000])
+RELEASES: Any = st.sampled_from(
+    [
+        {"kafka_version": "2.4"},
+        {"kafka_version": "2.8"},
+        {"kafka_version": "3.9"},
+        {"kafka_version": "3.9", "group_coordinator_new_enable": True},
+        {"kafka_version": "4.0"},
+        {"kafka_version": "4.3"},
+    ]
+)
 HOWEVER = st.sampled_from([Error.NONE, Error.NONE, None, Error.NOT_ENOUGH_REPLICAS])
 SILENCE = 4_000_000
 
@@ -51,9 +67,10 @@ class Clients(RuleBasedStateMachine):
         self.ids: list[str] = ["ghost"]
         self.joins: list[Ask[JoinGroupResponse]] = []
 
-    @initialize(delay=st.sampled_from([0, 3_000]), size_max=st.sampled_from([2, 3, 1_000]))
-    def begin(self, delay: int, size_max: int) -> None:
+    @initialize(release=RELEASES, delay=st.sampled_from([0, 3_000]), size_max=st.sampled_from([2, 3, 1_000]))
+    def begin(self, release: dict[str, Any], delay: int, size_max: int) -> None:
         self.play = Play(
+            **release,
             group_initial_rebalance_delay_ms=delay,
             group_max_size=size_max,
             offsets_retention_check_interval_ms=30_000,
@@ -92,6 +109,7 @@ class Clients(RuleBasedStateMachine):
         version: int,
         who: str,
     ) -> None:
+        version = min(version, self.play.newest(ApiKey.JOIN_GROUP))
         self.joins.append(
             self.play.join(
                 self.somebody(data) if who == "somebody" else "",
@@ -146,9 +164,21 @@ class Clients(RuleBasedStateMachine):
         who = data.draw(st.sampled_from(["", self.somebody(data)]))
         self.play.commit(self.generation(data, group), who, group=group, offsets={("t", offset % 4): offset})
 
+    @rule(group=GROUPS, partition=st.integers(0, 3))
+    def look(self, group: str, partition: int) -> None:
+        self.play.describe(group)
+        self.play.listed()
+        self.play.fetch(("t", partition), group=group)
+
     @rule(group=GROUPS)
     def delete(self, group: str) -> None:
         self.play.start_delete(group)
+
+    @rule(group=GROUPS, topic=st.sampled_from(["t", "u"]))
+    def delete_offsets(self, group: str, topic: str) -> None:
+        rows = (OffsetDeleteRequestPartition(partition_index=0),)
+        topics = (OffsetDeleteRequestTopic(name=topic, partitions=rows),)
+        self.play.ask(OffsetDeleteRequest(group_id=group, topics=topics), 0)
 
     @rule()
     def delete_topic(self) -> None:

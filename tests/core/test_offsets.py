@@ -284,13 +284,31 @@ def test_kip_447_stable_offsets_wait_for_writes_under_way(play: Play) -> None:
     play.writes = None
     play.commit(offsets={A: 2})
     play.commit(offsets={A: 3})
-    unstable = (-1, -1, "", Error.UNSTABLE_OFFSET_COMMIT)
-    assert play.fetch(A, B, stable=True) == {A: unstable, B: (1, -1, "", 0)}
-    assert play.fetch(stable=True)[A] == unstable
+    one, every = play.start_fetch("g", "h", topics={"t": (0,)}), play.start_fetch("g", topics=None)
+    assert one.parked
     play._perform(play.coordinator.appended(play.now, play.under_way.pop(0).token, Error.NONE))
-    assert play.fetch(A, stable=True) == {A: unstable}
+    assert one.parked
     play.written()
-    assert play.fetch(A, stable=True) == {A: (3, -1, "", 0)}
+    assert [row.committed_offset for row in one.answer.groups[0].topics[0].partitions] == [3]
+    assert [topic.partitions[0].committed_offset for topic in every.answer.groups[0].topics] == [3, 1]
+
+
+def test_kip_447_stable_offsets_are_those_of_before_if_a_commit_fails(play: Play) -> None:
+    play.commit(offsets={A: 1})
+    play.writes = None
+    play.commit(offsets={A: 2})
+    waiting = play.start_fetch("g", topics={"t": (0,)})
+    play.written(Error.NOT_ENOUGH_REPLICAS)
+    assert [row.committed_offset for row in waiting.answer.groups[0].topics[0].partitions] == [1]
+
+
+def test_kip_447_no_other_group_waits(play: Play) -> None:
+    play.commit(offsets={A: 1})
+    play.writes = None
+    play.commit(offsets={A: 2})
+    play.new_id(group="h")
+    assert play.fetch(A, group="h", stable=True) == {A: (-1, -1, "", 0)}
+    assert play.fetch(A) == {A: (1, -1, "", 0)}
 
 
 @pytest.mark.parametrize("version", [1, 5, 8])
