@@ -153,6 +153,8 @@ class Coordinator:
         """Another node coordinates the groups of the partition from now on; everybody who waits here is told so."""
         self._fire_due(now)
         stage = self._stage
+        # first of all, so that fetches that waited for a write are told
+        stage.owned.discard(partition)
         for token in [token for token, write in stage.writes.items() if write.group.partition == partition]:
             self._appended(now, token, Error.NOT_COORDINATOR)
         loading.unload(stage, now, partition)

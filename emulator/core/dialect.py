@@ -154,6 +154,10 @@ class Dialect:
 
     # -- the history of releases, the latest change first ----------------------------------------------------
 
+    commits_remember_topic_ids: bool = True
+    """Whether a committed offset is that of a topic with a certain id, and is written with it (OffsetCommitValue v4).
+    Since 4.1 (KAFKA-19141)."""
+
     group_operations: int = 3400
     """The authorized operations of a group (KIP-430) without an authorizer, as bits: READ, DELETE, DESCRIBE,
     DESCRIBE_CONFIGS and ALTER_CONFIGS. Before 4.0 groups have no configs: 328 (`AclEntry.supportedOperations`)."""
@@ -217,7 +221,7 @@ class Dialect:
 
 
 KAFKA_4_3 = Dialect()
-KAFKA_4_0 = KAFKA_4_3
+KAFKA_4_0 = replace(KAFKA_4_3, commits_remember_topic_ids=False)
 KAFKA_3_9_NEW = replace(KAFKA_4_0, group_operations=328)
 KAFKA_3_9_OLD = replace(
     KAFKA_3_9_NEW,

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.timers import PendingMemberExpiry, SessionExpiry, Timers
 from koordinator.wire.messages.consumer_protocol import read_subscription
-from koordinator.wire.primitives import Malformed
+from koordinator.wire.primitives import ZERO_UUID, Malformed
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from koordinator.emulator.core.effects import Call
     from koordinator.emulator.core.timers import TimerKey
 
@@ -90,13 +92,17 @@ class Member:
 
 @dataclass(slots=True)
 class CommittedOffset:
-    """A committed position. Timestamps in ms of the group's clock; `expire_timestamp` -1: by retention."""
+    """A committed position. Timestamps in ms of the group's clock; `expire_timestamp` -1: by retention.
+
+    `topic_id` is the zero UUID if it is not known.
+    """
 
     offset: int
     leader_epoch: int
     metadata: str
     commit_timestamp: int
     expire_timestamp: int = -1
+    topic_id: UUID = ZERO_UUID
 
 
 class Group:

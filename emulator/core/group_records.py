@@ -65,6 +65,7 @@ def offset_record(group: Group, topic: str, partition: int, committed: Committed
         metadata=committed.metadata,
         commit_timestamp=committed.commit_timestamp,
         expire_timestamp=committed.expire_timestamp,
+        topic_id=committed.topic_id,
     )
     return Record(OffsetCommitKey(group=group.id, topic=topic, partition=partition), value)
 

@@ -57,7 +57,6 @@ def load(stage: Stage, now: int, partition: int, records: Iterable[Record]) -> N
 
 def unload(stage: Stage, now: int, partition: int) -> None:
     """Somebody else coordinates the groups of the partition: who waits here is told so (NOT_COORDINATOR)."""
-    stage.owned.discard(partition)
     stage.loading.discard(partition)
     for group in [each for each in stage.groups.values() if each.partition == partition]:
         stage.enter(now, group)
@@ -115,4 +114,5 @@ def _committed(value: OffsetCommitValue) -> CommittedOffset:
         metadata=value.metadata,
         commit_timestamp=value.commit_timestamp,
         expire_timestamp=value.expire_timestamp,
+        topic_id=value.topic_id,
     )

@@ -70,12 +70,14 @@ def commit(stage: Stage, now: int, call: Call, request: offset_commit.OffsetComm
             continue
         stamp = partition.commit_timestamp if partition.commit_timestamp >= 0 else group.now
         keep = request.retention_time_ms
-        offsets[_topic_name(stage, topic.name, topic.topic_id) or "", partition.partition_index] = CommittedOffset(
+        name = _topic_name(stage, topic.name, topic.topic_id) or ""
+        offsets[name, partition.partition_index] = CommittedOffset(
             offset=partition.committed_offset,
             leader_epoch=partition.committed_leader_epoch,
             metadata=metadata,
             commit_timestamp=stamp,
             expire_timestamp=min(stamp + keep, LONG_MAX) if keep >= 0 else -1,
+            topic_id=stage.cluster.topics[name].topic_id if stage.dialect.commits_remember_topic_ids else ZERO_UUID,
         )
     if not offsets:
         return stage.reply(call, _commit_response(request, refused, Error.NONE))
@@ -218,7 +220,7 @@ def _fetch_group(
                 name=topic or "",
                 topic_id=topic_id,
                 partitions=tuple(
-                    _row(topic, partition, offsets, unstable=(topic, partition) in unwritten)
+                    _row((topic, topic_id, partition), offsets, unstable=(topic, partition) in unwritten)
                     for partition in partitions
                 ),
             )
@@ -251,9 +253,13 @@ def _refuse_group(
 
 
 def _row(
-    topic: str | None, partition: int, offsets: dict[tuple[str, int], CommittedOffset], *, unstable: bool
+    at: tuple[str | None, UUID, int], offsets: dict[tuple[str, int], CommittedOffset], *, unstable: bool
 ) -> offset_fetch.OffsetFetchResponsePartitions:
+    topic, topic_id, partition = at
     committed = offsets.get((topic, partition)) if topic is not None else None
+    if committed is not None and ZERO_UUID not in (topic_id, committed.topic_id) and topic_id != committed.topic_id:
+        # it is of a topic that had this name before
+        committed = None
     if topic is None or unstable or committed is None:
         error = Error.UNKNOWN_TOPIC_ID if topic is None else Error.UNSTABLE_OFFSET_COMMIT if unstable else Error.NONE
         return offset_fetch.OffsetFetchResponsePartitions(

@@ -6,6 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from wires import Wire
 
 from koordinator.emulator.core.cluster import OFFSETS_TOPIC
 from koordinator.emulator.offsets_log import batch_of, records_of
@@ -29,7 +30,7 @@ from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_batches, read_records
 
 if TYPE_CHECKING:
-    from wires import Peer, Wire
+    from wires import Peer
 
     from koordinator.wire.records import Record
 
@@ -113,8 +114,20 @@ def test_a_commit_is_written_with_its_group_topic_and_partition(wire: Wire) -> N
     assert record.key == b"\0\1\0\1g\0\1t\0\0\0\0"
     assert record.timestamp == wire.now
     (read,) = records_of([record])
-    expected = OffsetCommitValue(offset=5, leader_epoch=-1, metadata="", commit_timestamp=wire.now)
+    topic_id = wire.node.cluster.topics["t"].topic_id
+    expected = OffsetCommitValue(offset=5, leader_epoch=-1, metadata="", commit_timestamp=wire.now, topic_id=topic_id)
     assert (read.key, read.value) == (OffsetCommitKey(group="g", topic="t", partition=0), expected)
+
+
+@pytest.mark.parametrize(("version", "written"), [("3.9", 3), ("4.0", 3), ("4.3", 4)])
+def test_kafka_19141_since_4_1_a_commit_is_written_with_the_id_of_its_topic(version: str, written: int) -> None:
+    wire = Wire(kafka_version=version)
+    wire.ask(wire.connect(), committing(5), 7)
+    (record,) = log(wire)
+    assert record.value is not None
+    assert struct.unpack_from(">h", record.value) == (written,)
+    named = wire.node.cluster.topics["t"].topic_id.bytes in record.value
+    assert named == (written == 4)
 
 
 def test_who_waits_for_the_next_commit_gets_it_at_once(wire: Wire) -> None:

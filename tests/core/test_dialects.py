@@ -63,8 +63,7 @@ def test_every_release_has_a_dialect_and_one_has_two() -> None:
     dialects = {broker: on_broker(broker)().coordinator.stage.dialect for broker in BROKERS}
     assert dialects["4.3"] == Dialect()
     assert {each.partition(" ")[0] for each in BROKERS} == set(RELEASES)
-    # 4.0 and 4.3 differ in versions, not in behaviour
-    assert len(set(dialects.values())) == len(BROKERS) - 1
+    assert len(set(dialects.values())) == len(BROKERS)
 
 
 def test_every_behaviour_differs_somewhere() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 from play import CHANGED, RANGE, Play
@@ -10,6 +11,11 @@ from play import CHANGED, RANGE, Play
 from koordinator.emulator.core.effects import StateChanged
 from koordinator.emulator.core.records import Record
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
 from koordinator.wire.messages.offsets_topic import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -256,6 +262,18 @@ class TestOldRecords:
         first, last = (OffsetCommitValue(offset=each, metadata="", commit_timestamp=1) for each in (1, 2))
         load(play, [Record(key, last), Record(key, None), Record(key, first)])
         assert play.offset("t", 0) == 1
+
+    def test_kafka_19141_an_offset_of_another_topic_of_that_name_is_none(self) -> None:
+        play = Play()
+        key = OffsetCommitKey(group="g", topic="t", partition=0)
+        value = OffsetCommitValue(offset=5, metadata="", commit_timestamp=1, topic_id=UUID(int=7))
+        load(play, [Record(key, value)])
+        assert play.offset("t", 0) == 5, "who names the topic does not say which one"
+        topic_id = play.cluster.topics["t"].topic_id
+        row = OffsetFetchRequestTopics(topic_id=topic_id, partition_indexes=(0,))
+        asked = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=(row,)),))
+        ((fetched,),) = [each.partitions for each in play.ask(asked, 10).answer.groups[0].topics]
+        assert (fetched.committed_offset, fetched.error_code) == (-1, Error.NONE)
 
     def test_values_written_are_read_back(self) -> None:
         value = self.value(3)

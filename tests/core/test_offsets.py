@@ -218,7 +218,12 @@ def test_a_commit_is_one_batch_in_the_groups_partition(play: Play) -> None:
         OffsetCommitKey(group="grp", topic="u", partition=1),
     ]
     assert append.records[0].value == OffsetCommitValue(
-        offset=5, leader_epoch=2, metadata="m", commit_timestamp=START, expire_timestamp=-1
+        offset=5,
+        leader_epoch=2,
+        metadata="m",
+        commit_timestamp=START,
+        expire_timestamp=-1,
+        topic_id=play.cluster.topics["t"].topic_id,
     )
 
 

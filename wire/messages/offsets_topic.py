@@ -3,19 +3,21 @@
 Key and value each open with an int16 version. The version of the key is at the same time the type of
 the record: 0 and 1 a committed offset (alike; 1 is written), 2 a group. A null value is a tombstone.
 
-* OffsetCommitValue: v1 expire_timestamp (v1 only) | v3 leader_epoch (KIP-320) | v4 flexible
+* OffsetCommitValue: v1 expire_timestamp (v1 only) | v3 leader_epoch (KIP-320) | v4 topic_id, flexible (KAFKA-19141)
 * GroupMetadataValue: v1 rebalance_timeout | v2 current_state_timestamp |
   v3 group_instance_id (KIP-345) | v4 flexible
 
-Version 3 of either is written, but 1 of an offset that has its own time of expiry (OffsetCommit v2-4).
+Version 3 of either is written; but 1 of an offset that has its own time of expiry (OffsetCommit v2-4), and 4 of one
+that knows the id of its topic.
 """
 
 import struct
 from typing import TypeVar
+from uuid import UUID
 
 from koordinator.wire.codec import decode, encode
-from koordinator.wire.primitives import Malformed
-from koordinator.wire.schema import array, binary, entity, int32, int64, message, string
+from koordinator.wire.primitives import ZERO_UUID, Malformed
+from koordinator.wire.schema import array, binary, entity, int32, int64, message, string, uuid_
 
 
 @message(key=None, versions="0-1", flexible="none")
@@ -29,13 +31,17 @@ class OffsetCommitKey:
 
 @message(key=None, versions="0-4", flexible="4+")
 class OffsetCommitValue:
-    """What was committed and when, in ms; expire_timestamp -1 leaves it to the broker's retention."""
+    """What was committed and when, in ms; expire_timestamp -1 leaves it to the broker's retention.
+
+    The zero UUID stands for a topic whose id is not known.
+    """
 
     offset: int = int64()
     leader_epoch: int = int32("3+", default=-1, ignorable=True)
     metadata: str = string()
     commit_timestamp: int = int64()
     expire_timestamp: int = int64("1", default=-1, ignorable=True)
+    topic_id: UUID = uuid_("4+", tag=0, ignorable=True)
 
 
 @message(key=None, versions="2", flexible="none")
@@ -93,7 +99,9 @@ def read_key(data: bytes) -> OffsetCommitKey | GroupMetadataKey | None:
 
 def write_value(value: OffsetCommitValue | GroupMetadataValue) -> bytes:
     """The value of a record, in the version Kafka writes."""
-    version = 1 if isinstance(value, OffsetCommitValue) and value.expire_timestamp != -1 else 3
+    version = 3
+    if isinstance(value, OffsetCommitValue):
+        version = 1 if value.expire_timestamp != -1 else 4 if value.topic_id != ZERO_UUID else 3
     return struct.pack(">h", version) + encode(value, version)
 
 
