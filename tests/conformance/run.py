@@ -11,6 +11,7 @@ import argparse
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -26,6 +27,8 @@ from kafka_releases import RELEASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from rich.progress import TaskID
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 chosen,
                 slow=options.slow,
                 record=options.record,
-                advanced=lambda done, of, task=task: progress.update(task, completed=done, total=of),
+                advanced=partial(_show, progress, task),
             )
             reports.append((report, time.monotonic() - began))
             for what, why in report.differing.items():
@@ -57,10 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(report.differing for report, _ in reports))
 
 
+def _show(progress: Progress, task: TaskID, done: int, of: int) -> None:
+    progress.update(task, completed=done, total=of)
+
+
 def _table(reports: Iterable[tuple[Report, float]]) -> Table:
     table = Table("broker", "Kafka", "applicable", "agreeing", "differing", "waiting", "slow, not played")
-    for column in (NOT_EMULATED, NOT_APPLICABLE, "time"):
-        table.add_column(column)
+    for heading in (NOT_EMULATED, NOT_APPLICABLE, "time"):
+        table.add_column(heading)
     for report, seconds in reports:
         release, counts = report.release, report.counts
         numbers = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 WAIT_S = 60.0
 """How long a broker on a busy machine may think."""
-
-M = TypeVar("M")
 
 
 class StrictLink:
@@ -89,9 +87,9 @@ def is_closed_upon(address: Address, request: Any, version: int) -> bool:
     return False
 
 
-def within(message: M, version: int) -> M:
+def within(message: Any, version: int) -> Any:
     """The message without the fields that the version does not have."""
-    specs = fields_of(type(message))  # type: ignore[type-var]
+    specs = fields_of(type(message))
     changed: dict[str, Any] = {}
     for name, spec in specs.items():
         value = getattr(message, name)
@@ -101,7 +99,7 @@ def within(message: M, version: int) -> M:
             changed[name] = within(value, version)
         elif spec.is_array and value and is_dataclass(value[0]):
             changed[name] = tuple(within(each, version) for each in value)
-    return replace(message, **changed)  # type: ignore[type-var]
+    return replace(message, **changed)
 
 
 def error_codes(message: Any) -> Iterator[int]:
