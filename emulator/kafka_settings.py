@@ -82,7 +82,7 @@ WITHOUT_EFFECT: frozenset[str] = frozenset(
     metrics.sample.window.ms min.insync.replicas node.id num.io.threads num.network.threads
     num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads num.replica.fetchers
     offsets.commit.required.acks offsets.commit.timeout.ms offsets.load.buffer.size
-    offsets.topic.compression.codec offsets.topic.replication.factor offsets.topic.segment.bytes
+    offsets.topic.compression.codec offsets.topic.segment.bytes
     password.encoder.cipher.algorithm password.encoder.iterations password.encoder.key.length
     password.encoder.keyfactory.algorithm password.encoder.old.secret password.encoder.secret port
     principal.builder.class process.roles producer.id.expiration.check.interval.ms producer.id.expiration.ms

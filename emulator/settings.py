@@ -58,7 +58,6 @@ class Rule:
     """What a value of one setting may be.
 
     `lowest` and `highest` bound integers, both included; `choices` are the words of a setting that is a word.
-    `here` is the only value with an effect in this emulator, for a setting of which it has one case only.
     """
 
     type: type[bool | int | str]
@@ -66,7 +65,6 @@ class Rule:
     lowest: int = 0
     highest: int = INT_MAX
     choices: tuple[str, ...] = ()
-    here: int | None = None
 
     @property
     def allowed(self) -> str:
@@ -106,10 +104,9 @@ def setting(
     lowest: int = 0,
     highest: int = INT_MAX,
     choices: tuple[str, ...] = (),
-    here: int | None = None,
 ) -> _Value:
     """A row of the table: Kafka's default, its documentation, its range."""
-    rule = Rule(type(default), doc, lowest, highest, choices, here)
+    rule = Rule(type(default), doc, lowest, highest, choices)
     return field(default=default, metadata={"rule": rule})
 
 
@@ -138,6 +135,12 @@ class Settings:
         lowest=1,
         highest=PARTITIONS_MAX,
     )
+    offsets_topic_replication_factor: int = setting(
+        3,
+        "The replicas of __consumer_offsets, no more than there are brokers when it is made.",
+        lowest=1,
+        highest=2**15 - 1,
+    )
     offsets_retention_minutes: int = setting(
         10_080, "How long the offsets of an empty group, or of a topic nobody reads, are kept.", lowest=1
     )
@@ -151,7 +154,7 @@ class Settings:
         highest=PARTITIONS_MAX,
     )
     default_replication_factor: int = setting(
-        1, "The replicas of a topic that is created without saying how many.", lowest=1, highest=2**15 - 1, here=1
+        1, "The replicas of a topic that is created without saying how many.", lowest=1, highest=2**15 - 1
     )
     auto_create_topics_enable: bool = setting(
         default=True, doc="Whether asking for the metadata of an unknown topic may create it."
@@ -213,9 +216,6 @@ class Settings:
                 result = rule.parse(value)
                 if result is None:
                     raise InvalidSetting(f"{_shown(name)}={_shown(value)}: must be {rule.allowed}")
-                if rule.here is not None and result != rule.here:
-                    warnings.append(f"{name}={result}: accepted, no effect here (it is always {rule.here})")
-                    result = rule.here
                 parsed[attribute(name)] = result
             elif is_without_effect(name):
                 warnings.append(f"{_shown(name)}: accepted, no effect here")
@@ -227,6 +227,14 @@ class Settings:
             reason = f"in release {settings.kafka_version} there is no choice"
             warnings.append(f"group.coordinator.new.enable: accepted, no effect here ({reason})")
         return settings, warnings
+
+    def for_brokers(self, count: int) -> tuple[Settings, list[str]]:
+        """These settings for a cluster of so many brokers, and warnings for what does not fit it."""
+        wanted = self.default_replication_factor
+        if wanted <= count:
+            return self, []
+        warning = f"default.replication.factor={wanted}: accepted, but it is {count}, as there are no more brokers"
+        return replace(self, default_replication_factor=count), [warning]
 
     def check(self) -> None:
         """Refuse what is allowed one by one, but not together: raises `InvalidSetting`."""

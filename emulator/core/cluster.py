@@ -1,7 +1,7 @@
 """The cluster as everybody sees it: brokers, topics, and Kafka's rules for what a topic may be.
 
-There is one copy of everything: a partition's replicas are names in answers, nothing is replicated. Leader
-epochs stay at 0, because leaders never change.
+There is one copy of every log, and nothing is replicated: a partition's replicas are those who may lead it, and its
+leader is the one who serves it. With every change of the leader its epoch grows.
 """
 
 from __future__ import annotations
@@ -11,18 +11,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.log import PartitionLog
+from koordinator.emulator.core.producer_ids import ProducerIds
+from koordinator.emulator.core.records import offsets_partition
 from koordinator.emulator.core.refusal import Refusal, RefusedError
 from koordinator.emulator.core.topic_configs import refuse_configs
 from koordinator.wire.errors import Error
+from koordinator.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from koordinator.emulator.settings import Settings
 
-LEADER_EPOCH = 0
-"""The epoch of every leader, for as long as the cluster lives."""
+PLAINTEXT = "PLAINTEXT"
+"""The name of the listener every broker has."""
+
+NO_LEADER = -1
+"""Stands for the leader of a partition none of whose replicas is up."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
 INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state"})
@@ -36,23 +42,35 @@ _NAME_MAX = 249
 
 
 @dataclass(slots=True)
-class BrokerAddress:
-    """Where clients reach a broker. The port is 0 until its listener is bound."""
+class Endpoint:
+    """Where clients are told to connect. The port is 0 until the listener is bound."""
 
-    node_id: int
     host: str
     port: int
+
+
+@dataclass(slots=True)
+class Registration:
+    """A broker of the cluster: its endpoints by the name of their listener; `is_up` if it is not fenced."""
+
+    node_id: int
+    endpoints: dict[str, Endpoint]
     rack: str | None = None
+    is_up: bool = True
 
 
 @dataclass(slots=True)
 class Topic:
-    """A topic: its logs, who is said to hold them (leader first), and the configs set on it."""
+    """A topic: its logs, who may lead them (the preferred leader first), who does, and the configs set on it."""
 
     name: str
     topic_id: uuid.UUID
     logs: list[PartitionLog] = field(default_factory=list)
     replicas: list[tuple[int, ...]] = field(default_factory=list)
+    leaders: list[int] = field(default_factory=list)
+    """The node id of each partition's leader, NO_LEADER if there is none."""
+    epochs: list[int] = field(default_factory=list)
+    """How many times each partition has changed its leader."""
     configs: dict[str, str] = field(default_factory=dict)
     keyless_turn: int = 0
     """The partition after the one that got the last record without a key from Python."""
@@ -63,9 +81,8 @@ class Topic:
         return self.name in INTERNAL_TOPICS
 
     def leader(self, partition: int) -> int:
-        """The node id of the leader, -1 if there is none."""
-        replicas = self.replicas[partition]
-        return replicas[0] if replicas else -1
+        """The node id of the leader, NO_LEADER if there is none, or no such partition."""
+        return self.leaders[partition] if 0 <= partition < len(self.leaders) else NO_LEADER
 
     def log(self, partition: int) -> PartitionLog | None:
         """The log of a partition, or None if there is no such partition."""
@@ -91,25 +108,124 @@ def illegal_name(name: str) -> str | None:
 class Cluster:
     """Brokers and topics.
 
-    `brokers` is filled by whoever runs them, before topics are made: a topic made earlier has no leader.
+    Brokers are registered by whoever runs them, before topics are made: a topic made earlier has no leader.
     Topic ids come from `new_uuid`.
     """
 
     def __init__(self, cluster_id: str, settings: Settings, new_uuid: Callable[[], uuid.UUID]) -> None:
         self.cluster_id = cluster_id
         self.settings = settings
-        self.brokers: dict[int, BrokerAddress] = {}
+        self.brokers: dict[int, Registration] = {}
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
+        self.producer_ids = ProducerIds()
+        self.group_clocks: dict[str, int] = {}
+        """How far the clocks of groups are ahead of their coordinator's, whichever node that is; in ms."""
+        self.leaderships = 0
+        """Grows with every change of a leader, so that nodes can see that there was one."""
         self._new_uuid = new_uuid
+        self._offsets_plan: Topic | None = None
         # names that would share a metric name, which is why Kafka refuses the second: '.' and '_' look
         # alike there
         self._by_metric_name: dict[str, str] = {}
 
+    # -- brokers ---------------------------------------------------------------------------------------------
+
     @property
     def controller_id(self) -> int:
-        """The broker that is said to be the controller: the lowest id, -1 without brokers."""
-        return min(self.brokers, default=-1)
+        """The broker that is said to be the controller: the lowest id of those that are up, -1 without any."""
+        return min((broker.node_id for broker in self.brokers.values() if broker.is_up), default=-1)
+
+    def register(self, node_id: int, host: str, port: int, rack: str | None = None) -> Registration:
+        """Take a broker into the cluster. Partitions that are there do not move to it, as in Kafka."""
+        broker = self.brokers[node_id] = Registration(node_id, {PLAINTEXT: Endpoint(host, port)}, rack)
+        return broker
+
+    def unregister(self, node_id: int) -> None:
+        """A broker is gone for good. Replicas still name it, as in Kafka."""
+        self.fence(node_id)
+        del self.brokers[node_id]
+
+    def fence(self, node_id: int) -> None:
+        """A broker is down: what it led is led by the next replica that is up."""
+        self.brokers[node_id].is_up = False
+        self._elect()
+
+    def unfence(self, node_id: int) -> None:
+        """A broker is up again: it leads what nobody else could."""
+        self.brokers[node_id].is_up = True
+        self._elect()
+
+    def is_up(self, node_id: int) -> bool:
+        """Whether there is such a broker, and it is not fenced."""
+        broker = self.brokers.get(node_id)
+        return broker is not None and broker.is_up
+
+    def endpoint(self, node_id: int, listener: str) -> Endpoint | None:
+        """Where a client that came in by a listener of this name reaches a broker; None if it cannot."""
+        return self.brokers[node_id].endpoints.get(listener) if self.is_up(node_id) else None
+
+    def reachable(self, listener: str) -> Iterator[tuple[Registration, Endpoint]]:
+        """The brokers such a client is told of."""
+        for broker in self.brokers.values():
+            endpoint = broker.endpoints.get(listener)
+            if broker.is_up and endpoint is not None:
+                yield broker, endpoint
+
+    def in_sync(self, topic: Topic, partition: int) -> tuple[int, ...]:
+        """The replicas of a partition that are up."""
+        return tuple(replica for replica in topic.replicas[partition] if self.is_up(replica))
+
+    def offline(self, topic: Topic, partition: int, listener: str) -> tuple[int, ...]:
+        """The replicas of a partition that such a client cannot reach."""
+        return tuple(replica for replica in topic.replicas[partition] if self.endpoint(replica, listener) is None)
+
+    # -- leaders ---------------------------------------------------------------------------------------------
+
+    def move_leader(self, topic: Topic, partition: int, node_id: int) -> None:
+        """Let a broker lead a partition. If it was no replica, it takes the place of the leader among them."""
+        before, replicas = topic.leaders[partition], topic.replicas[partition]
+        if node_id == before:
+            return
+        if node_id not in replicas:
+            replaced = before if before in replicas else next(iter(replicas), None)
+            topic.replicas[partition] = (node_id, *(replica for replica in replicas if replica != replaced))
+        self._lead(topic, partition, node_id)
+
+    def refuse_to_serve(self, topic: Topic, partition: int, node_id: int, current_leader_epoch: int = -1) -> Error:
+        """Why a broker does not serve a partition: 6 if it does not lead it, 74 or 75 for the client's epoch (KIP-320).
+
+        The epoch is that of the leader the client knows, -1 if it does not say. It is looked at first, but by a
+        replica only: nobody else knows the partition's (`ReplicaManager.getPartitionOrError`, `Partition.getLocalLog`).
+        """
+        epoch = topic.epochs[partition]
+        if current_leader_epoch not in {-1, epoch} and node_id in topic.replicas[partition]:
+            return Error.FENCED_LEADER_EPOCH if current_leader_epoch < epoch else Error.UNKNOWN_LEADER_EPOCH
+        return Error.NONE if topic.leaders[partition] == node_id else Error.NOT_LEADER_OR_FOLLOWER
+
+    def _elect(self) -> None:
+        """Every partition whose leader is not up gets the first replica that is. None moves back (`auto.leader.rebalance`)."""
+        topics = list(self.topics.values())
+        if self._offsets_plan is not None:
+            topics.append(self._offsets_plan)
+        for topic in topics:
+            for partition, leader in enumerate(topic.leaders):
+                if not self.is_up(leader):
+                    elected = self._first_up(topic.replicas[partition])
+                    if elected != leader:
+                        self._lead(topic, partition, elected)
+
+    def _first_up(self, replicas: Iterable[int]) -> int:
+        return next((replica for replica in replicas if self.is_up(replica)), NO_LEADER)
+
+    def _lead(self, topic: Topic, partition: int, node_id: int) -> None:
+        self.leaderships += 1
+        topic.leaders[partition] = node_id
+        topic.epochs[partition] += 1
+        if node_id != NO_LEADER:
+            topic.logs[partition].begin_epoch(topic.epochs[partition])
+
+    # -- topics ----------------------------------------------------------------------------------------------
 
     def partition_count(self, topic: str) -> int:
         """How many partitions a topic has; 0 if there is no such topic."""
@@ -184,10 +300,15 @@ class Cluster:
         return self.settings.default_replication_factor if replication_factor == -1 else replication_factor
 
     def place(self, partitions: Iterable[int], replication_factor: int) -> list[tuple[int, ...]]:
-        """Replicas for partitions, leaders taking turns."""
+        """Replicas for partitions, leaders taking turns; brokers that are down come last (`StripedReplicaPlacer`)."""
         nodes = sorted(self.brokers)
         copies = min(replication_factor, len(nodes))
-        return [tuple(nodes[(partition + copy) % len(nodes)] for copy in range(copies)) for partition in partitions]
+        placed = []
+        for partition in partitions:
+            turn = partition % len(nodes) if nodes else 0
+            in_turn = sorted(nodes[turn:] + nodes[:turn], key=lambda node: not self.brokers[node].is_up)
+            placed.append(tuple(in_turn[:copies]))
+        return placed
 
     def create_topic(
         self,
@@ -210,10 +331,17 @@ class Cluster:
         if replicas is None:
             count = self.partitions_or_default(partitions)
             replicas = self.place(range(count), self.replication_factor(replication_factor))
-        self.topics[name] = self.topics_by_id[topic.topic_id] = topic
-        self._by_metric_name[_metric_name(name)] = name
         self._add_partitions(topic, replicas)
+        self._add_topic(topic)
+        if name == OFFSETS_TOPIC:
+            # a client has made it, in a shape of its own
+            self._offsets_plan = None
+            self.leaderships += 1
         return topic
+
+    def _add_topic(self, topic: Topic) -> None:
+        self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+        self._by_metric_name[_metric_name(topic.name)] = topic.name
 
     def auto_create_topic(self, name: str) -> Refusal | None:
         """Make a topic because somebody asked for its metadata; returns why not, if it cannot be."""
@@ -229,9 +357,28 @@ class Cluster:
         """`__consumer_offsets`, made when the first group writes to it, or is looked for."""
         topic = self.topics.get(OFFSETS_TOPIC)
         if topic is None:
-            configs = {"cleanup.policy": "compact", "compression.type": "producer"}
-            topic = self.create_topic(OFFSETS_TOPIC, self.settings.offsets_topic_num_partitions, configs)
+            topic, self._offsets_plan = self.offsets_plan(), None
+            topic.topic_id = self._new_uuid()
+            self._add_topic(topic)
         return topic
+
+    def offsets_plan(self) -> Topic:
+        """`__consumer_offsets` as it is or, if it has not been made, as it will be: its leaders coordinate groups."""
+        topic = self.topics.get(OFFSETS_TOPIC) or self._offsets_plan
+        if topic is None:
+            configs = {"cleanup.policy": "compact", "compression.type": "producer"}
+            topic = self._offsets_plan = Topic(OFFSETS_TOPIC, ZERO_UUID, configs=configs)
+            count, copies = self.settings.offsets_topic_num_partitions, self.settings.offsets_topic_replication_factor
+            self._add_partitions(topic, self.place(range(count), copies))
+        return topic
+
+    def coordinated_by(self, node_id: int) -> set[int]:
+        """The partitions of `__consumer_offsets` whose groups a broker coordinates."""
+        return {partition for partition, leader in enumerate(self.offsets_plan().leaders) if leader == node_id}
+
+    def coordinator_of(self, group_id: str) -> int:
+        """The node id of the broker that coordinates a group, NO_LEADER if there is none just now."""
+        return self.offsets_plan().leader(offsets_partition(group_id, self.settings.offsets_topic_num_partitions))
 
     def grow_topic(self, topic: Topic, count: int, replicas: Sequence[Sequence[int]] | None = None) -> None:
         """Give a topic `count` partitions in all, more than it has; `replicas` are those of the new ones."""
@@ -242,21 +389,21 @@ class Cluster:
         self._add_partitions(topic, replicas)
 
     def _add_partitions(self, topic: Topic, replicas: Sequence[Sequence[int]]) -> None:
-        topic.replicas += (tuple(nodes) for nodes in replicas)
-        topic.logs += (PartitionLog() for _ in replicas)
+        for nodes in replicas:
+            log = PartitionLog()
+            log.begin_epoch(0)
+            topic.logs.append(log)
+            topic.replicas.append(tuple(nodes))
+            topic.leaders.append(self._first_up(nodes))
+            topic.epochs.append(0)
 
     def delete_topic(self, topic: Topic) -> None:
         """Forget a topic with everything in it. A new one of this name gets a new id."""
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
         del self._by_metric_name[_metric_name(topic.name)]
-
-
-def refuse_epoch(current_leader_epoch: int) -> Error:
-    """What a client gets for the leader epoch it knows: 74 if behind, 75 if ahead; -1 is any (KIP-320)."""
-    if current_leader_epoch in (-1, LEADER_EPOCH):
-        return Error.NONE
-    return Error.FENCED_LEADER_EPOCH if current_leader_epoch < LEADER_EPOCH else Error.UNKNOWN_LEADER_EPOCH
+        if topic.name == OFFSETS_TOPIC:
+            self.leaderships += 1
 
 
 def _metric_name(topic: str) -> str:

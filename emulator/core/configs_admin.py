@@ -52,11 +52,11 @@ _HIDDEN = frozenset({"error.codes", "kafka.version", "group.coordinator.new.enab
 """Settings that no Kafka broker has, and one that it has for itself (`defineInternal`)."""
 
 
-def describe_configs(cluster: Cluster, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def describe_configs(cluster: Cluster, node_id: int, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """The configs of each resource, all or those named; names nobody knows are left out, as in Kafka."""
     results = []
     for resource in request.resources:
-        rows = _rows(cluster, resource)
+        rows = _rows(cluster, node_id, resource)
         if isinstance(rows, Refusal):
             result = DescribeConfigsResult(error_code=rows.error, error_message=rows.message)
         else:
@@ -83,7 +83,9 @@ def topic_config_rows(settings: Settings, configs: Mapping[str, str]) -> list[De
     return rows
 
 
-def _rows(cluster: Cluster, resource: DescribeConfigsResource) -> list[DescribeConfigsResourceResult] | Refusal:
+def _rows(
+    cluster: Cluster, node_id: int, resource: DescribeConfigsResource
+) -> list[DescribeConfigsResourceResult] | Refusal:
     name = resource.resource_name
     if resource.resource_type == TOPIC:
         topic = cluster.topics.get(name)
@@ -93,19 +95,16 @@ def _rows(cluster: Cluster, resource: DescribeConfigsResource) -> list[DescribeC
     if resource.resource_type == BROKER:
         if name == "":
             return []  # configs for all brokers at once, of which there are none
-        if name not in map(str, cluster.brokers):
-            known = ", ".join(map(str, sorted(cluster.brokers)))
-            return Refusal(
-                Error.INVALID_REQUEST,
-                f"Unexpected broker id, expected {known} or empty string, but received {name}",
-            )
-        return _broker_rows(cluster, int(name))
+        if name != str(node_id):
+            problem = f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
+            return Refusal(Error.INVALID_REQUEST, problem)
+        return _broker_rows(cluster, node_id)
     return _not_emulated(resource.resource_type)
 
 
 def _broker_rows(cluster: Cluster, node_id: int) -> list[DescribeConfigsResourceResult]:
-    address = cluster.brokers[node_id]
-    listener = f"PLAINTEXT://{address.host}:{address.port}"
+    endpoints = cluster.brokers[node_id].endpoints
+    listener = ",".join(f"{name}://{endpoint.host}:{endpoint.port}" for name, endpoint in endpoints.items())
     rows = [
         _row(name, ConfigType.STRING, [(name, value, STATIC_BROKER_CONFIG)], read_only=True)
         for name, value in (

@@ -72,13 +72,21 @@ class Coordinator:
     """Classic groups, as Apache Kafka runs them in the release that is set (`kafka.version`).
 
     `handle`, `tick` and `appended` return what happened, in order; `deadline` says when `tick` is wanted next. A
-    call without a `Reply` among the effects is parked and will be answered by a later input.
+    call without a `Reply` among the effects is parked and will be answered by a later input. `owned` are the partitions
+    of `__consumer_offsets` it has from the start, with nothing in them; all, if nothing is said.
     """
 
     serves = frozenset(HANDLERS)
 
-    def __init__(self, now: int, cluster: Cluster, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
-        self._stage = Stage(cluster, settings, new_uuid)
+    def __init__(
+        self,
+        now: int,
+        cluster: Cluster,
+        settings: Settings,
+        new_uuid: Callable[[], UUID],
+        owned: Iterable[int] | None = None,
+    ) -> None:
+        self._stage = Stage(cluster, settings, new_uuid, owned)
         self._stage.started_at = now
 
     # -- inputs ----------------------------------------------------------------------------------------------

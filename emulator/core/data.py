@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core import seeds
-from koordinator.emulator.core.cluster import LEADER_EPOCH
 from koordinator.emulator.core.configs_admin import alter_configs, describe_configs
 from koordinator.emulator.core.effects import Effect, Hangup, Reply
 from koordinator.emulator.core.fetch import Fetches
 from koordinator.emulator.core.list_offsets import list_offsets, offset_for_leader_epoch
 from koordinator.emulator.core.metadata import describe_cluster, describe_topic_partitions, metadata
 from koordinator.emulator.core.produce import produce
-from koordinator.emulator.core.producer_ids import ProducerIds
 from koordinator.emulator.core.topics_admin import (
     create_partitions,
     create_topics,
@@ -80,14 +78,15 @@ class DataPlane:
 
     def __init__(
         self,
+        node_id: int,
         cluster: Cluster,
         settings: Settings,
         new_uuid: Callable[[], UUID],
         on_topics_deleted: Callable[[int, list[str]], list[Effect]],
     ) -> None:
         self.cluster = cluster
-        self.fetches = Fetches(cluster, settings, new_uuid)
-        self.producer_ids = ProducerIds()
+        self.fetches = Fetches(node_id, cluster, settings, new_uuid)
+        self._node_id = node_id
         self._on_topics_deleted = on_topics_deleted
         self._out: list[Effect] = []
         self._out_since: int | None = None
@@ -103,16 +102,22 @@ class DataPlane:
             case DeleteTopicsRequest():
                 self._delete_topics(now, call, request)
             case _:
-                self._out.append(Reply(call, self._answer(call.api_version, request)))
+                self._out.append(Reply(call, self._answer(call, request)))
         return self._drain()
 
     def append(self, now: int, topic: Topic, partition: int, batch: bytes) -> list[Effect]:
         """Write a batch of the broker's own to a compacted topic; fetches that waited for it are answered."""
         self._fire(now)
         log = topic.logs[partition]
-        log.append(read_header(batch), batch, LEADER_EPOCH)
+        log.append(read_header(batch), batch, topic.epochs[partition])
         log.compact()
         self._out += self.fetches.grown(now, [(topic.name, partition)])
+        return self._drain()
+
+    def leaders_changed(self, now: int) -> list[Effect]:
+        """Others lead partitions now: who has been waiting here for one of them is told so."""
+        self._fire(now)
+        self._out += self.fetches.not_led(now)
         return self._drain()
 
     def tick(self, now: int) -> list[Effect]:
@@ -163,7 +168,7 @@ class DataPlane:
         return out
 
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
-        response, grown = produce(self.cluster, call.api_version, request)
+        response, grown = produce(self.cluster, self._node_id, call, request)
         failed = next(
             (row for topic in response.responses for row in topic.partition_responses if row.error_code), None
         )
@@ -184,22 +189,22 @@ class DataPlane:
             self._out += self.fetches.deleted(now, partitions)
             self._out += self._on_topics_deleted(now, [topic.name for topic in gone])
 
-    def _answer(self, version: int, request: object) -> Message:
+    def _answer(self, call: Call, request: object) -> Message:
         """The answer of an API that neither waits nor makes others wait no longer."""
-        cluster = self.cluster
+        cluster, node_id, version = self.cluster, self._node_id, call.api_version
         match request:
             case MetadataRequest():
-                return metadata(cluster, version, request)
+                return metadata(cluster, call.listener, version, request)
             case ListOffsetsRequest():
-                return list_offsets(cluster, version, request)
+                return list_offsets(cluster, node_id, version, request)
             case OffsetForLeaderEpochRequest():
-                return offset_for_leader_epoch(cluster, request)
+                return offset_for_leader_epoch(cluster, node_id, request)
             case InitProducerIdRequest():
-                return self.producer_ids.init(request)
+                return cluster.producer_ids.init(request)
             case DescribeClusterRequest():
-                return describe_cluster(cluster, request)
+                return describe_cluster(cluster, call.listener, request)
             case DescribeTopicPartitionsRequest():
-                return describe_topic_partitions(cluster, request)
+                return describe_topic_partitions(cluster, call.listener, request)
             case _:
                 return self._administer(request)
 
@@ -211,9 +216,9 @@ class DataPlane:
             case CreatePartitionsRequest():
                 return create_partitions(cluster, request)
             case DeleteRecordsRequest():
-                return delete_records(cluster, request)
+                return delete_records(cluster, self._node_id, request)
             case DescribeConfigsRequest():
-                return describe_configs(cluster, request)
+                return describe_configs(cluster, self._node_id, request)
             case IncrementalAlterConfigsRequest():
                 return alter_configs(cluster, request)
             case _:

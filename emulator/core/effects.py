@@ -27,7 +27,7 @@ class Call:
     """One request in hand: who asks, in which version, and where the answer goes.
 
     `client_host` is Java's text of an address (`/127.0.0.1`), as DescribeGroups shows it; a null client id of the
-    request header is "" here, as in Kafka.
+    request header is "" here, as in Kafka. Addresses in an answer are those of the `listener` it came in by.
     """
 
     connection: int
@@ -36,6 +36,7 @@ class Call:
     api_version: int
     client_id: str
     client_host: str
+    listener: str = "PLAINTEXT"
 
 
 @value

@@ -13,16 +13,23 @@ stable), conversion to magic 0 and 1 (v0-3: 35, as a broker with `log.message.do
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from koordinator.emulator.core.cluster import refuse_epoch
 from koordinator.emulator.core.effects import Reply
 from koordinator.emulator.core.fetch_sessions import NO_SESSION, FetchSessions, PartitionKey, Wish
+from koordinator.emulator.core.leader_hints import LeaderHints
 from koordinator.emulator.core.timers import FetchTimeout, Timers
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from koordinator.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,6 +45,9 @@ TOPIC_ID_SINCE = 13
 
 MAGIC_2_SINCE = 4
 """The first version that can carry batches of magic 2 (KIP-98)."""
+
+LEADER_HINT_SINCE = 16
+"""From this version on who asked the wrong broker is told the right one (KIP-951)."""
 
 READ_COMMITTED = 1
 """The isolation level that wants a list of aborted transactions: here an empty one, not null."""
@@ -67,10 +77,11 @@ class ParkedFetch:
 class Fetches:
     """All fetches: their sessions, those that wait, and what they wait for."""
 
-    def __init__(self, cluster: Cluster, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
+    def __init__(self, node_id: int, cluster: Cluster, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
         self.sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, new_uuid)
         self.timers: Timers[FetchTimeout] = Timers()
         self.parked: dict[FetchTimeout, ParkedFetch] = {}
+        self._node_id = node_id
         self._cluster = cluster
         self._bytes_max = settings.fetch_max_bytes
         # who waits for a partition, and who waits on a connection; in order of arrival
@@ -112,6 +123,16 @@ class Fetches:
         """These partitions are gone: the answers of those who have been waiting for them."""
         return [self._unpark(now, key) for partition in partitions for key in list(self._watchers.get(partition, ()))]
 
+    def not_led(self, now: int) -> list[Reply]:
+        """Leaders have changed: the answers of those who have been waiting for a partition that others lead now."""
+        topics = self._cluster.topics
+        partitions = [
+            (name, partition)
+            for name, partition in self._watchers
+            if name in topics and topics[name].leaders[partition] != self._node_id
+        ]
+        return self.deleted(now, partitions)
+
     def expired(self, due: int, key: FetchTimeout) -> Reply:
         """A parked fetch has waited long enough."""
         return self._unpark(due, key)
@@ -128,7 +149,7 @@ class Fetches:
             log = self._log(key)
             if isinstance(log, Error):
                 continue
-            if _refuse(log, wanted):
+            if self._refuse(key, log, wanted):
                 failed = True
                 continue
             readable = log.readable_bytes(wanted.fetch_offset, wanted.partition_max_bytes)
@@ -166,12 +187,15 @@ class Fetches:
         if wish.session is not None and wish.session.epoch != wish.epoch:
             return Reply(fetch.call, FetchResponse(error_code=Error.INVALID_FETCH_SESSION_EPOCH))
         results = self._read(fetch)
+        endpoints = self._tell_leaders(fetch, results) if fetch.call.api_version >= LEADER_HINT_SINCE else ()
         session_id = NO_SESSION
         if wish.session is not None:
             session_id, results = wish.session.session_id, wish.session.changes(results)
         elif wish.opens:
             session_id = self.sessions.open(now, wish, results, by_id=fetch.by_id)
-        return Reply(fetch.call, FetchResponse(session_id=session_id, responses=_by_topic(results)))
+        return Reply(
+            fetch.call, FetchResponse(session_id=session_id, responses=_by_topic(results), node_endpoints=endpoints)
+        )
 
     def _read(self, fetch: ParkedFetch) -> dict[PartitionKey, PartitionData]:
         """Read every partition within all limits, but the first batch there is in any case (KIP-74)."""
@@ -181,7 +205,7 @@ class Fetches:
         aborted = () if fetch.request.isolation_level == READ_COMMITTED else None
         for key, wanted in fetch.wish.partitions.items():
             log = self._log(key)
-            error = log if isinstance(log, Error) else _refuse(log, wanted)
+            error = log if isinstance(log, Error) else self._refuse(key, log, wanted)
             if isinstance(log, Error) or error:
                 results[key] = _failed(key[1], error)
                 continue
@@ -202,11 +226,30 @@ class Fetches:
             )
         return results
 
+    def _tell_leaders(self, fetch: ParkedFetch, results: dict[PartitionKey, PartitionData]) -> tuple[NodeEndpoint, ...]:
+        """Say in the rows that are refused for it who leads instead; returns where those are."""
+        hints = LeaderHints(self._cluster, fetch.call.listener)
+        for key, row in results.items():
+            if row.error_code in {Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH}:
+                node_id, epoch = hints.leader(self._cluster.topics[self._name(key)], key[1])
+                results[key] = replace(row, current_leader=LeaderIdAndEpoch(leader_id=node_id, leader_epoch=epoch))
+        return tuple(
+            NodeEndpoint(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
+            for broker, at in hints.nodes()
+        )
+
     def _log(self, key: PartitionKey) -> PartitionLog | Error:
         topic, unknown = self._cluster.topics.get(self._name(key)), Error.UNKNOWN_TOPIC_OR_PARTITION
         if topic is None:
             return Error.UNKNOWN_TOPIC_ID if isinstance(key[0], UUID) else unknown
         return topic.log(key[1]) or unknown
+
+    def _refuse(self, key: PartitionKey, log: PartitionLog, wanted: FetchPartition) -> Error:
+        topic = self._cluster.topics[self._name(key)]
+        error = self._cluster.refuse_to_serve(topic, key[1], self._node_id, wanted.current_leader_epoch)
+        if error is Error.NONE and not log.start <= wanted.fetch_offset <= log.end:
+            return Error.OFFSET_OUT_OF_RANGE
+        return error
 
     def _name(self, key: PartitionKey) -> str:
         """The name of a partition's topic; "" for an id nobody has, which is no topic's name."""
@@ -217,13 +260,6 @@ class Fetches:
 
     def _key(self, fetch: ParkedFetch, name: str, partition: int) -> PartitionKey:
         return (self._cluster.topics[name].topic_id if fetch.by_id else name), partition
-
-
-def _refuse(log: PartitionLog, wanted: FetchPartition) -> Error:
-    error = refuse_epoch(wanted.current_leader_epoch)
-    if error is Error.NONE and not log.start <= wanted.fetch_offset <= log.end:
-        return Error.OFFSET_OUT_OF_RANGE
-    return error
 
 
 def _failed(partition: int, error: Error) -> PartitionData:

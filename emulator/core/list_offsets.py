@@ -11,7 +11,6 @@ from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.cluster import LEADER_EPOCH, refuse_epoch
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -55,39 +54,42 @@ SINCE: dict[int, int] = {
 """The version in which each place came; below it the answer is 35."""
 
 
-def list_offsets(cluster: Cluster, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def list_offsets(cluster: Cluster, node_id: int, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """One row for each partition; a partition that is asked about twice gets 42, each time."""
     times_asked = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics = []
     for topic in request.topics:
         rows = []
         for asked in topic.partitions:
-            log = cluster.log(topic.name, asked.partition_index)
-            twice = times_asked[topic.name, asked.partition_index] > 1
-            rows.append(_row(version, asked, None if twice else log, twice=twice))
+            if times_asked[topic.name, asked.partition_index] > 1:
+                rows.append(_refused(asked, Error.INVALID_REQUEST))
+            else:
+                rows.append(_row(cluster, node_id, version, topic.name, asked))
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(rows)))
     return ListOffsetsResponse(topics=tuple(topics))
 
 
+def _refused(asked: ListOffsetsPartition, error: Error) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error)
+
+
 def _row(
-    version: int, asked: ListOffsetsPartition, log: PartitionLog | None, *, twice: bool
+    cluster: Cluster, node_id: int, version: int, name: str, asked: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
-    if twice:
-        error = Error.INVALID_REQUEST
-    elif log is None:
-        error = Error.UNKNOWN_TOPIC_OR_PARTITION
-    elif asked.timestamp < 0 and version < SINCE.get(asked.timestamp, version + 1):
-        error = Error.UNSUPPORTED_VERSION
-    else:
-        error = refuse_epoch(asked.current_leader_epoch)
-    if log is None or error:
-        return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error)
+    topic, log = cluster.topics.get(name), cluster.log(name, asked.partition_index)
+    if topic is None or log is None:
+        return _refused(asked, Error.UNKNOWN_TOPIC_OR_PARTITION)
+    if asked.timestamp < 0 and version < SINCE.get(asked.timestamp, version + 1):
+        return _refused(asked, Error.UNSUPPORTED_VERSION)
+    error = cluster.refuse_to_serve(topic, asked.partition_index, node_id, asked.current_leader_epoch)
+    if error:
+        return _refused(asked, error)
     offset, timestamp = _find(log, asked.timestamp)
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         timestamp=timestamp,
         offset=offset,
-        leader_epoch=LEADER_EPOCH if offset >= 0 else -1,
+        leader_epoch=log.epoch_at(offset) if offset >= 0 else -1,
     )
 
 
@@ -108,21 +110,27 @@ def _find(log: PartitionLog, timestamp: int) -> tuple[int, int]:
     return found or (-1, -1)
 
 
-def offset_for_leader_epoch(cluster: Cluster, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
-    """Where epochs ended: 0, the only one there is, has not; any other is unknown, -1 and -1."""
+def offset_for_leader_epoch(
+    cluster: Cluster, node_id: int, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """Where the epochs of leaders ended; one that is still to come is unknown, -1 and -1."""
     return OffsetForLeaderEpochResponse(
         topics=tuple(
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=tuple(_epoch_end(cluster.log(topic.topic, p.partition), p) for p in topic.partitions),
+                partitions=tuple(_epoch_end(cluster, node_id, topic.topic, asked) for asked in topic.partitions),
             )
             for topic in request.topics
         )
     )
 
 
-def _epoch_end(log: PartitionLog | None, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-    error = Error.UNKNOWN_TOPIC_OR_PARTITION if log is None else refuse_epoch(asked.current_leader_epoch)
-    if log is None or error or asked.leader_epoch != LEADER_EPOCH:
+def _epoch_end(cluster: Cluster, node_id: int, name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    topic, log = cluster.topics.get(name), cluster.log(name, asked.partition)
+    if topic is None or log is None:
+        return EpochEndOffset(error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, partition=asked.partition)
+    error = cluster.refuse_to_serve(topic, asked.partition, node_id, asked.current_leader_epoch)
+    if error:
         return EpochEndOffset(error_code=error, partition=asked.partition)
-    return EpochEndOffset(partition=asked.partition, leader_epoch=LEADER_EPOCH, end_offset=log.end)
+    epoch, end = log.epoch_end(asked.leader_epoch)
+    return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end)

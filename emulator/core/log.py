@@ -48,6 +48,9 @@ class PartitionLog:
         self.end = 0
         """The offset the next record gets; the high watermark and the last stable offset as well."""
         self.producers = Producers()
+        # the epochs of leaders, and the first offset of each (Kafka's `LeaderEpochFileCache`)
+        self._epochs: list[int] = []
+        self._epoch_starts: list[int] = []
         self._batches: list[_Batch] = []
         # of each batch: its first offset, and how many bytes were ever written before it
         self._offsets: list[int] = []
@@ -58,6 +61,31 @@ class PartitionLog:
         # took may have been the greatest, so it is thrown away then and made again when needed
         self._greatest: list[int] | None = []
         self._compact_at = COMPACTED_BYTES_MIN
+
+    def begin_epoch(self, leader_epoch: int) -> None:
+        """A new leader: what is appended from now on is of its epoch. One that has written nothing is forgotten."""
+        if self._epoch_starts and self._epoch_starts[-1] == self.end:
+            self._epochs.pop()
+            self._epoch_starts.pop()
+        self._epochs.append(leader_epoch)
+        self._epoch_starts.append(self.end)
+
+    def epoch_at(self, offset: int) -> int:
+        """The epoch of the leader that wrote there, or at the end will write."""
+        return self._epochs[max(0, bisect_right(self._epoch_starts, offset) - 1)]
+
+    def epoch_end(self, leader_epoch: int) -> tuple[int, int]:
+        """Of the last leader up to this epoch: its epoch, and the offset where it ended; -1 and -1 for one to come.
+
+        An epoch from before the first one known ended where that began (`LeaderEpochFileCache.endOffsetFor`).
+        """
+        if leader_epoch < 0 or leader_epoch > self._epochs[-1]:
+            return -1, -1
+        beyond = bisect_right(self._epochs, leader_epoch)
+        if beyond == len(self._epochs):
+            return leader_epoch, self.end
+        epoch = self._epochs[beyond - 1] if beyond else leader_epoch
+        return epoch, self._epoch_starts[beyond]
 
     def append(self, header: BatchHeader, batch: bytes, leader_epoch: int) -> int:
         """Write a batch of magic 2 at the end; returns the offset of its first record."""

@@ -8,9 +8,10 @@ where Kafka answers 3 for ever.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.cluster import INTERNAL_TOPICS, LEADER_EPOCH, Topic, illegal_name
+from koordinator.emulator.core.cluster import INTERNAL_TOPICS, NO_LEADER, Topic, illegal_name
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 LOOKUP_BY_ID_SINCE = 12
 """The first version that finds topics by id; 10 and 11 have the field, and refuse it (KIP-516)."""
 
+LISTENER_NOT_FOUND_SINCE = 6
+"""The first version whose clients know LISTENER_NOT_FOUND."""
+
 IDS_SINCE = 10
 """The first version whose requests have topic ids and may leave the name null."""
 
@@ -67,11 +71,15 @@ BROKERS, CONTROLLERS = 1, 2
 """Endpoint types of DescribeCluster."""
 
 
-def metadata(cluster: Cluster, version: int, request: MetadataRequest) -> MetadataResponse:
-    """Brokers, and the topics asked for (None: all), made if they are missing and both sides allow it."""
+def metadata(cluster: Cluster, listener: str, version: int, request: MetadataRequest) -> MetadataResponse:
+    """Brokers, and the topics asked for (None: all), made if they are missing and both sides allow it.
+
+    A client is told of the brokers that are up and have a listener of the name it came in by.
+    """
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    told = _Told(cluster, listener, version, operations)
     if request.topics is None:
-        topics = [_topic(topic, operations) for topic in cluster.topics.values()]
+        topics = [told.topic(topic) for topic in cluster.topics.values()]
     elif IDS_SINCE <= version < LOOKUP_BY_ID_SINCE and any(_is_by_id(asked) for asked in request.topics):
         topics = [
             MetadataResponseTopic(error_code=Error.INVALID_REQUEST, name=asked.name or "", topic_id=asked.topic_id)
@@ -81,11 +89,11 @@ def metadata(cluster: Cluster, version: int, request: MetadataRequest) -> Metada
         may_create = request.allow_auto_topic_creation and cluster.settings.auto_create_topics_enable
         # a topic asked for twice is answered once
         asked_once = dict.fromkeys((asked.topic_id, asked.name) for asked in request.topics)
-        topics = [_asked(cluster, *asked, operations, may_create=may_create) for asked in asked_once]
+        topics = [_asked(told, *asked, may_create=may_create) for asked in asked_once]
     return MetadataResponse(
         brokers=tuple(
-            MetadataResponseBroker(node_id=b.node_id, host=b.host, port=b.port, rack=b.rack)
-            for b in cluster.brokers.values()
+            MetadataResponseBroker(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
+            for broker, at in cluster.reachable(listener)
         ),
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
@@ -100,21 +108,20 @@ def _is_by_id(asked: MetadataRequestTopic) -> bool:
     return asked.name is None or asked.topic_id != ZERO_UUID
 
 
-def _asked(
-    cluster: Cluster, topic_id: UUID, name: str | None, operations: int, *, may_create: bool
-) -> MetadataResponseTopic:
+def _asked(told: _Told, topic_id: UUID, name: str | None, *, may_create: bool) -> MetadataResponseTopic:
+    cluster = told.cluster
     if topic_id != ZERO_UUID:
         topic = cluster.topics_by_id.get(topic_id)
         if topic is None:
             return MetadataResponseTopic(error_code=Error.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-        return _topic(topic, operations)
+        return told.topic(topic)
     name = name or ""
     error = Error.NONE
     if name not in cluster.topics:
         error = _missing(cluster, name, may_create=may_create)
     if error:
         return MetadataResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS)
-    return _topic(cluster.topics[name], operations)
+    return told.topic(cluster.topics[name])
 
 
 def _missing(cluster: Cluster, name: str, *, may_create: bool) -> Error:
@@ -125,27 +132,48 @@ def _missing(cluster: Cluster, name: str, *, may_create: bool) -> Error:
     return Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _topic(topic: Topic, operations: int) -> MetadataResponseTopic:
-    return MetadataResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.is_internal,
-        partitions=tuple(
-            MetadataResponsePartition(
-                error_code=Error.NONE if replicas else Error.LEADER_NOT_AVAILABLE,
-                partition_index=partition,
-                leader_id=topic.leader(partition),
-                leader_epoch=LEADER_EPOCH,
-                replica_nodes=replicas,
-                isr_nodes=replicas,
-            )
-            for partition, replicas in enumerate(topic.replicas)
-        ),
-        topic_authorized_operations=operations,
-    )
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What one client is told of topics, in a version of Metadata."""
+
+    cluster: Cluster
+    listener: str
+    version: int
+    operations: int
+
+    def topic(self, topic: Topic) -> MetadataResponseTopic:
+        return MetadataResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            partitions=tuple(self._partition(topic, partition) for partition in range(len(topic.logs))),
+            topic_authorized_operations=self.operations,
+        )
+
+    def _partition(self, topic: Topic, partition: int) -> MetadataResponsePartition:
+        cluster, leader = self.cluster, topic.leaders[partition]
+        knows_the_listener = self.version >= LISTENER_NOT_FOUND_SINCE
+        return MetadataResponsePartition(
+            error_code=_leader_error(cluster, self.listener, leader, since_listener_not_found=knows_the_listener),
+            partition_index=partition,
+            leader_id=leader if cluster.endpoint(leader, self.listener) else NO_LEADER,
+            leader_epoch=topic.epochs[partition],
+            replica_nodes=topic.replicas[partition],
+            isr_nodes=cluster.in_sync(topic, partition),
+            offline_replicas=cluster.offline(topic, partition, self.listener),
+        )
 
 
-def describe_cluster(cluster: Cluster, request: DescribeClusterRequest) -> DescribeClusterResponse:
+def _leader_error(cluster: Cluster, listener: str, leader: int, *, since_listener_not_found: bool) -> Error:
+    """Why a client cannot reach the leader of a partition, NONE if it can (`getPartitionMetadata`)."""
+    if cluster.endpoint(leader, listener) is not None:
+        return Error.NONE
+    if leader != NO_LEADER and since_listener_not_found:
+        return Error.LISTENER_NOT_FOUND
+    return Error.LEADER_NOT_AVAILABLE
+
+
+def describe_cluster(cluster: Cluster, listener: str, request: DescribeClusterRequest) -> DescribeClusterResponse:
     """The brokers; asked for controllers a broker answers 114, for anything else 115 (KIP-919)."""
     if request.endpoint_type != BROKERS:
         error, message = Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}"
@@ -157,8 +185,8 @@ def describe_cluster(cluster: Cluster, request: DescribeClusterRequest) -> Descr
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
         brokers=tuple(
-            DescribeClusterBroker(broker_id=b.node_id, host=b.host, port=b.port, rack=b.rack)
-            for b in cluster.brokers.values()
+            DescribeClusterBroker(broker_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
+            for broker, at in cluster.reachable(listener)
         ),
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
@@ -167,7 +195,7 @@ def describe_cluster(cluster: Cluster, request: DescribeClusterRequest) -> Descr
 
 
 def describe_topic_partitions(
-    cluster: Cluster, request: DescribeTopicPartitionsRequest
+    cluster: Cluster, listener: str, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
     """Topics in the order of their names, a page at a time (KIP-966). None asked for: all."""
     names = {asked.name for asked in request.topics} or set(cluster.topics)
@@ -190,7 +218,7 @@ def describe_topic_partitions(
             continue
         first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
         shown = range(first, min(first + left, len(topic.logs)))
-        described.append(_described(topic, shown))
+        described.append(_described(cluster, listener, topic, shown))
         left -= len(shown)
         if shown.stop < len(topic.logs):
             return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=_cursor(name, shown.stop))
@@ -201,23 +229,24 @@ def _cursor(name: str, partition: int) -> Cursor:
     return Cursor(topic_name=name, partition_index=partition)
 
 
-def _described(topic: Topic, shown: range) -> DescribeTopicPartitionsResponseTopic:
+def _described(cluster: Cluster, listener: str, topic: Topic, shown: range) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=tuple(
             DescribeTopicPartitionsResponsePartition(
-                error_code=Error.NONE if topic.replicas[partition] else Error.LEADER_NOT_AVAILABLE,
+                error_code=_leader_error(cluster, listener, leader, since_listener_not_found=True),
                 partition_index=partition,
-                leader_id=topic.leader(partition),
-                leader_epoch=LEADER_EPOCH,
+                leader_id=leader if cluster.endpoint(leader, listener) else NO_LEADER,
+                leader_epoch=topic.epochs[partition],
                 replica_nodes=topic.replicas[partition],
-                isr_nodes=topic.replicas[partition],
+                isr_nodes=cluster.in_sync(topic, partition),
                 eligible_leader_replicas=(),
                 last_known_elr=(),
+                offline_replicas=cluster.offline(topic, partition, listener),
             )
-            for partition in shown
+            for partition, leader in zip(shown, topic.leaders[shown.start : shown.stop], strict=True)
         ),
         topic_authorized_operations=TOPIC_OPERATIONS,
     )

@@ -26,13 +26,14 @@ GROUP, TRANSACTION = 0, 1
 """The key types of FindCoordinator served here."""
 
 MESSAGES = {
+    Error.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     Error.INVALID_REQUEST: (
         "This most likely occurs because of a request being malformed by the client library or the message was sent to"
         " an incompatible broker. See the broker logs for more details."
     ),
     Error.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",
 }
-"""What Kafka says of a key of another type, in the words of its `Errors`."""
+"""What Kafka says of a key it has no coordinator for, in the words of its `Errors`."""
 
 
 class Node:
@@ -53,12 +54,14 @@ class Node:
         self.cluster = cluster
         self.coordinator = coordinator
         self.data = data_plane(coordinator.topics_deleted)
+        self.believes: dict[str, int] = {}
+        """The nodes this one takes for coordinators of groups, where it does not agree with the cluster."""
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Serve one request; AssertionError if no part of the node knows its kind."""
         effects = self.tick(now)
         if isinstance(request, FindCoordinatorRequest):
-            effects.append(Reply(call, self._find_coordinator(request)))
+            effects.append(Reply(call, self._find_coordinator(call, request)))
         elif type(request) in self.coordinator.serves:
             effects += self.coordinator.handle(now, call, request)
         else:
@@ -76,6 +79,16 @@ class Node:
                 effects += self.data.tick(data_due)
             else:
                 return effects
+
+    def leaders_changed(self, now: int) -> list[Effect]:
+        """Give up the groups others coordinate now, and begin to load those that have become this node's."""
+        led, stage = self.cluster.coordinated_by(self.node_id), self.coordinator.stage
+        effects: list[Effect] = []
+        for partition in sorted(stage.owned - led):
+            effects += self.coordinator.unload(now, partition)
+        for partition in sorted(led - stage.owned):
+            effects += self.coordinator.begin_load(now, partition)
+        return effects + self.data.leaders_changed(now)
 
     def appended(self, now: int, token: int, error: Error) -> list[Effect]:
         """A write to `__consumer_offsets` is done (NONE) or has failed."""
@@ -95,14 +108,26 @@ class Node:
             return data_due if groups_due is None else groups_due
         return min(groups_due, data_due)
 
-    def _find_coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    def _find_coordinator(self, call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+        if request.key_type == GROUP:
+            # as in Kafka, who looks for a group's coordinator is who makes the topic
+            self.cluster.offsets_topic()
         return FindCoordinatorResponse(
-            coordinators=tuple(self._coordinator_of(request.key_type, key) for key in request.coordinator_keys)
+            coordinators=tuple(
+                self._coordinator_of(call.listener, request.key_type, key) for key in request.coordinator_keys
+            )
         )
 
-    def _coordinator_of(self, key_type: int, key: str) -> CoordinatorRow:
+    def _coordinator_of(self, listener: str, key_type: int, key: str) -> CoordinatorRow:
         if key_type not in (GROUP, TRANSACTION):
-            error = self.coordinator.stage.dialect.coordinator_type_error
-            return CoordinatorRow(key=key, node_id=-1, port=-1, error_code=error, error_message=MESSAGES[error])
-        broker = self.cluster.brokers[self.node_id]
-        return CoordinatorRow(key=key, node_id=broker.node_id, host=broker.host, port=broker.port, error_message="")
+            return _no_coordinator(key, self.coordinator.stage.dialect.coordinator_type_error)
+        # transactions are not emulated; a transactional id is sent where a group of that name would be
+        node_id = self.believes.get(key, self.cluster.coordinator_of(key))
+        endpoint = self.cluster.endpoint(node_id, listener)
+        if endpoint is None:
+            return _no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE)
+        return CoordinatorRow(key=key, node_id=node_id, host=endpoint.host, port=endpoint.port, error_message="")
+
+
+def _no_coordinator(key: str, error: Error) -> CoordinatorRow:
+    return CoordinatorRow(key=key, node_id=-1, port=-1, error_code=error, error_message=MESSAGES[error])

@@ -6,13 +6,17 @@ topics (the records inside a batch are not looked at), and transactions (48 for 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.cluster import LEADER_EPOCH, Topic
+from koordinator.emulator.core.cluster import Topic
+from koordinator.emulator.core.leader_hints import LeaderHints
 from koordinator.emulator.core.refusal import Refusal
 from koordinator.wire.compression import Codec, MissingCodec
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -33,12 +37,16 @@ from koordinator.wire.records import (
 
 if TYPE_CHECKING:
     from koordinator.emulator.core.cluster import Cluster
+    from koordinator.emulator.core.effects import Call
 
 MAGIC_2_SINCE = 3
 """From this version on a partition's records are exactly one batch of magic 2 (KIP-98)."""
 
 ZSTD_SINCE = 7
 """The first version whose clients may send zstd (KIP-110)."""
+
+LEADER_HINT_SINCE = 10
+"""From this version on who asked the wrong broker is told the right one (KIP-951)."""
 
 TOPIC_ID_SINCE = 13
 """From this version on topics are named by id (KIP-516)."""
@@ -49,12 +57,22 @@ CONVERTED_BYTES_MAX = 16 * 1024 * 1024
 _MAGIC = 2
 _MESSAGE_BYTES_MIN = 26
 _UNKNOWN_PARTITION = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+_NOT_THE_LEADER = Refusal(
+    Error.NOT_LEADER_OR_FOLLOWER,
+    "For requests intended only for the leader, this error indicates that the broker is not the current leader. "
+    "For requests intended for any replica, this error indicates that the broker is not a replica of the topic "
+    "partition.",
+)
 _Batch = tuple[BatchHeader, bytes]
 
 
-def produce(cluster: Cluster, version: int, request: ProduceRequest) -> tuple[ProduceResponse, list[tuple[str, int]]]:
-    """Append what can be appended. Returns the answer, and the partitions that have grown."""
+def produce(
+    cluster: Cluster, node_id: int, call: Call, request: ProduceRequest
+) -> tuple[ProduceResponse, list[tuple[str, int]]]:
+    """Append what can be appended here. Returns the answer, and the partitions that have grown."""
+    version = call.api_version
     grown: list[tuple[str, int]] = []
+    hints = LeaderHints(cluster, call.listener)
     responses = []
     for asked in request.topic_data:
         topic = _topic(cluster, version, request.acks, asked)
@@ -63,9 +81,13 @@ def produce(cluster: Cluster, version: int, request: ProduceRequest) -> tuple[Pr
             if isinstance(topic, Refusal):
                 result: int | Refusal = topic
             else:
-                result = _append(cluster, version, topic, data)
+                result = _append(cluster, node_id, version, topic, data)
             if isinstance(result, Refusal):
-                results.append(_refused(data.index, result))
+                row = _refused(data.index, result)
+                if result is _NOT_THE_LEADER and isinstance(topic, Topic) and version >= LEADER_HINT_SINCE:
+                    leader, epoch = hints.leader(topic, data.index)
+                    row = replace(row, current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch))
+                results.append(row)
             elif isinstance(topic, Topic):
                 log_start = topic.logs[data.index].start
                 results.append(
@@ -75,7 +97,11 @@ def produce(cluster: Cluster, version: int, request: ProduceRequest) -> tuple[Pr
         responses.append(
             TopicProduceResponse(name=asked.name, topic_id=asked.topic_id, partition_responses=tuple(results))
         )
-    return ProduceResponse(responses=tuple(responses)), grown
+    endpoints = tuple(
+        NodeEndpoint(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
+        for broker, at in hints.nodes()
+    )
+    return ProduceResponse(responses=tuple(responses), node_endpoints=endpoints), grown
 
 
 def _topic(cluster: Cluster, version: int, acks: int, asked: TopicProduceData) -> Topic | Refusal:
@@ -92,11 +118,13 @@ def _topic(cluster: Cluster, version: int, acks: int, asked: TopicProduceData) -
     return topic or unknown
 
 
-def _append(cluster: Cluster, version: int, topic: Topic, data: PartitionProduceData) -> int | Refusal:
+def _append(cluster: Cluster, node_id: int, version: int, topic: Topic, data: PartitionProduceData) -> int | Refusal:
     """The offset of the first record."""
     log = topic.log(data.index)
     if log is None:
         return _UNKNOWN_PARTITION
+    if cluster.refuse_to_serve(topic, data.index, node_id):
+        return _NOT_THE_LEADER
     batch = _the_batch(version, data.records or b"")
     if isinstance(batch, Refusal):
         return batch
@@ -105,14 +133,14 @@ def _append(cluster: Cluster, version: int, topic: Topic, data: PartitionProduce
     if refusal is not None:
         return refusal
     if header.producer_id < 0:
-        return log.append(header, content, LEADER_EPOCH)
+        return log.append(header, content, topic.epochs[data.index])
     before = log.producers.duplicate(header)
     if before is not None:
         return before.base_offset  # the answer to the first one was lost: give it again
     refusal = log.producers.refuse(header)
     if refusal is not None:
         return refusal
-    base_offset = log.append(header, content, LEADER_EPOCH)
+    base_offset = log.append(header, content, topic.epochs[data.index])
     log.producers.appended(header, base_offset)
     return base_offset
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.cluster import LEADER_EPOCH
 from koordinator.emulator.core.refusal import Refusal, RefusedError
 from koordinator.wire.errors import Error
 from koordinator.wire.records import Record, read_header, write_batch
@@ -111,7 +110,7 @@ def write(cluster: Cluster, now: int, name: str, records: Iterable[SeedRecord]) 
             raise RefusedError(Refusal(Error.MESSAGE_TOO_LARGE, problem))
     topic.keyless_turn = turn
     for place, batch in batches:
-        topic.logs[place].append(read_header(batch), batch, LEADER_EPOCH)
+        topic.logs[place].append(read_header(batch), batch, topic.epochs[place])
     return places
 
 

@@ -45,14 +45,16 @@ class Why:
 class Stage:
     """One node's share of the groups: those whose `__consumer_offsets` partition it leads."""
 
-    def __init__(self, cluster: Cluster, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
+    def __init__(
+        self, cluster: Cluster, settings: Settings, new_uuid: Callable[[], UUID], owned: Iterable[int] | None = None
+    ) -> None:
         self.cluster = cluster
         self.settings = settings
         self.dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
         self.groups: dict[str, Group] = {}
-        self.clocks: dict[str, int] = {}
+        self.clocks = cluster.group_clocks
         self.agenda: Timers[str] = Timers()
-        self.owned = set(range(settings.offsets_topic_num_partitions))
+        self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)
         self.loading: set[int] = set()
         self.writes: dict[int, Write] = {}
         self.waiting_fetches: dict[int, list[tuple[Call, OffsetFetchRequest]]] = defaultdict(list)

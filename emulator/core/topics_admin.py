@@ -219,14 +219,14 @@ def _grow(cluster: Cluster, wanted: CreatePartitionsTopic, *, validate_only: boo
     return refusal
 
 
-def delete_records(cluster: Cluster, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+def delete_records(cluster: Cluster, node_id: int, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """Move the start of logs (KIP-107); -1 empties the log. What is gone already is not an error."""
     return DeleteRecordsResponse(
         topics=tuple(
             DeleteRecordsTopicResult(
                 name=topic.name,
                 partitions=tuple(
-                    _cut(cluster.topics.get(topic.name), asked.partition_index, asked.offset)
+                    _cut(cluster, node_id, topic.name, asked.partition_index, asked.offset)
                     for asked in topic.partitions
                 ),
             )
@@ -235,13 +235,15 @@ def delete_records(cluster: Cluster, request: DeleteRecordsRequest) -> DeleteRec
     )
 
 
-def _cut(topic: Topic | None, partition: int, offset: int) -> DeleteRecordsPartitionResult:
-    log = topic.log(partition) if topic else None
+def _cut(cluster: Cluster, node_id: int, name: str, partition: int, offset: int) -> DeleteRecordsPartitionResult:
+    topic, log = cluster.topics.get(name), cluster.log(name, partition)
     error = Error.NONE
     if topic is None or log is None:
         error = Error.UNKNOWN_TOPIC_OR_PARTITION
     elif topic.is_internal:
         error = Error.INVALID_TOPIC_EXCEPTION
+    elif refused := cluster.refuse_to_serve(topic, partition, node_id):
+        error = refused
     elif "delete" not in topic.configs.get("cleanup.policy", "delete"):
         error = Error.POLICY_VIOLATION
     elif not -1 <= offset <= log.end:

@@ -23,6 +23,7 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "group.max.size": 2147483647,
         "offset.metadata.max.bytes": 4096,
         "offsets.topic.num.partitions": 50,
+        "offsets.topic.replication.factor": 3,
         "offsets.retention.minutes": 10080,
         "offsets.retention.check.interval.ms": 600000,
         "num.partitions": 1,
@@ -195,14 +196,21 @@ def test_a_server_properties_file_can_be_carried_over() -> None:
         "default.replication.factor": "1",
     }
     _, warnings = Settings.of("kafka-defaults", shipped)
-    with_effect = {"socket.request.max.bytes", "num.partitions", "default.replication.factor"}
+    with_effect = {
+        "socket.request.max.bytes",
+        "num.partitions",
+        "default.replication.factor",
+        "offsets.topic.replication.factor",
+    }
     assert sorted(warnings) == [f"{name}: accepted, no effect here" for name in sorted(shipped.keys() - with_effect)]
 
 
 def test_more_replicas_than_there_are_brokers_are_accepted_with_a_warning() -> None:
-    settings, warnings = Settings.of("fast", {"default.replication.factor": "3"})
-    assert settings.default_replication_factor == 1
-    assert warnings == ["default.replication.factor=3: accepted, no effect here (it is always 1)"]
+    given, _ = Settings.of("fast", {"default.replication.factor": "3"})
+    assert given.for_brokers(3) == (given, [])
+    settings, warnings = given.for_brokers(2)
+    assert settings.default_replication_factor == 2
+    assert warnings == ["default.replication.factor=3: accepted, but it is 2, as there are no more brokers"]
 
 
 @pytest.mark.parametrize("release", ["2.4", "2.8", "4.0", "4.3"])

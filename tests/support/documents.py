@@ -46,7 +46,7 @@ def settings_table() -> str:
         default, kafkas = _shown(fast.value(name)), _shown(kafka.value(name))
         if kafkas != default:
             default += f" (`kafka-defaults`: {kafkas})"
-        allowed = rule.allowed if rule.here is None else f"{rule.here}, whatever is given"
+        allowed = rule.allowed
         rows.append((f"`{name}`", default, allowed, rule.doc))
     return table(("setting", "default", "allowed", "what it is"), rows)
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from koordinator.emulator.apis.numbering import kafka
 from koordinator.emulator.apis.releases import ACCEPTED
 from koordinator.emulator.apis.served import SERVED
-from koordinator.emulator.core.cluster import BrokerAddress, Cluster
+from koordinator.emulator.core.cluster import Cluster
 from koordinator.emulator.core.coordinator import Coordinator
 from koordinator.emulator.core.effects import Append, Call, Effect, Reply
 from koordinator.emulator.settings import Settings
@@ -86,7 +86,7 @@ class Play:
         named = {name.replace("_", "."): value for name, value in settings.items()}
         self.settings, _ = Settings.of("fast", named)
         self.cluster = Cluster("play", self.settings, new_uuid)
-        self.cluster.brokers[1] = BrokerAddress(1, "127.0.0.1", 9092)
+        self.cluster.register(1, "127.0.0.1", 9092)
         self.cluster.create_topic("t", 4)
         self.cluster.create_topic("u", 2)
         self.coordinator = Coordinator(self.now, self.cluster, self.settings, new_uuid)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from koordinator.emulator.broker import Broker, Close, Output, Send
-from koordinator.emulator.core.cluster import BrokerAddress, Cluster
+from koordinator.emulator.core.cluster import Cluster
 from koordinator.emulator.core.coordinator import Coordinator
 from koordinator.emulator.core.data import DataPlane
 from koordinator.emulator.core.node import Node
@@ -65,10 +65,10 @@ class Wire:
             return UUID(int=chance.getrandbits(128), version=4)
 
         cluster = Cluster("wire", self.settings, new_uuid)
-        cluster.brokers[1] = BrokerAddress(1, "127.0.0.1", 9092)
+        cluster.register(1, "127.0.0.1", 9092)
         cluster.create_topic("t", 4)
         coordinator = Coordinator(self.now, cluster, self.settings, new_uuid)
-        self.node = Node(1, cluster, coordinator, lambda hook: DataPlane(cluster, self.settings, new_uuid, hook))
+        self.node = Node(1, cluster, coordinator, lambda hook: DataPlane(1, cluster, self.settings, new_uuid, hook))
         self.trace = Trace(lambda: self.wall_us, trace_capacity)
         self.broker = Broker(self.node, self.settings, self.trace, self.logged.append)
         self.peers: dict[int, Peer] = {}

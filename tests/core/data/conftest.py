@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 
 from koordinator.emulator.apis.served import SERVED
-from koordinator.emulator.core.cluster import BrokerAddress, Cluster
+from koordinator.emulator.core.cluster import Cluster
 from koordinator.emulator.core.data import DataPlane
 from koordinator.emulator.core.effects import Call, Effect, Reply
 from koordinator.emulator.settings import Settings
@@ -66,10 +66,10 @@ class Desk:
         self.settings, _ = Settings.of("fast", {name.replace("_", "."): v for name, v in settings.items()})
         self.cluster = Cluster("desk", self.settings, self.new_uuid)
         for node in range(1, brokers + 1):
-            self.cluster.brokers[node] = BrokerAddress(node, "127.0.0.1", 9091 + node)
+            self.cluster.register(node, "127.0.0.1", 9091 + node)
         self.deleted: list[str] = []
         self.facts: list[Effect] = []
-        self.data = DataPlane(self.cluster, self.settings, self.new_uuid, self.on_topics_deleted)
+        self.data = DataPlane(1, self.cluster, self.settings, self.new_uuid, self.on_topics_deleted)
         self._asks: dict[Call, Ask] = {}
         self._calls = count(1)
 
@@ -101,12 +101,12 @@ class Desk:
                 response = decode(type(response), version, encode(response, version), exact=True)
             ask.answers.append(response)
 
-    def ask(self, request: object, version: int | None = None, connection: int = 0) -> Ask:
+    def ask(self, request: object, version: int | None = None, connection: int = 0, listener: str = "PLAINTEXT") -> Ask:
         """Send a request, in the newest version unless said otherwise, each on a connection of its own unless said."""
         key, api = next((key, api) for key, api in APIS.items() if api.request is type(request))
         version = api.versions.max if version is None else version
         number = next(self._calls)
-        call = Call(connection or number, number, key, version, "c", "/127.0.0.1")
+        call = Call(connection or number, number, key, version, "c", "/127.0.0.1", listener)
         ask = self._asks[call] = Ask(call)
         translated = SERVED[key].ask(cast("Any", request), version)
         self._perform(self.data.handle(self.now, call, translated))

@@ -1,0 +1,222 @@
+"""Leaders of partitions: who serves them, in which epoch, what clients are told of it (KIP-101, KIP-320, KIP-951)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from koordinator.emulator.core.cluster import NO_LEADER, OFFSETS_TOPIC, Endpoint
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import delete_records, describe_topic_partitions, fetch, metadata
+from koordinator.wire.messages import offset_for_leader_epoch as epochs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Desk
+
+NOT_LEADER = Error.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.fixture
+def desk(new_desk: Callable[..., Desk]) -> Desk:
+    """Node 1 of two, with a topic t: node 1 leads partitions 0 and 2, node 2 partitions 1 and 3, without replicas."""
+    desk = new_desk(brokers=2)
+    desk.topic("t", 4)
+    return desk
+
+
+def move(desk: Desk, partition: int, to: int) -> None:
+    desk.cluster.move_leader(desk.cluster.topics["t"], partition, to)
+    desk._perform(desk.data.leaders_changed(desk.now))
+
+
+def epoch_end(desk: Desk, epoch: int, partition: int = 0, **fields: Any) -> tuple[int, int, int]:
+    """Error, epoch and end of what OffsetForLeaderEpoch answers."""
+    asked = epochs.OffsetForLeaderPartition(partition=partition, leader_epoch=epoch, **fields)
+    topic = epochs.OffsetForLeaderTopic(topic="t", partitions=(asked,))
+    answer = desk.ask(epochs.OffsetForLeaderEpochRequest(topics=(topic,))).answer
+    (row,) = answer.topics[0].partitions
+    return row.error_code, row.leader_epoch, row.end_offset
+
+
+class TestServing:
+    def test_only_the_leader_takes_records(self, desk: Desk) -> None:
+        batch = desk.batch(b"a")
+        told = [desk.send(batch, partition=partition).error_code for partition in range(4)]
+        assert told == [Error.NONE, NOT_LEADER, Error.NONE, NOT_LEADER]
+        assert desk.values(partition=1) == []
+
+    def test_only_the_leader_gives_them(self, desk: Desk) -> None:
+        rows = desk.fetch({("t", 0): 0, ("t", 1): 0}).partitions
+        assert [row.error_code for row in rows.values()] == [Error.NONE, NOT_LEADER]
+
+    def test_only_the_leader_knows_offsets_and_deletes_records(self, desk: Desk) -> None:
+        assert desk.offsets(-1, partition=1).error_code == NOT_LEADER
+        assert epoch_end(desk, 0, partition=1)[0] == NOT_LEADER
+        partition = delete_records.DeleteRecordsPartition(partition_index=1, offset=-1)
+        topic = delete_records.DeleteRecordsTopic(name="t", partitions=(partition,))
+        answer = desk.ask(delete_records.DeleteRecordsRequest(topics=(topic,))).answer
+        assert answer.topics[0].partitions[0].error_code == NOT_LEADER
+
+    def test_who_waits_for_a_partition_that_moves_is_sent_away_at_once(self, desk: Desk) -> None:
+        waiting, other = desk.fetch({("t", 0): 0}), desk.fetch({("t", 2): 0})
+        assert waiting.parked
+        move(desk, 0, to=2)
+        assert waiting.partitions["t", 0].error_code == NOT_LEADER
+        assert other.parked
+
+    def test_what_was_written_before_a_move_is_there_after_it(self, desk: Desk) -> None:
+        desk.send(desk.batch(b"a"))
+        move(desk, 0, to=2)
+        move(desk, 0, to=1)
+        desk.send(desk.batch(b"b"))
+        assert desk.values() == [b"a", b"b"]
+
+
+class TestEpochs:
+    def test_kip_320_a_client_that_knows_another_epoch_is_told_so(self, desk: Desk) -> None:
+        move(desk, 0, to=2)
+        move(desk, 0, to=1)
+        told = {
+            epoch: desk.fetch({("t", 0): 0}, leader_epoch=epoch, max_wait_ms=0).partitions["t", 0].error_code
+            for epoch in (-1, 1, 2, 3)
+        }
+        assert told == {-1: 0, 1: Error.FENCED_LEADER_EPOCH, 2: 0, 3: Error.UNKNOWN_LEADER_EPOCH}
+        assert desk.offsets(-1, current_leader_epoch=1).error_code == Error.FENCED_LEADER_EPOCH
+        assert epoch_end(desk, 0, current_leader_epoch=3)[0] == Error.UNKNOWN_LEADER_EPOCH
+
+    def test_a_broker_without_a_replica_does_not_know_the_epoch(self, desk: Desk) -> None:
+        assert desk.fetch({("t", 1): 0}, leader_epoch=7).partitions["t", 1].error_code == NOT_LEADER
+
+    def test_kip_101_where_the_epochs_of_leaders_ended(self, desk: Desk) -> None:
+        desk.send(desk.batch(b"a", b"b"))
+        move(desk, 0, to=2)
+        move(desk, 0, to=1)
+        desk.send(desk.batch(b"c"))
+        assert epoch_end(desk, 0) == (Error.NONE, 0, 2)
+        assert epoch_end(desk, 1) == (Error.NONE, 0, 2), "the leader of epoch 1 has written nothing"
+        assert epoch_end(desk, 2) == (Error.NONE, 2, 3)
+        assert epoch_end(desk, 3) == (Error.NONE, -1, -1)
+
+    def test_an_offset_is_answered_with_the_epoch_it_was_written_in(self, desk: Desk) -> None:
+        desk.send(desk.batch(b"a", at=1_000))
+        move(desk, 0, to=2)
+        move(desk, 0, to=1)
+        desk.send(desk.batch(b"b", at=2_000))
+        assert [desk.offsets(at).leader_epoch for at in (-2, 1_000, 2_000, -1)] == [0, 0, 2, 2]
+
+    def test_batches_carry_the_epoch_of_their_leader(self, desk: Desk) -> None:
+        desk.send(desk.batch(b"a"))
+        move(desk, 0, to=2)
+        move(desk, 0, to=1)
+        desk.send(desk.batch(b"b"))
+        data = desk.fetch({("t", 0): 0}).partitions["t", 0].records
+        first = int.from_bytes(data[8:12], "big") + 12
+        assert [int.from_bytes(batch[12:16], "big") for batch in (data, data[first:])] == [0, 2]
+
+
+class TestHints:
+    """KIP-951: the refusal says who leads instead."""
+
+    def test_a_fetch_of_version_16_is_told_the_leader_and_where_it_is(self, desk: Desk) -> None:
+        topic_id = desk.cluster.topics["t"].topic_id
+        asked = desk.fetch({(topic_id, 0): 0, (topic_id, 1): 0}, version=16)
+        leads = {
+            key[1]: (row.current_leader.leader_id, row.current_leader.leader_epoch)
+            for key, row in asked.partitions.items()
+        }
+        assert leads == {0: (-1, -1), 1: (2, 0)}
+        assert asked.answer.node_endpoints == (fetch.NodeEndpoint(node_id=2, host="127.0.0.1", port=9093),)
+
+    @pytest.mark.parametrize(("version", "leader"), [(9, -1), (10, 2)])
+    def test_a_produce_from_version_10_on_likewise(self, desk: Desk, version: int, leader: int) -> None:
+        row = desk.send(desk.batch(b"a"), partition=1, version=version)
+        assert (row.error_code, row.current_leader.leader_id) == (NOT_LEADER, leader)
+
+    def test_a_leader_that_cannot_be_reached_is_named_without_an_address(self, desk: Desk) -> None:
+        desk.cluster.fence(2)
+        topic_id = desk.cluster.topics["t"].topic_id
+        asked = desk.fetch({(topic_id, 1): 0}, version=16)
+        assert asked.partitions[topic_id, 1].current_leader.leader_id == NO_LEADER
+        assert asked.answer.node_endpoints == ()
+
+
+class TestMetadata:
+    def test_a_broker_that_is_down_is_not_shown_and_leads_nothing(self, desk: Desk) -> None:
+        desk.cluster.fence(2)
+        answer = desk.metadata("t")
+        assert [broker.node_id for broker in answer.brokers] == [1]
+        rows = answer.topics[0].partitions
+        assert [row.leader_id for row in rows] == [1, -1, 1, -1]
+        assert [row.error_code for row in rows] == [0, Error.LEADER_NOT_AVAILABLE] * 2
+        assert (rows[1].isr_nodes, rows[1].offline_replicas, rows[1].leader_epoch) == ((), (2,), 1)
+
+    def test_it_leads_again_what_nobody_else_could_when_it_is_back(self, desk: Desk) -> None:
+        desk.cluster.fence(2)
+        desk.cluster.unfence(2)
+        rows = desk.metadata("t").topics[0].partitions
+        assert [(row.leader_id, row.leader_epoch) for row in rows] == [(1, 0), (2, 2), (1, 0), (2, 2)]
+
+    def test_another_replica_leads_meanwhile_and_stays_the_leader(self, new_desk: Callable[..., Desk]) -> None:
+        desk = new_desk(brokers=3, default_replication_factor=2)
+        desk.topic("t", 3)
+        desk.cluster.fence(2)
+        assert [row.leader_id for row in desk.metadata("t").topics[0].partitions] == [1, 3, 3]
+        desk.cluster.unfence(2)
+        rows = desk.metadata("t").topics[0].partitions
+        assert [row.leader_id for row in rows] == [1, 3, 3]
+        assert rows[1].replica_nodes == rows[1].isr_nodes == (2, 3)
+
+    def test_the_controller_is_a_broker_that_is_up(self, desk: Desk) -> None:
+        assert desk.metadata("t").controller_id == 1
+        desk.cluster.fence(1)
+        assert desk.metadata("t").controller_id == 2
+
+    def test_a_partition_that_moves_to_a_stranger_gets_it_as_a_replica(self, desk: Desk) -> None:
+        move(desk, 0, to=2)
+        row = desk.metadata("t").topics[0].partitions[0]
+        assert (row.leader_id, row.leader_epoch, row.replica_nodes) == (2, 1, (2,))
+
+    @pytest.mark.parametrize(("version", "error"), [(5, Error.LEADER_NOT_AVAILABLE), (6, Error.LISTENER_NOT_FOUND)])
+    def test_a_client_is_told_the_addresses_of_the_listener_it_came_in_by(
+        self, desk: Desk, version: int, error: Error
+    ) -> None:
+        desk.cluster.brokers[1].endpoints["OUTSIDE"] = Endpoint("kafka.example", 19092)
+        answer = desk.ask(metadata.MetadataRequest(topics=None), version, listener="OUTSIDE").answer
+        assert [(broker.node_id, broker.host, broker.port) for broker in answer.brokers] == [
+            (1, "kafka.example", 19092)
+        ]
+        rows = answer.topics[0].partitions
+        assert [(row.error_code, row.leader_id) for row in rows] == [(0, 1), (error, -1)] * 2
+
+    def test_described_partitions_say_the_same(self, desk: Desk) -> None:
+        desk.cluster.fence(2)
+        asked = describe_topic_partitions.TopicRequest(name="t")
+        answer = desk.ask(describe_topic_partitions.DescribeTopicPartitionsRequest(topics=(asked,))).answer
+        rows = answer.topics[0].partitions
+        assert [(row.leader_id, row.leader_epoch) for row in rows] == [(1, 0), (-1, 1), (1, 0), (-1, 1)]
+        assert rows[1].offline_replicas == (2,)
+
+    def test_new_topics_are_led_by_brokers_that_are_up(self, new_desk: Callable[..., Desk]) -> None:
+        desk = new_desk(brokers=3, default_replication_factor=3)
+        desk.cluster.fence(1)
+        desk.topic("t", 3)
+        assert [row.leader_id for row in desk.metadata("t").topics[0].partitions] == [2, 2, 3]
+
+
+class TestOffsetsTopic:
+    def test_it_has_three_replicas_or_as_many_as_there_are_brokers(
+        self, desk: Desk, new_desk: Callable[..., Desk]
+    ) -> None:
+        assert {len(replicas) for replicas in desk.cluster.offsets_topic().replicas} == {2}
+        assert {len(replicas) for replicas in new_desk(brokers=4).cluster.offsets_topic().replicas} == {3}
+
+    def test_who_leads_it_is_settled_before_it_is_made(self, desk: Desk) -> None:
+        plan = desk.cluster.offsets_plan()
+        desk.cluster.move_leader(plan, 12, 2)
+        assert OFFSETS_TOPIC not in desk.cluster.topics
+        assert desk.cluster.offsets_topic() is plan
+        assert desk.cluster.topics[OFFSETS_TOPIC].leaders[12] == 2
+        assert desk.metadata(OFFSETS_TOPIC).topics[0].topic_id == plan.topic_id
