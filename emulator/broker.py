@@ -19,8 +19,9 @@ from koordinator.emulator.apis import api_versions
 from koordinator.emulator.apis.numbering import NUMBERINGS
 from koordinator.emulator.apis.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.apis.served import SERVED
+from koordinator.emulator.core.cluster import OFFSETS_TOPIC, PLAINTEXT
 from koordinator.emulator.core.effects import Append, Call, Hangup, Reply
-from koordinator.emulator.offsets_log import batch_of
+from koordinator.emulator.offsets_log import batch_of, records_of
 from koordinator.emulator.trace_kept import kept
 from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected, error_of, group_of_request
 from koordinator.wire import headers
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.node import Node
     from koordinator.emulator.settings import Settings
     from koordinator.emulator.trace import Trace
+    from koordinator.emulator.trace_lines import Happening
     from koordinator.wire.apis import Message
 
 
@@ -91,6 +93,7 @@ class Connection:
 
     number: int
     client_host: str
+    listener: str
     frames: FrameBuffer
     in_hand: Asked | None = None
     out: list[bytes] = field(default_factory=list)
@@ -124,6 +127,7 @@ class Broker:
     def __init__(self, node: Node, settings: Settings, trace: Trace, log: Callable[[str], None]) -> None:
         self.node = node
         self.trace = trace
+        self._node_id = node.node_id
         self._settings = settings
         self._number = NUMBERINGS[settings.error_codes]
         self._log = log
@@ -143,12 +147,12 @@ class Broker:
 
     # -- inputs ----------------------------------------------------------------------------------------------
 
-    def connected(self, now: int, connection: int, client_host: str) -> None:
-        """A client has connected; `client_host` as Java prints an address, `/127.0.0.1`."""
+    def connected(self, now: int, connection: int, client_host: str, listener: str = PLAINTEXT) -> None:
+        """A client has connected to a listener; `client_host` as Java prints an address, `/127.0.0.1`."""
         del now
         frames = FrameBuffer(self._settings.socket_request_max_bytes)
-        self._connections[connection] = Connection(connection, client_host, frames)
-        self.trace.add(self.trace.now_us(), Connected(connection, client_host))
+        self._connections[connection] = Connection(connection, client_host, listener, frames)
+        self._note(Connected(connection, client_host))
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Bytes have come in. Answers may be due to this connection and to any other."""
@@ -176,7 +180,36 @@ class Broker:
             self._held_back.pop(connection, None)
             self.node.disconnected(connection)
             gone = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
-            self.trace.add(self.trace.now_us(), gone)
+            self._note(gone)
+
+    def leaders_changed(self, now: int) -> list[Output]:
+        """The cluster has other leaders: give up what is not this node's now, begin to load what has become its."""
+        return self.perform(now, self.node.leaders_changed(now))
+
+    def load(self, now: int, partition: int) -> list[Output]:
+        """Read a partition of `__consumer_offsets` that was begun to be loaded, from its first record to its last."""
+        log = self.node.cluster.log(OFFSETS_TOPIC, partition)
+        coordinator = self.node.coordinator
+        if partition not in coordinator.stage.loading:
+            # another node has it by now
+            return []
+        try:
+            records = [] if log is None else list(records_of(log.records()))
+        except (Malformed, ImportError) as error:
+            self._log(f"{OFFSETS_TOPIC}-{partition} cannot be loaded by node {self._node_id}: {error}")
+            return self.perform(now, coordinator.load_failed(now, partition))
+        return self.perform(now, coordinator.loaded(now, partition, records))
+
+    def close(self, now: int, reason: str) -> list[Output]:
+        """The node goes down: every connection is closed."""
+        numbers = list(self._connections)
+        for number in numbers:
+            self.disconnected(now, number, reason)
+        return [Close(number, reason) for number in numbers]
+
+    def topics_deleted(self, now: int, names: Iterable[str]) -> list[Output]:
+        """Another node was told to delete topics."""
+        return self.perform(now, self.node.topics_deleted(now, names))
 
     def tick(self, now: int) -> list[Output]:
         """Let everything due by `now` happen."""
@@ -262,13 +295,13 @@ class Broker:
             peer.software = (request.client_software_name, request.client_software_version)
         message, weight = kept(request, len(frame), peer.client_id)
         group_id = group_of_request(request)
-        call = Call(peer.number, header.correlation_id, key, version, peer.client_id, peer.client_host)
+        call = Call(peer.number, header.correlation_id, key, version, peer.client_id, peer.client_host, peer.listener)
         ahead_ms = self._ahead_ms(group_id)
         # by position: so many keywords take longer than all the rest of this
         asked = Asked(call, message, group_id, asked_us, now, ahead_ms, peer.software, len(frame), weight)
         peer.in_hand = asked
         if key != FETCH:
-            self.trace.add(asked_us, asked)
+            self.trace.add(asked_us, asked, self._node_id)
         return request
 
     def _serve_request(self, now: int, peer: Connection, request: Message) -> None:
@@ -297,7 +330,7 @@ class Broker:
             elif isinstance(effect, Hangup):
                 self._hang_up(effect.call, effect.reason)
             else:
-                self.trace.add(self.trace.now_us(), effect)
+                self._note(effect)
 
     def _append(self, now: int, effect: Append) -> list[Effect]:
         """Write records of a group. They are kept in memory, so they are written as soon as it is asked for."""
@@ -343,6 +376,9 @@ class Broker:
 
     # -- trace -----------------------------------------------------------------------------------------------
 
+    def _note(self, happening: Happening) -> None:
+        self.trace.add(self.trace.now_us(), happening, self._node_id)
+
     def _ahead_ms(self, group_id: str | None) -> int:
         group = self._groups.get(group_id) if group_id is not None else None
         return group.offset_ms if group is not None else 0
@@ -355,7 +391,7 @@ class Broker:
             if isinstance(response, FetchResponse) and _brings_nothing(response):
                 peer.empty_fetches += 1
                 return
-            self.trace.add(asked.asked_us, asked)
+            self.trace.add(asked.asked_us, asked, self._node_id)
         now_us = self.trace.now_us()
         error_number = error_of(response)
         message, weight = kept(response, size, peer.client_id)
@@ -368,7 +404,7 @@ class Broker:
             asked, message, error, error_code, now, ahead_ms, latency_us, peer.empty_fetches, size, weight
         )
         peer.empty_fetches = 0
-        self.trace.add(now_us, answered)
+        self.trace.add(now_us, answered, self._node_id)
 
 
 def _brings_nothing(response: FetchResponse) -> bool:

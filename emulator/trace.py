@@ -10,11 +10,14 @@ Kinds of event:
 * `timer`: a deadline passed. `offsets`: committed offsets were dropped. `superseded`: a parked call will never be
   answered, because its member has sent another.
 * `conn`: a connection was opened or closed. `dropped`: the ring was full, this many of the oldest events are gone.
+* `node`: a node was started, stopped, killed, paused, resumed, added or removed.
+* `leader`: a test's hand moved a partition, and with one of `__consumer_offsets` the groups it keeps, to a node.
 
 The ring is bounded in events and in bytes: see `trace_kept` for what is kept of large messages. A body that is not
 kept is `{"omitted_bytes": n}`.
 
-Every event has `seq` (total order), `wall_ts` (microseconds since the epoch) and `kind`; what concerns a group has
+Every event has `seq` (total order), `wall_ts` (microseconds since the epoch) and `kind`, and all but the header and
+`dropped` the `node` they happened on; what concerns a group has
 `group_id` and `group_ts_us`, the group's own time. Columns without a value are left out. In memory events are kept
 as they came and rendered when somebody looks.
 """
@@ -51,7 +54,7 @@ class Trace:
         sink: Callable[[str], None] | None = None,
         header: Mapping[str, object] | None = None,
     ) -> None:
-        self._ring: deque[tuple[int, int, Happening, int]] = deque()
+        self._ring: deque[tuple[int, int, Happening, int, int]] = deque()
         self._capacity = capacity
         self._bytes = 0
         self.now_us = wall_us
@@ -67,17 +70,17 @@ class Trace:
         """The sequence number of the newest event; 0 before the first."""
         return self._seq
 
-    def add(self, wall_us: int, happening: Happening) -> None:
-        """Something happened."""
+    def add(self, wall_us: int, happening: Happening, node_id: int) -> None:
+        """Something happened on a node."""
         self._seq += 1
         weight = trace_kept.weight(happening)
         ring = self._ring
-        ring.append((self._seq, wall_us, happening, weight))
+        ring.append((self._seq, wall_us, happening, node_id, weight))
         self._bytes += weight
         while len(ring) > self._capacity or self._bytes > BYTES_MAX:
             self._bytes -= ring.popleft()[-1]
         if self._sink is not None:
-            self._sink(json.dumps(trace_lines.line(self._seq, wall_us, happening), separators=(",", ":")))
+            self._sink(json.dumps(trace_lines.line(self._seq, wall_us, happening, node_id), separators=(",", ":")))
 
     def events(self, since: int = 0, group: str | None = None) -> list[dict[str, object]]:
         """Events after sequence number `since`, the oldest first; of one group, if `group` is given.
@@ -89,7 +92,7 @@ class Trace:
         if lost > since:
             since_us = self._ring[0][1] if self._ring else self.now_us()
             lines.append({"seq": lost, "wall_ts": since_us, "kind": "dropped", "count": lost})
-        for seq, wall_us, happening, _ in self._ring:
+        for seq, wall_us, happening, node_id, _ in self._ring:
             if seq > since and (group is None or trace_lines.group_of(happening) == group):
-                lines.append(trace_lines.line(seq, wall_us, happening))
+                lines.append(trace_lines.line(seq, wall_us, happening, node_id))
         return lines

@@ -104,12 +104,29 @@ class Answered:
     weight: int
 
 
-Happening = Connected | Disconnected | Asked | Answered | Fact
+@value
+class NodeChanged:
+    """A node was started, stopped, killed, paused, resumed, added or removed."""
+
+    change: str
 
 
-def line(seq: int, wall_us: int, happening: Happening) -> Line:
+@value
+class LeaderMoved:
+    """Somebody moved a partition to a node; `group_id` is the group it was moved for, if it was."""
+
+    topic: str
+    partition: int
+    before: int
+    group_id: str | None
+
+
+Happening = Connected | Disconnected | Asked | Answered | NodeChanged | LeaderMoved | Fact
+
+
+def line(seq: int, wall_us: int, happening: Happening, node_id: int) -> Line:
     """The event as a JSON object; columns without a value are left out."""
-    columns = {"seq": seq, "wall_ts": wall_us, **_columns(happening)}
+    columns = {"seq": seq, "wall_ts": wall_us, "node": node_id, **_columns(happening)}
     return {name: value for name, value in columns.items() if value is not None}
 
 
@@ -118,7 +135,7 @@ def group_of(happening: Happening) -> str | None:
     match happening:
         case Answered():
             return happening.asked.group_id
-        case Connected() | Disconnected():
+        case Connected() | Disconnected() | NodeChanged():
             return None
         case _:
             return happening.group_id
@@ -167,6 +184,20 @@ def _(happening: Disconnected) -> Line:
         "client_id": happening.client_id,
         "reason": happening.reason or None,
         "empty_fetches": happening.empty_fetches or None,
+    }
+
+
+@_columns.register
+def _(happening: NodeChanged) -> Line:
+    return {"kind": "node", "change": happening.change}
+
+
+@_columns.register
+def _(happening: LeaderMoved) -> Line:
+    return {
+        "kind": "leader",
+        "group_id": happening.group_id,
+        "body": {"topic": happening.topic, "partition": happening.partition, "before": happening.before},
     }
 
 

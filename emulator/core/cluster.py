@@ -183,11 +183,14 @@ class Cluster:
     # -- leaders ---------------------------------------------------------------------------------------------
 
     def move_leader(self, topic: Topic, partition: int, node_id: int) -> None:
-        """Let a broker lead a partition. If it was no replica, it takes the place of the leader among them."""
+        """Let a broker lead a partition, or nobody (NO_LEADER).
+
+        If it was no replica, it takes the place of the leader among them.
+        """
         before, replicas = topic.leaders[partition], topic.replicas[partition]
         if node_id == before:
             return
-        if node_id not in replicas:
+        if node_id not in {NO_LEADER, *replicas}:
             replaced = before if before in replicas else next(iter(replicas), None)
             topic.replicas[partition] = (node_id, *(replica for replica in replicas if replica != replaced))
         self._lead(topic, partition, node_id)
@@ -204,7 +207,7 @@ class Cluster:
         return Error.NONE if topic.leaders[partition] == node_id else Error.NOT_LEADER_OR_FOLLOWER
 
     def _elect(self) -> None:
-        """Every partition whose leader is not up gets the first replica that is. None moves back (`auto.leader.rebalance`)."""
+        """Every partition whose leader is not up gets the first replica that is. None moves back by itself."""
         topics = list(self.topics.values())
         if self._offsets_plan is not None:
             topics.append(self._offsets_plan)
@@ -378,7 +381,11 @@ class Cluster:
 
     def coordinator_of(self, group_id: str) -> int:
         """The node id of the broker that coordinates a group, NO_LEADER if there is none just now."""
-        return self.offsets_plan().leader(offsets_partition(group_id, self.settings.offsets_topic_num_partitions))
+        return self.offsets_plan().leader(self.partition_of(group_id))
+
+    def partition_of(self, group_id: str) -> int:
+        """The partition of `__consumer_offsets` that keeps a group."""
+        return offsets_partition(group_id, self.settings.offsets_topic_num_partitions)
 
     def grow_topic(self, topic: Topic, count: int, replicas: Sequence[Sequence[int]] | None = None) -> None:
         """Give a topic `count` partitions in all, more than it has; `replicas` are those of the new ones."""
@@ -402,8 +409,8 @@ class Cluster:
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
         del self._by_metric_name[_metric_name(topic.name)]
-        if topic.name == OFFSETS_TOPIC:
-            self.leaderships += 1
+        # its partitions have lost their leaders
+        self.leaderships += 1
 
 
 def _metric_name(topic: str) -> str:

@@ -115,7 +115,7 @@ class DataPlane:
         return self._drain()
 
     def leaders_changed(self, now: int) -> list[Effect]:
-        """Others lead partitions now: who has been waiting here for one of them is told so."""
+        """Others lead partitions now, or nobody: who has been waiting here for one of them is told so."""
         self._fire(now)
         self._out += self.fetches.not_led(now)
         return self._drain()
@@ -148,11 +148,15 @@ class DataPlane:
         at once.
         """
         places = seeds.write(self.cluster, now, topic, records)
-        replies = self.fetches.grown(now, [(topic, place) for place in dict.fromkeys(places)])
+        self.grown(now, topic, places)
+        return len(places)
+
+    def grown(self, now: int, topic: str, partitions: Iterable[int]) -> None:
+        """Partitions of a topic have been appended to from Python."""
+        replies = self.fetches.grown(now, [(topic, partition) for partition in dict.fromkeys(partitions)])
         if replies:
             self._out += replies
             self._out_since = now if self._out_since is None else self._out_since
-        return len(places)
 
     def records(self, topic: str) -> list[StoredRecord]:
         """Every record of a topic that can be read, partition by partition."""

@@ -124,12 +124,12 @@ class Fetches:
         return [self._unpark(now, key) for partition in partitions for key in list(self._watchers.get(partition, ()))]
 
     def not_led(self, now: int) -> list[Reply]:
-        """Leaders have changed: the answers of those who have been waiting for a partition that others lead now."""
+        """Leaders have changed: the answers of those who have been waiting for a partition that is not led here now."""
         topics = self._cluster.topics
         partitions = [
             (name, partition)
             for name, partition in self._watchers
-            if name in topics and topics[name].leaders[partition] != self._node_id
+            if name not in topics or topics[name].leaders[partition] != self._node_id
         ]
         return self.deleted(now, partitions)
 

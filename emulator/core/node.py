@@ -90,6 +90,10 @@ class Node:
             effects += self.coordinator.begin_load(now, partition)
         return effects + self.data.leaders_changed(now)
 
+    def topics_deleted(self, now: int, names: Iterable[str]) -> list[Effect]:
+        """Another node was told to delete topics: groups here lose their offsets in them."""
+        return self.coordinator.topics_deleted(now, names)
+
     def appended(self, now: int, token: int, error: Error) -> list[Effect]:
         """A write to `__consumer_offsets` is done (NONE) or has failed."""
         return self.coordinator.appended(now, token, error)

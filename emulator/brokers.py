@@ -1,0 +1,422 @@
+"""The nodes of a cluster, each with a broker ring of its own, behind one set of inputs; still no I/O.
+
+A connection belongs to the node it came in at, and what is put in on it goes to that node's broker. What one node is
+told may concern the others: a topic is deleted, a leader moves. So after every input the nodes catch up with the
+cluster's view (`leaders_changed`), before anything leaves.
+
+Nodes can be stopped, killed, started, paused, added and removed, and partitions moved between them. These operations
+raise ValueError for what cannot be, and nothing has happened then. What a node that is down knew is lost: when it is
+back it reads the groups it coordinates from `__consumer_offsets`, as in Kafka. A paused node is a process that was
+stopped (SIGSTOP): it takes what comes in and does nothing until it is resumed. Nobody else notices, so it stays the
+leader of what it led.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.broker import READ_AHEAD_BYTES, Broker, Close, Send
+from koordinator.emulator.core import seeds
+from koordinator.emulator.core.cluster import NO_LEADER, OFFSETS_TOPIC, Endpoint
+from koordinator.emulator.core.coordinator import Coordinator
+from koordinator.emulator.core.data import DataPlane
+from koordinator.emulator.core.node import Node
+from koordinator.emulator.core.timers import Timers
+from koordinator.emulator.trace_lines import LeaderMoved, NodeChanged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from uuid import UUID
+
+    from koordinator.emulator.broker import Output
+    from koordinator.emulator.core.cluster import Cluster, Topic
+    from koordinator.emulator.core.effects import Effect
+    from koordinator.emulator.core.seeds import SeedRecord, StoredRecord
+    from koordinator.emulator.settings import Settings
+    from koordinator.emulator.trace import Trace
+
+    Input = Callable[..., list[Output] | None]
+    """A method of Broker; it is called with the time and the arguments kept with it."""
+
+
+@dataclass(slots=True, eq=False)
+class Machine:
+    """What a node runs on. `broker` is None while it is down, `held` what came in since it was paused, if it is.
+
+    `held_bytes` are those of each connection among it, `paused_at` is since when.
+    """
+
+    node_id: int
+    broker: Broker | None = None
+    held: list[tuple[Input, tuple[object, ...]]] | None = None
+    held_bytes: dict[int, int] = field(default_factory=dict)
+    paused_at: int = 0
+
+    @property
+    def state(self) -> str:
+        """up, paused or down."""
+        if self.broker is None:
+            return "down"
+        return "up" if self.held is None else "paused"
+
+
+class Brokers:
+    """Every node of the cluster, by id: what the shell serves.
+
+    `log` gets a line for every connection closed by a node, and for a partition that cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: Settings,
+        new_uuid: Callable[[], UUID],
+        trace: Trace,
+        log: Callable[[str], None],
+    ) -> None:
+        self.cluster = cluster
+        self.trace = trace
+        self._settings = settings
+        self._new_uuid = new_uuid
+        self._log = log
+        self._machines: dict[int, Machine] = {}
+        self._at: dict[int, Machine] = {}
+        self._running: list[Broker] = []
+        self._seen = cluster.leaderships
+        self._deleted: list[tuple[int, list[str]]] = []
+        # partitions that are being loaded, by who loads them, and how long it shall take those that will be
+        self._loads: Timers[tuple[int, int]] = Timers()
+        self._windows_ms: dict[int, int] = {}
+
+    def bring_up(self, now: int, addresses: Iterable[tuple[str, int]]) -> None:
+        """Start the nodes the cluster begins with, from 1 on, each with its address."""
+        for node_id, (host, port) in enumerate(addresses, start=1):
+            self.cluster.register(node_id, host, port)
+            self._machines[node_id] = Machine(node_id, self._new_broker(now, node_id))
+        self._states_changed()
+        self._catch_up(now, nothing_new=False)
+
+    # -- inputs ----------------------------------------------------------------------------------------------
+
+    def connected(self, now: int, connection: int, client_host: str, node_id: int, listener: str) -> list[Output]:
+        """A client has connected to a listener of a node; one that has just gone down closes the connection."""
+        machine = self._machines.get(node_id)
+        if machine is None or machine.broker is None:
+            return [Close(connection, f"node {node_id} is down")]
+        self._at[connection] = machine
+        return self._input(machine, now, Broker.connected, connection, client_host, listener)
+
+    def received(self, now: int, connection: int, data: bytes) -> list[Output]:
+        """Bytes have come in. Answers may be due to this connection and to any other."""
+        machine = self._at.get(connection)
+        if machine is None or machine.broker is None:
+            return []
+        if machine.held is not None:
+            machine.held_bytes[connection] = machine.held_bytes.get(connection, 0) + len(data)
+            return self._input(machine, now, Broker.received, connection, data)
+        outputs = machine.broker.received(now, connection, data)
+        return outputs if self._seen == self.cluster.leaderships else outputs + self._catch_up(now)
+
+    def flushed(self, now: int, connection: int) -> list[Output]:
+        """What was sent to a connection has left: serve what was held back until then, if there is anything."""
+        machine = self._at.get(connection)
+        if machine is None:
+            return []
+        outputs = self._input(machine, now, Broker.flushed, connection)
+        return outputs + self._catch_up(now)
+
+    def disconnected(self, now: int, connection: int, reason: str = "") -> None:
+        """A connection is gone."""
+        machine = self._at.pop(connection, None)
+        if machine is not None:
+            self._input(machine, now, Broker.disconnected, connection, reason)
+
+    def tick(self, now: int) -> list[Output]:
+        """Let everything due by `now` happen, on whichever node, in the order in which it was due."""
+        outputs: list[Output] = []
+        while (due := self.deadline()) is not None and due <= now:
+            load = self._loads.pop_due(due)
+            if load is not None:
+                node_id, partition = load[1]
+                outputs += self._input(self._machines[node_id], due, Broker.load, partition)
+            else:
+                # a node that is alone needs not be told of every instant
+                until = now if len(self._running) == 1 and not self._loads else due
+                for broker in self._running:
+                    outputs += broker.tick(until)
+        return outputs
+
+    def deadline(self) -> int | None:
+        """When `tick` is wanted next, in integer milliseconds."""
+        if len(self._running) == 1 and not self._loads:
+            return self._running[0].deadline()
+        deadlines = (self._loads.deadline(), *(broker.deadline() for broker in self._running))
+        return min((each for each in deadlines if each is not None), default=None)
+
+    # -- what is there ---------------------------------------------------------------------------------------
+
+    def is_muted(self, connection: int) -> bool:
+        """Whether nothing more is to be read: a request is in hand, and as much waits behind it as may."""
+        machine = self._at.get(connection)
+        if machine is None or machine.broker is None:
+            return False
+        if machine.held is not None:
+            return machine.held_bytes.get(connection, 0) >= READ_AHEAD_BYTES
+        return machine.broker.is_muted(connection)
+
+    @property
+    def states(self) -> dict[int, str]:
+        """Every node, by id, and whether it is up, paused or down."""
+        return {machine.node_id: machine.state for machine in self._machines.values()}
+
+    def broker(self, node_id: int) -> Broker:
+        """The broker ring of a node; ValueError if there is no such node, or it is down."""
+        broker = self._machine(node_id).broker
+        if broker is None:
+            raise ValueError(f"node {node_id} is down")
+        return broker
+
+    def of_group(self, group_id: str) -> Broker | None:
+        """The broker ring of the node that coordinates a group; None if there is none just now."""
+        machine = self._machines.get(self.cluster.coordinator_of(group_id))
+        return machine.broker if machine is not None else None
+
+    def __iter__(self) -> Iterator[Broker]:
+        """The broker ring of every node that is not down."""
+        return (machine.broker for machine in self._machines.values() if machine.broker is not None)
+
+    # -- operations on nodes ---------------------------------------------------------------------------------
+
+    def add_node(self, now: int, host: str, port: int, rack: str | None = None) -> int:
+        """Take a new node into the cluster, which is down until it is started; returns its id."""
+        node_id = max(self._machines, default=0) + 1
+        self.cluster.register(node_id, host, port, rack).is_up = False
+        self._machines[node_id] = Machine(node_id)
+        self._note(node_id, "added")
+        del now
+        return node_id
+
+    def start_node(self, now: int, node_id: int) -> list[Output]:
+        """Let a node that is down come up. It has forgotten everything, and loads the groups it now coordinates."""
+        machine = self._machine(node_id)
+        if machine.broker is not None:
+            raise ValueError(f"node {node_id} is {machine.state} already")
+        machine.broker = self._new_broker(now, node_id)
+        self._note(node_id, "started")
+        self.cluster.unfence(node_id)
+        self._states_changed()
+        return self._catch_up(now, nothing_new=False)
+
+    def stop_node(self, now: int, node_id: int) -> list[Output]:
+        """Shut a node down in order: others lead what it led, who waits on it is told so, its connections close.
+
+        A paused node cannot do that: it is killed.
+        """
+        broker, machine = self.broker(node_id), self._machines[node_id]
+        if machine.held is not None:
+            return self.kill_node(now, node_id)
+        self.cluster.fence(node_id)
+        outputs = self._catch_up(now)
+        self._note(node_id, "stopped")
+        return outputs + self._take_down(now, broker, f"node {node_id} was stopped")
+
+    def kill_node(self, now: int, node_id: int) -> list[Output]:
+        """End a node at once: its connections close without an answer, and others lead what it led."""
+        broker = self.broker(node_id)
+        self._note(node_id, "killed")
+        outputs = self._take_down(now, broker, f"node {node_id} was killed")
+        self.cluster.fence(node_id)
+        return outputs + self._catch_up(now)
+
+    def remove_node(self, now: int, node_id: int) -> list[Output]:
+        """Stop a node, if it is not down, and take it out of the cluster for good (`unregister-broker`)."""
+        outputs = [] if self._machine(node_id).broker is None else self.stop_node(now, node_id)
+        del self._machines[node_id]
+        self.cluster.unregister(node_id)
+        self._note(node_id, "removed")
+        return outputs
+
+    def pause_node(self, now: int, node_id: int) -> list[Output]:
+        """Let a node do nothing, while time goes on; connections to it are accepted, and what they bring is kept."""
+        broker, machine = self.broker(node_id), self._machines[node_id]
+        if machine.held is not None:
+            return []
+        outputs = broker.tick(now)
+        machine.held, machine.paused_at = [], now
+        self._note(node_id, "paused")
+        self._states_changed()
+        return outputs
+
+    def resume_node(self, now: int, node_id: int) -> list[Output]:
+        """Let a paused node go on: what was due in the meantime happens, then what has come in."""
+        broker, machine = self.broker(node_id), self._machines[node_id]
+        if machine.held is None:
+            return []
+        held, machine.held = machine.held, None
+        muted = [number for number, held_bytes in machine.held_bytes.items() if held_bytes >= READ_AHEAD_BYTES]
+        machine.held_bytes.clear()
+        self._note(node_id, "resumed")
+        self._states_changed()
+        # what it does not lead any more it has lost before it could do anything about it
+        outputs = broker.leaders_changed(machine.paused_at)
+        outputs += self._catch_up(now, nothing_new=False)
+        outputs += broker.tick(now)
+        for give, arguments in held:
+            outputs += give(broker, now, *arguments) or []
+        # nothing to send, but read on
+        outputs += [Send(number, b"") for number in muted]
+        return outputs + self._catch_up(now)
+
+    def advertise(self, node_id: int, listener: str, host: str, port: int) -> None:
+        """Tell clients another address of a node, from now on, if they come in by a listener of this name."""
+        self._machine(node_id)
+        self.cluster.brokers[node_id].endpoints[listener] = Endpoint(host, port)
+
+    def disagree(self, node_id: int, group_id: str, says_node_id: int | None) -> None:
+        """Let a node name another one as a group's coordinator, while it is up; None: let it agree again."""
+        believes = self.broker(node_id).node.believes
+        if says_node_id is None:
+            believes.pop(group_id, None)
+        else:
+            believes[group_id] = says_node_id
+
+    def move_leader(self, now: int, name: str, partition: int, node_id: int) -> list[Output]:
+        """Let a node lead a partition of a topic."""
+        topic = self.cluster.offsets_plan() if name == OFFSETS_TOPIC else self.cluster.topics.get(name)
+        if topic is None:
+            raise ValueError(f"there is no topic {name!r}")
+        return self._move(now, topic, partition, node_id, None)
+
+    def move_coordinator(self, now: int, group_id: str, node_id: int, load_ms: int = 0) -> list[Output]:
+        """Let a node coordinate a group, with all others in its partition, after loading it for so long.
+
+        Until then it answers that it is loading. If it is the group's coordinator it gives it up and takes it again.
+        """
+        topic, partition = self.cluster.offsets_plan(), self.cluster.partition_of(group_id)
+        return self._move(now, topic, partition, node_id, group_id, load_ms)
+
+    # -- topics, from Python ---------------------------------------------------------------------------------
+
+    def create_topic(self, now: int, name: str, partitions: int = -1) -> None:
+        """Make a topic; -1 partitions: the default. Raises RefusedError as a client is refused."""
+        del now  # nothing about a topic depends on when it was made
+        self.cluster.create_topic(name, partitions)
+
+    def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
+        """Append records, whoever leads; returns how many. See `seeds.write` for what is refused.
+
+        Fetches that have been waiting for them are answered by the next `tick`, for which `deadline` asks at once.
+        """
+        places = seeds.write(self.cluster, now, topic, records)
+        for broker in self:
+            broker.node.data.grown(now, topic, places)
+        return len(places)
+
+    def records(self, topic: str) -> list[StoredRecord]:
+        """Every record of a topic that can be read, partition by partition."""
+        return seeds.stored(self.cluster, topic)
+
+    # -- inside ----------------------------------------------------------------------------------------------
+
+    def _move(
+        self, now: int, topic: Topic, partition: int, node_id: int, group_id: str | None, load_ms: int = 0
+    ) -> list[Output]:
+        if self._machine(node_id).broker is None:
+            raise ValueError(f"node {node_id} is down and cannot lead {topic.name}-{partition}")
+        if topic.log(partition) is None:
+            raise ValueError(f"there is no partition {topic.name}-{partition}")
+        before = topic.leader(partition)
+        self.trace.add(self.trace.now_us(), LeaderMoved(topic.name, partition, before, group_id), node_id)
+        outputs: list[Output] = []
+        if topic.name == OFFSETS_TOPIC:
+            self._windows_ms[partition] = load_ms
+            if before == node_id:
+                # away, and back
+                outputs += self._led_by(now, topic, partition, NO_LEADER)
+        return outputs + self._led_by(now, topic, partition, node_id)
+
+    def _led_by(self, now: int, topic: Topic, partition: int, node_id: int) -> list[Output]:
+        self.cluster.move_leader(topic, partition, node_id)
+        return self._catch_up(now)
+
+    def _machine(self, node_id: int) -> Machine:
+        machine = self._machines.get(node_id)
+        if machine is None:
+            known = ", ".join(map(str, self._machines))
+            raise ValueError(f"there is no node {node_id}; there are {known}")
+        return machine
+
+    def _new_broker(self, now: int, node_id: int) -> Broker:
+        cluster, settings, new_uuid = self.cluster, self._settings, self._new_uuid
+        coordinator = Coordinator(now, cluster, settings, new_uuid, owned=())
+
+        def deleted(now: int, names: Iterable[str]) -> list[Effect]:
+            self._deleted.append((node_id, list(names)))
+            return coordinator.topics_deleted(now, names)
+
+        node = Node(node_id, cluster, coordinator, lambda _: DataPlane(node_id, cluster, settings, new_uuid, deleted))
+        return Broker(node, settings, self.trace, self._log)
+
+    @staticmethod
+    def _input(machine: Machine, now: int, give: Input, *arguments: object) -> list[Output]:
+        """Give an input to a node: now, or when it is resumed, or never."""
+        if machine.broker is None:
+            return []
+        if machine.held is not None:
+            machine.held.append((give, arguments))
+            return []
+        return give(machine.broker, now, *arguments) or []
+
+    def _take_down(self, now: int, broker: Broker, reason: str) -> list[Output]:
+        machine = self._machines[broker.node.node_id]
+        outputs = broker.close(now, reason)
+        machine.broker = machine.held = None
+        machine.held_bytes.clear()
+        for connection in [number for number, at in self._at.items() if at is machine]:
+            del self._at[connection]
+        for load in [load for load in self._loads if load[0] == machine.node_id]:
+            self._loads.cancel(load)
+        self._states_changed()
+        return outputs
+
+    def _states_changed(self) -> None:
+        self._running = [
+            machine.broker for machine in self._machines.values() if machine.broker is not None and machine.held is None
+        ]
+
+    def _catch_up(self, now: int, *, nothing_new: bool = True) -> list[Output]:
+        """Let every running node do what follows from the cluster's view, if that has changed."""
+        outputs: list[Output] = []
+        while not nothing_new or self._seen != self.cluster.leaderships:
+            self._seen, nothing_new = self.cluster.leaderships, True
+            deleted, self._deleted = self._deleted, []
+            for node_id, names in deleted:
+                for machine in self._machines.values():
+                    if machine.node_id != node_id:
+                        outputs += self._input(machine, now, Broker.topics_deleted, names)
+            for broker in self._running:
+                outputs += broker.leaders_changed(now)
+            # only when all have given up what they had to may others read what these wrote
+            for broker in self._running:
+                outputs += self._load(now, broker)
+        return outputs
+
+    def _load(self, now: int, broker: Broker) -> list[Output]:
+        """Load what a node has begun to load: now, or when the time is up that was said."""
+        outputs: list[Output] = []
+        node_id, stage = broker.node.node_id, broker.node.coordinator.stage
+        for load in [load for load in self._loads if load[0] == node_id and load[1] not in stage.loading]:
+            self._loads.cancel(load)
+        for partition in sorted(stage.loading):
+            if (node_id, partition) in self._loads:
+                continue
+            window_ms = self._windows_ms.pop(partition, 0)
+            if window_ms > 0:
+                self._loads.set((node_id, partition), now + window_ms)
+            else:
+                outputs += broker.load(now, partition)
+        return outputs
+
+    def _note(self, node_id: int, change: str) -> None:
+        self.trace.add(self.trace.now_us(), NodeChanged(change), node_id)

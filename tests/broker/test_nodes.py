@@ -1,0 +1,381 @@
+"""Several nodes, one cluster: who coordinates, what the wrong one says, and what outlives a node (coordinator.md D)."""
+
+from __future__ import annotations
+
+import pytest
+from nodes import GROUP, SESSION_MS, Nodes, joining, syncing
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
+from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from koordinator.wire.messages.metadata import MetadataRequest
+
+NOT_COORDINATOR, LOADING = Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS
+
+HERE, THERE = 2, 1
+"""The node that coordinates group g, and the other one."""
+
+
+@pytest.fixture
+def nodes() -> Nodes:
+    return Nodes(2)
+
+
+def fetching(partition: int = 0, topic: str = "t") -> FetchRequest:
+    wanted = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
+    return FetchRequest(
+        max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, topics=(FetchTopic(topic=topic, partitions=(wanted,)),)
+    )
+
+
+class TestWhoCoordinates:
+    def test_e014_a_group_belongs_to_the_leader_of_its_partition(self, nodes: Nodes) -> None:
+        partitions = {"group": 47, "my-group": 12, "test-group": 12, "grp": 29}
+        for group, partition in partitions.items():
+            leader = nodes.cluster.offsets_topic().leaders[partition]
+            assert [nodes.coordinator(node, group) for node in (1, 2)] == [(0, leader, 9091 + leader)] * 2
+        leaders = nodes.cluster.offsets_topic().leaders
+        assert (leaders.count(1), leaders.count(2)) == (25, 25)
+
+    def test_e015_the_other_one_answers_16_to_everything(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        joined = nodes.told(THERE, joining(member_id=member), 5)
+        assert (joined.error_code, joined.generation_id) == (NOT_COORDINATOR, -1)
+        synced = nodes.told(THERE, syncing(member), 3)
+        assert (synced.error_code, synced.assignment) == (NOT_COORDINATOR, b"")
+        assert nodes.beat(THERE, member) is NOT_COORDINATOR
+        left = nodes.told(THERE, LeaveGroupRequest(group_id=GROUP, members=(MemberIdentity(member_id=member),)), 3)
+        assert (left.error_code, left.members) == (NOT_COORDINATOR, ())
+        assert nodes.commit(THERE, 5) is NOT_COORDINATOR
+        assert nodes.committed(THERE) == -NOT_COORDINATOR
+        (described,) = nodes.told(THERE, DescribeGroupsRequest(groups=(GROUP,)), 5).groups
+        assert (described.error_code, described.group_state) == (NOT_COORDINATOR, "")
+        (deleted,) = nodes.told(THERE, DeleteGroupsRequest(groups_names=(GROUP,)), 2).results
+        assert deleted.error_code == NOT_COORDINATOR
+        assert nodes.beat(HERE, member) is Error.NONE
+
+    def test_nobody_coordinates_while_no_replica_is_up(self) -> None:
+        nodes = Nodes(2, offsets_topic_replication_factor=1)
+        nodes.do(nodes.brokers.stop_node, HERE)
+        assert nodes.coordinator(THERE) == (Error.COORDINATOR_NOT_AVAILABLE, -1, -1)
+        nodes.do(nodes.brokers.start_node, HERE)
+        assert nodes.coordinator(THERE) == (Error.NONE, HERE, 9093)
+
+    def test_a_node_can_be_made_to_name_another_one(self, nodes: Nodes) -> None:
+        nodes.brokers.disagree(1, GROUP, 1)
+        assert [nodes.coordinator(node)[1] for node in (1, 2)] == [1, 2]
+        nodes.brokers.disagree(1, GROUP, None)
+        assert [nodes.coordinator(node)[1] for node in (1, 2)] == [2, 2]
+
+
+class TestMoving:
+    def test_e245_whoever_waits_for_the_rebalance_is_sent_away(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        newcomer = nodes.connect(HERE)
+        assert nodes.ask(newcomer, joining("b"), 5) is None
+        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        assert newcomer.answers()[-1][1].error_code == NOT_COORDINATOR
+        assert nodes.beat(HERE, member) is NOT_COORDINATOR
+        assert nodes.beat(THERE, member) is Error.NONE, "its generation was written"
+        assert nodes.coordinator(HERE)[1] == THERE
+
+    def test_a_sync_that_waits_is_sent_away_with_an_empty_assignment(self, nodes: Nodes) -> None:
+        _, follower = nodes.formed(HERE, "a", "b")
+        waiting = nodes.connect(HERE)
+        assert nodes.ask(waiting, syncing(follower), 3) is None
+        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        answer = waiting.answers()[-1][1]
+        assert (answer.error_code, answer.assignment) == (NOT_COORDINATOR, b"")
+
+    def test_b3_in_the_load_window_every_answer_says_so(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        assert nodes.commit(HERE, 5, member) is Error.NONE
+        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE, 500)
+        nodes.wait(499)
+        assert nodes.beat(THERE, member) is Error.NONE, "a heartbeat is answered blindly"
+        assert nodes.beat(THERE, "nobody") is Error.NONE
+        assert nodes.told(THERE, joining(member_id=member), 5).error_code == LOADING
+        assert nodes.commit(THERE, 6) is LOADING
+        assert nodes.committed(THERE) == -LOADING
+        assert nodes.beat(HERE, member) is NOT_COORDINATOR
+        nodes.wait(1)
+        assert nodes.beat(THERE, "nobody") is Error.UNKNOWN_MEMBER_ID
+        assert nodes.beat(THERE, member) is Error.NONE
+        assert nodes.committed(THERE) == 5
+
+    def test_a_coordinator_may_give_a_group_up_and_take_it_again(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        nodes.do(nodes.brokers.move_coordinator, GROUP, HERE, 500)
+        assert nodes.told(HERE, joining(member_id=member), 5).error_code == LOADING
+        nodes.wait(500)
+        assert nodes.beat(HERE, member) is Error.NONE
+
+    def test_who_moves_on_while_loading_never_serves_the_group(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE, 500)
+        nodes.wait(100)
+        nodes.do(nodes.brokers.move_coordinator, GROUP, HERE)
+        assert nodes.beat(HERE, member) is Error.NONE
+        nodes.wait(1_000)
+        assert nodes.beat(THERE, member) is NOT_COORDINATOR
+        assert nodes.brokers.broker(THERE).node.coordinator.groups == {}
+
+    def test_a_fetch_that_waits_at_the_leader_before_is_told(self, nodes: Nodes) -> None:
+        waiting = nodes.connect(1)
+        assert nodes.ask(waiting, fetching(), 12) is None
+        nodes.do(nodes.brokers.move_leader, "t", 0, 2)
+        (topic,) = waiting.answers()[-1][1].responses
+        assert topic.partitions[0].error_code == Error.NOT_LEADER_OR_FOLLOWER
+
+    def test_kip_345_a_fenced_duplicate_stays_fenced(self, nodes: Nodes) -> None:
+        (old,) = nodes.stable(HERE, "a")
+        new = nodes.told(HERE, joining("a"), 5).member_id
+        assert new != old
+        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        rejoin = nodes.told(THERE, joining("a", old), 5)
+        assert rejoin.error_code == Error.FENCED_INSTANCE_ID
+        assert nodes.beat(THERE, new) is Error.NONE
+
+    @pytest.mark.parametrize("node", [0, 3])
+    def test_there_has_to_be_such_a_node(self, nodes: Nodes, node: int) -> None:
+        with pytest.raises(ValueError, match=rf"there is no node {node}; there are 1, 2"):
+            nodes.do(nodes.brokers.move_coordinator, GROUP, node)
+
+    def test_it_has_to_be_up(self, nodes: Nodes) -> None:
+        nodes.do(nodes.brokers.stop_node, THERE)
+        with pytest.raises(ValueError, match=r"node 1 is down and cannot lead __consumer_offsets-3"):
+            nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+
+    def test_there_has_to_be_such_a_partition(self, nodes: Nodes) -> None:
+        with pytest.raises(ValueError, match="there is no partition t-4"):
+            nodes.do(nodes.brokers.move_leader, "t", 4, 2)
+        with pytest.raises(ValueError, match="there is no topic 'u'"):
+            nodes.do(nodes.brokers.move_leader, "u", 0, 2)
+
+
+class TestStopping:
+    def test_the_other_node_takes_over_and_nobody_notices(self, nodes: Nodes) -> None:
+        members = nodes.stable(HERE, "a", "b")
+        nodes.do(nodes.brokers.stop_node, HERE)
+        assert [nodes.beat(THERE, member) for member in members] == [Error.NONE, Error.NONE]
+
+    def test_who_waits_is_told_before_the_connection_closes(self, nodes: Nodes) -> None:
+        nodes.stable(HERE, "a")
+        newcomer = nodes.connect(HERE)
+        nodes.ask(newcomer, joining("b"), 5)
+        nodes.do(nodes.brokers.stop_node, HERE)
+        assert newcomer.answers()[-1][1].error_code == NOT_COORDINATOR
+        assert newcomer.closed == "node 2 was stopped"
+
+    def test_who_waits_at_a_killed_node_is_not_told_anything(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        newcomer = nodes.connect(HERE)
+        nodes.ask(newcomer, joining("b"), 5)
+        nodes.do(nodes.brokers.kill_node, HERE)
+        assert newcomer.answers() == []
+        assert newcomer.closed == "node 2 was killed"
+        assert nodes.beat(THERE, member) is Error.NONE
+
+    def test_a_node_that_comes_back_alone_reads_its_groups_from_the_log(self) -> None:
+        nodes = Nodes(1)
+        (member,) = nodes.stable(1, "a")
+        assert nodes.commit(1, 7, member) is Error.NONE
+        nodes.do(nodes.brokers.kill_node, 1)
+        nodes.wait(SESSION_MS + 1)
+        nodes.do(nodes.brokers.start_node, 1)
+        assert nodes.beat(1, member) is Error.NONE, "its session begins anew"
+        assert nodes.committed(1) == 7
+        nodes.wait(SESSION_MS)
+        assert nodes.beat(1, member) is Error.UNKNOWN_MEMBER_ID
+
+    def test_while_it_is_down_connections_to_it_are_closed_and_metadata_does_not_name_it(self, nodes: Nodes) -> None:
+        nodes.do(nodes.brokers.stop_node, 2)
+        assert nodes.connect(2).closed == "node 2 is down"
+        assert [row.node_id for row in nodes.told(1, MetadataRequest(topics=None), 9).brokers] == [1]
+        nodes.do(nodes.brokers.start_node, 2)
+        assert [row.node_id for row in nodes.told(2, MetadataRequest(topics=None), 9).brokers] == [1, 2]
+
+    def test_a_clock_that_is_ahead_stays_ahead_at_the_next_coordinator(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        here = nodes.brokers.broker(HERE)
+        nodes._perform(here.perform(nodes.now, here.node.coordinator.set_clock(nodes.now, GROUP, 5_000)))
+        nodes.do(nodes.brokers.stop_node, HERE)
+        group = nodes.brokers.broker(THERE).node.coordinator.groups[GROUP]
+        assert group.offset_ms == 5_000
+        nodes.wait(SESSION_MS)
+        assert nodes.beat(THERE, member) is Error.UNKNOWN_MEMBER_ID
+
+    @pytest.mark.parametrize("operation", ["stop_node", "kill_node", "resume_node"])
+    def test_what_is_down_cannot_go_down_or_on(self, nodes: Nodes, operation: str) -> None:
+        nodes.do(nodes.brokers.stop_node, 2)
+        with pytest.raises(ValueError, match="node 2 is down"):
+            nodes.do(getattr(nodes.brokers, operation), 2)
+
+    def test_what_is_up_cannot_be_started(self, nodes: Nodes) -> None:
+        with pytest.raises(ValueError, match="node 2 is up already"):
+            nodes.do(nodes.brokers.start_node, 2)
+
+
+class TestAddingAndRemoving:
+    def test_a_new_node_leads_nothing_until_something_is_moved_to_it(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        node = nodes.brokers.add_node(nodes.now, "127.0.0.1", 9094)
+        assert (node, nodes.brokers.states) == (3, {1: "up", 2: "up", 3: "down"})
+        nodes.do(nodes.brokers.start_node, 3)
+        assert nodes.coordinator(3) == (Error.NONE, HERE, 9093)
+        nodes.do(nodes.brokers.move_coordinator, GROUP, 3)
+        assert nodes.coordinator(1) == (Error.NONE, 3, 9094)
+        assert nodes.beat(3, member) is Error.NONE
+
+    def test_a_node_that_is_removed_is_gone_for_good(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        nodes.do(nodes.brokers.remove_node, HERE)
+        assert nodes.brokers.states == {1: "up"}
+        assert nodes.beat(THERE, member) is Error.NONE
+        with pytest.raises(ValueError, match="there is no node 2; there are 1"):
+            nodes.do(nodes.brokers.start_node, HERE)
+
+
+class TestPausing:
+    def test_a_paused_node_answers_when_it_is_resumed(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        nodes.do(nodes.brokers.pause_node, HERE)
+        assert nodes.brokers.states == {1: "up", 2: "paused"}
+        early, late = nodes.connect(HERE), nodes.connect(HERE)
+        find = MetadataRequest(topics=None)
+        assert nodes.ask(early, find, 9) is None
+        assert nodes.ask(late, find, 9) is None
+        assert nodes.coordinator(THERE)[1] == HERE, "nobody notices"
+        nodes.wait(SESSION_MS - 1)
+        nodes.do(nodes.brokers.resume_node, HERE)
+        assert [len(peer.answers()) for peer in (early, late)] == [1, 1]
+        assert nodes.beat(HERE, member) is Error.NONE
+
+    def test_time_goes_on_meanwhile(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        nodes.do(nodes.brokers.pause_node, HERE)
+        nodes.wait(SESSION_MS)
+        assert nodes.brokers.broker(HERE).node.coordinator.groups[GROUP].members
+        nodes.do(nodes.brokers.resume_node, HERE)
+        assert nodes.beat(HERE, member) is Error.UNKNOWN_MEMBER_ID
+
+    def test_what_moved_meanwhile_it_has_lost_before_it_can_do_anything_about_it(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        nodes.do(nodes.brokers.pause_node, HERE)
+        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        assert nodes.beat(THERE, member) is Error.NONE
+        log = nodes.cluster.log("__consumer_offsets", 3)
+        assert log is not None
+        for _ in range(2):
+            nodes.wait(SESSION_MS - 1)
+            assert nodes.beat(THERE, member) is Error.NONE
+        end = log.end
+        nodes.do(nodes.brokers.resume_node, HERE)
+        assert log.end == end
+        assert nodes.beat(HERE, member) is NOT_COORDINATOR
+
+    def test_a_group_that_moves_to_a_paused_node_is_served_when_it_goes_on(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        nodes.do(nodes.brokers.pause_node, THERE)
+        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE, 500)
+        assert nodes.beat(HERE, member) is NOT_COORDINATOR
+        nodes.do(nodes.brokers.resume_node, THERE)
+        assert nodes.commit(THERE, 1) is LOADING
+        nodes.wait(500)
+        assert nodes.beat(THERE, member) is Error.NONE
+
+    def test_a_client_that_went_away_meanwhile_is_not_answered(self, nodes: Nodes) -> None:
+        nodes.do(nodes.brokers.pause_node, 1)
+        peer = nodes.connect(1)
+        nodes.ask(peer, MetadataRequest(topics=None), 9)
+        nodes.brokers.disconnected(nodes.now, peer.number)
+        nodes.do(nodes.brokers.resume_node, 1)
+        assert nodes.brokers.broker(1).client_ids() == {}
+
+    def test_it_takes_only_so_much_and_reads_on_when_it_is_resumed(self, nodes: Nodes) -> None:
+        nodes.do(nodes.brokers.pause_node, 1)
+        peer = nodes.connect(1)
+        request = nodes.request(peer, MetadataRequest(topics=None), 9)
+        nodes.send(peer, (70_000).to_bytes(4, "big") + request[4:].ljust(66_000, b"\0"))
+        assert nodes.brokers.is_muted(peer.number)
+        pieces = len(peer.pieces)
+        nodes.do(nodes.brokers.resume_node, 1)
+        assert len(peer.pieces) == pieces + 1, "the shell is woken"
+        assert not nodes.brokers.is_muted(peer.number)
+
+    def test_a_paused_node_is_killed_if_it_is_stopped(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        newcomer = nodes.connect(HERE)
+        nodes.ask(newcomer, joining("b"), 5)
+        nodes.do(nodes.brokers.pause_node, HERE)
+        nodes.do(nodes.brokers.stop_node, HERE)
+        assert (newcomer.answers(), newcomer.closed) == ([], "node 2 was killed")
+        assert nodes.beat(THERE, member) is Error.NONE
+
+
+class TestTogether:
+    def test_a_topic_deleted_at_one_node_is_gone_at_all(self, nodes: Nodes) -> None:
+        nodes.commit(HERE, 5)
+        waiting = nodes.connect(2)
+        assert nodes.ask(waiting, fetching(1), 12) is None
+        nodes.told(THERE, DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1_000), 6)
+        assert nodes.committed(HERE) == -1
+        (topic,) = waiting.answers()[-1][1].responses
+        assert topic.partitions[0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+
+    def test_a_paused_node_hears_of_it_when_it_goes_on(self, nodes: Nodes) -> None:
+        nodes.commit(HERE, 5)
+        nodes.do(nodes.brokers.pause_node, HERE)
+        nodes.told(THERE, DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1_000), 6)
+        nodes.do(nodes.brokers.resume_node, HERE)
+        assert nodes.committed(HERE) == -1
+
+    def test_producer_ids_are_unique(self, nodes: Nodes) -> None:
+        asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
+        assert [nodes.told(node, asked, 4).producer_id for node in (1, 2)] == [0, 1]
+
+    def test_an_advertised_address_can_change(self, nodes: Nodes) -> None:
+        nodes.brokers.advertise(2, "PLAINTEXT", "elsewhere", 19093)
+        assert [(row.host, row.port) for row in nodes.told(1, MetadataRequest(topics=None), 9).brokers] == [
+            ("127.0.0.1", 9092),
+            ("elsewhere", 19093),
+        ]
+
+    def test_clients_of_another_listener_are_told_its_addresses(self, nodes: Nodes) -> None:
+        nodes.brokers.advertise(2, "OUTSIDE", "outside", 2)
+        peer = nodes.connect(2, "OUTSIDE")
+        answer = nodes.ask(peer, MetadataRequest(topics=None), 9)
+        assert [(row.node_id, row.host) for row in answer.brokers] == [(2, "outside")]
+
+    def test_jumps_of_time_come_to_the_same_on_all_nodes(self) -> None:
+        def ended(step: int) -> list[dict[str, object]]:
+            nodes = Nodes(2)
+            nodes.stable(HERE, "a", "b")
+            nodes.stable(THERE, "c", group="h")
+            for _ in range(0, 60_000, step):
+                nodes.wait(step)
+            ends = ("kind", "node", "group_id", "group_ts_us", "member_id", "state_to")
+            return [{name: event.get(name) for name in ends} for event in nodes.trace.events()]
+
+        assert ended(60_000) == ended(1_000)
+
+    def test_the_trace_says_where_things_happened(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        nodes.do(nodes.brokers.stop_node, HERE)
+        nodes.beat(THERE, member)
+        events = nodes.trace.events()
+        assert [(event["node"], event["state_to"]) for event in events if event["kind"] == "state"][-2:] == [
+            (HERE, "Dead"),
+            (THERE, "Stable"),
+        ]
+        (moved,) = [event for event in events if event["kind"] == "leader"]
+        body = {"topic": "__consumer_offsets", "partition": 3, "before": HERE}
+        assert (moved["node"], moved["group_id"], moved["body"]) == (THERE, GROUP, body)
+        assert [(event["node"], event["change"]) for event in events if event["kind"] == "node"] == [(HERE, "stopped")]
+        beats = [event["node"] for event in events if event.get("api") == "Heartbeat"]
+        assert beats == [THERE, THERE]
