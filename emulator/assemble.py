@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from koordinator import __version__
-from koordinator.emulator.broker import Broker
-from koordinator.emulator.core.cluster import BrokerAddress, Cluster
-from koordinator.emulator.core.coordinator import Coordinator
-from koordinator.emulator.core.data import DataPlane
-from koordinator.emulator.core.node import Node
+from koordinator.emulator.brokers import Brokers
+from koordinator.emulator.core import seeds
+from koordinator.emulator.core.cluster import Cluster
 from koordinator.emulator.core.refusal import RefusedError
+from koordinator.emulator.hosting import Hosting
+from koordinator.emulator.listeners import Listeners, advertised
 from koordinator.emulator.settings import InvalidSetting, Settings
-from koordinator.emulator.shell import Shell, advertised, host_port, listen, port_of
+from koordinator.emulator.shell import Shell
 from koordinator.emulator.trace import Trace
 from koordinator.emulator.trace_file import TraceFile
 
@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.core.seeds import SeedRecord
 
-NODE_ID = 1
-"""The id of the one broker."""
+BROKERS_MAX = 100
+"""The most brokers a cluster may begin with."""
 
-PORT_MAX = 65_535
 SEED_BITS = 32
 
 
@@ -44,13 +43,18 @@ class Options:
 
     `topics` gives partitions by name; `records` what is in topics from the start (a topic that is not in `topics` is
     made as for a client). `config` has settings under Kafka's names; `profile`, `kafka_version` and `error_codes` are
-    settings of ours that may stand there as well, None means that they are not given here. `port` 0 is any free port.
+    settings of ours that may stand there as well, None means that they are not given here. `port` 0 is any free port;
+    another one is that of the first of the `brokers`, the others have the following ones. `listeners` and `advertised`
+    are those of `listeners.Listeners`.
     `seed` None is any seed; it decides every id the cluster makes. `trace` is a file for the trace, which is emptied
     when the cluster starts.
     """
 
     host: str = "127.0.0.1"
     port: int = 0
+    brokers: int = 1
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    advertised: Mapping[str, str] = field(default_factory=dict)
     topics: Mapping[str, int] = field(default_factory=dict)
     records: Mapping[str, Sequence[SeedRecord]] = field(default_factory=dict)
     config: Mapping[str, object] = field(default_factory=dict)
@@ -70,29 +74,27 @@ class Parts:
     warnings: tuple[str, ...]
     seed: int
     cluster: Cluster
-    node: Node
     trace: Trace
-    broker: Broker
+    brokers: Brokers
     shell: Shell
+    hosting: Hosting
     trace_file: TraceFile | None
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to, `host:port`; the port is known once `serve` has started."""
-        address = self.cluster.brokers[NODE_ID]
-        return host_port(address.host, address.port)
+        """What clients connect to, `host:port` of each node; the ports are known once `serve` has started."""
+        return self.hosting.bootstrap_servers()
 
     async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Listen and serve until cancelled; `bootstrap_servers` is right from the report of the start on.
 
         Raises OSError if nothing can listen there; nothing has started then.
         """
-        listeners = await listen(self.options.host, self.options.port)
-        address = self.cluster.brokers[NODE_ID]
-        address.port = port_of(listeners)
+        await self.hosting.serve(self._begin, task_status=task_status)
+
+    def _begin(self) -> None:
         if self.trace_file is not None:
             self.trace_file.begin()
-        await self.shell.serve(listeners, task_status=task_status)
 
     def close(self) -> None:
         """Close the trace file, if there is one, after serving has ended."""
@@ -108,20 +110,20 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> Parts:
     be, and OSError if the trace file cannot be opened.
     """
     log = log or logging.getLogger("koordinator").warning
-    if not 0 <= options.port <= PORT_MAX:
-        raise ValueError(f"port {options.port}: must be from 0 to {PORT_MAX}")
+    if not 1 <= options.brokers <= BROKERS_MAX:
+        raise ValueError(f"brokers {options.brokers}: must be from 1 to {BROKERS_MAX}")
+    listeners = Listeners(options.host, options.port, options.listeners, options.advertised, options.brokers)
     settings, warnings = _settings(options)
     seed = random.SystemRandom().getrandbits(SEED_BITS) if options.seed is None else options.seed
     new_uuid = _ids(seed)
     cluster_id = base64.urlsafe_b64encode(new_uuid().bytes).rstrip(b"=").decode()
     cluster = Cluster(cluster_id, settings, new_uuid)
-    # before any topic, so that topics have a leader; the port follows when it is known
-    cluster.brokers[NODE_ID] = BrokerAddress(NODE_ID, advertised(options.host), options.port)
     wall_us = _clock()
     started_at = wall_us() // 1000
-    coordinator = Coordinator(started_at, cluster, settings, new_uuid)
-    node = Node(NODE_ID, cluster, coordinator, lambda hook: DataPlane(cluster, settings, new_uuid, hook))
-    _fill(node.data, options, started_at)
+    # before any topic, so that topics have a leader; the ports follow when they are known
+    for node_id in range(1, options.brokers + 1):
+        cluster.register(node_id, advertised(options.host), 0)
+    _fill(cluster, options, started_at)
     trace_file = None if options.trace is None else TraceFile(Path(options.trace), log)
     header = {
         "cluster": cluster_id,
@@ -130,9 +132,10 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> Parts:
         "seed": seed,
     }
     trace = Trace(wall_us, sink=trace_file, header=header)
-    broker = Broker(node, settings, trace, log)
-    shell = Shell(broker, started_at)
-    return Parts(options, settings, tuple(warnings), seed, cluster, node, trace, broker, shell, trace_file)
+    brokers = Brokers(started_at, cluster, settings, new_uuid, trace, log)
+    shell = Shell(brokers, started_at)
+    hosting = Hosting(brokers, shell, listeners)
+    return Parts(options, settings, tuple(warnings), seed, cluster, trace, brokers, shell, hosting, trace_file)
 
 
 def _settings(options: Options) -> tuple[Settings, list[str]]:
@@ -142,7 +145,9 @@ def _settings(options: Options) -> tuple[Settings, list[str]]:
             given = values.setdefault(name, wanted)
             if given != wanted:
                 raise InvalidSetting(f"{name}: given twice, as {wanted!r} and as {given!r}")
-    return Settings.of(options.profile, values)
+    given, warnings = Settings.of(options.profile, values)
+    settings, more = given.for_brokers(options.brokers)
+    return settings, warnings + more
 
 
 def _ids(seed: int) -> Callable[[], UUID]:
@@ -157,16 +162,16 @@ def _clock() -> Callable[[], int]:
     return lambda: (epoch_ns + time.monotonic_ns()) // 1000
 
 
-def _fill(data: DataPlane, options: Options, now: int) -> None:
+def _fill(cluster: Cluster, options: Options, now: int) -> None:
     for name, partitions in options.topics.items():
         if partitions < 1:
             raise ValueError(f"topic {name!r}: a topic has at least 1 partition, not {partitions}")
         try:
-            data.create_topic(now, name, partitions)
+            cluster.create_topic(name, partitions)
         except RefusedError as error:
             raise ValueError(f"topic {name!r}: {error}") from error
     for name, records in options.records.items():
         try:
-            data.produce(now, name, records)
+            seeds.write(cluster, now, name, records)
         except RefusedError as error:
             raise ValueError(f"records of topic {name!r}: {error}") from error

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.broker import READ_AHEAD_BYTES, Broker, Close, Send
 from koordinator.emulator.core import seeds
-from koordinator.emulator.core.cluster import NO_LEADER, OFFSETS_TOPIC, Endpoint
+from koordinator.emulator.core.cluster import NO_LEADER, OFFSETS_TOPIC, Endpoint, Registration
 from koordinator.emulator.core.coordinator import Coordinator
 from koordinator.emulator.core.data import DataPlane
 from koordinator.emulator.core.node import Node
@@ -26,7 +26,7 @@ from koordinator.emulator.core.timers import Timers
 from koordinator.emulator.trace_lines import LeaderMoved, NodeChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from uuid import UUID
 
     from koordinator.emulator.broker import Output
@@ -62,13 +62,14 @@ class Machine:
 
 
 class Brokers:
-    """Every node of the cluster, by id: what the shell serves.
+    """Every node of the cluster, by id: what the shell serves. Those that are registered are up from the start.
 
     `log` gets a line for every connection closed by a node, and for a partition that cannot be loaded.
     """
 
     def __init__(
         self,
+        now: int,
         cluster: Cluster,
         settings: Settings,
         new_uuid: Callable[[], UUID],
@@ -88,11 +89,7 @@ class Brokers:
         # partitions that are being loaded, by who loads them, and how long it shall take those that will be
         self._loads: Timers[tuple[int, int]] = Timers()
         self._windows_ms: dict[int, int] = {}
-
-    def bring_up(self, now: int, addresses: Iterable[tuple[str, int]]) -> None:
-        """Start the nodes the cluster begins with, from 1 on, each with its address."""
-        for node_id, (host, port) in enumerate(addresses, start=1):
-            self.cluster.register(node_id, host, port)
+        for node_id in cluster.brokers:
             self._machines[node_id] = Machine(node_id, self._new_broker(now, node_id))
         self._states_changed()
         self._catch_up(now, nothing_new=False)
@@ -182,20 +179,28 @@ class Brokers:
         machine = self._machines.get(self.cluster.coordinator_of(group_id))
         return machine.broker if machine is not None else None
 
+    def groups(self) -> set[str]:
+        """The ids of the groups there are, whoever coordinates them."""
+        return {group_id for broker in self for group_id in broker.node.coordinator.groups}
+
     def __iter__(self) -> Iterator[Broker]:
         """The broker ring of every node that is not down."""
         return (machine.broker for machine in self._machines.values() if machine.broker is not None)
 
     # -- operations on nodes ---------------------------------------------------------------------------------
 
-    def add_node(self, now: int, host: str, port: int, rack: str | None = None) -> int:
-        """Take a new node into the cluster, which is down until it is started; returns its id."""
-        node_id = max(self._machines, default=0) + 1
-        self.cluster.register(node_id, host, port, rack).is_up = False
+    @property
+    def next_node_id(self) -> int:
+        """The id the next node to be added gets."""
+        return max(self._machines, default=0) + 1
+
+    def add_node(self, now: int, endpoints: Mapping[str, Endpoint]) -> list[Output]:
+        """Take a new node into the cluster, and start it."""
+        node_id = self.next_node_id
+        self.cluster.brokers[node_id] = Registration(node_id, dict(endpoints), is_up=False)
         self._machines[node_id] = Machine(node_id)
         self._note(node_id, "added")
-        del now
-        return node_id
+        return self.start_node(now, node_id)
 
     def start_node(self, now: int, node_id: int) -> list[Output]:
         """Let a node that is down come up. It has forgotten everything, and loads the groups it now coordinates."""

@@ -5,7 +5,8 @@ on while the client has not taken what was sent to it, nor, beyond a little, whi
 muting): so neither a slow reader nor an eager writer can fill memory. Answers that another connection's request, a
 timer or a test brings about interrupt the task, wherever it waits.
 
-One more task, the timekeeper, waits for the broker's next deadline. This is the only file with sockets.
+One more task, the timekeeper, waits for the broker's next deadline. Listeners of a node are opened and closed at run
+time. This is the only file with sockets.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import errno
 import ipaddress
 import math
 import socket
+from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import trio
 
 from koordinator.emulator.broker import Output, Send
+from koordinator.emulator.listeners import host_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -37,10 +41,10 @@ _T = TypeVar("_T")
 
 
 class Brokerlike(Protocol):
-    """What the shell wants of the broker ring (`broker.Broker`); times are integer milliseconds."""
+    """What the shell wants of the broker ring (`brokers.Brokers`); times are integer milliseconds."""
 
-    def connected(self, now: int, connection: int, client_host: str) -> None:
-        """A client has connected."""
+    def connected(self, now: int, connection: int, client_host: str, node_id: int, listener: str) -> list[Output]:
+        """A client has connected to a listener of a node."""
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Bytes have come in."""
@@ -189,8 +193,17 @@ class Connection:
             self._naps = self._wants_all = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Entrance:
+    """Where clients come in: a listener of a node, and the sockets it listens on."""
+
+    node_id: int
+    listener: str
+    sockets: Sequence[trio.SocketListener]
+
+
 class Shell:
-    """Runs a broker on Trio: `serve` listens, until it is cancelled.
+    """Runs the brokers on Trio: `serve` listens, until it is cancelled.
 
     `started_at` is the wall clock in milliseconds since the epoch from which `now()` counts on.
     """
@@ -204,6 +217,9 @@ class Shell:
         self._waited_for = math.inf
         self._deadline_moved = trio.Event()
         self._changed = trio.lowlevel.ParkingLot()
+        # what closes each open entrance, and what is set when it is closed
+        self._open: dict[Entrance, tuple[trio.CancelScope, trio.Event]] = {}
+        self._nursery: trio.Nursery | None = None
 
     # -- time ------------------------------------------------------------------------------------------------
 
@@ -235,32 +251,56 @@ class Shell:
     # -- connections -----------------------------------------------------------------------------------------
 
     async def serve(
-        self,
-        listeners: Sequence[trio.SocketListener],
-        *,
-        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+        self, entrances: Iterable[Entrance], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Serve what connects to the listeners (see `listen`), until cancelled."""
+        """Serve what comes in, until cancelled."""
         async with trio.open_nursery() as nursery:
+            self._nursery = nursery
             nursery.start_soon(self.keep_time)
-            await nursery.start(trio.serve_listeners, self._accept, listeners)
+            for entrance in entrances:
+                await self.open(entrance)
             task_status.started()
 
-    async def _accept(self, stream: trio.SocketStream) -> None:
+    async def open(self, entrance: Entrance) -> None:
+        """Let clients come in here, too, while it serves."""
+        assert self._nursery is not None, "it does not serve"
+        await self._nursery.start(self._admit, entrance)
+
+    async def close(self, node_id: int) -> None:
+        """Close the entrances of a node; returns when nobody can come in any more. Its connections stay."""
+        closed = [self._open[entrance] for entrance in self._open if entrance.node_id == node_id]
+        for scope, _ in closed:
+            scope.cancel()
+        for _, event in closed:
+            await event.wait()
+
+    async def _admit(self, entrance: Entrance, *, task_status: trio.TaskStatus[list[trio.SocketListener]]) -> None:
+        closed = trio.Event()
+        with trio.CancelScope() as scope:
+            self._open[entrance] = scope, closed
+            await trio.serve_listeners(
+                partial(self._accept, entrance.node_id, entrance.listener),
+                list(entrance.sockets),
+                handler_nursery=self._nursery,
+                task_status=task_status,
+            )
+        del self._open[entrance]
+        closed.set()
+
+    async def _accept(self, node_id: int, listener: str, stream: trio.SocketStream) -> None:
         try:
             host = java_host(stream.socket.getpeername()[0])
         except OSError:
             # it was reset before we looked
             await trio.aclose_forcefully(stream)
             return
-        await self.converse(ClientStream(stream), host)
+        await self.converse(ClientStream(stream), host, node_id, listener)
 
-    async def converse(self, stream: Streamlike, client_host: str) -> None:
+    async def converse(self, stream: Streamlike, client_host: str, node_id: int, listener: str) -> None:
         """Serve one connection until either side ends it; a failure of the network ends only this connection."""
         number = next(self._numbers)
         connection = self._connections[number] = Connection(stream)
-        self._broker.connected(self.now(), number, client_host)
-        self._notify()
+        self._perform(self._broker.connected(self.now(), number, client_host, node_id, listener))
         reason = STOPPED
         try:
             reason = await self._converse(number, connection)
@@ -330,6 +370,10 @@ class Shell:
             self._look_at_deadline()
             self._notify()
 
+    def operate(self, operation: Callable[[int], Iterable[Output]]) -> None:
+        """Do something to the broker that lets something leave at once; `operation` gets the time, and may raise."""
+        self._take_in(operation(self.now()))
+
     async def wait_for(self, predicate: Callable[[], bool], timeout_s: float) -> bool:
         """Wait until the predicate holds, looking again after everything that happens; False if it never did."""
         with trio.move_on_after(timeout_s):
@@ -369,14 +413,33 @@ def port_of(listeners: Sequence[trio.SocketListener]) -> int:
     return int(listeners[0].socket.getsockname()[1])
 
 
-def advertised(host: str) -> str:
-    """The host that clients are told: the one listened on, or this machine's own if that is all addresses."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+def keep_port(listener: trio.SocketListener) -> Callable[[], socket.socket]:
+    """What, called once the listener is closed, keeps its port from others: a socket that is bound and does not listen.
+
+    Who connects there is refused. `listen_again` makes a listener of it.
+    """
+    ours = listener.socket
+    family, kind, protocol, address = ours.family, ours.type, ours.proto, ours.getsockname()
+
+    def keep() -> socket.socket:
+        kept = socket.socket(family, kind, protocol)
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            kept.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        kept.bind(address)
+        # from now on nobody else may bind it either
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+        return kept
+
+    return keep
 
 
-def host_port(host: str, port: int) -> str:
-    """`host:port`, with an IPv6 address in brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+def listen_again(kept: socket.socket) -> trio.SocketListener:
+    """Listen on a port that was kept."""
+    # although connections from before may linger there
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.listen()
+    return trio.SocketListener(trio.socket.from_stdlib_socket(kept))
 
 
 def java_host(address: str) -> str:

@@ -17,7 +17,8 @@ import trio
 
 import koordinator
 from koordinator.cli import values
-from koordinator.emulator.assemble import NODE_ID, Options, build
+from koordinator.emulator.assemble import BROKERS_MAX, Options, build
+from koordinator.emulator.core.cluster import PLAINTEXT
 from koordinator.emulator.settings import PROFILES, Settings, rules
 
 if TYPE_CHECKING:
@@ -37,6 +38,28 @@ FILE = click.Path(path_type=Path)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address or name to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=9092, show_default=True, help="Port to listen on; 0 is any."
+)
+@click.option(
+    "--brokers",
+    type=click.IntRange(1, BROKERS_MAX),
+    default=1,
+    show_default=True,
+    help="How many brokers. The port is that of the first one, the others have the following ones.",
+)
+@click.option(
+    "--listener",
+    "listeners",
+    multiple=True,
+    metavar="NAME=HOST:PORT",
+    callback=values.places,
+    help="Listen here, too; on broker 2 only with 2:NAME. May be given more than once.",
+)
+@click.option(
+    "--advertised",
+    multiple=True,
+    metavar="NAME=HOST:PORT",
+    callback=values.places,
+    help="What clients that came in by a listener are told instead of where it listens. May be given more than once.",
 )
 @click.option(
     "--topic",
@@ -76,6 +99,9 @@ FILE = click.Path(path_type=Path)
 def serve(  # noqa: PLR0913, PLR0917 - one argument per option
     host: str,
     port: int,
+    brokers: int,
+    listeners: dict[str, str],
+    advertised: dict[str, str],
     topics: dict[str, int],
     records: dict[str, list[SeedRecord]],
     config: dict[str, str],
@@ -93,6 +119,9 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument per option
     options = Options(
         host=host,
         port=port,
+        brokers=brokers,
+        listeners=listeners,
+        advertised=advertised,
         topics=topics,
         records=records,
         config=config,
@@ -148,12 +177,13 @@ async def _until_a_signal(parts: Parts) -> OSError | None:
     return None
 
 
-def announcement(parts: Parts) -> dict[str, str | int]:
+def announcement(parts: Parts) -> dict[str, object]:
     """The line that says that clients can connect."""
     return {
         "bootstrap_servers": parts.bootstrap_servers,
+        "listeners": {name: parts.hosting.bootstrap_servers(name) for name in parts.hosting.listeners},
         "host": parts.options.host,
-        "port": parts.cluster.brokers[NODE_ID].port,
+        "port": parts.cluster.brokers[1].endpoints[PLAINTEXT].port,
         "pid": os.getpid(),
         "version": koordinator.__version__,
         "cluster_id": parts.cluster.cluster_id,

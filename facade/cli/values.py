@@ -57,6 +57,19 @@ def assignments(_context: click.Context, _option: click.Parameter, given: Iterab
     return values
 
 
+def places(_context: click.Context, _option: click.Parameter, given: Iterable[str]) -> dict[str, str]:
+    """`--listener NAME=HOST:PORT`, any number of times: places by name, not yet looked at."""
+    values: dict[str, str] = {}
+    for text in given:
+        name, equals, place = text.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r}: must be NAME=HOST:PORT, such as OUTSIDE=0.0.0.0:19092")
+        if name in values:
+            raise click.BadParameter(f"{text!r}: {name} is given twice")
+        values[name] = place
+    return values
+
+
 def once(config: Mapping[str, str], **flags: object) -> None:
     """Refuse a setting that is given both by `--config` and by its own flag (`error_codes` for `--error-codes`)."""
     for flag, value in flags.items():

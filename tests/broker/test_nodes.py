@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from nodes import GROUP, SESSION_MS, Nodes, joining, syncing
 
+from koordinator.emulator.core.cluster import Endpoint
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -223,9 +224,8 @@ class TestStopping:
 class TestAddingAndRemoving:
     def test_a_new_node_leads_nothing_until_something_is_moved_to_it(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
-        node = nodes.brokers.add_node(nodes.now, "127.0.0.1", 9094)
-        assert (node, nodes.brokers.states) == (3, {1: "up", 2: "up", 3: "down"})
-        nodes.do(nodes.brokers.start_node, 3)
+        nodes.do(nodes.brokers.add_node, {"PLAINTEXT": Endpoint("127.0.0.1", 9094)})
+        assert nodes.brokers.states == {1: "up", 2: "up", 3: "up"}
         assert nodes.coordinator(3) == (Error.NONE, HERE, 9093)
         nodes.do(nodes.brokers.move_coordinator, GROUP, 3)
         assert nodes.coordinator(1) == (Error.NONE, 3, 9094)

@@ -12,9 +12,10 @@ import pytest
 import trio
 from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
+from koordinator.emulator import listeners as listeners_module
 from koordinator.emulator import shell as shell_module
 from koordinator.emulator.broker import Close, Output, Send
-from koordinator.emulator.shell import Shell
+from koordinator.emulator.shell import Entrance, Shell
 
 if TYPE_CHECKING:
     from trio.testing import MemoryReceiveStream, MemorySendStream
@@ -40,9 +41,11 @@ class FakeBroker:
         self.received_bytes = 0
         self.held_back: dict[int, int] = {}
 
-    def connected(self, now: int, connection: int, client_host: str) -> None:
+    def connected(self, now: int, connection: int, client_host: str, node_id: int, listener: str) -> list[Output]:
         del now
-        self.log.append(f"{connection} connected {client_host}")
+        at = "" if (node_id, listener) == (1, "PLAINTEXT") else f" at node {node_id} {listener}"
+        self.log.append(f"{connection} connected {client_host}{at}")
+        return [Close(connection, "it is down")] if listener == "DOWN" else []
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         self.received_bytes += len(data)
@@ -121,7 +124,7 @@ class Scene:
 
     def connect(self) -> Client:
         ours, theirs = memory_stream_pair()
-        self.nursery.start_soon(self.shell.converse, InMemory(theirs), "/127.0.0.1")
+        self.nursery.start_soon(self.shell.converse, InMemory(theirs), "/127.0.0.1", 1, "PLAINTEXT")
         return ours
 
     def soon(self, *outputs: Output) -> None:
@@ -222,7 +225,7 @@ def test_what_one_input_brings_leaves_in_one_piece() -> None:
                 await original(data)
 
             theirs.send_stream.send_all = record  # type: ignore[method-assign,assignment]
-            nursery.start_soon(stage.shell.converse, InMemory(theirs), "/127.0.0.1")
+            nursery.start_soon(stage.shell.converse, InMemory(theirs), "/127.0.0.1", 1, "PLAINTEXT")
             await wait_all_tasks_blocked()
             stage.soon(Send(1, b"one "), Send(1, b"two"))
             assert bytes(await ours.receive_some()) == b"one two"
@@ -250,7 +253,7 @@ def test_what_comes_while_something_is_being_sent_leaves_after_it() -> None:
 
     async def scene(stage: Scene) -> None:
         stream = Gated(memory_stream_pair()[1])
-        stage.nursery.start_soon(stage.shell.converse, stream, "/127.0.0.1")
+        stage.nursery.start_soon(stage.shell.converse, stream, "/127.0.0.1", 1, "PLAINTEXT")
         await wait_all_tasks_blocked()
         for output in (Send(1, b"at once"), Send(1, b"first", more=True), Send(1, b"second")):
             stage.soon(output)
@@ -383,7 +386,7 @@ def serve(visit: Visit, host: str = "127.0.0.1") -> FakeBroker:
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
                 listeners = await shell_module.listen(host, 0)
-                await nursery.start(Shell(broker, EPOCH).serve, listeners)
+                await nursery.start(Shell(broker, EPOCH).serve, [Entrance(1, "PLAINTEXT", listeners)])
                 port = shell_module.port_of(listeners)
 
                 async def connect(to: str = "127.0.0.1") -> trio.SocketStream:
@@ -551,7 +554,97 @@ def test_addresses_are_shown_as_java_shows_them(address: str, shown: str) -> Non
 
 
 def test_an_address_for_all_is_not_what_clients_are_told() -> None:
-    assert shell_module.advertised("0.0.0.0") == "127.0.0.1"  # noqa: S104
-    assert shell_module.advertised("::") == "::1"
-    assert shell_module.advertised("example.org") == "example.org"
+    assert listeners_module.advertised("0.0.0.0") == "127.0.0.1"  # noqa: S104
+    assert listeners_module.advertised("::") == "::1"
+    assert listeners_module.advertised("example.org") == "example.org"
     assert shell_module.host_port("::1", 9092) == "[::1]:9092"
+
+
+# -- entrances -----------------------------------------------------------------------------------------------
+
+
+def at_entrances(visit: Callable[[Shell, FakeBroker], Awaitable[None]]) -> FakeBroker:
+    """Run a server with no entrance yet, and visit it."""
+    broker = FakeBroker()
+
+    async def main() -> None:
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                shell = Shell(broker, EPOCH)
+                await nursery.start(shell.serve, [])
+                await visit(shell, broker)
+                nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    return broker
+
+
+async def opened(shell: Shell, node_id: int, listener: str = "PLAINTEXT") -> int:
+    """Open an entrance; returns its port."""
+    sockets = await shell_module.listen("127.0.0.1", 0)
+    await shell.open(Entrance(node_id, listener, sockets))
+    return shell_module.port_of(sockets)
+
+
+async def enter(port: int) -> trio.SocketStream:
+    return await trio.open_tcp_stream("127.0.0.1", port)
+
+
+def test_the_brokers_are_told_at_which_node_and_by_which_listener_a_client_came_in() -> None:
+    async def visit(shell: Shell, broker: FakeBroker) -> None:
+        del broker
+        for node_id, listener in ((1, "PLAINTEXT"), (2, "OUTSIDE")):
+            async with await enter(await opened(shell, node_id, listener)) as client:
+                assert await say(client, b"hello") == b"hello"
+
+    log = at_entrances(visit).log
+    assert [line for line in log if " connected " in line] == [
+        "1 connected /127.0.0.1",
+        "2 connected /127.0.0.1 at node 2 OUTSIDE",
+    ]
+
+
+def test_closing_a_node_lets_nobody_in_any_more_and_leaves_its_connections_and_other_nodes_alone() -> None:
+    async def visit(shell: Shell, broker: FakeBroker) -> None:
+        del broker
+        closing, other = await opened(shell, 1), await opened(shell, 2)
+        async with await enter(closing) as client, await enter(other) as neighbour:
+            await shell.close(1)
+            with pytest.raises(OSError, match=r"refused|all attempts"):
+                await enter(closing)
+            assert await say(client, b"still here") == b"still here"
+            assert await say(neighbour, b"me too") == b"me too"
+        async with await enter(other) as client:
+            assert await say(client, b"and others") == b"and others"
+
+    at_entrances(visit)
+
+
+def test_a_port_is_kept_while_nobody_listens_and_can_be_listened_on_again() -> None:
+    async def visit(shell: Shell, broker: FakeBroker) -> None:
+        del broker
+        sockets = await shell_module.listen("127.0.0.1", 0)
+        await shell.open(Entrance(1, "PLAINTEXT", sockets))
+        port, keep = shell_module.port_of(sockets), shell_module.keep_port(sockets[0])
+        async with await enter(port) as client:
+            await say(client, b"hello")
+            await shell.close(1)
+            kept = keep()
+            with pytest.raises(OSError, match=r"refused|all attempts"):
+                await enter(port)
+            with pytest.raises(OSError, match="cannot listen on"):
+                await shell_module.listen("127.0.0.1", port)
+            await shell.open(Entrance(1, "PLAINTEXT", [shell_module.listen_again(kept)]))
+            async with await enter(port) as newcomer:
+                assert await say(newcomer, b"back") == b"back"
+
+    at_entrances(visit)
+
+
+def test_a_client_that_the_brokers_do_not_want_is_sent_away_at_once() -> None:
+    async def visit(shell: Shell, broker: FakeBroker) -> None:
+        async with await enter(await opened(shell, 1, "DOWN")) as client:
+            assert await client.receive_some() == b""
+        assert broker.log[-1] == "1 disconnected it is down"
+
+    at_entrances(visit)

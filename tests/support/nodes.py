@@ -56,8 +56,9 @@ class Nodes(Wire):
 
         self.cluster = Cluster("nodes", self.settings, new_uuid)
         self.trace = Trace(lambda: self.wall_us)
-        self.brokers = Brokers(self.cluster, self.settings, new_uuid, self.trace, self.logged.append)
-        self.brokers.bring_up(self.now, [("127.0.0.1", 9091 + node) for node in range(1, nodes + 1)])
+        for node in range(1, nodes + 1):
+            self.cluster.register(node, "127.0.0.1", 9091 + node)
+        self.brokers = Brokers(self.now, self.cluster, self.settings, new_uuid, self.trace, self.logged.append)
         self.cluster.create_topic("t", 4)
         self.broker = self.brokers  # type: ignore[assignment]
         self.peers: dict[int, Peer] = {}
