@@ -180,3 +180,15 @@ def test_it_ends_with_2_if_nobody_can_read_that_it_serves() -> None:
     ran = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
     os.close(write_end)
     assert (ran.returncode, ran.stderr) == (2, "koordinator serve: cannot say that it serves: Broken pipe\n")
+
+
+def test_there_may_be_several_brokers_with_listeners_by_name(serve: Callable[..., Served]) -> None:
+    options = ("--listener", "OUTSIDE=127.0.0.1:0", "--advertised", "1:OUTSIDE=kafka.example:9")
+    ready = serve("--port", "0", "--brokers", "2", *options).ready()
+    plain = ready["bootstrap_servers"].split(",")
+    assert len(plain) == 2
+    assert ready["listeners"]["PLAINTEXT"] == ready["bootstrap_servers"]
+    assert ready["listeners"]["OUTSIDE"].startswith("kafka.example:9,127.0.0.1:")
+    for address in plain:
+        with connect({"bootstrap_servers": address}) as connection:
+            assert ask(connection, API_VERSIONS)[:6] == struct.pack(">ih", 7, 0)

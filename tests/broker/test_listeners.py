@@ -1,0 +1,87 @@
+"""Where nodes listen, and what clients are told: listeners by name, for every node or for one (advertised.listeners)."""
+
+from __future__ import annotations
+
+import pytest
+
+from koordinator.emulator.listeners import Listener, Listeners
+
+
+def listeners(
+    given: dict[str, str] | None = None,
+    advertised: dict[str, str] | None = None,
+    brokers: int = 2,
+    port: int = 9092,
+    host: str = "127.0.0.1",
+) -> Listeners:
+    return Listeners(host, port, given or {}, advertised or {}, brokers)
+
+
+def test_every_node_has_a_port_of_its_own() -> None:
+    assert [listeners().of(node) for node in (1, 2)] == [
+        [Listener("PLAINTEXT", "127.0.0.1", 9092, "127.0.0.1", 0)],
+        [Listener("PLAINTEXT", "127.0.0.1", 9093, "127.0.0.1", 0)],
+    ]
+
+
+def test_any_port_is_any_port_for_each() -> None:
+    assert [listeners(port=0).of(node)[0].port for node in (1, 2)] == [0, 0]
+
+
+def test_more_listeners_have_names_and_addresses_clients_are_told() -> None:
+    table = listeners({"outside": "0.0.0.0:19092"}, {"OUTSIDE": "kafka.example:29092"})
+    assert table.of(2) == [
+        Listener("PLAINTEXT", "127.0.0.1", 9093, "127.0.0.1", 0),
+        Listener("OUTSIDE", "0.0.0.0", 19093, "kafka.example", 29093),
+    ]
+
+
+def test_a_listener_of_one_node_is_its_alone_and_its_port_is_the_one_given() -> None:
+    table = listeners({"2:INNER": "127.0.0.1:7000"})
+    assert [[each.name for each in table.of(node)] for node in (1, 2)] == [["PLAINTEXT"], ["PLAINTEXT", "INNER"]]
+    assert table.of(2)[1].port == 7000
+
+
+def test_what_is_said_for_a_node_comes_before_what_is_said_for_all() -> None:
+    table = listeners({"O": "127.0.0.1:7000", "2:O": "127.0.0.1:8000"}, {"2:PLAINTEXT": "two:1"})
+    assert [table.of(node)[1].port for node in (1, 2)] == [7000, 8000]
+    assert [(each.advertised_host, each.advertised_port) for each in (table.of(1)[0], table.of(2)[0])] == [
+        ("127.0.0.1", 0),
+        ("two", 1),
+    ]
+
+
+def test_the_one_everybody_has_can_be_replaced_as_well() -> None:
+    assert listeners({"PLAINTEXT": "[::1]:5000"}).of(2) == [Listener("PLAINTEXT", "::1", 5001, "::1", 0)]
+
+
+def test_without_a_port_it_is_the_one_that_is_listened_on() -> None:
+    assert listeners(advertised={"PLAINTEXT": "kafka.example"}).of(1)[0].advertised_port == 0
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_all_addresses_are_not_what_clients_are_told(host: str) -> None:
+    assert listeners(host=host).of(1)[0].advertised_host in {"127.0.0.1", "::1"}
+
+
+@pytest.mark.parametrize(
+    ("given", "advertised", "told"),
+    [
+        ({"a b": "h:1"}, {}, r"listener 'a b': must be NAME, or NODE:NAME"),
+        ({"A": "h:1:2"}, {}, r"listener A=h:1:2: must be HOST:PORT"),
+        ({"A": ":1"}, {}, r"listener A=:1: must be HOST:PORT"),
+        ({"A": "h:70000"}, {}, r"port listener A=h:70000: must be from 0 to 65535"),
+        ({"A": "h:65535"}, {}, r"port 65535 for node 1 is 65536 for node 2: must be from 0 to 65535"),
+        ({"3:A": "h:1"}, {}, r"listener 3:A: there is no node 3; there are 1 to 2"),
+        ({}, {"B": "h:1"}, r"advertised B: there is no listener of this name"),
+        ({"2:B": "h:1"}, {"1:B": "h:1"}, r"advertised B: there is no listener of this name"),
+    ],
+)
+def test_what_cannot_be_is_refused(given: dict[str, str], advertised: dict[str, str], told: str) -> None:
+    with pytest.raises(ValueError, match=f"^{told}$"):
+        listeners(given, advertised)
+
+
+def test_the_last_node_has_to_have_a_port_too() -> None:
+    with pytest.raises(ValueError, match="port 65535 for node 1 is 65536 for node 2: must be from 0 to 65535"):
+        listeners(port=65_535)
