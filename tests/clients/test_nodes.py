@@ -1,0 +1,133 @@
+"""Real consumers across what happens to their coordinator: nobody rebalances, if it is over within the session.
+
+That holds because the generation is written to `__consumer_offsets`, and sessions begin anew where it is loaded
+(KIP-345, "static membership survives a coordinator change"; it is the same for dynamic members). Clients are to notice
+no more than that the coordinator is another one: librdkafka #3396 and kafka-python #1134 are about those that did.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from consumers import KINDS, Member, Members, assignor_settings, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from koordinator import Cluster, Group
+    from koordinator.fixtures.nodes import Node
+
+pytestmark = pytest.mark.koordinator(
+    topics={"t": 6}, brokers=3, config={"default.replication.factor": 3, "offsets.topic.num.partitions": 3}
+)
+
+SESSION_MS = 20_000
+
+BEATS = 6
+"""So many heartbeats that go well say that a group goes on."""
+
+INSTANCES = [pytest.param(("a", "b"), id="static"), pytest.param((None, None), id="dynamic")]
+
+
+def beats(group: Group) -> int:
+    """How many heartbeats have gone well."""
+    return sum(
+        event["kind"] == "response" and event.get("api") == "Heartbeat" and not event.get("error_code")
+        for event in group.events()
+    )
+
+
+def stable(cluster: Cluster, join: Members, kind: str, instances: tuple[str | None, ...]) -> tuple[Member, ...]:
+    """A stable group of consumers that offer one assignor, and beat."""
+    settings: dict[str, Any] = {"session_timeout_ms": SESSION_MS, **assignor_settings(kind, "range")}
+    members = tuple(join(kind, instance=instance, goes_on=True, **settings) for instance in instances)
+    wait_until("all own something", lambda: [len(each.assignment) for each in members] == [3, 3], *members)
+    cluster.group("g").wait_stable(members=2)
+    goes_on(cluster.group("g"), members)
+    return members
+
+
+def goes_on(group: Group, members: tuple[Member, ...]) -> None:
+    """Wait for heartbeats of every member that go well."""
+    before = beats(group)
+    wait_until("heartbeats that go well", lambda: beats(group) >= before + BEATS, *members)
+
+
+def coordinator(cluster: Cluster) -> Node:
+    node = cluster.coordinator("g")
+    assert node is not None
+    return node
+
+
+def moved(cluster: Cluster) -> None:
+    cluster.move_coordinator("g", to=coordinator(cluster).id % 3 + 1)
+
+
+def moved_with_a_load_window(cluster: Cluster) -> None:
+    cluster.move_coordinator("g", to=coordinator(cluster).id % 3 + 1, load_s=1)
+
+
+def stopped_and_started(cluster: Cluster) -> None:
+    node = coordinator(cluster)
+    node.stop()
+    node.start()
+    assert coordinator(cluster).id != node.id
+
+
+def killed(cluster: Cluster) -> None:
+    coordinator(cluster).kill()
+
+
+def paused(cluster: Cluster) -> None:
+    node, group = coordinator(cluster), cluster.group("g")
+    before = len(group.events())
+    node.pause()
+    # nothing of the group can happen in the meantime, which is what is waited for
+    assert not cluster._running.wait(lambda: len(group_events(cluster)) > before, 2, "test")
+    node.resume()
+
+
+def group_events(cluster: Cluster) -> list[dict[str, object]]:
+    """The group's events, from the cluster's own thread."""
+    return cluster._running.parts.trace.events(group="g")
+
+
+@pytest.mark.parametrize("instances", INSTANCES)
+@pytest.mark.parametrize("happens", [moved, moved_with_a_load_window, stopped_and_started, killed, paused])
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_rebalances(
+    koordinator: Cluster,
+    join: Members,
+    kind: str,
+    happens: Callable[[Cluster], None],
+    instances: tuple[str | None, ...],
+) -> None:
+    group = koordinator.group("g")
+    members = stable(koordinator, join, kind, instances)
+    before, told = group.snapshot(), [list(member.callbacks) for member in members]
+    happens(koordinator)
+    goes_on(group, members)
+    koordinator.produce("t", *({"partition": partition, "value": "after"} for partition in range(6)))
+    wait_until("its records come", lambda: sum(member.values.count(b"after") for member in members) == 6, *members)
+    for member in members:
+        member.commit()
+    assert group.snapshot() == before
+    assert [member.callbacks for member in members] == told
+    assert sum(group.offsets.values()) == 6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_node_that_leads_only_partitions_makes_no_rebalance_either(
+    koordinator: Cluster, join: Members, kind: str
+) -> None:
+    group = koordinator.group("g")
+    members = stable(koordinator, join, kind, ("a", "b"))
+    before = group.snapshot()
+    node = next(node for node in koordinator.nodes.values() if node.id != coordinator(koordinator).id)
+    node.stop()
+    koordinator.produce("t", *({"partition": partition, "value": "after"} for partition in range(6)))
+    wait_until("its records come", lambda: sum(member.values.count(b"after") for member in members) == 6, *members)
+    node.start()
+    goes_on(group, members)
+    assert group.snapshot() == before
