@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.broker import READ_AHEAD_BYTES, Broker, Close, Send
 from koordinator.emulator.core import seeds
-from koordinator.emulator.core.cluster import NO_LEADER, OFFSETS_TOPIC, Endpoint, Registration
+from koordinator.emulator.core.cluster import OFFSETS_TOPIC, Endpoint, Registration
 from koordinator.emulator.core.coordinator import Coordinator
 from koordinator.emulator.core.data import DataPlane
 from koordinator.emulator.core.node import Node
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 class Machine:
     """What a node runs on. `broker` is None while it is down, `held` what came in since it was paused, if it is.
 
-    `held_bytes` are those of each connection among it, `paused_at` is since when.
+    `held_bytes` are those of each connection among it, `paused_at` is since when, and `deleted` are the topics that are
+    gone since.
     """
 
     node_id: int
@@ -52,6 +53,7 @@ class Machine:
     held: list[tuple[Input, tuple[object, ...]]] | None = None
     held_bytes: dict[int, int] = field(default_factory=dict)
     paused_at: int = 0
+    deleted: list[str] = field(default_factory=list)
 
     @property
     def state(self) -> str:
@@ -259,12 +261,16 @@ class Brokers:
         if machine.held is None:
             return []
         held, machine.held = machine.held, None
+        deleted, machine.deleted = machine.deleted, []
         muted = [number for number, held_bytes in machine.held_bytes.items() if held_bytes >= READ_AHEAD_BYTES]
         machine.held_bytes.clear()
         self._note(node_id, "resumed")
         self._states_changed()
         # what it does not lead any more it has lost before it could do anything about it
         outputs = broker.leaders_changed(machine.paused_at)
+        if deleted:
+            # before it loads what was written since
+            outputs += broker.topics_deleted(machine.paused_at, deleted)
         outputs += self._catch_up(now, nothing_new=False)
         outputs += broker.tick(now)
         for give, arguments in held:
@@ -331,17 +337,10 @@ class Brokers:
             raise ValueError(f"node {node_id} is down and cannot lead {topic.name}-{partition}")
         if topic.log(partition) is None:
             raise ValueError(f"there is no partition {topic.name}-{partition}")
-        before = topic.leader(partition)
-        self.trace.add(self.trace.now_us(), LeaderMoved(topic.name, partition, before, group_id), node_id)
-        outputs: list[Output] = []
+        moved = LeaderMoved(topic.name, partition, topic.leader(partition), group_id)
+        self.trace.add(self.trace.now_us(), moved, node_id)
         if topic.name == OFFSETS_TOPIC:
             self._windows_ms[partition] = load_ms
-            if before == node_id:
-                # away, and back
-                outputs += self._led_by(now, topic, partition, NO_LEADER)
-        return outputs + self._led_by(now, topic, partition, node_id)
-
-    def _led_by(self, now: int, topic: Topic, partition: int, node_id: int) -> list[Output]:
         self.cluster.move_leader(topic, partition, node_id)
         return self._catch_up(now)
 
@@ -378,6 +377,7 @@ class Brokers:
         outputs = broker.close(now, reason)
         machine.broker = machine.held = None
         machine.held_bytes.clear()
+        machine.deleted.clear()
         for connection in [number for number, at in self._at.items() if at is machine]:
             del self._at[connection]
         for load in [load for load in self._loads if load[0] == machine.node_id]:
@@ -398,8 +398,10 @@ class Brokers:
             deleted, self._deleted = self._deleted, []
             for node_id, names in deleted:
                 for machine in self._machines.values():
-                    if machine.node_id != node_id:
-                        outputs += self._input(machine, now, Broker.topics_deleted, names)
+                    if machine.held is not None:
+                        machine.deleted += names
+                    elif machine.broker is not None and machine.node_id != node_id:
+                        outputs += machine.broker.topics_deleted(now, names)
             for broker in self._running:
                 outputs += broker.leaders_changed(now)
             # only when all have given up what they had to may others read what these wrote
@@ -414,12 +416,11 @@ class Brokers:
         for load in [load for load in self._loads if load[0] == node_id and load[1] not in stage.loading]:
             self._loads.cancel(load)
         for partition in sorted(stage.loading):
-            if (node_id, partition) in self._loads:
-                continue
-            window_ms = self._windows_ms.pop(partition, 0)
-            if window_ms > 0:
-                self._loads.set((node_id, partition), now + window_ms)
-            else:
+            load, window_ms = (node_id, partition), self._windows_ms.pop(partition, None)
+            if window_ms:
+                self._loads.set(load, now + window_ms)
+            elif window_ms == 0 or load not in self._loads:
+                self._loads.cancel(load)
                 outputs += broker.load(now, partition)
         return outputs
 

@@ -183,14 +183,12 @@ class Cluster:
     # -- leaders ---------------------------------------------------------------------------------------------
 
     def move_leader(self, topic: Topic, partition: int, node_id: int) -> None:
-        """Let a broker lead a partition, or nobody (NO_LEADER).
+        """Let a broker lead a partition; in a new epoch, if it does so already.
 
         If it was no replica, it takes the place of the leader among them.
         """
         before, replicas = topic.leaders[partition], topic.replicas[partition]
-        if node_id == before:
-            return
-        if node_id not in {NO_LEADER, *replicas}:
+        if node_id not in replicas:
             replaced = before if before in replicas else next(iter(replicas), None)
             topic.replicas[partition] = (node_id, *(replica for replica in replicas if replica != replaced))
         self._lead(topic, partition, node_id)
@@ -375,9 +373,10 @@ class Cluster:
             self._add_partitions(topic, self.place(range(count), copies))
         return topic
 
-    def coordinated_by(self, node_id: int) -> set[int]:
-        """The partitions of `__consumer_offsets` whose groups a broker coordinates."""
-        return {partition for partition, leader in enumerate(self.offsets_plan().leaders) if leader == node_id}
+    def coordinated_by(self, node_id: int) -> dict[int, int]:
+        """The partitions of `__consumer_offsets` whose groups a broker coordinates, and in which epoch it does."""
+        plan = self.offsets_plan()
+        return {at: plan.epochs[at] for at, leader in enumerate(plan.leaders) if leader == node_id}
 
     def coordinator_of(self, group_id: str) -> int:
         """The node id of the broker that coordinates a group, NO_LEADER if there is none just now."""

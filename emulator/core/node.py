@@ -54,6 +54,7 @@ class Node:
         self.cluster = cluster
         self.coordinator = coordinator
         self.data = data_plane(coordinator.topics_deleted)
+        self._led: dict[int, int] = {}
         self.believes: dict[str, int] = {}
         """The nodes this one takes for coordinators of groups, where it does not agree with the cluster."""
 
@@ -82,11 +83,13 @@ class Node:
 
     def leaders_changed(self, now: int) -> list[Effect]:
         """Give up the groups others coordinate now, and begin to load those that have become this node's."""
-        led, stage = self.cluster.coordinated_by(self.node_id), self.coordinator.stage
+        before, led = self._led, self.cluster.coordinated_by(self.node_id)
+        self._led = led
         effects: list[Effect] = []
-        for partition in sorted(stage.owned - led):
+        # one that is led in another epoch may have been with others in between
+        for partition in [each for each, epoch in before.items() if led.get(each) != epoch]:
             effects += self.coordinator.unload(now, partition)
-        for partition in sorted(led - stage.owned):
+        for partition in [each for each, epoch in led.items() if before.get(each) != epoch]:
             effects += self.coordinator.begin_load(now, partition)
         return effects + self.data.leaders_changed(now)
 

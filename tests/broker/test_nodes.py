@@ -278,6 +278,24 @@ class TestPausing:
         assert log.end == end
         assert nodes.beat(HERE, member) is NOT_COORDINATOR
 
+    def test_what_moved_away_and_back_meanwhile_it_reads_anew(self, nodes: Nodes) -> None:
+        nodes.commit(HERE, 1)
+        nodes.do(nodes.brokers.pause_node, HERE)
+        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        assert nodes.commit(THERE, 2) is Error.NONE
+        nodes.do(nodes.brokers.move_coordinator, GROUP, HERE)
+        nodes.do(nodes.brokers.resume_node, HERE)
+        assert nodes.committed(HERE) == 2
+
+    def test_a_topic_that_was_deleted_before_a_group_moved_to_it_takes_nothing_of_it(self, nodes: Nodes) -> None:
+        nodes.do(nodes.brokers.pause_node, THERE)
+        nodes.told(HERE, DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1_000), 6)
+        nodes.cluster.create_topic("t", 4)
+        assert nodes.commit(HERE, 2) is Error.NONE
+        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        nodes.do(nodes.brokers.resume_node, THERE)
+        assert nodes.committed(THERE) == 2
+
     def test_a_group_that_moves_to_a_paused_node_is_served_when_it_goes_on(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
         nodes.do(nodes.brokers.pause_node, THERE)

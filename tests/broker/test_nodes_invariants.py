@@ -1,0 +1,181 @@
+"""Whatever happens to nodes and groups: one coordinator each, nothing acknowledged is lost, nobody waits for ever."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from nodes import Nodes, joining, syncing
+
+from koordinator.emulator.core.cluster import Endpoint
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+
+if TYPE_CHECKING:
+    from wires import Peer
+
+GROUPS = ("g", "h", "i")
+GROUP = st.sampled_from(GROUPS)
+NODES_MAX = 5
+LONG_MS = 400_000
+"""After so much silence every session and every rebalance is over."""
+
+
+class Cluster(RuleBasedStateMachine):
+    """Operations on nodes and requests of members, in any order, at any node, right or wrong."""
+
+    @initialize(replicas=st.integers(1, 3), release=st.sampled_from(["2.8", "3.9", "4.3"]))
+    def begin(self, replicas: int, release: str) -> None:
+        self.nodes = Nodes(3, offsets_topic_replication_factor=replicas, kafka_version=release)
+        self.brokers = self.nodes.brokers
+        self.acknowledged: dict[str, int] = {}
+        self.members: dict[str, list[str]] = {group: [] for group in GROUPS}
+        self.offset = 0
+
+    def node(self, data: st.DataObject, *states: str) -> int | None:
+        known = [node_id for node_id, state in self.brokers.states.items() if state in states]
+        return data.draw(st.sampled_from(known)) if known else None
+
+    def peer(self, data: st.DataObject) -> Peer | None:
+        node = self.node(data, "up", "paused")
+        return None if node is None else self.nodes.connect(node)
+
+    # -- nodes -----------------------------------------------------------------------------------------------
+
+    @rule(data=st.data(), how=st.sampled_from(["stop_node", "kill_node", "pause_node", "resume_node"]))
+    def happens(self, data: st.DataObject, how: str) -> None:
+        node = self.node(data, "up", "paused")
+        if node is not None:
+            self.nodes.do(getattr(self.brokers, how), node)
+
+    @rule(data=st.data())
+    def start(self, data: st.DataObject) -> None:
+        node = self.node(data, "down")
+        if node is not None:
+            self.nodes.do(self.brokers.start_node, node)
+
+    @precondition(lambda self: len(self.brokers.states) < NODES_MAX)
+    @rule()
+    def add(self) -> None:
+        endpoint = Endpoint("127.0.0.1", 9091 + self.brokers.next_node_id)
+        self.nodes.do(self.brokers.add_node, {"PLAINTEXT": endpoint})
+
+    @precondition(lambda self: len(self.brokers.states) > 3)
+    @rule()
+    def remove(self) -> None:
+        self.nodes.do(self.brokers.remove_node, max(self.brokers.states))
+
+    @rule(data=st.data(), group=GROUP, load_ms=st.sampled_from([0, 0, 500]))
+    def move(self, data: st.DataObject, group: str, load_ms: int) -> None:
+        node = self.node(data, "up", "paused")
+        if node is not None:
+            self.nodes.do(self.brokers.move_coordinator, group, node, load_ms)
+
+    @rule(data=st.data(), partition=st.integers(0, 3))
+    def move_partition(self, data: st.DataObject, partition: int) -> None:
+        node = self.node(data, "up", "paused")
+        if node is not None:
+            self.nodes.do(self.brokers.move_leader, "t", partition, node)
+
+    @rule(ms=st.sampled_from([0, 1, 100, 499, 5_000, 10_000, 31_000]))
+    def wait(self, ms: int) -> None:
+        self.nodes.wait(ms)
+
+    # -- clients ---------------------------------------------------------------------------------------------
+
+    @rule(data=st.data(), group=GROUP, instance=st.sampled_from(["a", "b", "c"]))
+    def join(self, data: st.DataObject, group: str, instance: str) -> None:
+        peer = self.peer(data)
+        if peer is not None:
+            answer = self.nodes.ask(peer, joining(instance, group=group), 5)
+            if answer is not None and answer.member_id:
+                self.members[group].append(answer.member_id)
+
+    @rule(data=st.data(), group=GROUP, generation=st.integers(1, 4))
+    def sync(self, data: st.DataObject, group: str, generation: int) -> None:
+        peer = self.peer(data)
+        member = self.member(data, group)
+        if peer is not None:
+            self.nodes.ask(peer, syncing(member, generation=generation, group=group), 3)
+
+    @rule(data=st.data(), group=GROUP)
+    def leave(self, data: st.DataObject, group: str) -> None:
+        peer = self.peer(data)
+        identity = MemberIdentity(member_id=self.member(data, group))
+        if peer is not None:
+            self.nodes.ask(peer, LeaveGroupRequest(group_id=group, members=(identity,)), 3)
+
+    def member(self, data: st.DataObject, group: str) -> str:
+        return data.draw(st.sampled_from([*self.known(group), "nobody"]))
+
+    def known(self, group: str) -> list[str]:
+        found = [broker.node.coordinator.groups.get(group) for broker in self.brokers]
+        return sorted({member_id for each in found if each is not None for member_id in each.members})
+
+    @rule(data=st.data(), group=GROUP)
+    def commit(self, data: st.DataObject, group: str) -> None:
+        node = self.node(data, "up")
+        if node is not None:
+            self.offset += 1
+            if self.nodes.commit(node, self.offset, group=group) is Error.NONE:
+                self.acknowledged[group] = self.offset
+
+    @rule(data=st.data(), partition=st.integers(0, 3))
+    def fetch(self, data: st.DataObject, partition: int) -> None:
+        peer = self.peer(data)
+        if peer is not None:
+            wanted = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
+            topics = (FetchTopic(topic="t", partitions=(wanted,)),)
+            self.nodes.ask(peer, FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, topics=topics), 12)
+
+    @rule(data=st.data())
+    def delete_topic(self, data: st.DataObject) -> None:
+        node = self.node(data, "up")
+        if node is not None:
+            self.nodes.told(node, DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1), 6)
+            self.acknowledged.clear()
+            self.nodes.cluster.create_topic("t", 4)
+
+    # -- what always holds -----------------------------------------------------------------------------------
+
+    @invariant()
+    def a_partition_has_one_coordinator_among_those_that_run(self) -> None:
+        plan = self.nodes.cluster.offsets_plan()
+        states = self.brokers.states
+        for broker in self.brokers:
+            if states[broker.node.node_id] == "up":
+                stage = broker.node.coordinator.stage
+                assert stage.owned == set(self.nodes.cluster.coordinated_by(broker.node.node_id))
+                assert stage.loading <= stage.owned
+                assert {group.partition for group in stage.groups.values()} <= stage.owned - stage.loading
+        assert all(states.get(leader) != "down" for leader in plan.leaders)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "nodes"):
+            return
+        for node_id, state in self.brokers.states.items():
+            if state == "paused":
+                self.nodes.do(self.brokers.resume_node, node_id)
+            elif state == "down":
+                self.nodes.do(self.brokers.start_node, node_id)
+        self.nodes.wait(500)
+        for group, offset in self.acknowledged.items():
+            assert self.nodes.committed(self.nodes.cluster.coordinator_of(group), group) == offset
+        self.nodes.wait(LONG_MS)
+        for broker in self.brokers:
+            assert not [peer for peer in broker._connections.values() if self.waits_in_vain(peer.number)]
+            assert not broker.node.data.fetches.parked
+            assert not any(group.members for group in broker.node.coordinator.groups.values())
+
+    def waits_in_vain(self, number: int) -> bool:
+        superseded = {event["conn_id"] for event in self.nodes.trace.events() if event["kind"] == "superseded"}
+        asked = self.nodes.peers[number]
+        return len(asked.sent) > len(asked.answers()) and number not in superseded
+
+
+TestCluster = Cluster.TestCase
+TestCluster.settings = settings(deadline=None, max_examples=40, stateful_step_count=40)
