@@ -1,0 +1,8 @@
+"""The modules of the exploration are beside its program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,142 @@
+"""One client of a group: what it has been told, and what a client that minds its manners does next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from exploring import requests
+from exploring.requests import T_AND_U, Offers, T, Who
+from exploring.steps import Id
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.heartbeat import HeartbeatResponse
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from koordinator.wire.messages.leave_group import LeaveGroupResponse
+from koordinator.wire.messages.sync_group import SyncGroupResponse
+
+if TYPE_CHECKING:
+    import random
+
+    from exploring.steps import Outcome
+    from koordinator.wire.apis import Message
+
+
+class Phase(Enum):
+    """Where a client is in the protocol, as it knows."""
+
+    OUT = auto()
+    """Not a member; the next thing is JoinGroup without an id."""
+    PENDING = auto()
+    """It has an id and has to join with it."""
+    JOINING = auto()
+    JOINED = auto()
+    """It knows its generation, and owes SyncGroup."""
+    SYNCING = auto()
+    MEMBER = auto()
+
+
+OFFERS: tuple[Offers, ...] = (
+    (("range", T),),
+    (("range", T),),
+    (("range", T_AND_U),),
+    (("range", T), ("roundrobin", T)),
+    (("roundrobin", T), ("range", T)),
+    (("range", T), ("roundrobin", T), ("sticky", T_AND_U)),
+)
+"""What members offer. All have range, so that they can be in one group."""
+
+SESSIONS_MS = (600, 900, 1_300, 2_000, 3_000)
+REBALANCES_MS = (500, 800, 1_200, 1_900, 3_000)
+
+
+@dataclass
+class Actor:
+    """A client. `current` is the step whose answer it waits for or acted upon; `generation` what it was told last."""
+
+    client_id: str
+    instance_id: str | None
+    protocols: Offers
+    session_ms: int
+    rebalance_ms: int
+    protocol_type: str = "consumer"
+    phase: Phase = Phase.OUT
+    id: Who = ""
+    generation: int = -1
+    leads: bool = False
+    current: int = -1
+    fellows: list[str] = field(default_factory=list)
+
+    @classmethod
+    def by_chance(cls, chance: random.Random, number: int, protocol_type: str) -> Actor:
+        """Somebody; one in three is static, and now and then two have one instance id."""
+        return cls(
+            client_id=f"c{number}",
+            instance_id=chance.choice((None, None, None, f"i{number}", f"i{number}", "i1")),
+            protocols=chance.choice(OFFERS),
+            session_ms=chance.choice(SESSIONS_MS),
+            rebalance_ms=chance.choice(REBALANCES_MS),
+            protocol_type=protocol_type,
+        )
+
+    def join(self, version: int, reason: str | None = None) -> JoinGroupRequest:
+        """JoinGroup, with the id it has."""
+        return requests.join(
+            version,
+            self.id,
+            self.instance_id,
+            protocols=self.protocols,
+            session_ms=self.session_ms,
+            rebalance_ms=self.rebalance_ms,
+            protocol_type=self.protocol_type,
+            reason=reason,
+        )
+
+    def hears(self, number: int, outcome: Outcome) -> None:
+        """The answer to a step of its own has come."""
+        answer = outcome.answer
+        assert answer is not None
+        if isinstance(answer, JoinGroupResponse) and number == self.current:
+            self._hears_join(number, answer)
+        elif isinstance(answer, SyncGroupResponse) and number == self.current:
+            self.phase = Phase.MEMBER if answer.error_code == Error.NONE else self._after(answer.error_code)
+        elif isinstance(answer, HeartbeatResponse) and answer.error_code and self.phase in (Phase.JOINED, Phase.MEMBER):
+            self.phase = self._after(answer.error_code)
+        elif isinstance(answer, LeaveGroupResponse) and not _error(answer):
+            self.phase = self._after(Error.UNKNOWN_MEMBER_ID)
+        if self.phase is Phase.OUT:
+            self.id = ""
+
+    def _hears_join(self, number: int, answer: JoinGroupResponse) -> None:
+        if answer.error_code == Error.NONE:
+            # the id it had goes on, under the name it had
+            self.id = self.id or Id(number)
+            self.phase, self.generation = Phase.JOINED, answer.generation_id
+            self.leads = answer.leader == answer.member_id
+            self.fellows = [row.member_id for row in answer.members]
+        elif answer.error_code == Error.MEMBER_ID_REQUIRED:
+            self.id, self.phase = Id(number), Phase.PENDING
+        else:
+            self.phase = Phase.OUT
+
+    def _after(self, error: int) -> Phase:
+        """Where an error leaves a client that reacts as Java's does."""
+        return Phase.PENDING if error == Error.REBALANCE_IN_PROGRESS else Phase.OUT
+
+
+def _error(answer: LeaveGroupResponse) -> int:
+    return next((code for code in (answer.error_code, *(row.error_code for row in answer.members)) if code), 0)
+
+
+def error_codes(answer: Message) -> list[int]:
+    """Every error code in an answer, whatever its depth; [0] if all went well."""
+    codes = sorted({code for code in _codes(answer) if code})
+    return codes or [0]
+
+
+def _codes(value: object) -> list[int]:
+    if isinstance(value, tuple):
+        return [code for each in value for code in _codes(each)]
+    names = getattr(value, "__dataclass_fields__", ())
+    own = [value.error_code] if "error_code" in names else []  # type: ignore[attr-defined]
+    return own + [code for name in names for code in _codes(getattr(value, name))]

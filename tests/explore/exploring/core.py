@@ -1,0 +1,192 @@
+"""Playing to the core: in no time, as late as a busy broker may be if that is wanted, and led by a broker's choices.
+
+Where Kafka takes "any" member, for a new leader when the old one has left or did not rejoin, it takes the first of a
+hash table of random ids. Nobody can foresee that. A comparison therefore lets the core choose whom the broker chose
+(`Choices`), from those that its own rules allow: it is the order of the members that is changed, not the rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from play import START, Play
+
+from exploring.releases import settings_here
+from exploring.steps import GROUP, TOPICS, Id, Outcome, Played, asked
+from koordinator.emulator.core import group as group_module
+from koordinator.emulator.core.timers import OffsetExpiryCheck, Timers
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.join_group import JoinGroupResponse
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterable, Mapping
+
+    from play import Ask
+
+    from exploring.releases import Release
+    from exploring.steps import Sequence, Setup, Step
+    from koordinator.emulator.core.group import Group
+    from koordinator.emulator.core.timers import TimerKey
+
+DEAD = "Dead"
+"""The state of a group that is not there, as DescribeGroups says it."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a broker chose where it was free to: by generation, the step in whose answer the leader learned its id."""
+
+    leaders: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, played: Played) -> Choices:
+        """As the answers to JoinGroup tell."""
+        named = ids_of(played.outcomes)
+        leaders: dict[int, int] = {}
+        for outcome in played.outcomes:
+            answer = outcome.answer
+            if isinstance(answer, JoinGroupResponse) and answer.error_code == Error.NONE and answer.leader in named:
+                leaders.setdefault(answer.generation_id, named[answer.leader].step)
+        return cls(leaders)
+
+
+class Core:
+    """A core with one group, and what it has been asked.
+
+    Args:
+        setup: how it is set up.
+        release: whose rules it follows.
+        choices: what is chosen where Kafka is free to; the core's own choice where they are silent.
+        late: how late timers are, each by chance; None: they are exact.
+    """
+
+    def __init__(
+        self, setup: Setup, release: Release, choices: Choices | None = None, late: partial[int] | None = None
+    ) -> None:
+        settings = {name.replace(".", "_"): value for name, value in (setup.settings | settings_here(release)).items()}
+        self.play = Play(**settings)
+        self.outcomes: list[Outcome] = []
+        self.states: list[str] = []
+        self._choices = choices or Choices()
+        self._asks: dict[int, Ask[Any]] = {}
+        self._timers = partial(LateTimers, self._later) if late is not None else Timers
+        self._late = late
+        self._topic_ids = {name: self.play.cluster.topics[name].topic_id for name in TOPICS}
+
+    @property
+    def group(self) -> Group | None:
+        """The group, if it is there."""
+        return self.play.coordinator.groups.get(GROUP)
+
+    @property
+    def now(self) -> int:
+        """In ms after the beginning."""
+        return self.play.now - START
+
+    @property
+    def played(self) -> Played:
+        """What became of the steps so far."""
+        return Played(tuple(self.outcomes), GROUP, self._topic_ids)
+
+    def deadlines(self) -> list[int]:
+        """When timers of the group are due; not the one that looks for expired offsets."""
+        return [at - START for at, _ in self.timers()]
+
+    def timers(self) -> list[tuple[int, TimerKey]]:
+        """The same, with their keys, in the core's time."""
+        group = self.group
+        pending = group.timers.pending() if group is not None else ()
+        return [(at, key) for at, key in pending if not isinstance(key, OffsetExpiryCheck)]
+
+    def ask(self, step: Step) -> Outcome:
+        """Ask what a step asks, now."""
+        self._lead()
+        number = len(self.outcomes)
+        self.states.append(self.group.state.value if self.group is not None else DEAD)
+        request = asked(step, self.outcomes, GROUP, self._topic_ids)
+        self.outcomes.append(Outcome(self.now))
+        with patch.object(group_module, "Timers", self._timers):
+            self._asks[number] = self.play.ask(request, step.version, step.client_id)
+        self._collect()
+        self.run(self.now)
+        return self.outcomes[number]
+
+    def run(self, until_ms: int) -> None:
+        """Let time pass, from one timer to the next."""
+        while (due := self.play.coordinator.deadline()) is not None and due - START <= until_ms:
+            self._lead()
+            self.play.wait(max(due - self.play.now, 0))
+            self._collect()
+        self.play.wait(max(until_ms - self.now, 0))
+
+    def _later(self, deadline: int) -> int:
+        assert self._late is not None
+        return deadline + (self._late() if deadline > self.play.now else 0)
+
+    def _collect(self) -> None:
+        for number in [number for number, ask in self._asks.items() if ask.answers]:
+            answer = self._asks.pop(number).answer
+            self.outcomes[number] = Outcome(self.outcomes[number].sent_ms, answer, self.now)
+
+    def _lead(self) -> None:
+        """Put the broker's leader of the next generation first, where the core takes the first of several."""
+        group = self.group
+        if group is None:
+            return
+        number = self._choices.leaders.get(group.generation + 1)
+        if number is None or number >= len(self.outcomes):
+            return
+        call = self._asks[number].call if number in self._asks else None
+        leader = self.outcomes[number].member_id
+        # its answer may be what the choice is for: then it is known by the request that is parked
+        members = sorted(
+            group.members.values(),
+            key=lambda member: member.id != leader and (call is None or member.joining is not call),
+        )
+        group.members.clear()
+        group.members.update((member.id, member) for member in members)
+
+
+class LateTimers(Timers["TimerKey"]):
+    """Timers that fire late, each by as much as chance says; but what is due at once is done at once."""
+
+    def __init__(self, late: Callable[[int], int]) -> None:
+        super().__init__()
+        self._late = late
+
+    def set(self, key: TimerKey, deadline: int) -> None:
+        """Some time after the deadline."""
+        super().set(key, self._late(deadline))
+
+
+def play_to_core(
+    sequence: Sequence,
+    release: Release,
+    choices: Choices | None = None,
+    chance: random.Random | None = None,
+    late_max_ms: int = 0,
+) -> tuple[Played, tuple[str, ...]]:
+    """What became of each step, and in which state each met the group.
+
+    With `chance`, requests arrive and timers fire up to `late_max_ms` late.
+    """
+    late = partial(chance.randint, 0, late_max_ms) if chance is not None else None
+    core = Core(sequence.setup, release, choices, late)
+    for step in sequence.steps:
+        core.run(max(step.at_ms + (late() if late is not None else 0), core.now))
+        core.ask(step)
+    core.run(sequence.end_ms)
+    return core.played, tuple(core.states)
+
+
+def ids_of(outcomes: Iterable[Outcome]) -> dict[str, Id]:
+    """By member id, the first step whose answer names it."""
+    found: dict[str, Id] = {}
+    for number, outcome in enumerate(outcomes):
+        if outcome.member_id is not None:
+            found.setdefault(outcome.member_id, Id(number))
+    return found

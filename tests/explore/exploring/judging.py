@@ -1,0 +1,130 @@
+"""What a playing to a broker says about the core."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, fields
+from enum import Enum
+from math import inf
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+from exploring.actors import error_codes
+from exploring.authors import LATE_MS as LATE_TIMERS_MS
+from exploring.authors import LATE_TRIES
+from exploring.comparing import LATE, Difference, Names, compare
+from exploring.core import Choices, play_to_core
+
+if TYPE_CHECKING:
+    from exploring.releases import Release
+    from exploring.steps import Outcome, Played, Sequence
+
+SENT_LATE_MS = 60
+"""A playing in which a request was sent so late is not judged."""
+
+ANSWERED_LATE_MS = 90
+HICCUP_MS = 2_000
+"""An answer that is later than the first may be so because the machine has other things to do, up to the second."""
+
+
+class Verdict(Enum):
+    """What came of it."""
+
+    SAME = "the same"
+    DIFFERENT = "different"
+    SLOW = "too slow to judge"
+    LATE = "answered late"
+    CLOSE = "timers too close to judge"
+
+
+class Kind(NamedTuple):
+    """What two differences have in common that probably have one cause."""
+
+    api: str
+    state: str
+    core: str
+    broker: str
+    fields: str
+
+    def __str__(self) -> str:
+        about = f", {self.fields}" if self.fields else ""
+        return f"{self.api} in {self.state}: core {self.core}, broker {self.broker}{about}"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict, both sides, and the states of the group that the requests met."""
+
+    verdict: Verdict
+    sequence: Sequence
+    ours: Played
+    theirs: Played
+    states: tuple[str, ...]
+    difference: Difference | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of difference it is."""
+        assert self.difference is not None
+        number = self.difference.step
+        one, two = self.ours.outcomes[number], self.theirs.outcomes[number]
+        return Kind(
+            self.sequence.steps[number].api, self.states[number], _code(one), _code(two), self._fields(one, two)
+        )
+
+    def _fields(self, one: Outcome, two: Outcome) -> str:
+        if one.answer is None or two.answer is None:
+            return ""
+        mine, other = Names(self.ours).plain(one.answer), Names(self.theirs).plain(two.answer)
+        names = [each.name for each in fields(one.answer) if mine[each.name] != other[each.name]]
+        return ", ".join(names) or LATE
+
+
+def _code(outcome: Outcome) -> str:
+    if outcome.answer is None:
+        return "closed" if outcome.closed else "-"
+    return "/".join(map(str, error_codes(outcome.answer)))
+
+
+def judge(sequence: Sequence, release: Release, theirs: Played) -> Judgement:
+    """Compare a playing to a broker with the core, which is led by what the broker chose."""
+    choices = Choices.of(theirs)
+    ours, states = play_to_core(sequence, release, choices)
+    difference = compare(sequence, ours, theirs)
+    verdict = Verdict.SAME
+    if difference is not None:
+        verdict = Verdict.DIFFERENT
+        if any(
+            two.sent_ms - step.at_ms > SENT_LATE_MS for step, two in zip(sequence.steps, theirs.outcomes, strict=True)
+        ):
+            verdict = Verdict.SLOW
+        elif is_close(sequence, release, choices, ours):
+            verdict = Verdict.CLOSE
+        elif is_late(sequence, ours, theirs):
+            verdict = Verdict.LATE
+    return Judgement(verdict, sequence, ours, theirs, states, difference)
+
+
+def is_late(sequence: Sequence, ours: Played, theirs: Played) -> bool:
+    """Whether an answer came later than the core's, and so late that it may be a cause of what differs."""
+    sent = [*(outcome.sent_ms for outcome in theirs.outcomes), inf]
+    planned = [step.at_ms for step in sequence.steps]
+    for one, two in zip(ours.outcomes, theirs.outcomes, strict=True):
+        if one.at_ms is None:
+            continue
+        came = sequence.end_ms if two.at_ms is None else two.at_ms
+        if 0 < came - one.at_ms <= HICCUP_MS and (
+            came - one.at_ms > ANSWERED_LATE_MS or came > sent[bisect_right(planned, one.at_ms)] or two.at_ms is None
+        ):
+            return True
+    return False
+
+
+def is_close(sequence: Sequence, release: Release, choices: Choices, exact: Played) -> bool:
+    """Whether the answers depend on which of two timers, or of a timer and a request, is first."""
+    for number in range(LATE_TRIES):
+        chance = Random(number)
+        late, _ = play_to_core(sequence, release, choices, chance=chance, late_max_ms=LATE_TIMERS_MS)
+        if compare(sequence, exact, late, late_ms=None) is not None:
+            return True
+    return False

@@ -1,0 +1,109 @@
+"""`make explore`: random sequences of requests, played to real brokers and to the core, and what both said compared.
+
+Every seed gives one sequence for each release; a third of them is for a broker as it is, a third for one with an
+initial rebalance delay, a third for one whose groups are small. What differs is made short and written to
+build/explore as a scenario, with both answers. Ends with status 1 if there is a difference that nothing explains, if
+too many sequences could not be judged, or if less was seen than is committed in `exploring/covering.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+import click
+from exploring.brokers import BrokerTable
+from exploring.covering import figure, table
+from exploring.releases import RELEASES, Release
+from exploring.rounds import Exploration, Findings
+from exploring.steps import SETUPS
+from exploring.telling import tell
+from real_kafka import RealKafka
+
+OUTPUT = Path(__file__).parents[2] / "build" / "explore"
+
+USUAL = ("3.9-old", "3.9-new", "4.3")
+"""Both coordinators of the last release that has them, and the newest."""
+
+UNDECIDED_MAX = 0.02
+"""The share of sequences for which the machine may be too slow, however often they are played."""
+
+
+def explore(release: Release, seeds: list[int], at_once: int) -> Findings:
+    """Play to the brokers of one release."""
+    found = Findings()
+    for number, setup in enumerate(SETUPS):
+        own = [f"{seed}" for seed in seeds if seed % len(SETUPS) == number]
+        say = partial(_say, f"{release.name} {setup.name}")
+        with tempfile.TemporaryDirectory() as folder, RealKafka(Path(folder), release, setup.settings) as kafka:
+            say(f"{len(own)} sequences")
+            found.add(Exploration(release, setup, BrokerTable(kafka, at_once).play, say).explore(own))
+    return found
+
+
+def _say(where: str, text: str) -> None:
+    click.echo(f"{where}: {text}")
+
+
+def report(release: Release, found: Findings, seconds: float) -> bool:
+    """Print what was found, and write down what differs; whether all is well."""
+    click.echo(f"\n== Apache Kafka {release.version}, {release.coordinator} coordinator ==")
+    click.echo(table(found.seen))
+    least = figure(found.judged)
+    undecided = len(found.undecided) <= UNDECIDED_MAX * (found.judged + len(found.undecided))
+    rows = {
+        "sequences compared": f"{found.judged:,}",
+        "requests compared": f"{found.requests:,} ({found.requests / max(found.judged, 1):.1f} in a sequence)",
+        "not judged": f"{len(found.undecided)}" + ("" if undecided else ", which is too many"),
+        "playings": ", ".join(f"{count:,} {verdict.value}" for verdict, count in found.playings.items()),
+        "coverage": f"{len(found.seen)} (API, error code, state), at least {least} wanted",
+        "broker disagrees with itself": f"{len(found.unsteady)}",
+        "differences explained": ", ".join(f"{issue}: {count}" for issue, count in found.explained.items()) or "none",
+        "differences": f"{sum(map(len, found.differences.values()))}",
+        "seconds": f"{seconds:.0f}",
+    }
+    for name, value in rows.items():
+        click.echo(f"{name:32} {value}")
+    for each in found.unsteady:
+        click.echo(f"  once only, {each.sequence.name}: {each.kind}")
+    for each in found.undecided:
+        click.echo(f"  {each.verdict.value}, {each.sequence.name}: {each.kind}")
+    for kind, judgements in found.differences.items():
+        click.echo(f"  {len(judgements)} times, {judgements[0].sequence.name}: {kind}")
+    for judgement in found.shortest:
+        OUTPUT.mkdir(parents=True, exist_ok=True)
+        path = OUTPUT / f"{release.name}-{judgement.sequence.setup.name}-{judgement.sequence.name.replace('/', '_')}.py"
+        path.write_text(tell(judgement, release.version, release.coordinator))
+        click.echo(f"  written to {path}")
+    return undecided and not found.differences and len(found.seen) >= least
+
+
+def main() -> int:
+    """Read the command line, and run."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seeds", type=int, default=200, help="how many sequences for each release")
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--broker", action="append", choices=RELEASES, help=f"only these; unless said {USUAL}")
+    parser.add_argument("--at-once", type=int, default=60, help="how many sequences are played at the same time")
+    options = parser.parse_args()
+    # ended from outside: the brokers are stopped all the same
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    seeds = list(range(options.first, options.first + options.seeds))
+    well = True
+    for name in options.broker or USUAL:
+        started = time.monotonic()
+        found = explore(RELEASES[name], seeds, options.at_once)
+        well &= report(RELEASES[name], found, time.monotonic() - started)
+    return 0 if well else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""A short exploration: what the newest Apache Kafka and the core say to the same hundred sequences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from exploring.brokers import BrokerTable
+from exploring.covering import figure
+from exploring.releases import NEWEST
+from exploring.rounds import Exploration, Findings
+from exploring.steps import SETUPS
+from real_kafka import RealKafka
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEEDS = range(1, 101)
+
+pytestmark = [pytest.mark.needs("java"), pytest.mark.slow]
+
+
+def test_the_core_says_what_kafka_says(tmp_path: Path) -> None:
+    found = Findings()
+    for number, setup in enumerate(SETUPS):
+        folder = tmp_path / setup.name
+        folder.mkdir()
+        with RealKafka(folder, NEWEST, setup.settings) as kafka:
+            seeds = [f"{seed}" for seed in SEEDS if seed % len(SETUPS) == number]
+            found.add(Exploration(NEWEST, setup, BrokerTable(kafka).play, print).explore(seeds))
+    assert not found.differences, "\n".join(str(each.difference) for each in found.shortest)
+    assert len(found.undecided) <= len(SEEDS) // 20
+    assert len(found.seen) >= figure(found.judged)

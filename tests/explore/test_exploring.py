@@ -1,0 +1,318 @@
+"""The exploration itself: what it writes and finds, and what it makes of that. The core stands in for the broker."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import conformance_scenarios
+import pytest
+from conformance_targets import CoreTarget
+from exploring.authors import MARGIN_MS, Author, write
+from exploring.comparing import LATE, compare
+from exploring.core import Core, play_to_core
+from exploring.covering import FIGURES, figure, seen_in, table
+from exploring.judging import SENT_LATE_MS, Verdict, judge
+from exploring.releases import NEWEST, RELEASES
+from exploring.requests import T, heartbeat, join
+from exploring.rounds import Exploration, Findings
+from exploring.shrinking import GAP_MIN_MS, shrunk
+from exploring.steps import SETUPS, Id, Sequence, Step
+from exploring.telling import tell
+
+from koordinator.emulator.core import join as join_module
+from koordinator.emulator.core import membership, rebalance
+from koordinator.emulator.core.effects import TimerFired
+from koordinator.emulator.core.timers import OffsetExpiryCheck
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from exploring.steps import Played
+
+PLAIN, DELAY, SMALL = SETUPS
+
+
+def by_the_core(sequences: list[Sequence]) -> list[Played]:
+    return [play_to_core(sequence, NEWEST)[0] for sequence in sequences]
+
+
+def explored(plays: Callable[[list[Sequence]], list[Played]], seeds: int) -> Findings:
+    return Exploration(NEWEST, PLAIN, plays, lambda _: None).explore(map(str, range(seeds)))
+
+
+def joining(at_ms: int, instance_id: str, **fields: object) -> Step:
+    request = join(9, "", instance_id, protocols=(("range", T),), session_ms=600, rebalance_ms=600)
+    return Step(at_ms, "c", replace(request, **fields), 9)
+
+
+# -- what is written -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: setup.name)
+def test_a_seed_writes_the_same_sequence_every_time(setup: object) -> None:
+    assert write("7", setup, NEWEST) == write("7", setup, NEWEST)
+    assert write("7", setup, NEWEST) != write("8", setup, NEWEST)
+
+
+def test_sequences_are_long_enough_and_keep_away_from_timers() -> None:
+    lengths = []
+    for seed in range(30):
+        author = Author(str(seed), SETUPS[seed % 3], NEWEST)
+        sequence = author.write()
+        lengths.append(len(sequence.steps))
+        due = [
+            fired.due - author.core.play.now + author.core.now
+            for fired in author.core.play.noted(TimerFired)
+            if not isinstance(fired.key, OffsetExpiryCheck)
+        ]
+        asked = [step.at_ms for step in sequence.steps]
+        for at in due:
+            # some timers are over at once: an initial delay of 0, a join phase that waits for pending ids only
+            assert any(0 <= at - each <= 1 for each in asked) or all(abs(each - at) >= MARGIN_MS for each in asked)
+    assert sum(lengths) / len(lengths) >= 15
+
+
+def test_a_hundred_sequences_see_what_is_committed() -> None:
+    seen: Counter[tuple[str, int, str]] = Counter()
+    for seed in range(1, 101):
+        sequence = write(str(seed), SETUPS[seed % 3], NEWEST)
+        seen.update(seen_in(sequence, *play_to_core(sequence, NEWEST)))
+    assert len(seen) >= figure(100) == FIGURES[90]
+    assert "JoinGroup         79 MEMBER_ID_REQUIRED" in table(seen)
+
+
+@pytest.mark.parametrize("release", RELEASES.values(), ids=lambda release: release.name)
+def test_sequences_can_be_written_for_every_release(release: object) -> None:
+    for seed in range(3):
+        assert write(str(seed), SMALL, release).steps
+
+
+# -- what is found -------------------------------------------------------------------------------------------
+
+
+def test_a_core_agrees_with_itself() -> None:
+    found = explored(by_the_core, 20)
+    assert (found.judged, found.differences, found.unsteady, found.undecided) == (20, {}, [], [])
+    assert found.requests >= 15 * 20
+
+
+def test_a_core_agrees_with_itself_when_everything_is_a_little_late() -> None:
+    chance = Random(1)
+
+    def late(sequences: list[Sequence]) -> list[Played]:
+        return [play_to_core(sequence, NEWEST, chance=chance, late_max_ms=40)[0] for sequence in sequences]
+
+    found = explored(late, 20)
+    assert (found.judged, found.differences) == (20, {})
+
+
+def unfenced(group: object, member_id: str, instance_id: str | None, **_: object) -> Error:
+    del instance_id
+    return Error.NONE if member_id in group.members else Error.UNKNOWN_MEMBER_ID
+
+
+def crowded(*_: object) -> bool:
+    return True
+
+
+def nothing(*_: object) -> None:
+    """What should happen does not."""
+
+
+@pytest.mark.parametrize(
+    ("setup", "broken", "name", "by", "steps_max"),
+    [
+        (PLAIN, membership, "refusal", unfenced, 4),
+        (SMALL, join_module, "has_room", crowded, 5),
+        (PLAIN, rebalance, "complete_after_expiry", nothing, 6),
+    ],
+    ids=["nobody is fenced", "groups have no maximum", "timers complete nothing"],
+)
+def test_a_broken_rule_is_found_and_made_short(
+    setup: object, broken: object, name: str, by: object, steps_max: int
+) -> None:
+    def spoilt(sequences: list[Sequence]) -> list[Played]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(broken, name, by)
+            return by_the_core(sequences)
+
+    found = Exploration(NEWEST, setup, spoilt, lambda _: None).explore(map(str, range(15)))
+    assert found.differences
+    assert min(len(each.sequence.steps) for each in found.shortest) <= steps_max
+    assert all(each.verdict is Verdict.DIFFERENT for each in found.shortest)
+
+
+def test_a_broker_that_disagrees_with_itself_is_told_from_one_that_differs() -> None:
+    spoilt: list[str] = []
+
+    def once(sequences: list[Sequence]) -> list[Played]:
+        played = by_the_core(sequences)
+        for number, sequence in enumerate(sequences):
+            if spoilt.count(sequence.name) < 2:
+                spoilt.append(sequence.name)
+                outcomes = played[number].outcomes
+                first = replace(outcomes[0], answer=None, at_ms=None, closed=True)
+                played[number] = replace(played[number], outcomes=(first, *outcomes[1:]))
+        return played
+
+    found = explored(once, 3)
+    assert (found.judged, len(found.unsteady), found.differences) == (3, 3, {})
+
+
+def test_a_playing_that_was_slow_is_not_judged_but_played_again() -> None:
+    asked: Counter[str] = Counter()
+
+    def slow(sequences: list[Sequence]) -> list[Played]:
+        asked.update(sequence.name for sequence in sequences)
+        slept = [
+            replace(sequence, steps=tuple(replace(step, at_ms=step.at_ms + 500) for step in sequence.steps))
+            if asked[sequence.name] <= 2
+            else sequence
+            for sequence in sequences
+        ]
+        return by_the_core([replace(each, end_ms=each.end_ms + 500) for each in slept])
+
+    found = explored(slow, 2)
+    assert found.playings[Verdict.SLOW] == 2
+    assert (found.judged, found.differences, found.undecided) == (2, {}, [])
+    assert SENT_LATE_MS < 500
+
+
+def test_the_core_takes_the_leader_that_the_broker_took() -> None:
+    """Any of those that rejoined may lead; which of them, a hash table of random ids decides."""
+    steps = (
+        joining(0, "i1", rebalance_timeout_ms=2_000, session_timeout_ms=3_000),
+        joining(100, "i2", session_timeout_ms=3_000),
+        joining(200, "i3", session_timeout_ms=3_000),
+    )
+    sequence = Sequence("leaders", PLAIN, steps, 2_500)
+    core = Core(PLAIN, NEWEST)
+    for step in steps:
+        core.run(step.at_ms)
+        core.ask(step)
+    group = core.group
+    assert group is not None
+    # another order of the same members, as a broker may have it
+    turned = dict(reversed(group.members.items()))
+    group.members.clear()
+    group.members.update(turned)
+    core.run(sequence.end_ms)
+    leaders = {outcome.answer.leader for outcome in core.played.outcomes[1:]}
+    assert leaders == {core.outcomes[2].member_id}
+    assert compare(sequence, play_to_core(sequence, NEWEST)[0], core.played) is not None
+    assert judge(sequence, NEWEST, core.played).verdict is Verdict.SAME
+
+
+# -- comparing -----------------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_comes_early_or_much_too_late_is_a_difference() -> None:
+    sequence = Sequence("times", DELAY, (joining(0, "i1"),), 2_000)
+    exact, _ = play_to_core(sequence, NEWEST)
+    (outcome,) = exact.outcomes
+    assert outcome.at_ms == DELAY.initial_delay_ms
+
+    def moved(ms: int) -> object:
+        return compare(sequence, exact, replace(exact, outcomes=(replace(outcome, at_ms=outcome.at_ms + ms),)))
+
+    assert moved(0) is moved(100) is None
+    for ms in (-100, 1_000):
+        difference = moved(ms)
+        assert difference is not None
+        assert difference.what.endswith(LATE)
+
+
+# -- making short --------------------------------------------------------------------------------------------
+
+
+def test_what_does_not_matter_is_left_out() -> None:
+    long = Sequence("long", PLAIN, tuple(joining(1_000 * n, f"i{n}") for n in range(20)), 25_000)
+    asked = 0
+
+    def shows(sequences: list[Sequence]) -> list[bool]:
+        nonlocal asked
+        asked += 1
+        names = [{step.request.group_instance_id for step in each.steps} for each in sequences]
+        # two steps, and some time after them
+        return [{"i3", "i7"} <= these and each.end_ms >= 500 for these, each in zip(names, sequences, strict=True)]
+
+    short = shrunk(long, 9_000, shows)
+    assert [step.request.group_instance_id for step in short.steps] == ["i3", "i7"]
+    assert 500 <= short.end_ms <= 500 + 3 * GAP_MIN_MS
+    assert asked < 40
+
+
+def test_who_is_left_out_is_called_nobody() -> None:
+    steps = (joining(0, "i1"), joining(50, "i2"), Step(100, "c", heartbeat(4, 1, Id(1), "i2"), 4))
+    sequence = Sequence("holes", PLAIN, steps, 300)
+    assert sequence.without([0]).steps[1].request.member_id == Id(0)
+    assert sequence.without([1]).steps[1].request.member_id == "nobody"
+
+
+# -- telling -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_found_is_told_as_a_scenario(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sequence = write(str(seed), SETUPS[seed % 3], NEWEST)
+    played, _ = play_to_core(sequence, NEWEST)
+    first = replace(played.outcomes[0], answer=None, closed=True)
+    spoilt = replace(played, outcomes=(first, *played.outcomes[1:]))
+    text = tell(judge(sequence, NEWEST, spoilt), NEWEST.version, NEWEST.coordinator)
+    assert text.count("# broker at") == text.count("# core at") >= 1
+    monkeypatch.setattr(conformance_scenarios, "SCENARIOS", {})
+    exec(text, {})  # noqa: S102 - it is ours
+    (scenario,) = conformance_scenarios.SCENARIOS.values()
+    target = CoreTarget(scenario.configuration.settings(1), NEWEST)
+    conformance_scenarios.perform(scenario, lambda _: target)
+    assert target.seconds == sequence.end_ms / 1_000
+
+
+# -- the report ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location("explore_run", Path(__file__).with_name("run.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "OUTPUT", tmp_path / "explore")
+    return module
+
+
+def test_the_report_fails_below_the_committed_figure(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = Counter({("Heartbeat", 0, f"state {number}"): 1 for number in range(FIGURES[90])})
+    assert program.report(NEWEST, Findings(judged=90, seen=seen), 1)
+    del seen["Heartbeat", 0, "state 0"]
+    assert not program.report(NEWEST, Findings(judged=90, seen=seen), 1)
+    assert f"{len(seen)} (API, error code, state), at least {FIGURES[90]} wanted" in capsys.readouterr().out
+
+
+def test_the_report_fails_and_writes_a_scenario_for_a_difference(program: Any) -> None:
+    def spoilt(sequences: list[Sequence]) -> list[Played]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(membership, "refusal", unfenced)
+            return by_the_core(sequences)
+
+    found = explored(spoilt, 10)
+    found.judged = 0  # so few need not cover anything
+    assert not program.report(NEWEST, found, 1)
+    assert len(list(program.OUTPUT.iterdir())) == len({each.sequence.name for each in found.shortest}) > 0
+
+
+def test_the_report_fails_if_much_could_not_be_judged(program: Any) -> None:
+    found = explored(by_the_core, 3)
+    sequence = write("1", PLAIN, NEWEST)
+    played, _ = play_to_core(sequence, NEWEST)
+    gone = replace(played, outcomes=(replace(played.outcomes[0], closed=True), *played.outcomes[1:]))
+    assert program.report(NEWEST, found, 1)
+    found.undecided.append(judge(sequence, NEWEST, gone))
+    assert not program.report(NEWEST, found, 1)
