@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.core import seeds
 from koordinator.emulator.core.configs_admin import alter_configs, describe_configs
+from koordinator.emulator.core.dialect import Dialect
 from koordinator.emulator.core.effects import Effect, Hangup, Reply
 from koordinator.emulator.core.fetch import Fetches
 from koordinator.emulator.core.list_offsets import list_offsets, offset_for_leader_epoch
@@ -20,6 +21,7 @@ from koordinator.emulator.core.topics_admin import (
     create_topics,
     delete_records,
     delete_topics,
+    not_controller,
 )
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
@@ -87,6 +89,8 @@ class DataPlane:
         self.cluster = cluster
         self.fetches = Fetches(node_id, cluster, settings, new_uuid)
         self._node_id = node_id
+        dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
+        self._any_broker_administers = dialect.any_broker_administers
         self._on_topics_deleted = on_topics_deleted
         self._out: list[Effect] = []
         self._out_since: int | None = None
@@ -99,6 +103,8 @@ class DataPlane:
                 self._out += self.fetches.fetch(now, call, request)
             case ProduceRequest():
                 self._produce(now, call, request)
+            case CreateTopicsRequest() | CreatePartitionsRequest() | DeleteTopicsRequest() if not self._administers():
+                self._out.append(Reply(call, not_controller(request)))
             case DeleteTopicsRequest():
                 self._delete_topics(now, call, request)
             case _:
@@ -170,6 +176,9 @@ class DataPlane:
     def _drain(self) -> list[Effect]:
         out, self._out, self._out_since = self._out, [], None
         return out
+
+    def _administers(self) -> bool:
+        return self._any_broker_administers or self.cluster.controller_id == self._node_id
 
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
         response, grown = produce(self.cluster, self._node_id, call, request)

@@ -162,6 +162,10 @@ class Dialect:
     """The authorized operations of a group (KIP-430) without an authorizer, as bits: READ, DELETE, DESCRIBE,
     DESCRIBE_CONFIGS and ALTER_CONFIGS. Before 4.0 groups have no configs: 328 (`AclEntry.supportedOperations`)."""
 
+    any_broker_administers: bool = True
+    """Whether a broker that is not the controller makes, deletes and enlarges topics, by asking that one (KIP-590).
+    With ZooKeeper it answers NOT_CONTROLLER (`KafkaApis.handleCreateTopicsRequest`, 2.4 and 2.8)."""
+
     state_filter_ignores_case: bool = True
     """Whether ListGroups compares the states it is to list without case. Since 3.8 (KIP-848)."""
 
@@ -249,6 +253,7 @@ KAFKA_3_9_OLD = replace(
 )
 KAFKA_2_8 = replace(
     KAFKA_3_9_OLD,
+    any_broker_administers=False,
     state_filter_ignores_case=False,
     rejoin_changes_timeouts=False,
     unknown_instance_id_is_refused=False,

@@ -42,6 +42,35 @@ if TYPE_CHECKING:
 UNKNOWN_TOPIC = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
 
 
+def not_controller(
+    request: CreateTopicsRequest | CreatePartitionsRequest | DeleteTopicsRequest,
+) -> CreateTopicsResponse | CreatePartitionsResponse | DeleteTopicsResponse:
+    """Who wants this has to ask the controller."""
+    error = Error.NOT_CONTROLLER
+    match request:
+        case CreateTopicsRequest():
+            return CreateTopicsResponse(
+                topics=tuple(
+                    CreatableTopicResult(name=topic.name, error_code=error, error_message=None, configs=())
+                    for topic in request.topics
+                )
+            )
+        case CreatePartitionsRequest():
+            return CreatePartitionsResponse(
+                results=tuple(
+                    CreatePartitionsTopicResult(name=topic.name, error_code=error, error_message=None)
+                    for topic in request.topics
+                )
+            )
+        case DeleteTopicsRequest():
+            return DeleteTopicsResponse(
+                responses=tuple(
+                    DeletableTopicResult(name=state.name, topic_id=state.topic_id, error_code=error, error_message=None)
+                    for state in request.topics
+                )
+            )
+
+
 def create_topics(cluster: Cluster, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """Make topics, or only say whether it would work. A name that comes twice is refused, in one row."""
     times = Counter(topic.name for topic in request.topics)

@@ -8,7 +8,15 @@ import pytest
 
 from koordinator.emulator.core.cluster import NO_LEADER, OFFSETS_TOPIC, Endpoint
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import delete_records, describe_topic_partitions, fetch, metadata
+from koordinator.wire.messages import (
+    create_partitions,
+    create_topics,
+    delete_records,
+    delete_topics,
+    describe_topic_partitions,
+    fetch,
+    metadata,
+)
 from koordinator.wire.messages import offset_for_leader_epoch as epochs
 
 if TYPE_CHECKING:
@@ -220,3 +228,28 @@ class TestOffsetsTopic:
         assert desk.cluster.offsets_topic() is plan
         assert desk.cluster.topics[OFFSETS_TOPIC].leaders[12] == 2
         assert desk.metadata(OFFSETS_TOPIC).topics[0].topic_id == plan.topic_id
+
+
+@pytest.mark.parametrize(("release", "error"), [("2.8", Error.NOT_CONTROLLER), ("3.9", Error.NONE)])
+def test_kip_590_with_zookeeper_only_the_controller_administers_topics(
+    new_desk: Callable[..., Desk], release: str, error: Error
+) -> None:
+    desk = new_desk(brokers=2, kafka_version=release)
+    desk.topic("t")
+
+    def told() -> list[int]:
+        new = create_topics.CreatableTopic(name="u", num_partitions=1, replication_factor=1)
+        more = create_partitions.CreatePartitionsTopic(name="t", count=2, assignments=None)
+        gone = delete_topics.DeleteTopicState(name="t")
+        return [
+            desk.ask(create_topics.CreateTopicsRequest(topics=(new,)), 5).answer.topics[0].error_code,
+            desk.ask(create_partitions.CreatePartitionsRequest(topics=(more,)), 2).answer.results[0].error_code,
+            desk.ask(delete_topics.DeleteTopicsRequest(topics=(gone,)), 6).answer.responses[0].error_code,
+        ]
+
+    desk.cluster.fence(1)
+    assert told() == [error] * 3
+    assert sorted(desk.cluster.topics) == (["t"] if error else ["u"])
+    if error:
+        desk.cluster.unfence(1)
+        assert told() == [Error.NONE] * 3
