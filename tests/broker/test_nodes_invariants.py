@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from nodes import Nodes, joining, syncing
 
-from koordinator.emulator.core.cluster import Endpoint
+from koordinator.emulator.core.cluster import NO_LEADER, Endpoint
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -165,8 +165,14 @@ class Cluster(RuleBasedStateMachine):
             elif state == "down":
                 self.nodes.do(self.brokers.start_node, node_id)
         self.nodes.wait(500)
+        cluster = self.nodes.cluster
         for group, offset in self.acknowledged.items():
-            assert self.nodes.committed(self.nodes.cluster.coordinator_of(group), group) == offset
+            coordinator = cluster.coordinator_of(group)
+            if coordinator == NO_LEADER:
+                # who alone had it was removed
+                assert set(cluster.offsets_plan().replicas[cluster.partition_of(group)]).isdisjoint(self.brokers.states)
+            else:
+                assert self.nodes.committed(coordinator, group) == offset
         self.nodes.wait(LONG_MS)
         for broker in self.brokers:
             assert not [peer for peer in broker._connections.values() if self.waits_in_vain(peer.number)]
