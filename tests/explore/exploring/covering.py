@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Seen = Counter[tuple[str, int, str]]
 """How often, by (API, error code, state of the group when the request came)."""
 
-FIGURES = {90: 125, 500: 155, 1_900: 168}
+FIGURES = {90: 125, 500: 155, 1_900: 170}
 """Of so many sequences at least so many different ones are seen; the largest number that was played counts."""
 
 
