@@ -74,7 +74,10 @@ def test_at_a_pace_no_heartbeat_waits_for_the_answer_to_the_one_before() -> None
         with client:
             client.settimeout(LIMIT_S)
             for size in (len(measuring("peers").HELLO), len(asked)):
-                client.sendall(client.recv(size, socket.MSG_WAITALL))
+                data = b""
+                while len(data) < size:
+                    data += client.recv(size - len(data))
+                client.sendall(data)
 
     with socket.create_server(("127.0.0.1", 0)) as listener, processes.load() as load, ThreadPoolExecutor() as threads:
         listener.settimeout(LIMIT_S)
