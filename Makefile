@@ -121,8 +121,11 @@ explore: $(VENV)/test-tools $(VENV)/installed ## random sequences against real K
 docs: $(VENV)/test-tools $(VENV)/installed ## renew what is made from the code in docs/
 	@$(BIN)/python tests/support/documents.py
 
-soak: ## not there yet
-	@echo "make $@: not there yet, it arrives with its part" >&2; exit 1
+# How often the server is killed; SEED, above, decides when.
+KILLS ?= 100
+
+soak: $(VENV)/test-tools $(VENV)/installed ## SIGKILLs while members commit: what is lost by them (KILLS, SEED)
+	@$(BIN)/python tests/soak/run.py --kills $(KILLS) --seed $(SEED)
 
 clean: ## remove .venv and everything that was built or cached
 	rm -rf $(VENV) build dist koordinator.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache \

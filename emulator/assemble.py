@@ -7,18 +7,19 @@ import logging
 import platform
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from koordinator import __version__
 from koordinator.emulator.brokers import Brokers
-from koordinator.emulator.core import seeds
 from koordinator.emulator.core.cluster import Cluster
 from koordinator.emulator.core.refusal import RefusedError
+from koordinator.emulator.data_dir import DataDir
 from koordinator.emulator.hosting import Hosting
 from koordinator.emulator.listeners import Listeners, advertised
+from koordinator.emulator.restoring import offsets_partitions, restore_topics
 from koordinator.emulator.settings import InvalidSetting, Settings
 from koordinator.emulator.shell import Shell
 from koordinator.emulator.trace import Trace
@@ -47,7 +48,8 @@ class Options:
     another one is that of the first of the `brokers`, the others have the following ones. `listeners` and `advertised`
     are those of `listeners.Listeners`.
     `seed` None is any seed; it decides every id the cluster makes. `trace` is a file for the trace, which is emptied
-    when the cluster starts.
+    when the cluster starts. `data_dir` is a directory that keeps the cluster; one that has kept one goes on with it:
+    `topics` and `records` are for topics that are not there yet.
     """
 
     host: str = "127.0.0.1"
@@ -62,6 +64,7 @@ class Options:
     kafka_version: str | None = None
     error_codes: str | None = None
     trace: str | Path | None = None
+    data_dir: str | Path | None = None
     seed: int | None = None
 
 
@@ -79,6 +82,7 @@ class Parts:
     shell: Shell
     hosting: Hosting
     trace_file: TraceFile | None
+    data_dir: DataDir | None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -97,34 +101,61 @@ class Parts:
             self.trace_file.begin()
 
     def close(self) -> None:
-        """Close the trace file, if there is one, after serving has ended."""
+        """Close the trace file and the data directory, if there are any, after serving has ended."""
         if self.trace_file is not None:
             self.trace_file.close()
+        if self.data_dir is not None:
+            self.data_dir.close()
 
 
 def build(options: Options, log: Callable[[str], None] | None = None) -> Parts:
     """Make a cluster; nothing listens yet.
 
-    `log` gets one line for every connection closed for a fault, and for a trace file that fails; without it they are
-    warnings of the logger `koordinator`. Raises InvalidSetting, ValueError for a topic, record or port that cannot
-    be, and OSError if the trace file cannot be opened.
+    `log` gets one line for every connection closed for a fault, and for a trace file or a data directory that fails;
+    without it they are warnings of the logger `koordinator`. Raises InvalidSetting, DataDirRefused, ValueError for a
+    topic, record or port that cannot be, and OSError if the trace file cannot be opened.
     """
     log = log or logging.getLogger("koordinator").warning
     if not 1 <= options.brokers <= BROKERS_MAX:
         raise ValueError(f"brokers {options.brokers}: must be from 1 to {BROKERS_MAX}")
     listeners = Listeners(options.host, options.port, options.listeners, options.advertised, options.brokers)
     settings, warnings = _settings(options)
+    data_dir = None if options.data_dir is None else DataDir(Path(options.data_dir), log)
+    try:
+        return _build(options, listeners, settings, warnings, data_dir, log)
+    except BaseException:
+        if data_dir is not None:
+            data_dir.close()
+        raise
+
+
+def _build(
+    options: Options,
+    listeners: Listeners,
+    settings: Settings,
+    warnings: list[str],
+    data_dir: DataDir | None,
+    log: Callable[[str], None],
+) -> Parts:
+    trace_file = None if options.trace is None else TraceFile(Path(options.trace), log)
     seed = random.SystemRandom().getrandbits(SEED_BITS) if options.seed is None else options.seed
-    new_uuid = _ids(seed)
-    cluster_id = base64.urlsafe_b64encode(new_uuid().bytes).rstrip(b"=").decode()
+    new_uuid = _ids(seed, 0 if data_dir is None else data_dir.starts)
+    cluster_id = data_dir.cluster_id if data_dir is not None else None
+    if cluster_id is None:
+        cluster_id = base64.urlsafe_b64encode(new_uuid().bytes).rstrip(b"=").decode()
+    partitions = offsets_partitions(data_dir) if data_dir is not None else None
+    if partitions is not None and partitions != settings.offsets_topic_num_partitions:
+        warnings.append(f"offsets.topic.num.partitions: {partitions}, as __consumer_offsets has in the data directory")
+        settings = replace(settings, offsets_topic_num_partitions=partitions)
     cluster = Cluster(cluster_id, settings, new_uuid)
     wall_us = _clock()
     started_at = wall_us() // 1000
     # before any topic, so that topics have a leader; the ports follow when they are known
     for node_id in range(1, options.brokers + 1):
         cluster.register(node_id, advertised(options.host), 0)
-    _fill(cluster, options, started_at)
-    trace_file = None if options.trace is None else TraceFile(Path(options.trace), log)
+    if data_dir is not None:
+        data_dir.begin(cluster_id)
+        restore_topics(cluster, data_dir)
     header = {
         "cluster": cluster_id,
         "emulator_version": __version__,
@@ -132,10 +163,13 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> Parts:
         "seed": seed,
     }
     trace = Trace(wall_us, sink=trace_file, header=header)
-    brokers = Brokers(started_at, cluster, settings, new_uuid, trace, log)
+    brokers = Brokers(started_at, cluster, settings, new_uuid, trace, log, data_dir)
+    warnings += _fill(brokers, options, started_at)
     shell = Shell(brokers, started_at)
     hosting = Hosting(brokers, shell, listeners)
-    return Parts(options, settings, tuple(warnings), seed, cluster, trace, brokers, shell, hosting, trace_file)
+    return Parts(
+        options, settings, tuple(warnings), seed, cluster, trace, brokers, shell, hosting, trace_file, data_dir
+    )
 
 
 def _settings(options: Options) -> tuple[Settings, list[str]]:
@@ -150,9 +184,10 @@ def _settings(options: Options) -> tuple[Settings, list[str]]:
     return settings, warnings + more
 
 
-def _ids(seed: int) -> Callable[[], UUID]:
-    """Ids that look random, the same ones for the same seed."""
-    chance = random.Random(seed)  # noqa: S311 - these ids are to be repeatable, not secret
+def _ids(seed: int, starts: int) -> Callable[[], UUID]:
+    """Ids that look random, the same ones for the same seed; but not those of earlier starts on a data directory."""
+    # these ids are to be repeatable, not secret
+    chance = random.Random(f"{seed}/{starts}" if starts else seed)  # noqa: S311
     return lambda: UUID(int=chance.getrandbits(128), version=4)
 
 
@@ -162,16 +197,27 @@ def _clock() -> Callable[[], int]:
     return lambda: (epoch_ns + time.monotonic_ns()) // 1000
 
 
-def _fill(cluster: Cluster, options: Options, now: int) -> None:
+def _fill(brokers: Brokers, options: Options, now: int) -> list[str]:
+    """Make the topics and records that are wished; a line for each that the data directory has another way."""
+    warnings = []
+    kept = {name: len(topic.logs) for name, topic in brokers.cluster.topics.items()}
     for name, partitions in options.topics.items():
         if partitions < 1:
             raise ValueError(f"topic {name!r}: a topic has at least 1 partition, not {partitions}")
+        if name in kept:
+            if kept[name] != partitions:
+                warnings.append(f"topic {name!r}: {kept[name]} partitions, as it has in the data directory")
+            continue
         try:
-            cluster.create_topic(name, partitions)
+            brokers.create_topic(now, name, partitions)
         except RefusedError as error:
             raise ValueError(f"topic {name!r}: {error}") from error
     for name, records in options.records.items():
+        if name in kept:
+            warnings.append(f"topic {name!r}: has the records of the data directory, and no others")
+            continue
         try:
-            seeds.write(cluster, now, name, records)
+            brokers.produce(now, name, records)
         except RefusedError as error:
             raise ValueError(f"records of topic {name!r}: {error}") from error
+    return warnings

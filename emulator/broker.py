@@ -21,6 +21,7 @@ from koordinator.emulator.apis.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.apis.served import SERVED
 from koordinator.emulator.core.cluster import OFFSETS_TOPIC, PLAINTEXT
 from koordinator.emulator.core.effects import Append, Call, Hangup, Reply
+from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.offsets_log import batch_of, records_of
 from koordinator.emulator.trace_kept import kept
 from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected, error_of, group_of_request
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.effects import Effect
     from koordinator.emulator.core.node import Node
     from koordinator.emulator.settings import Settings
+    from koordinator.emulator.store import Store
     from koordinator.emulator.trace import Trace
     from koordinator.emulator.trace_lines import Happening
     from koordinator.wire.apis import Message
@@ -120,11 +122,14 @@ class Service:
 class Broker:
     """Serves connections from a node.
 
-    `log` gets one line for every connection closed by us. Writes to `__consumer_offsets` are kept in memory, so they
-    are done at once.
+    `log` gets one line for every connection closed by us. With a `store` records are on disk before anybody is told of
+    them, or can read them: what comes in meanwhile is written with them, at the next `tick`, for which `deadline` asks
+    at once. Without one they are kept in memory, and writing them is done as soon as it is asked for.
     """
 
-    def __init__(self, node: Node, settings: Settings, trace: Trace, log: Callable[[str], None]) -> None:
+    def __init__(
+        self, node: Node, settings: Settings, trace: Trace, log: Callable[[str], None], store: Store | None = None
+    ) -> None:
         self.node = node
         self.trace = trace
         self._node_id = node.node_id
@@ -144,6 +149,9 @@ class Broker:
         self._serving: Connection | None = None
         self._held_back: dict[int, Connection] = {}
         self._closing: list[Close] = []
+        self._store = store
+        self._tokens: list[int] = []
+        self._due_since: int | None = None
 
     # -- inputs ----------------------------------------------------------------------------------------------
 
@@ -214,6 +222,8 @@ class Broker:
     def tick(self, now: int) -> list[Output]:
         """Let everything due by `now` happen."""
         self._perform(now, self.node.tick(now))
+        self._flush(now)
+        self._due_since = None
         return self._serve(now)
 
     def perform(self, now: int, effects: Iterable[Effect]) -> list[Output]:
@@ -223,7 +233,13 @@ class Broker:
 
     def deadline(self) -> int | None:
         """When `tick` is wanted next, in integer milliseconds."""
-        return self.node.deadline()
+        return self.node.deadline() if self._due_since is None else self._due_since
+
+    def flush(self, now: int) -> None:
+        """Have written what waits to be. Answers that are due then leave at the next `tick`, for which it is time."""
+        if self._tokens or self.node.data.holds:
+            self._flush(now)
+            self._due_since = now
 
     # -- what is there ---------------------------------------------------------------------------------------
 
@@ -253,6 +269,8 @@ class Broker:
             peer.out.clear()
             peer.out_bytes = 0
         self._dirty.clear()
+        if self._store is not None and self._due_since is None and (self._tokens or self.node.data.holds):
+            self._due_since = now
         if self._closing:
             outputs += self._closing
             self._closing.clear()
@@ -333,10 +351,35 @@ class Broker:
                 self._note(effect)
 
     def _append(self, now: int, effect: Append) -> list[Effect]:
-        """Write records of a group. They are kept in memory, so they are written as soon as it is asked for."""
-        topic = self.node.cluster.offsets_topic()
-        woken = self.node.data.append(now, topic, effect.partition, batch_of(effect.records, now))
-        return woken + self.node.appended(now, effect.token, Error.NONE)
+        """Write records of a group."""
+        try:
+            topic = self.node.cluster.offsets_topic()
+        except RefusedError as error:
+            return self.node.appended(now, effect.token, error.error)
+        effects = self.node.data.append(now, topic, effect.partition, batch_of(effect.records, now))
+        if self._store is None:
+            return effects + self.node.appended(now, effect.token, NONE)
+        self._tokens.append(effect.token)
+        return effects
+
+    def _flush(self, now: int) -> None:
+        """Write what waits to be written, all at once; then let those go on who wait for it."""
+        data, error = self.node.data, NONE
+        if self._store is None or not (self._tokens or data.holds):
+            return
+        try:
+            for topic, partition, batches in data.unwritten():
+                self._store.append(topic.name, topic.topic_id, partition, batches)
+            self._store.sync()
+        except OSError:
+            error = Error.KAFKA_STORAGE_ERROR
+        tokens, self._tokens = self._tokens, []
+        effects = data.written(now, error)
+        for token in tokens:
+            effects += self.node.appended(now, token, error)
+        for topic, partition, batches in data.compacted():
+            self._store.rewrite(topic.name, topic.topic_id, partition, batches)
+        self._perform(now, effects)
 
     def _reply(self, now: int, call: Call, response: Message | None) -> None:
         peer = self._connections.get(call.connection)

@@ -21,9 +21,12 @@ from koordinator.emulator.core import seeds
 from koordinator.emulator.core.cluster import OFFSETS_TOPIC, Endpoint, Registration
 from koordinator.emulator.core.coordinator import Coordinator
 from koordinator.emulator.core.data import DataPlane
+from koordinator.emulator.core.held_log import HeldLog
 from koordinator.emulator.core.node import Node
+from koordinator.emulator.core.refusal import Refusal, RefusedError
 from koordinator.emulator.core.timers import Timers
 from koordinator.emulator.trace_lines import LeaderMoved, NodeChanged
+from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.effects import Effect
     from koordinator.emulator.core.seeds import SeedRecord, StoredRecord
     from koordinator.emulator.settings import Settings
+    from koordinator.emulator.store import Store
     from koordinator.emulator.trace import Trace
 
     Input = Callable[..., list[Output] | None]
@@ -66,10 +70,11 @@ class Machine:
 class Brokers:
     """Every node of the cluster, by id: what the shell serves. Those that are registered are up from the start.
 
-    `log` gets a line for every connection closed by a node, and for a partition that cannot be loaded.
+    `log` gets a line for every connection closed by a node, and for a partition that cannot be loaded. `store` is where
+    logs are kept, if not in memory alone.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what every node is made with
         self,
         now: int,
         cluster: Cluster,
@@ -77,8 +82,10 @@ class Brokers:
         new_uuid: Callable[[], UUID],
         trace: Trace,
         log: Callable[[str], None],
+        store: Store | None = None,
     ) -> None:
         self.cluster = cluster
+        self._store = store
         self.trace = trace
         self._settings = settings
         self._new_uuid = new_uuid
@@ -223,14 +230,18 @@ class Brokers:
         broker, machine = self.broker(node_id), self._machines[node_id]
         if machine.held is not None:
             return self.kill_node(now, node_id)
+        # what it was writing it has written before others read it
+        outputs = broker.tick(now)
         self.cluster.fence(node_id)
-        outputs = self._catch_up(now)
+        outputs += self._catch_up(now)
         self._note(node_id, "stopped")
         return outputs + self._take_down(now, broker, f"node {node_id} was stopped")
 
     def kill_node(self, now: int, node_id: int) -> list[Output]:
         """End a node at once: its connections close without an answer, and others lead what it led."""
         broker = self.broker(node_id)
+        # likewise, and nobody hears of it
+        broker.flush(now)
         self._note(node_id, "killed")
         outputs = self._take_down(now, broker, f"node {node_id} was killed")
         self.cluster.fence(node_id)
@@ -319,10 +330,30 @@ class Brokers:
 
         Fetches that have been waiting for them are answered by the next `tick`, for which `deadline` asks at once.
         """
+        for broker in self:
+            # what waits to be written is not to fail because this does
+            broker.flush(now)
         places = seeds.write(self.cluster, now, topic, records)
+        if self._store is not None:
+            self._write(self._store, self.cluster.topics[topic], set(places))
         for broker in self:
             broker.node.data.grown(now, topic, places)
         return len(places)
+
+    @staticmethod
+    def _write(store: Store, topic: Topic, partitions: Iterable[int]) -> None:
+        logs = {partition: log for partition in partitions if isinstance(log := topic.logs[partition], HeldLog)}
+        try:
+            for partition, log in logs.items():
+                store.append(topic.name, topic.topic_id, partition, log.held)
+            store.sync()
+        except OSError as error:
+            for log in logs.values():
+                log.drop()
+            problem = f"Disk error: {error.strerror or error}"
+            raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, problem)) from error
+        for log in logs.values():
+            log.release()
 
     def records(self, topic: str) -> list[StoredRecord]:
         """Every record of a topic that can be read, partition by partition."""
@@ -341,8 +372,10 @@ class Brokers:
         self.trace.add(self.trace.now_us(), moved, node_id)
         if topic.name == OFFSETS_TOPIC:
             self._windows_ms[partition] = load_ms
+        # likewise
+        outputs = [output for broker in self._running for output in broker.tick(now)]
         self.cluster.move_leader(topic, partition, node_id)
-        return self._catch_up(now)
+        return outputs + self._catch_up(now)
 
     def _machine(self, node_id: int) -> Machine:
         machine = self._machines.get(node_id)
@@ -360,7 +393,7 @@ class Brokers:
             return coordinator.topics_deleted(now, names)
 
         node = Node(node_id, cluster, coordinator, lambda _: DataPlane(node_id, cluster, settings, new_uuid, deleted))
-        return Broker(node, settings, self.trace, self._log)
+        return Broker(node, settings, self.trace, self._log, self._store)
 
     @staticmethod
     def _input(machine: Machine, now: int, give: Input, *arguments: object) -> list[Output]:

@@ -7,9 +7,19 @@ leader is the one who serves it. With every change of the leader its epoch grows
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from koordinator.emulator.core.journal import (
+    Journal,
+    PartitionLed,
+    TopicConfigured,
+    TopicCreated,
+    TopicDeleted,
+    TopicGrown,
+    kept_in_memory,
+)
 from koordinator.emulator.core.log import PartitionLog
 from koordinator.emulator.core.producer_ids import ProducerIds
 from koordinator.emulator.core.records import offsets_partition
@@ -123,6 +133,9 @@ class Cluster:
         """How far the clocks of groups are ahead of their coordinator's, whichever node that is; in ms."""
         self.leaderships = 0
         """Grows with every change of a leader, so that nodes can see that there was one."""
+        self.journal: Journal = kept_in_memory
+        self.new_log: Callable[[], PartitionLog] = PartitionLog
+        """Makes the log of a new partition."""
         self._new_uuid = new_uuid
         self._offsets_plan: Topic | None = None
         # names that would share a metric name, which is why Kafka refuses the second: '.' and '_' look
@@ -191,7 +204,7 @@ class Cluster:
         if node_id not in replicas:
             replaced = before if before in replicas else next(iter(replicas), None)
             topic.replicas[partition] = (node_id, *(replica for replica in replicas if replica != replaced))
-        self._lead(topic, partition, node_id)
+        self._lead({(topic.name, partition): (topic, node_id)})
 
     def refuse_to_serve(self, topic: Topic, partition: int, node_id: int, current_leader_epoch: int = -1) -> Error:
         """Why a broker does not serve a partition: 6 if it does not lead it, 74 or 75 for the client's epoch (KIP-320).
@@ -209,22 +222,33 @@ class Cluster:
         topics = list(self.topics.values())
         if self._offsets_plan is not None:
             topics.append(self._offsets_plan)
+        elected: dict[tuple[str, int], tuple[Topic, int]] = {}
         for topic in topics:
             for partition, leader in enumerate(topic.leaders):
                 if not self.is_up(leader):
-                    elected = self._first_up(topic.replicas[partition])
-                    if elected != leader:
-                        self._lead(topic, partition, elected)
+                    first = self._first_up(topic.replicas[partition])
+                    if first != leader:
+                        elected[topic.name, partition] = topic, first
+        self._lead(elected)
 
     def _first_up(self, replicas: Iterable[int]) -> int:
         return next((replica for replica in replicas if self.is_up(replica)), NO_LEADER)
 
-    def _lead(self, topic: Topic, partition: int, node_id: int) -> None:
-        self.leaderships += 1
-        topic.leaders[partition] = node_id
-        topic.epochs[partition] += 1
-        if node_id != NO_LEADER:
-            topic.logs[partition].begin_epoch(topic.epochs[partition])
+    def _lead(self, leaders: Mapping[tuple[str, int], tuple[Topic, int]]) -> None:
+        changes: list[PartitionLed] = []
+        for (_, partition), (topic, node_id) in leaders.items():
+            self.leaderships += 1
+            topic.leaders[partition] = node_id
+            topic.epochs[partition] += 1
+            if node_id != NO_LEADER:
+                topic.logs[partition].begin_epoch(topic.epochs[partition])
+            if topic is not self._offsets_plan:
+                epoch = topic.epochs[partition]
+                changes.append(PartitionLed(topic.topic_id, partition, topic.replicas[partition], epoch))
+        if changes:
+            with suppress(RefusedError):
+                # a node that is down does not wait for a disk; at worst an epoch comes again after a restart
+                self.journal(*changes)
 
     # -- topics ----------------------------------------------------------------------------------------------
 
@@ -332,6 +356,7 @@ class Cluster:
         if replicas is None:
             count = self.partitions_or_default(partitions)
             replicas = self.place(range(count), self.replication_factor(replication_factor))
+        self.journal(TopicCreated(topic.topic_id, name, tuple(map(tuple, replicas)), topic.configs))
         self._add_partitions(topic, replicas)
         self._add_topic(topic)
         if name == OFFSETS_TOPIC:
@@ -339,6 +364,14 @@ class Cluster:
             self._offsets_plan = None
             self.leaderships += 1
         return topic
+
+    def restore_topic(self, topic: Topic, epochs: Mapping[int, int]) -> None:
+        """Take back a topic with its logs and replicas; partitions are led in these epochs, those not named in 0."""
+        topic.leaders = [self._first_up(nodes) for nodes in topic.replicas]
+        topic.epochs = [epochs.get(partition, 0) for partition in range(len(topic.logs))]
+        for log, epoch in zip(topic.logs, topic.epochs, strict=True):
+            log.begin_epoch(epoch)
+        self._add_topic(topic)
 
     def _add_topic(self, topic: Topic) -> None:
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
@@ -348,18 +381,25 @@ class Cluster:
         """Make a topic because somebody asked for its metadata; returns why not, if it cannot be."""
         refusal = self.refuse_topic(name)
         if refusal is None:
-            if name == OFFSETS_TOPIC:
-                self.offsets_topic()
-            else:
-                self.create_topic(name)
+            try:
+                if name == OFFSETS_TOPIC:
+                    self.offsets_topic()
+                else:
+                    self.create_topic(name)
+            except RefusedError as error:
+                return error.refusal
         return refusal
 
     def offsets_topic(self) -> Topic:
         """`__consumer_offsets`, made when the first group writes to it, or is looked for."""
         topic = self.topics.get(OFFSETS_TOPIC)
         if topic is None:
-            topic, self._offsets_plan = self.offsets_plan(), None
-            topic.topic_id = self._new_uuid()
+            topic, topic_id = self.offsets_plan(), self._new_uuid()
+            led = [
+                PartitionLed(topic_id, at, topic.replicas[at], epoch) for at, epoch in enumerate(topic.epochs) if epoch
+            ]
+            self.journal(TopicCreated(topic_id, OFFSETS_TOPIC, tuple(topic.replicas), topic.configs), *led)
+            topic.topic_id, self._offsets_plan = topic_id, None
             self._add_topic(topic)
         return topic
 
@@ -392,11 +432,17 @@ class Cluster:
         assert count > before, f"{topic.name}: {count} partitions are not more than {before}"
         if replicas is None:
             replicas = self.place(range(before, count), len(topic.replicas[0]))
+        self.journal(TopicGrown(topic.topic_id, tuple(map(tuple, replicas))))
         self._add_partitions(topic, replicas)
+
+    def configure_topic(self, topic: Topic, configs: Mapping[str, str]) -> None:
+        """Set the configs of a topic, instead of those it had."""
+        self.journal(TopicConfigured(topic.topic_id, configs))
+        topic.configs = dict(configs)
 
     def _add_partitions(self, topic: Topic, replicas: Sequence[Sequence[int]]) -> None:
         for nodes in replicas:
-            log = PartitionLog()
+            log = self.new_log()
             log.begin_epoch(0)
             topic.logs.append(log)
             topic.replicas.append(tuple(nodes))
@@ -405,6 +451,7 @@ class Cluster:
 
     def delete_topic(self, topic: Topic) -> None:
         """Forget a topic with everything in it. A new one of this name gets a new id."""
+        self.journal(TopicDeleted(topic.topic_id))
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
         del self._by_metric_name[_metric_name(topic.name)]

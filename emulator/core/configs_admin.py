@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.cluster import illegal_name
-from koordinator.emulator.core.refusal import Refusal
+from koordinator.emulator.core.refusal import Refusal, RefusedError
 from koordinator.emulator.core.topic_configs import TOPIC_CONFIGS, ConfigType, split_list
 from koordinator.emulator.settings import attribute, rules
 from koordinator.wire.errors import Error
@@ -182,7 +182,10 @@ def _alter(cluster: Cluster, resource: AlterConfigsResource, *, validate_only: b
         if refusal is not None:
             return refusal
     if not validate_only:
-        topic.configs = configs
+        try:
+            cluster.configure_topic(topic, configs)
+        except RefusedError as error:
+            return error.refusal
     return None
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core import seeds
+from koordinator.emulator.core.cluster import OFFSETS_TOPIC
 from koordinator.emulator.core.configs_admin import alter_configs, describe_configs
 from koordinator.emulator.core.dialect import Dialect
 from koordinator.emulator.core.effects import Effect, Hangup, Reply
 from koordinator.emulator.core.fetch import Fetches
+from koordinator.emulator.core.held_log import HeldLog
 from koordinator.emulator.core.list_offsets import list_offsets, offset_for_leader_epoch
 from koordinator.emulator.core.metadata import describe_cluster, describe_topic_partitions, metadata
-from koordinator.emulator.core.produce import produce
+from koordinator.emulator.core.produce import not_stored, produce
 from koordinator.emulator.core.topics_admin import (
     create_partitions,
     create_topics,
@@ -37,11 +39,11 @@ from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.list_offsets import ListOffsetsRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from koordinator.wire.messages.produce import ProduceRequest
+from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
 from koordinator.wire.records import read_header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from uuid import UUID
 
     from koordinator.emulator.core.cluster import Cluster, Topic
@@ -94,6 +96,10 @@ class DataPlane:
         self._on_topics_deleted = on_topics_deleted
         self._out: list[Effect] = []
         self._out_since: int | None = None
+        # with a data directory: what is not on disk yet, and who waits for it
+        self._held: dict[HeldLog, tuple[Topic, int]] = {}
+        self._produced: list[tuple[Call, int, ProduceResponse]] = []
+        self._compacted: list[tuple[Topic, int, bytes]] = []
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Serve one request; a fetch that has to wait is answered by a later `handle` or `tick`."""
@@ -116,8 +122,11 @@ class DataPlane:
         self._fire(now)
         log = topic.logs[partition]
         log.append(read_header(batch), batch, topic.epochs[partition])
-        log.compact()
-        self._out += self.fetches.grown(now, [(topic.name, partition)])
+        if isinstance(log, HeldLog):
+            self._held[log] = topic, partition
+        else:
+            log.compact()
+            self._out += self.fetches.grown(now, [(topic.name, partition)])
         return self._drain()
 
     def leaders_changed(self, now: int) -> list[Effect]:
@@ -125,6 +134,45 @@ class DataPlane:
         self._fire(now)
         self._out += self.fetches.not_led(now)
         return self._drain()
+
+    @property
+    def holds(self) -> bool:
+        """Whether something waits to be written to disk; `unwritten` says what, `written` what became of it."""
+        return bool(self._held)
+
+    def unwritten(self) -> Iterator[tuple[Topic, int, bytes]]:
+        """The batches of each partition that are to be written to disk."""
+        for log, (topic, partition) in self._held.items():
+            if self._is_there(topic):
+                yield topic, partition, log.held
+
+    def written(self, now: int, error: Error) -> list[Effect]:
+        """All of `unwritten` is on disk (NONE), or nothing of it: answers to producers, and to fetches that waited."""
+        self._fire(now)
+        held, self._held = self._held, {}
+        produced, self._produced = self._produced, []
+        grown: list[tuple[str, int]] = []
+        for log, (topic, partition) in held.items():
+            if error is not Error.NONE:
+                log.drop()
+                continue
+            log.release()
+            if self._is_there(topic):
+                grown.append((topic.name, partition))
+                if topic.name == OFFSETS_TOPIC and log.compact():
+                    self._compacted.append((topic, partition, log.released))
+        for call, acks, response in produced:
+            self._answer_produce(call, acks, response if error is Error.NONE else not_stored(response))
+        self._out += self.fetches.grown(now, grown)
+        return self._drain()
+
+    def compacted(self) -> list[tuple[Topic, int, bytes]]:
+        """The partitions that were compacted since this was last asked for, and all that is in them now."""
+        compacted, self._compacted = self._compacted, []
+        return compacted
+
+    def _is_there(self, topic: Topic) -> bool:
+        return topic.topic_id in self.cluster.topics_by_id
 
     def tick(self, now: int) -> list[Effect]:
         """Let time pass."""
@@ -182,17 +230,32 @@ class DataPlane:
 
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
         response, grown = produce(self.cluster, self._node_id, call, request)
+        self._hold(grown)
+        if self._held:
+            # even if it wrote nothing itself: it may repeat what another one has written that waits
+            self._produced.append((call, request.acks, response))
+            return
+        self._answer_produce(call, request.acks, response)
+        self._out += self.fetches.grown(now, grown)
+
+    def _hold(self, grown: Iterable[tuple[str, int]]) -> None:
+        for name, partition in grown:
+            topic = self.cluster.topics[name]
+            log = topic.logs[partition]
+            if isinstance(log, HeldLog):
+                self._held[log] = topic, partition
+
+    def _answer_produce(self, call: Call, acks: int, response: ProduceResponse) -> None:
         failed = next(
             (row for topic in response.responses for row in topic.partition_responses if row.error_code), None
         )
-        if request.acks != 0:
+        if acks != 0:
             self._out.append(Reply(call, response))
         elif failed is None:
             self._out.append(Reply(call, None))
         else:
             reason = f"a Produce with acks 0 failed: {Error(failed.error_code).name} on partition {failed.index}"
             self._out.append(Hangup(call, reason))
-        self._out += self.fetches.grown(now, grown)
 
     def _delete_topics(self, now: int, call: Call, request: DeleteTopicsRequest) -> None:
         response, gone = delete_topics(self.cluster, request)

@@ -145,14 +145,14 @@ class PartitionLog:
         del self._batches[:gone], self._offsets[:gone], self._positions[:gone]
         self._greatest = None
 
-    def compact(self) -> None:
+    def compact(self) -> bool:
         """If it has grown enough: of each key keep only the last record, and no tombstones (cleanup.policy=compact).
 
         Offsets stay, with gaps between them; the newest batches are not touched. For batches of this broker's own:
-        their records are read.
+        their records are read. Returns whether it has.
         """
         if self._written < self._compact_at:
-            return
+            return False
         newest = {record.key: record.offset for record in self.records()}
         clean = bisect_left(self._positions, self._written - UNCOMPACTED_BYTES)
         before, after = self._batches[:clean], self._batches[clean:]
@@ -170,6 +170,7 @@ class PartitionLog:
             self._written += len(batch.data)
         self._greatest = None
         self._compact_at = max(COMPACTED_BYTES_MIN, 2 * self._written)
+        return True
 
     def first_at_or_after(self, timestamp: int) -> tuple[int, int] | None:
         """The offset and timestamp of the first record not older than `timestamp`; None if there is none.

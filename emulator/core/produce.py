@@ -104,6 +104,23 @@ def produce(
     return ProduceResponse(responses=tuple(responses), node_endpoints=endpoints), grown
 
 
+def not_stored(response: ProduceResponse) -> ProduceResponse:
+    """The answer if nothing of it could be written to disk (`LogDirFailureChannel`: KAFKA_STORAGE_ERROR)."""
+    refusal = Refusal(Error.KAFKA_STORAGE_ERROR, "Disk error when trying to access log file on the disk.")
+    return replace(
+        response,
+        responses=tuple(
+            replace(
+                topic,
+                partition_responses=tuple(
+                    row if row.error_code else _refused(row.index, refusal) for row in topic.partition_responses
+                ),
+            )
+            for topic in response.responses
+        ),
+    )
+
+
 def _topic(cluster: Cluster, version: int, acks: int, asked: TopicProduceData) -> Topic | Refusal:
     if acks not in (-1, 0, 1):
         return Refusal(Error.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {acks}")

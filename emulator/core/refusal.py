@@ -22,4 +22,5 @@ class RefusedError(ValueError):
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message)
+        self.refusal = refusal
         self.error = refusal.error

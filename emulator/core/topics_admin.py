@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.configs_admin import topic_config_rows
-from koordinator.emulator.core.refusal import Refusal
+from koordinator.emulator.core.journal import RecordsDeleted
+from koordinator.emulator.core.refusal import Refusal, RefusedError
 from koordinator.emulator.core.topic_configs import refuse_configs
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import (
@@ -101,7 +102,12 @@ def _create(cluster: Cluster, wanted: CreatableTopic, *, validate_only: bool) ->
     else:
         partitions, replication_factor = len(replicas), len(replicas[0])
     if not validate_only:
-        topic = cluster.create_topic(wanted.name, partitions, configs, replicas, replication_factor=replication_factor)
+        try:
+            topic = cluster.create_topic(
+                wanted.name, partitions, configs, replicas, replication_factor=replication_factor
+            )
+        except RefusedError as error:
+            return _not_created(wanted.name, error.refusal)
         topic_id = topic.topic_id
     return CreatableTopicResult(
         name=wanted.name,
@@ -162,7 +168,7 @@ def delete_topics(cluster: Cluster, request: DeleteTopicsRequest) -> tuple[Delet
         twice = (state.name is not None and names[state.name] > 1) or (
             state.topic_id != ZERO_UUID and ids[state.topic_id] > 1
         )
-        found = Refusal(Error.INVALID_REQUEST, "Duplicate topic name or id.") if twice else _to_delete(cluster, state)
+        found = Refusal(Error.INVALID_REQUEST, "Duplicate topic name or id.") if twice else _delete(cluster, state)
         if isinstance(found, Refusal):
             rows.append(
                 DeletableTopicResult(
@@ -173,10 +179,19 @@ def delete_topics(cluster: Cluster, request: DeleteTopicsRequest) -> tuple[Delet
                 )
             )
             continue
-        cluster.delete_topic(found)
         gone.append(found)
         rows.append(DeletableTopicResult(name=found.name, topic_id=found.topic_id, error_message=None))
     return DeleteTopicsResponse(responses=tuple(rows)), gone
+
+
+def _delete(cluster: Cluster, state: DeleteTopicState) -> Topic | Refusal:
+    topic = _to_delete(cluster, state)
+    if not isinstance(topic, Refusal):
+        try:
+            cluster.delete_topic(topic)
+        except RefusedError as error:
+            return error.refusal
+    return topic
 
 
 def _to_delete(cluster: Cluster, state: DeleteTopicState) -> Topic | Refusal:
@@ -244,7 +259,10 @@ def _grow(cluster: Cluster, wanted: CreatePartitionsTopic, *, validate_only: boo
             )
             refusal = Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
     if refusal is None and not validate_only:
-        cluster.grow_topic(topic, wanted.count, replicas)
+        try:
+            cluster.grow_topic(topic, wanted.count, replicas)
+        except RefusedError as error:
+            return error.refusal
     return refusal
 
 
@@ -277,7 +295,12 @@ def _cut(cluster: Cluster, node_id: int, name: str, partition: int, offset: int)
         error = Error.POLICY_VIOLATION
     elif not -1 <= offset <= log.end:
         error = Error.OFFSET_OUT_OF_RANGE
-    if log is None or error:
+    if topic is None or log is None or error:
         return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=-1, error_code=error)
-    log.truncate_front(log.end if offset == -1 else offset)
+    start = log.end if offset == -1 else offset
+    try:
+        cluster.journal(RecordsDeleted(topic.topic_id, partition, start))
+    except RefusedError as refused:
+        return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=-1, error_code=refused.error)
+    log.truncate_front(start)
     return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=log.start)

@@ -95,6 +95,12 @@ FILE = click.Path(path_type=Path)
     help="Error numbers: as released Kafka has them, or as the KIPs print them.  [default: kafka]",
 )
 @click.option("--trace", type=FILE, metavar="FILE", help="Write everything that happens to a file, as JSON lines.")
+@click.option(
+    "--data-dir",
+    type=FILE,
+    metavar="DIR",
+    help="Keep topics, records, groups and offsets in a directory, and begin with those it has kept.",
+)
 @click.option("--seed", type=click.IntRange(min=0), help="The same seed gives the same ids.  [default: any]")
 def serve(  # noqa: PLR0913, PLR0917 - one argument per option
     host: str,
@@ -109,6 +115,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument per option
     kafka_version: str | None,
     error_codes: str | None,
     trace: Path | None,
+    data_dir: Path | None,
     seed: int | None,
 ) -> None:
     """Serve a cluster until SIGINT or SIGTERM.
@@ -129,6 +136,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument per option
         kafka_version=kafka_version,
         error_codes=error_codes,
         trace=trace,
+        data_dir=data_dir,
         seed=seed,
     )
     run(options)

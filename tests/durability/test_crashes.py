@@ -1,0 +1,176 @@
+"""A crash at any step, with whatever it leaves of what was not synced: what was acknowledged is there."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from crashing import Crash, CrashingFiles
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kept import DIR, Kept
+
+from koordinator.emulator.core import log as core_log
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TOPICS = ("t", "u")
+GROUPS = ("g", "h", "polygenelubricants")
+ABSENT = -1
+
+Wish = tuple[str, str, str]
+
+
+class World:
+    """What clients were told, and what they have asked for and not been told about."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, set[bool]] = {topic: {False} for topic in TOPICS}
+        self.offsets: dict[tuple[str, str], set[int]] = {}
+        self.records: dict[str, list[bytes]] = {topic: [] for topic in TOPICS}
+        self.asked: dict[str, list[bytes]] = {topic: [] for topic in TOPICS}
+        self.number = 0
+        self.acknowledged = 0
+
+    def perform(self, kept: Kept, wish: Wish) -> None:
+        """One request; what it may have done is noted before, what it has done after the answer."""
+        what, group, topic = wish
+        self.number += 1
+        if what == "create":
+            self._change(topic, there=True, done=lambda: kept.create(topic))
+        elif what == "delete":
+            self._change(topic, there=False, done=lambda: kept.delete(topic))
+        elif self.topics[topic] != {True}:
+            return
+        elif what == "commit":
+            known = self.offsets.setdefault((group, topic), {ABSENT})
+            known.add(self.number)
+            # the longer the text, the sooner the partition is compacted
+            assert kept.commit(group, topic, self.number, metadata="x" * 300) is Error.NONE
+            self.offsets[group, topic] = {self.number}
+            self.acknowledged += 1
+        else:
+            value = b"%d" % self.number
+            self.asked[topic].append(value)
+            assert kept.produce(topic, value) is Error.NONE
+            self.records[topic].append(value)
+            self.asked[topic].clear()
+            self.acknowledged += 1
+
+    def _change(self, topic: str, *, there: bool, done: Callable[[], Error]) -> None:
+        if there in self.topics[topic]:
+            return
+        self.topics[topic].add(there)
+        if not there:
+            for at in self.offsets:
+                if at[1] == topic:
+                    self.offsets[at].add(ABSENT)
+        assert done() is Error.NONE
+        self._is(topic, there=there)
+
+    def _is(self, topic: str, *, there: bool) -> None:
+        self.topics[topic] = {there}
+        if not there:
+            self.records[topic], self.asked[topic] = [], []
+            # their tombstones are not waited for, as in Kafka; without the topic nobody can ask for them
+
+    def check(self, kept: Kept) -> None:
+        """What is there is what clients were told, or asked for; from now on it is known which."""
+        for topic, possible in self.topics.items():
+            there = topic in kept.node.cluster.topics
+            assert there in possible, topic
+            self._is(topic, there=there)
+            if there:
+                values = kept.values(topic)
+                told = self.records[topic]
+                assert values in (told, [*told, *self.asked[topic]]), topic
+                self.records[topic], self.asked[topic] = list(values), []  # type: ignore[arg-type]
+        for (group, topic), possible_offsets in self.offsets.items():
+            offset = kept.committed(group, topic)
+            assert offset in possible_offsets, (group, topic)
+            self.offsets[group, topic] = {offset} if self.topics[topic] == {True} else {offset, ABSENT}
+
+
+WISHES = st.tuples(
+    st.sampled_from(("commit",) * 6 + ("produce",) * 3 + ("create", "delete")),
+    st.sampled_from(GROUPS),
+    st.sampled_from(TOPICS),
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compacts_often() -> object:
+    """A partition is compacted after some commits, not after many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core_log, "COMPACTED_BYTES_MIN", 1500)
+        patch.setattr(core_log, "UNCOMPACTED_BYTES", 500)
+        yield
+
+
+def live(files: CrashingFiles, world: World, wishes: list[Wish]) -> bool:
+    """Start a cluster, look at what is there, and serve; False if that ended in a crash."""
+    try:
+        kept = Kept(DIR, files)
+        world.check(kept)
+        for topic in TOPICS:
+            world.perform(kept, ("create", "", topic))
+        for wish in wishes:
+            world.perform(kept, wish)
+    except Crash:
+        return False
+    return True
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    lives=st.lists(
+        st.tuples(st.lists(WISHES, max_size=25), st.integers(0, 120), st.booleans()), min_size=1, max_size=5
+    ),
+    seed=st.integers(0, 2**32),
+)
+def test_what_was_acknowledged_survives_a_crash_at_any_step_whatever_it_leaves(
+    lives: list[tuple[list[Wish], int, bool]], seed: int
+) -> None:
+    chance = random.Random(seed)
+    files, world = CrashingFiles(), World()
+    for wishes, crash_at, only_killed in lives:
+        files.crash_at = crash_at
+        live(files, world, wishes)
+        files = files.after_kill() if only_killed else files.after_crash(chance)
+    assert live(files, world, [("commit", "g", "t"), ("produce", "", "t")])
+
+
+def story() -> list[Wish]:
+    """Enough to compact a partition, and to delete a topic and make it again."""
+    commits: list[Wish] = [("commit", GROUPS[n % 3], TOPICS[n % 2]) for n in range(24)]
+    return [*commits, ("produce", "", "u"), ("delete", "", "t"), ("create", "", "t"), ("commit", "g", "t")]
+
+
+def test_every_step_of_a_story_is_crashed_at() -> None:
+    files = CrashingFiles()
+    assert live(files, World(), story())
+    steps, torn = files.steps, 0
+    assert steps > 150
+    for crash_at in range(steps):
+        chance = random.Random(crash_at)
+        files, world = CrashingFiles(), World()
+        files.crash_at = crash_at
+        assert not live(files, world, story())
+        for _ in range(2):
+            survived = files.after_crash(chance)
+            kept = Kept(DIR, survived)
+            torn += any("cut off" in line for line in kept.logged)
+            after = World()
+            after.__dict__.update({name: _copy(value) for name, value in vars(world).items()})
+            after.check(kept)
+            assert live(survived.after_crash(chance), after, [("commit", "g", "t")]), "what it has cut off stays so"
+    assert torn > 10, "the crashes were too kind"
+
+
+def _copy(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: type(inner)(inner) for key, inner in value.items()}
+    return value

@@ -1,0 +1,71 @@
+"""The lines of a data directory in docs/operations.md are those that are written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from crashing import CrashingFiles
+from kept import DIR, Kept
+
+from koordinator.emulator import assemble
+from koordinator.emulator.assemble import Options
+from koordinator.emulator.core.held_log import HeldLog
+from koordinator.emulator.core.seeds import SeedRecord
+from koordinator.emulator.data_dir import LOG
+from koordinator.wire.records import Record, read_header, write_batch
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+TABLE = DOCUMENT.split("| line, with a data directory |", 1)[1].split("\n\n", 1)[0]
+KNOWN = {
+    text: re.compile(".*".join(re.escape(part) for part in re.split(r"\b(?:N|[A-Z]{3,})\b|…", text)))
+    for text in re.findall(r"^\| `([^`]+)`", TABLE, re.MULTILINE)
+}
+
+
+def of_a_full_disk() -> list[str]:
+    files = CrashingFiles()
+    kept = Kept(DIR, files)
+    kept.create("t")
+    files.room = 0
+    kept.create("u")
+    files.room = None
+    kept.create("u")
+    return kept.logged
+
+
+def of_damage(path: Path) -> list[str]:
+    kept = Kept(path)
+    for topic in ("t", "u"):
+        kept.create(topic)
+        for value in (b"a", b"b", b"c"):
+            kept.produce(topic, value)
+    kept.commit("g", "t", 1)
+    topic = kept.node.cluster.topics["__consumer_offsets"]
+    batch = write_batch([Record(timestamp=0, key=b"\x00\x02\x00\x01g", value=b"\x00\x63")])
+    log = topic.logs[1]
+    assert isinstance(log, HeldLog)
+    log.append(read_header(batch), batch, 0)
+    kept.data_dir.append(topic.name, topic.topic_id, 1, log.held)
+    kept.data_dir.sync()
+    kept.parts.close()
+    torn, middle = path / "t-0" / LOG, path / "u-0" / LOG
+    torn.write_bytes(torn.read_bytes()[:-1])
+    data = middle.read_bytes()
+    middle.write_bytes(b"\0" * (len(data) // 3) + data[len(data) // 3 :])
+    options = Options(
+        data_dir=path,
+        topics={"t": 5},
+        records={"u": [SeedRecord(value=b"x")]},
+        config={"offsets.topic.num.partitions": 3},
+    )
+    logged: list[str] = []
+    parts = assemble.build(options, logged.append)
+    parts.close()
+    return [*logged, *(f"warning: {warning}" for warning in parts.warnings)]
+
+
+def test_every_line_of_a_data_directory_is_in_the_document_and_the_other_way_round(tmp_path: Path) -> None:
+    said = [f"koordinator: {line}" for line in [*of_a_full_disk(), *of_damage(tmp_path)]]
+    which = [next((text for text, pattern in KNOWN.items() if pattern.fullmatch(line)), line) for line in said]
+    assert set(which) == set(KNOWN)

@@ -1,0 +1,300 @@
+"""A server on a data directory that is killed again and again while static members commit, and what they lose by it.
+
+Every member is a thread with one connection. It commits, produces and beats, and knows what was acknowledged to it.
+When the server has gone it waits for the next one and goes on as the member it was: whatever else than NONE it is
+answered then is a disturbance, and whatever was acknowledged and is not there is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from koordinator.client.link import Address, Deadline, Link
+from koordinator.client.problems import ClientError
+from koordinator.emulator.data_dir import LOG
+from koordinator.emulator.kept_logs import read_log
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import heartbeat, join_group, offset_commit, offset_fetch, produce, sync_group
+from koordinator.wire.records import Record, read_records, write_batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+READY_S = 30
+"""How long the server may take to say that it serves, on a busy machine."""
+
+ANSWER_S = 20
+"""How long it may take to answer."""
+
+TOPIC = "t"
+
+
+@dataclass
+class Figures:
+    """What came of it. Times are seconds from the start of the process to the first heartbeat that was answered."""
+
+    kills: int = 0
+    commits: int = 0
+    records: int = 0
+    lost: list[str] = field(default_factory=list)
+    disturbed: list[str] = field(default_factory=list)
+    cut_off: int = 0
+    first_heartbeat_s: list[float] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        times = sorted(self.first_heartbeat_s)
+        return (
+            f"kills {self.kills}, commits acknowledged {self.commits}, records acknowledged {self.records}, "
+            f"lost {len(self.lost)}, members disturbed {len(self.disturbed)}, torn writes cut off {self.cut_off}, "
+            f"restart to first heartbeat answered {times[len(times) // 2]:.2f} s (median), {times[-1]:.2f} s (most)"
+        )
+
+
+class Server:
+    """`koordinator serve` on a data directory."""
+
+    def __init__(self, directory: Path, port: int, *arguments: str) -> None:
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "koordinator",
+                "serve",
+                "--data-dir",
+                str(directory),
+                "--port",
+                str(port),
+                *arguments,
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONWARNINGS": "error"},
+        )
+        watchdog = threading.Timer(READY_S, self.process.kill)
+        watchdog.start()
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        watchdog.cancel()
+        if not line:
+            raise AssertionError(f"the server did not start: {self.end()}")
+        self.ready: dict[str, Any] = json.loads(line)
+        self.address = Address("127.0.0.1", self.ready["port"])
+
+    def end(self, number: signal.Signals = signal.SIGKILL) -> str:
+        """Send it a signal; what it has said on stderr."""
+        self.process.send_signal(number)
+        assert self.process.stderr is not None
+        with self.process:
+            return self.process.stderr.read()
+
+
+class Member(threading.Thread):
+    """One static member, its offsets and its records."""
+
+    def __init__(self, number: int, group: str, figures: Figures, lives: Lives) -> None:
+        super().__init__(name=f"member-{number}", daemon=True)
+        self.number, self.group, self.figures, self.lives = number, group, figures, lives
+        self.member_id, self.generation = "", -1
+        self.acknowledged, self.asked = -1, -1
+        self.records: list[bytes] = []
+        self.life = -1
+        self.died: BaseException | None = None
+
+    def run(self) -> None:
+        """Be connected to whatever server there is, until the end."""
+        try:
+            while not self.lives.over.is_set():
+                try:
+                    link = Link(self.lives.address, Deadline(ANSWER_S), "0")
+                except ClientError:
+                    self.lives.over.wait(0.005)
+                    continue
+                try:
+                    self._live(link)
+                except ClientError:
+                    continue
+                finally:
+                    link.close()
+        except BaseException as error:  # noqa: BLE001 - it is told to the main thread
+            self.died = error
+
+    def _live(self, link: Link) -> None:
+        life = self.lives.number
+        if self.generation < 0:
+            self._join(link)
+        self._beat(link)
+        self.lives.first_heartbeat(life)
+        self._look(link)
+        while not self.lives.over.is_set():
+            self._commit(link)
+            if self.asked % 3 == 0:
+                self._produce(link)
+            self._beat(link)
+
+    def _join(self, link: Link) -> None:
+        protocol = join_group.JoinGroupRequestProtocol(name="range", metadata=b"")
+        wish = join_group.JoinGroupRequest(
+            group_id=self.group,
+            session_timeout_ms=60_000,
+            rebalance_timeout_ms=60_000,
+            member_id="",
+            group_instance_id=self.name,
+            protocol_type="consumer",
+            protocols=(protocol,),
+        )
+        self.lives.together.wait(ANSWER_S)
+        joined = self._ask(link, wish, 5, join_group.JoinGroupResponse)
+        assert joined.error_code == 0, joined
+        mine = tuple(
+            sync_group.SyncGroupRequestAssignment(member_id=each.member_id, assignment=b"mine")
+            for each in joined.members
+        )
+        named = {
+            "group_id": self.group,
+            "generation_id": joined.generation_id,
+            "member_id": joined.member_id,
+            "group_instance_id": self.name,
+        }
+        synced = self._ask(
+            link, sync_group.SyncGroupRequest(**named, assignments=mine), 3, sync_group.SyncGroupResponse
+        )
+        assert synced.error_code == 0, synced
+        self.member_id, self.generation = joined.member_id, joined.generation_id
+        self.lives.settled.release()
+
+    def _ask(self, link: Link, request: Any, version: int, response: Any) -> Any:
+        link.deadline = Deadline(ANSWER_S)
+        return link.ask(request, version, response)
+
+    @property
+    def _named(self) -> dict[str, Any]:
+        return {
+            "group_id": self.group,
+            "generation_id": self.generation,
+            "member_id": self.member_id,
+            "group_instance_id": self.name,
+        }
+
+    def _note(self, what: str, error: int) -> None:
+        if error:
+            self.figures.disturbed.append(f"{self.name}: {what} in life {self.lives.number}: {Error(error).name}")
+
+    def _beat(self, link: Link) -> None:
+        answer = self._ask(link, heartbeat.HeartbeatRequest(**self._named), 3, heartbeat.HeartbeatResponse)
+        self._note("Heartbeat", answer.error_code)
+
+    def _commit(self, link: Link) -> None:
+        self.asked += 1
+        row = offset_commit.OffsetCommitRequestPartition(
+            partition_index=self.number, committed_offset=self.asked, committed_metadata=""
+        )
+        request = offset_commit.OffsetCommitRequest(
+            group_id=self.group,
+            generation_id_or_member_epoch=self.generation,
+            member_id=self.member_id,
+            group_instance_id=self.name,
+            topics=(offset_commit.OffsetCommitRequestTopic(name=TOPIC, partitions=(row,)),),
+        )
+        answer = self._ask(link, request, 7, offset_commit.OffsetCommitResponse)
+        error = answer.topics[0].partitions[0].error_code
+        self._note("OffsetCommit", error)
+        if not error:
+            self.acknowledged = self.asked
+            self.figures.commits += 1
+
+    def _produce(self, link: Link) -> None:
+        value = b"%d/%d" % (self.number, self.asked)
+        data = produce.PartitionProduceData(index=self.number, records=write_batch([Record(timestamp=0, value=value)]))
+        topics = (produce.TopicProduceData(name=TOPIC, partition_data=(data,)),)
+        answer = self._ask(link, produce.ProduceRequest(acks=-1, topic_data=topics), 7, produce.ProduceResponse)
+        error = answer.responses[0].partition_responses[0].error_code
+        self._note("Produce", error)
+        if not error:
+            self.records.append(value)
+            self.figures.records += 1
+
+    def _look(self, link: Link) -> None:
+        """After a restart: what was acknowledged is there, or what was asked for last."""
+        topics = (offset_fetch.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(self.number,)),)
+        request = offset_fetch.OffsetFetchRequest(groups=(), group_id=self.group, topics=topics)
+        answer = self._ask(link, request, 5, offset_fetch.OffsetFetchResponse)
+        offset = answer.topics[0].partitions[0].committed_offset
+        if offset not in {self.acknowledged, self.asked}:
+            self.figures.lost.append(
+                f"{self.name} in life {self.lives.number}: offset {offset}, acknowledged {self.acknowledged}"
+            )
+        self.acknowledged = self.asked = offset
+
+
+class Lives:
+    """What the members know of the server."""
+
+    def __init__(self, address: Address, figures: Figures, members: int) -> None:
+        self.address, self._figures = address, figures
+        self.number = 0
+        self.since = 0.0
+        self.over = threading.Event()
+        self.together = threading.Barrier(members)
+        self.settled = threading.Semaphore(0)
+        self.beaten = threading.Event()
+
+    def begin(self, since: float) -> None:
+        """A new server is about to be started."""
+        self.number += 1
+        self.since = since
+        self.beaten.clear()
+
+    def first_heartbeat(self, life: int) -> None:
+        """A member was answered, which was connected in that life of the server."""
+        if life == self.number and not self.beaten.is_set():
+            self.beaten.set()
+            if life:
+                self._figures.first_heartbeat_s.append(time.monotonic() - self.since)
+
+
+def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
+    """Kill the server so often, at moments chance chooses, while members of two groups commit."""
+    chance, figures = random.Random(seed), Figures()
+    arguments = ("--topic", f"{TOPIC}:{members}", "--config", "group.initial.rebalance.delay.ms=1000")
+    server = Server(directory, 0, *arguments)
+    lives = Lives(server.address, figures, members)
+    clients = [Member(number, f"g{number % 2}", figures, lives) for number in range(members)]
+    try:
+        for client in clients:
+            client.start()
+        for client in clients:
+            assert lives.settled.acquire(timeout=READY_S), f"{client.name} has not joined: {client.died}"
+        for _ in range(kills):
+            assert lives.beaten.wait(READY_S), f"no heartbeat was answered in life {lives.number}"
+            time.sleep(chance.uniform(0, 0.5))
+            figures.cut_off += server.end().count("cut off")
+            figures.kills += 1
+            lives.begin(time.monotonic())
+            server = Server(directory, server.address.port)
+        assert lives.beaten.wait(READY_S), "no heartbeat was answered in the last life"
+        time.sleep(0.2)
+    finally:
+        lives.over.set()
+        for client in clients:
+            client.join(ANSWER_S)
+        said = server.end(signal.SIGTERM)
+    assert not said, said
+    for client in clients:
+        assert client.died is None, client.died
+        found = read_log((directory / f"{TOPIC}-{client.number}" / LOG).read_bytes())
+        assert not found.damage
+        there = {record.value for _, batch in found.batches for record in read_records(batch)}
+        figures.lost += [f"{client.name}: record {value!r}" for value in client.records if value not in there]
+    return figures
