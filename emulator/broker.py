@@ -20,7 +20,7 @@ from koordinator.emulator.apis.numbering import NUMBERINGS
 from koordinator.emulator.apis.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.apis.served import SERVED
 from koordinator.emulator.core.cluster import OFFSETS_TOPIC, PLAINTEXT
-from koordinator.emulator.core.effects import Append, Call, Hangup, Reply
+from koordinator.emulator.core.effects import Append, Call, Hangup, Reply, Rewritten
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.offsets_log import batch_of, records_of
 from koordinator.emulator.trace_kept import kept
@@ -122,9 +122,10 @@ class Service:
 class Broker:
     """Serves connections from a node.
 
-    `log` gets one line for every connection closed by us. With a `store` records are on disk before anybody is told of
-    them, or can read them: what comes in meanwhile is written with them, at the next `tick`, for which `deadline` asks
-    at once. Without one they are kept in memory, and writing them is done as soon as it is asked for.
+    `log` gets one line for every connection closed by us, and for groups that cannot be loaded. With a `store` records
+    are on disk before anybody is told of them, or can read them: what comes in meanwhile is written with them, at the
+    next `tick`, for which `deadline` asks at once. Without one they are kept in memory, and writing them is done as
+    soon as it is asked for.
     """
 
     def __init__(
@@ -196,17 +197,14 @@ class Broker:
 
     def load(self, now: int, partition: int) -> list[Output]:
         """Read a partition of `__consumer_offsets` that was begun to be loaded, from its first record to its last."""
-        log = self.node.cluster.log(OFFSETS_TOPIC, partition)
-        coordinator = self.node.coordinator
-        if partition not in coordinator.stage.loading:
+        if partition not in self.node.coordinator.stage.loading:
             # another node has it by now
             return []
-        try:
-            records = [] if log is None else list(records_of(log.records()))
-        except (Malformed, ImportError) as error:
-            self._log(f"{OFFSETS_TOPIC}-{partition} cannot be loaded by node {self._node_id}: {error}")
-            return self.perform(now, coordinator.load_failed(now, partition))
-        return self.perform(now, coordinator.loaded(now, partition, records))
+        return self.perform(now, self._load(now, partition))
+
+    def rewritten(self, now: int, partition: int) -> list[Output]:
+        """Somebody has written to a partition of `__consumer_offsets`: its groups are what is written there now."""
+        return self.perform(now, [Rewritten(partition)])
 
     def close(self, now: int, reason: str) -> list[Output]:
         """The node goes down: every connection is closed."""
@@ -345,6 +343,10 @@ class Broker:
                 self._reply(now, effect.call, effect.response)
             elif isinstance(effect, Append):
                 waiting += self._append(now, effect)
+            elif isinstance(effect, Rewritten):
+                coordinator = self.node.coordinator
+                waiting += coordinator.unload(now, effect.partition) + coordinator.begin_load(now, effect.partition)
+                waiting += self._load(now, effect.partition)
             elif isinstance(effect, Hangup):
                 self._hang_up(effect.call, effect.reason)
             else:
@@ -380,6 +382,16 @@ class Broker:
         for topic, partition, batches in data.compacted():
             self._store.rewrite(topic.name, topic.topic_id, partition, batches)
         self._perform(now, effects)
+
+    def _load(self, now: int, partition: int) -> list[Effect]:
+        coordinator = self.node.coordinator
+        log = self.node.cluster.log(OFFSETS_TOPIC, partition)
+        try:
+            records = [] if log is None else list(records_of(log.records()))
+        except (Malformed, ImportError) as error:
+            self._log(f"{OFFSETS_TOPIC}-{partition} cannot be loaded by node {self._node_id}: {error}")
+            return coordinator.load_failed(now, partition)
+        return coordinator.loaded(now, partition, records)
 
     def _reply(self, now: int, call: Call, response: Message | None) -> None:
         peer = self._connections.get(call.connection)

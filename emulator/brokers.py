@@ -13,6 +13,7 @@ leader of what it led.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,10 @@ from koordinator.emulator.core.held_log import HeldLog
 from koordinator.emulator.core.node import Node
 from koordinator.emulator.core.refusal import Refusal, RefusedError
 from koordinator.emulator.core.timers import Timers
+from koordinator.emulator.offsets_log import batch_of
 from koordinator.emulator.trace_lines import LeaderMoved, NodeChanged
 from koordinator.wire.errors import Error
+from koordinator.wire.records import read_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.broker import Output
     from koordinator.emulator.core.cluster import Cluster, Topic
     from koordinator.emulator.core.effects import Effect
+    from koordinator.emulator.core.records import Record
     from koordinator.emulator.core.seeds import SeedRecord, StoredRecord
     from koordinator.emulator.settings import Settings
     from koordinator.emulator.store import Store
@@ -339,6 +343,29 @@ class Brokers:
         for broker in self:
             broker.node.data.grown(now, topic, places)
         return len(places)
+
+    def load_groups(self, now: int, records: Iterable[Record]) -> list[Output]:
+        """Write records to `__consumer_offsets`, whoever leads, and let their groups be what is written there now."""
+        topic = self.cluster.offsets_topic()
+        by_partition: dict[int, list[Record]] = defaultdict(list)
+        for record in records:
+            by_partition[self.cluster.partition_of(record.key.group)].append(record)
+        for broker in self:
+            # what waits to be written is not to fail because this does
+            broker.flush(now)
+        for partition, written in by_partition.items():
+            batch = batch_of(written, now)
+            topic.logs[partition].append(read_header(batch), batch, topic.epochs[partition])
+        if self._store is not None:
+            self._write(self._store, topic, by_partition)
+        for broker in self:
+            broker.node.data.grown(now, topic.name, by_partition)
+        outputs: list[Output] = []
+        for partition in by_partition:
+            leader = self._machines.get(topic.leader(partition))
+            if leader is not None:
+                outputs += self._input(leader, now, Broker.rewritten, partition)
+        return outputs
 
     @staticmethod
     def _write(store: Store, topic: Topic, partitions: Iterable[int]) -> None:

@@ -12,7 +12,7 @@ from koordinator.emulator.core import seeds
 from koordinator.emulator.core.cluster import OFFSETS_TOPIC
 from koordinator.emulator.core.configs_admin import alter_configs, describe_configs
 from koordinator.emulator.core.dialect import Dialect
-from koordinator.emulator.core.effects import Effect, Hangup, Reply
+from koordinator.emulator.core.effects import Effect, Hangup, Reply, Rewritten
 from koordinator.emulator.core.fetch import Fetches
 from koordinator.emulator.core.held_log import HeldLog
 from koordinator.emulator.core.list_offsets import list_offsets, offset_for_leader_epoch
@@ -99,6 +99,7 @@ class DataPlane:
         # with a data directory: what is not on disk yet, and who waits for it
         self._held: dict[HeldLog, tuple[Topic, int]] = {}
         self._produced: list[tuple[Call, int, ProduceResponse]] = []
+        self._rewritten: dict[int, None] = {}
         self._compacted: list[tuple[Topic, int, bytes]] = []
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
@@ -164,6 +165,9 @@ class DataPlane:
         for call, acks, response in produced:
             self._answer_produce(call, acks, response if error is Error.NONE else not_stored(response))
         self._out += self.fetches.grown(now, grown)
+        if error is Error.NONE:
+            self._out += map(Rewritten, self._rewritten)
+        self._rewritten.clear()
         return self._drain()
 
     def compacted(self) -> list[tuple[Topic, int, bytes]]:
@@ -230,13 +234,16 @@ class DataPlane:
 
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
         response, grown = produce(self.cluster, self._node_id, call, request)
+        rewritten = [partition for name, partition in grown if name == OFFSETS_TOPIC]
         self._hold(grown)
         if self._held:
+            self._rewritten.update(dict.fromkeys(rewritten))
             # even if it wrote nothing itself: it may repeat what another one has written that waits
             self._produced.append((call, request.acks, response))
             return
         self._answer_produce(call, request.acks, response)
         self._out += self.fetches.grown(now, grown)
+        self._out += map(Rewritten, rewritten)
 
     def _hold(self, grown: Iterable[tuple[str, int]]) -> None:
         for name, partition in grown:

@@ -7,6 +7,7 @@ does comes back as one ordered list of effects:
 * `Hangup` closes the connection of a failed call that must not be answered (Produce with acks 0).
 * `Append` asks for records to be written to `__consumer_offsets`; answers that depend on them stay parked until
   the input `appended(now, token, error)` comes back.
+* `Rewritten` says that somebody else than the coordinator has written to `__consumer_offsets`.
 * The facts (`StateChanged`, `MemberChanged`, …) say what happened, for the trace. Nothing depends on them.
 """
 
@@ -62,6 +63,16 @@ class Append:
     token: int
     partition: int
     records: tuple[Record, ...]
+
+
+@value
+class Rewritten:
+    """A client has written to a partition of `__consumer_offsets`; the coordinator takes over what is there now.
+
+    Kafka's does so at its next load only; here a test would wait for that in vain.
+    """
+
+    partition: int
 
 
 @value
@@ -136,4 +147,4 @@ class OffsetsExpired:
 
 
 Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsExpired
-Effect = Reply | Hangup | Append | Fact
+Effect = Reply | Hangup | Append | Rewritten | Fact

@@ -69,10 +69,12 @@ def unload(stage: Stage, now: int, partition: int) -> None:
 
 def _restore(stage: Stage, group: Group, value: GroupMetadataValue) -> None:
     group.protocol_type = value.protocol_type or None
-    for stored in value.members:
+    # what others than a coordinator have written may name a member twice, or a leader who is none
+    for stored in {each.member_id: each for each in value.members}.values():
         group.add(_member(stored, value))
     group.generation = value.generation
-    group.leader_id = value.leader
+    if value.leader in group.members:
+        group.leader_id = value.leader
     group.use_protocol(value.protocol)
     if value.current_state_timestamp >= 0:
         group.state_changed_at = value.current_state_timestamp

@@ -1,7 +1,8 @@
 """Produce: every batch is checked as Kafka checks it, and then kept as it came.
 
 Not emulated: `message.timestamp.type=LogAppendTime`, limits on timestamps, keys being required in compacted
-topics (the records inside a batch are not looked at), and transactions (48 for a transactional batch).
+topics other than `__consumer_offsets` (the records inside a batch are not looked at), and transactions (48 for a
+transactional batch).
 """
 
 from __future__ import annotations
@@ -48,11 +49,15 @@ ZSTD_SINCE = 7
 LEADER_HINT_SINCE = 10
 """From this version on who asked the wrong broker is told the right one (KIP-951)."""
 
+ADMIN_CLIENT_ID = "__admin_client"
+"""Who may write to internal topics, as in Kafka (`KafkaApis.handleProduceRequest`): by this name, whoever it is."""
+
 TOPIC_ID_SINCE = 13
 """From this version on topics are named by id (KIP-516)."""
 
 CONVERTED_BYTES_MAX = 16 * 1024 * 1024
-"""Compressed messages of magic 0 and 1 that stand for more, all those of a partition together, are refused with 2."""
+"""Compressed messages of magic 0 and 1 that stand for more, all those of a partition together, are refused with 2; and
+a compressed batch for an internal topic with 87."""
 
 _MAGIC = 2
 _MESSAGE_BYTES_MIN = 26
@@ -75,7 +80,7 @@ def produce(
     hints = LeaderHints(cluster, call.listener)
     responses = []
     for asked in request.topic_data:
-        topic = _topic(cluster, version, request.acks, asked)
+        topic = _topic(cluster, call, request.acks, asked)
         results = []
         for data in asked.partition_data:
             if isinstance(topic, Refusal):
@@ -121,16 +126,16 @@ def not_stored(response: ProduceResponse) -> ProduceResponse:
     )
 
 
-def _topic(cluster: Cluster, version: int, acks: int, asked: TopicProduceData) -> Topic | Refusal:
+def _topic(cluster: Cluster, call: Call, acks: int, asked: TopicProduceData) -> Topic | Refusal:
     if acks not in (-1, 0, 1):
         return Refusal(Error.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {acks}")
-    if version >= TOPIC_ID_SINCE:
+    if call.api_version >= TOPIC_ID_SINCE:
         unknown = Refusal(Error.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
         topic = cluster.topics_by_id.get(asked.topic_id)
     else:
         unknown = _UNKNOWN_PARTITION
         topic = cluster.topics.get(asked.name)
-    if topic is not None and topic.is_internal:
+    if topic is not None and topic.is_internal and call.client_id != ADMIN_CLIENT_ID:
         return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
     return topic or unknown
 
@@ -147,6 +152,8 @@ def _append(cluster: Cluster, node_id: int, version: int, topic: Topic, data: Pa
         return batch
     header, content = batch
     refusal = _refuse_bytes(version, header, content, cluster.batch_bytes_max(topic)) or _refuse_header(header)
+    if refusal is None and topic.is_internal:
+        refusal = _refuse_records(f"{topic.name}-{data.index}", content)
     if refusal is not None:
         return refusal
     if header.producer_id < 0:
@@ -235,6 +242,20 @@ def _refuse_header(header: BatchHeader) -> Refusal | None:
     else:
         return None
     return Refusal(Error.INVALID_RECORD, problem)
+
+
+def _refuse_records(partition: str, content: bytes) -> Refusal | None:
+    """Why a batch cannot be in a topic that is compacted by what is in it."""
+    try:
+        records = read_records(content, CONVERTED_BYTES_MAX)
+    except Malformed as error:
+        return Refusal(Error.INVALID_RECORD, f"The records of the batch cannot be read: {error}")
+    except MissingCodec as error:
+        return Refusal(Error.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+    if any(record.key is None for record in records):
+        problem = f"Compacted topic cannot accept message without key in topic partition {partition}."
+        return Refusal(Error.INVALID_RECORD, problem)
+    return None
 
 
 def _corrupt(header: BatchHeader) -> Refusal:

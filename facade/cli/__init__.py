@@ -21,7 +21,7 @@ REFUSED = 2
 """The exit status when a command was not understood, or could not begin."""
 
 
-HOMES = {"groups": "koordinator.cli.groups", "serve": "koordinator.cli.serve"}
+HOMES = {"groups": "koordinator.cli.groups", "offsets": "koordinator.cli.offsets", "serve": "koordinator.cli.serve"}
 """The module of each command."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -95,9 +96,25 @@ def _refuse_security(_context: click.Context, _option: click.Parameter, given: s
 
 
 def of_every_command(command: _F) -> _F:
-    """The options that all commands have. Those of Kafka's tools that stand for TLS and SASL are refused."""
+    """The options that all commands have."""
+    return click.option("--json", "as_json", is_flag=True, help="Write one JSON document instead of tables.")(
+        _of_brokers(command, required=True)
+    )
+
+
+def of_brokers_or_directory(command: _F) -> _F:
+    """The options of commands that need one or the other; which, they say themselves."""
+    return click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="A data directory that no cluster is using, instead of brokers.",
+    )(_of_brokers(command, required=False))
+
+
+def _of_brokers(command: _F, *, required: bool) -> _F:
+    """Whom to ask. The options of Kafka's tools that stand for TLS and SASL are refused."""
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Write one JSON document instead of tables."),
         click.option(
             "--timeout",
             type=float,
@@ -111,7 +128,7 @@ def of_every_command(command: _F) -> _F:
             "--bootstrap-server",
             "bootstrap",
             multiple=True,
-            required=True,
+            required=required,
             metavar="HOST:PORT[,…]",
             callback=addresses,
             help="Brokers to begin with; the first that answers is taken. Plaintext listeners only.",

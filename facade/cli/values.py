@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from koordinator.emulator.core.cluster import INTERNAL_TOPICS, PARTITIONS_MAX, illegal_name
-from koordinator.emulator.seeding import SeedError, parse_seed
+from koordinator.emulator.json_lines import LineError
+from koordinator.emulator.seeding import parse_seed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from koordinator.emulator.core.seeds import SeedRecord
@@ -84,16 +85,8 @@ def records(_context: click.Context, _option: click.Parameter, path: Path | None
         return {}
     try:
         with path.open("rb") as file:
-            return parse_seed(_decoded(file, str(path)), str(path))
+            return parse_seed(file, str(path))
     except OSError as error:
         raise click.BadParameter(f"{path}: {error.strerror or error}") from None
-    except SeedError as error:
+    except LineError as error:
         raise click.BadParameter(str(error)) from None
-
-
-def _decoded(lines: Iterable[bytes], file: str) -> Iterator[str]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield line.decode()
-        except UnicodeDecodeError:
-            raise SeedError(file, number, "not UTF-8") from None

@@ -11,6 +11,7 @@
 | `groups` | `list_groups`, `describe_groups`, `delete_groups` |
 | `members` | `remove_members` (KIP-345) |
 | `offsets` | the committed offsets of groups and the ends of logs |
+| `logs` | the records of a topic, read and appended |
 | `problems` | what can go wrong: `ClientError` for a connection, `Refusal` for what a broker said |
 
 It blocks and has no threads. There is no TLS and no SASL: a listener that looks like it is said to. Groups of

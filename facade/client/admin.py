@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
+from koordinator.client.conversation import CLIENT_ID
 from koordinator.client.link import Address, Deadline, Link
 from koordinator.client.problems import ClientError, Lost, Need, Refusal, Secured, Unreachable, refusal, refusal_of
 from koordinator.wire.apis import ApiKey
@@ -62,12 +63,16 @@ class Admin:
         bootstrap: where to begin; the first that answers is asked who else there is.
         timeout_s: how long everything together may take, in seconds from now.
         software_version: ours, for ApiVersions (KIP-511).
+        client_id: what to be called in requests.
 
     Methods raise ClientError where none of the bootstrap servers answers; what goes wrong with another broker is
     the Refusal of what it was to be asked.
     """
 
-    def __init__(self, bootstrap: Sequence[Address], timeout_s: float, software_version: str) -> None:
+    def __init__(
+        self, bootstrap: Sequence[Address], timeout_s: float, software_version: str, client_id: str = CLIENT_ID
+    ) -> None:
+        self._client_id = client_id
         self.deadline = Deadline(timeout_s)
         self._bootstrap = tuple(bootstrap)
         self._software_version = software_version
@@ -116,7 +121,7 @@ class Admin:
                 request = FindCoordinatorRequest(coordinator_keys=tuple(group_ids))
                 rows = link.ask(request, version, FindCoordinatorResponse).coordinators
                 found = {row.key: _coordinator(row) for row in rows}
-                return {group_id: found.get(group_id, _unanswered(link)) for group_id in group_ids}
+                return {group_id: found.get(group_id, unanswered(link)) for group_id in group_ids}
             singly = {}
             for group_id in group_ids:
                 one = link.ask(FindCoordinatorRequest(key=group_id), version, FindCoordinatorResponse)
@@ -190,7 +195,7 @@ class Admin:
                 self._drop(node.address)
                 outcomes.update(dict.fromkeys(keys, refusal_of(error, resend=resend)))
             else:
-                outcomes.update({key: answers.get(key, _unanswered(link)) for key in keys})
+                outcomes.update({key: answers.get(key, unanswered(link)) for key in keys})
         return outcomes
 
     def _ask_any(self, ask: Callable[[Link], _T]) -> _T:
@@ -226,7 +231,7 @@ class Admin:
     def _link(self, address: Address, deadline: Deadline) -> Link:
         link = self._links.get(address)
         if link is None:
-            link = self._links[address] = Link(address, deadline, self._software_version)
+            link = self._links[address] = Link(address, deadline, self._software_version, self._client_id)
         link.deadline = deadline
         return link
 
@@ -247,7 +252,8 @@ def _coordinator(row: Coordinator | FindCoordinatorResponse) -> Node | Refusal:
     return refusal(row.error_code, row.error_message, again=MOVING)
 
 
-def _unanswered(link: Link) -> Refusal:
+def unanswered(link: Link) -> Refusal:
+    """What was asked about is not in the answer."""
     return Refusal(None, f"{link.address}: says nothing about it in its answer")
 
 

@@ -37,11 +37,13 @@ class Conversation:
     Args:
         peer: who is at the other end, for texts: "127.0.0.1:9092".
         software_version: ours, for ApiVersions; letters, digits, dots and hyphens.
+        client_id: what to be called in requests.
     """
 
-    def __init__(self, peer: str, software_version: str) -> None:
+    def __init__(self, peer: str, software_version: str, client_id: str = CLIENT_ID) -> None:
         self.peer = peer
         self._software_version = software_version
+        self._client_id = client_id
         self._frames = FrameBuffer(ANSWER_MAX)
         self._head = b""
         self._correlation_id = 0
@@ -100,7 +102,7 @@ class Conversation:
         assert key is not None, f"{type(request).__name__} is not a request"
         self._correlation_id += 1
         self._asked = ApiKey(key), version
-        header = headers.request_header(key, version, self._correlation_id, CLIENT_ID)
+        header = headers.request_header(key, version, self._correlation_id, self._client_id)
         return headers.frame(header, encode(request, version))
 
     def received(self, data: bytes) -> Message | None:

@@ -6,7 +6,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from koordinator.client.conversation import Conversation
+from koordinator.client.conversation import CLIENT_ID, Conversation
 from koordinator.client.problems import ClientError, TimedOut, Unreachable
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ class Link:
     The name of a host is looked up by the system, which takes its own time.
     """
 
-    def __init__(self, address: Address, deadline: Deadline, software_version: str) -> None:
+    def __init__(self, address: Address, deadline: Deadline, software_version: str, client_id: str = CLIENT_ID) -> None:
         self.address = address
         self.deadline = deadline
-        self._talk = Conversation(str(address), software_version)
+        self._talk = Conversation(str(address), software_version, client_id)
         self._socket = _connect(address, deadline)
         try:
             data: bytes | None = self._talk.greeting()

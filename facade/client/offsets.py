@@ -87,17 +87,18 @@ def end_offsets(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[Topi
             answer = admin.topics(sorted({topic for topic, _ in pending}))
         except ClientError as error:
             return dict.fromkeys(pending, refusal_of(error))
-        leaders = _leaders(answer, pending)
-        gone = {key: None for key, leader in leaders.items() if leader is None}
-        found = {key: leader for key, leader in leaders.items() if leader is not None}
+        led = leaders(answer, pending)
+        gone = {key: None for key, leader in led.items() if leader is None}
+        found = {key: leader for key, leader in led.items() if leader is not None}
         return gone | admin.at_nodes(found, _ends)
 
     return admin.persist(sorted(partitions), attempt)
 
 
-def _leaders(
+def leaders(
     answer: MetadataResponse, wanted: Iterable[TopicPartition]
 ) -> Mapping[TopicPartition, Node | Refusal | None]:
+    """Who leads each of the partitions, by an answer to Metadata; None if there is no such partition."""
     nodes = nodes_of(answer)
     found: dict[TopicPartition, Node | Refusal | None] = {}
     refused: dict[str, Refusal] = {}

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from koordinator.client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC
 from koordinator.wire import headers
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.codec import encode
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.records import Record, write_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -58,8 +61,8 @@ def connect(ready: dict[str, Any]) -> socket.socket:
     return socket.create_connection((ready["host"], ready["port"]), WAIT_S)
 
 
-def frame(api: ApiKey, version: int, request: Message) -> bytes:
-    return headers.frame(headers.request_header(api, version, 1, "raw"), encode(request, version))
+def frame(api: ApiKey, version: int, request: Message, client_id: str = "raw") -> bytes:
+    return headers.frame(headers.request_header(api, version, 1, client_id), encode(request, version))
 
 
 def bare(api_key: int, version: int, body: bytes = b"") -> bytes:
@@ -96,6 +99,27 @@ HOSTILE = {
 }
 
 
+UNLOADABLE = (
+    frame(ApiKey.FIND_COORDINATOR, 0, FindCoordinatorRequest(key="g")),
+    frame(
+        ApiKey.PRODUCE,
+        3,
+        ProduceRequest(
+            acks=1,
+            timeout_ms=1000,
+            topic_data=(
+                TopicProduceData(
+                    name=OFFSETS_TOPIC,
+                    partition_data=(PartitionProduceData(index=3, records=write_batch([Record(1, 1, b"k", b"v")])),),
+                ),
+            ),
+        ),
+        ADMIN_CLIENT_ID,
+    ),
+)
+"""A key of `__consumer_offsets` that is too short to be one."""
+
+
 def test_every_line_of_the_log_is_in_the_document_and_the_other_way_round(
     serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -112,6 +136,10 @@ def test_every_line_of_the_log_is_in_the_document_and_the_other_way_round(
             connection = stack.enter_context(connect(ready))
             connection.sendall(data)
             assert connection.recv(1) == b"", data
+    with connect(ready) as connection:
+        for data in UNLOADABLE:
+            connection.sendall(data)
+            assert connection.recv(1000)
     refused = serve("--port", str(ready["port"]))
     assert refused.ended() == 2
     assert served.stop() == 0

@@ -1,4 +1,4 @@
-"""`koordinator groups` in tests: running it, and raw members for it to find, on any cluster."""
+"""`koordinator groups` and `offsets` in tests: running them, and raw members for them to find, on any cluster."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ class Ran:
     status: int
     out: str
     err: list[str]
+    program: str = "groups"
 
     @property
     def said(self) -> list[str]:
         """Its lines on stderr, without the name of the command, with which each begins."""
-        prefix = f"koordinator groups {self.command}: "
+        prefix = f"koordinator {self.program} {self.command}: "
         assert all(line.startswith(prefix) for line in self.err)
         return [line.removeprefix(prefix) for line in self.err]
 
@@ -65,15 +66,15 @@ class Ran:
         return json.loads(self.out)
 
 
-def runner(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs `koordinator groups` with arguments, in this process."""
+def runner(capsys: pytest.CaptureFixture[str], program: str = "groups") -> Callable[..., Ran]:
+    """Runs `koordinator groups`, or another program, with arguments, in this process."""
 
     def run_it(*arguments: str) -> Ran:
         with pytest.raises(SystemExit) as end:
-            main(["groups", *arguments])
+            main([program, *arguments])
         said = capsys.readouterr()
         assert isinstance(end.value.code, int)
-        return Ran(arguments[0], end.value.code, said.out, said.err.splitlines())
+        return Ran(arguments[0], end.value.code, said.out, said.err.splitlines(), program)
 
     return run_it
 
@@ -83,9 +84,13 @@ def link(bootstrap: str) -> Link:
     return Link(Address(host, int(port)), Deadline(WAIT_S), "1")
 
 
+BY_NAME_UNTIL = {ApiKey.OFFSET_COMMIT: 9, ApiKey.OFFSET_FETCH: 9, ApiKey.FETCH: 12}
+"""The last versions that name topics: later ones have their ids."""
+
+
 def ask(there: Link, request: Any, need: ApiKey, response: type[Any]) -> Any:
-    """In the newest version; OffsetCommit names topics only up to v9."""
-    return there.ask(request, there.version(Need(need, 0, ""), 9 if need is ApiKey.OFFSET_COMMIT else None), response)
+    """In the newest version that names topics."""
+    return there.ask(request, there.version(Need(need, 0, ""), BY_NAME_UNTIL.get(need)), response)
 
 
 @dataclass

@@ -94,6 +94,7 @@ class RealKafka:
         self._settings = {**SETTINGS, **release.settings, **(settings or {}), "log.dirs": f"{folder}/data/broker"}
         self._java = ("java", *JVM, "-cp", f"{jars(release.version)}/*")
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._programs: list[tuple[str, str, Path]] = []
 
     def __enter__(self) -> Self:
         try:
@@ -130,6 +131,13 @@ class RealKafka:
             shutil.rmtree(self._folder / "data")
         raise AssertionError(f"Kafka {self.release.version} is not there; its log ends with:\n{self.tail(0)}")
 
+    def restart(self) -> None:
+        """Stop it, and start it again with what it has kept."""
+        self.stop()
+        for program in self._programs:
+            self._spawn(*program)
+        assert self._is_ready(), f"Kafka {self.release.version} does not come back; its log ends with:\n{self.tail(0)}"
+
     def stop(self) -> None:
         """End it, and then its ZooKeeper: with SIGTERM, and if that takes too long, with SIGKILL."""
         while self._processes:
@@ -160,6 +168,7 @@ class RealKafka:
 
     def _launch(self) -> None:
         port, other = _free_ports()
+        self._programs = []
         self.address = Address("127.0.0.1", port)
         if self.release.has_kraft:
             properties = self._written("server", self._settings | _kraft(port, other))
@@ -170,8 +179,10 @@ class RealKafka:
         else:
             properties = self._written("server", self._settings | _with_zookeeper(port, other))
             keeper = self._written("zookeeper", _zookeeper(other, self._folder))
-            self._spawn("zookeeper", "org.apache.zookeeper.server.ZooKeeperServerMain", keeper)
-        self._spawn("broker", "kafka.Kafka", properties)
+            self._programs.append(("zookeeper", "org.apache.zookeeper.server.ZooKeeperServerMain", keeper))
+        self._programs.append(("broker", "kafka.Kafka", properties))
+        for program in self._programs:
+            self._spawn(*program)
 
     def _written(self, name: str, properties: Mapping[str, str]) -> Path:
         path = self._folder / f"{name}.properties"

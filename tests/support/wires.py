@@ -13,6 +13,7 @@ from koordinator.emulator.core.cluster import Cluster
 from koordinator.emulator.core.coordinator import Coordinator
 from koordinator.emulator.core.data import DataPlane
 from koordinator.emulator.core.node import Node
+from koordinator.emulator.offsets_log import batch_of
 from koordinator.emulator.settings import Settings
 from koordinator.emulator.trace import Trace
 from koordinator.wire import headers
@@ -21,6 +22,8 @@ from koordinator.wire.codec import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from koordinator.emulator.core.records import Record as GroupRecord
 
 START = 1_700_000_000_000
 
@@ -103,6 +106,15 @@ class Wire:
         self.send(peer, self.request(peer, message, version, client_id))
         after = peer.answers()[before:]
         return after[0][1] if after else None
+
+    def load_groups(self, records: Iterable[GroupRecord]) -> None:
+        """Write groups from Python."""
+        topic = self.node.cluster.offsets_topic()
+        for record in records:
+            partition = self.node.cluster.partition_of(record.key.group)
+            written = self.node.data.append(self.now, topic, partition, batch_of([record], self.now))
+            self._perform(self.broker.perform(self.now, written))
+            self._perform(self.broker.rewritten(self.now, partition))
 
     def _perform(self, outputs: Iterable[Output]) -> None:
         sent: list[Peer] = []

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.core.seeds import BATCH_RECORDS_MAX, SeedRecord, StoredRecord, murmur2, partition_of
-from koordinator.emulator.seeding import SeedError, parse_seed
+from koordinator.emulator.json_lines import LineError
+from koordinator.emulator.seeding import parse_seed
 from koordinator.wire.records import read_batches
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def test_a_seed_file_has_a_record_on_each_line() -> None:
     ],
 )
 def test_a_bad_line_is_named_with_its_file_and_what_is_wrong(line: str, problem: str) -> None:
-    with pytest.raises(SeedError, match=rf"^seed\.jsonl:3: {problem}") as raised:
+    with pytest.raises(LineError, match=rf"^seed\.jsonl:3: {problem}") as raised:
         parse_seed(['{"topic": "a"}', "", line], "seed.jsonl")
     assert (raised.value.file, raised.value.line) == ("seed.jsonl", 3)
     assert "\n" not in str(raised.value)
@@ -170,7 +171,7 @@ def test_a_bad_line_is_named_with_its_file_and_what_is_wrong(line: str, problem:
 def test_any_json_value_is_kept(value: object) -> None:
     try:
         (record,) = parse_seed([json.dumps({"topic": "a", "value": value})], "f")["a"]
-    except SeedError as error:
+    except LineError as error:
         assert "surrogate" in error.problem or "base64" in error.problem  # noqa: PT017
         return
     if value is None:

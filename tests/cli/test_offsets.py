@@ -1,0 +1,289 @@
+"""`koordinator offsets`: a world out of a cluster into a file and into another cluster, and when it refuses."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from groups_command import Ran, commit, form, runner
+from scripted import Scripted, coordinator
+
+from koordinator import Emulator
+from koordinator.client.logs import ADMIN_CLIENT_ID
+from koordinator.emulator.groups_file import parse_groups
+from koordinator.emulator.offsets_log import batch_of
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
+from koordinator.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsResponse
+from koordinator.wire.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
+from koordinator.wire.messages.offset_fetch import OffsetFetchResponse, OffsetFetchResponseGroup
+from koordinator.wire.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from koordinator.wire.records import Record, write_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from koordinator import Cluster
+
+WORLD = (
+    '{"group_id": "svc", "generation": 7, "members": [{"instance_id": "a", "assignment": {"t": [0]}}, {}]}\n'
+    '{"group_id": "svc", "topic": "t", "partition": 0, "offset": 5}\n'
+    '{"group_id": "simple", "topic": "t", "partition": 1, "offset": 6}\n'
+)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Runs `koordinator offsets` with arguments."""
+    return runner(capsys, "offsets")
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Emulator(topics={"t": 4}, seed=1) as running:
+        yield running
+
+
+@pytest.fixture
+def at(cluster: Cluster) -> tuple[str, str]:
+    return ("--bootstrap-server", cluster.bootstrap_servers)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    path = tmp_path / "world.jsonl"
+    path.write_text(WORLD, encoding="utf-8")
+    return path
+
+
+def test_a_world_is_loaded_and_what_was_done_is_said(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], world: Path
+) -> None:
+    ran = run("load", str(world), *at)
+    assert (ran.status, ran.out, ran.err) == (0, "svc: 2 members, 1 offset\nsimple: 0 members, 1 offset\n", [])
+    svc = cluster.group("svc").snapshot()
+    assert (svc.state, svc.generation, [member.instance_id for member in svc.members]) == ("Stable", 7, ["a", None])
+    assert cluster.group("simple").offsets == {("t", 1): 6}
+
+
+def test_what_is_dumped_is_loaded_elsewhere_as_it_was(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], tmp_path: Path
+) -> None:
+    form(cluster.bootstrap_servers, "svc", "a", None)
+    commit(cluster.bootstrap_servers, "simple", {0: 1, 3: 2})
+    file = tmp_path / "dumped.jsonl"
+    ran = run("dump", str(file), *at)
+    assert (ran.status, ran.out, ran.err) == (0, "", [])
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [(line["group_id"], line.get("partition")) for line in lines] == [
+        ("simple", 0),
+        ("simple", 3),
+        ("svc", None),
+    ]
+    assert [member["assignment"] for member in lines[2]["members"]] == [{"t": [0]}, {"t": [1]}]
+    with Emulator(topics={"t": 4}, config={"offsets.topic.num.partitions": 3}) as other:
+        assert run("load", str(file), "--bootstrap-server", other.bootstrap_servers).err == []
+        assert other.dump_groups() == lines
+        assert other.group("svc").snapshot() == cluster.group("svc").snapshot()
+
+
+def test_a_dash_is_stdout_and_stdin(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(WORLD.encode())))
+    assert run("load", "-", *at).err == []
+    ran = run("dump", "-", *at)
+    assert [json.loads(line) for line in ran.out.splitlines()] == cluster.dump_groups()
+
+
+def test_groups_may_be_chosen(run: Callable[..., Ran], at: tuple[str, str], world: Path) -> None:
+    run("load", str(world), *at)
+    ran = run("dump", "-", *at, "--group", "simple", "--group", "unknown")
+    assert [json.loads(line)["group_id"] for line in ran.out.splitlines()] == ["simple"]
+
+
+def test_a_cluster_without_groups_is_an_empty_file(run: Callable[..., Ran], at: tuple[str, str]) -> None:
+    ran = run("dump", "-", *at)
+    assert (ran.status, ran.out, ran.err) == (0, "", [])
+
+
+def test_a_group_that_has_members_is_refused_and_nothing_is_written(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], world: Path
+) -> None:
+    form(cluster.bootstrap_servers, "svc", None)
+    before = cluster.dump_groups()
+    ran = run("load", str(world), *at)
+    assert (ran.status, ran.out, ran.said) == (1, "", ["svc: has 1 member: stop or remove them first"])
+    assert cluster.dump_groups() == before
+
+
+def test_a_world_that_needs_many_batches_is_loaded_whole(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "large.jsonl"
+    lines = [
+        {"group_id": "g", "topic": "t", "partition": number, "offset": number, "metadata": "m" * 3000}
+        for number in range(400)
+    ]
+    assert len(json.dumps(lines)) > MESSAGE_BYTES_MAX
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    assert run("load", str(file), *at).err == []
+    assert cluster.group("g").offsets == {("t", number): number for number in range(400)}
+
+
+MESSAGE_BYTES_MAX = 1_048_588
+"""The largest batch a broker takes, if nothing else is set (`message.max.bytes`)."""
+
+
+# -- other brokers -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def broker() -> Iterator[Scripted]:
+    """A broker of one partition of `__consumer_offsets`, where nothing is known of any group."""
+    with Scripted() as scripted:
+        row = MetadataResponsePartition(partition_index=0, leader_id=1, replica_nodes=(1,), isr_nodes=(1,))
+        topics = (MetadataResponseTopic(name="__consumer_offsets", partitions=(row,)),)
+        scripted.answers(ApiKey.METADATA, MetadataResponse(brokers=(scripted.row,), topics=topics))
+        scripted.answers(ApiKey.LIST_GROUPS, ListGroupsResponse())
+        unknown = Error.GROUP_ID_NOT_FOUND
+        scripted.answers(
+            ApiKey.DESCRIBE_GROUPS,
+            lambda request, _: DescribeGroupsResponse(
+                groups=tuple(DescribedGroup(group_id=each, error_code=unknown) for each in request.groups)
+            ),
+        )
+        scripted.answers(
+            ApiKey.OFFSET_FETCH,
+            lambda request, _: OffsetFetchResponse(
+                groups=tuple(OffsetFetchResponseGroup(group_id=each.group_id) for each in request.groups)
+            ),
+        )
+        written = PartitionProduceResponse(index=0, base_offset=0)
+        topic = TopicProduceResponse(name="__consumer_offsets", partition_responses=(written,))
+        scripted.answers(ApiKey.PRODUCE, ProduceResponse(responses=(topic,)))
+        yield scripted
+
+
+def test_a_coordinator_that_goes_on_with_what_it_knows_is_said(
+    run: Callable[..., Ran], broker: Scripted, world: Path
+) -> None:
+    ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
+    assert ran.status == 0
+    assert [line.split(", ")[0] for line in ran.said] == ["svc: written", "simple: written"]
+    assert "reads __consumer_offsets again after a restart" in ran.said[0]
+
+
+def test_groups_of_kip_848_are_refused(run: Callable[..., Ran], broker: Scripted, world: Path) -> None:
+    listed = ListedGroup(group_id="svc", protocol_type="consumer", group_state="Empty", group_type="consumer")
+    broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(listed,)))
+    ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
+    assert (ran.status, ran.said) == (1, ["svc: is a group of type consumer, and only classic ones can be loaded"])
+    assert broker.requests(ApiKey.PRODUCE) == []
+
+
+def test_a_broker_that_does_not_say_what_groups_it_has_is_not_written_to(
+    run: Callable[..., Ran], broker: Scripted, world: Path
+) -> None:
+    broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(error_code=Error.CLUSTER_AUTHORIZATION_FAILED))
+    ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
+    (said,) = ran.said
+    assert (ran.status, "CLUSTER_AUTHORIZATION_FAILED (31)" in said) == (1, True)
+    assert broker.requests(ApiKey.PRODUCE) == []
+
+
+def test_a_group_that_cannot_be_asked_for_is_not_written(
+    run: Callable[..., Ran], broker: Scripted, world: Path
+) -> None:
+    broker.answers(ApiKey.FIND_COORDINATOR, coordinator(broker, Error.GROUP_AUTHORIZATION_FAILED))
+    ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
+    assert (ran.status, [line.partition(":")[0] for line in ran.said]) == (1, ["svc", "simple"])
+    assert broker.requests(ApiKey.PRODUCE) == []
+
+
+def test_a_write_that_is_refused_is_said(run: Callable[..., Ran], broker: Scripted, world: Path) -> None:
+    row = PartitionProduceResponse(index=0, error_code=Error.TOPIC_AUTHORIZATION_FAILED, base_offset=-1)
+    topic = TopicProduceResponse(name="__consumer_offsets", partition_responses=(row,))
+    broker.answers(ApiKey.PRODUCE, ProduceResponse(responses=(topic,)))
+    ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
+    (said,) = ran.said
+    assert (ran.status, ran.out) == (1, "")
+    assert said.startswith("__consumer_offsets-0: TOPIC_AUTHORIZATION_FAILED (29)")
+
+
+def test_a_log_that_cannot_be_read_leaves_no_half_a_file(
+    run: Callable[..., Ran], broker: Scripted, tmp_path: Path
+) -> None:
+    good = batch_of(parse_groups(WORLD.splitlines(), "world", 1), 1)
+    bad = write_batch([Record(timestamp=1, key=b"\0\2\0\1g", value=b"\0\x09")], base_offset=3)
+    row = PartitionData(
+        partition_index=0, high_watermark=4, last_stable_offset=4, aborted_transactions=None, records=good + bad
+    )
+    topic = FetchableTopicResponse(topic="__consumer_offsets", partitions=(row,))
+    broker.answers(ApiKey.FETCH, FetchResponse(responses=(topic,)))
+    file = tmp_path / "none.jsonl"
+    ran = run("dump", str(file), "--bootstrap-server", broker.bootstrap)
+    assert (ran.status, ran.said) == (1, ["__consumer_offsets-0: GroupMetadataValue has the version 9"])
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("command", ["dump", "load"])
+def test_nobody_there_is_one_line_and_status_1(run: Callable[..., Ran], world: Path, command: str) -> None:
+    ran = run(command, str(world), "--timeout", "5", "--bootstrap-server", "127.0.0.1:1")
+    (said,) = ran.said
+    assert (ran.status, said.startswith("127.0.0.1:1: cannot connect: ")) == (1, True)
+    assert world.read_text(encoding="utf-8") == WORLD
+
+
+# -- what is not understood ----------------------------------------------------------------------------------
+
+ANYWHERE = ("--bootstrap-server", "127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["load", "x"], "either --bootstrap-server or --data-dir is wanted"),
+        (["load", *ANYWHERE], "Missing argument 'FILE'"),
+        (["load", "{none}", *ANYWHERE], "{none}: No such file or directory"),
+        (["load", "{bad}", *ANYWHERE], "{bad}:2: offset is missing"),
+        (["load", "{folder}", *ANYWHERE], "is a directory"),
+        (["dump", "x", "--security-protocol", "SSL", *ANYWHERE], "TLS and SASL are not supported"),
+        (["dump", "x", "--json", *ANYWHERE], "No such option"),
+        (["dmp"], "No such command 'dmp'"),
+    ],
+)
+def test_a_command_that_is_not_understood_is_one_line_and_status_2(
+    run: Callable[..., Ran], tmp_path: Path, arguments: list[str], expected: str
+) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"group_id": "g"}\n{"group_id": "g", "topic": "t", "partition": 0}\n', encoding="utf-8")
+    places = {"none": tmp_path / "none", "bad": bad, "folder": tmp_path}
+    ran = run(*(argument.format(**places) for argument in arguments))
+    assert (ran.status, ran.out) == (2, "")
+    (line,) = ran.err
+    assert line.startswith("koordinator offsets")
+    assert expected.format(**places) in line
+
+
+def test_a_file_that_cannot_be_written_is_one_line_and_status_2(
+    run: Callable[..., Ran], at: tuple[str, str], tmp_path: Path
+) -> None:
+    ran = run("dump", str(tmp_path / "no" / "where"), *at)
+    assert (ran.status, ran.out) == (2, "")
+    (line,) = ran.err
+    assert line.endswith(f"{os.sep}where: No such file or directory")
+
+
+def test_the_client_id_is_the_one_that_kafka_lets_write(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], world: Path
+) -> None:
+    run("load", str(world), *at)
+    produced = [event for event in cluster.trace() if event["kind"] == "request" and event["api"] == "Produce"]
+    assert {event["client_id"] for event in produced} == {ADMIN_CLIENT_ID}
