@@ -100,7 +100,7 @@ def test_e012_an_unknown_kind_of_coordinator_is_refused(play: Player) -> None:
     play.ask(FindCoordinatorRequest(key=play.g, key_type=9), 1).expect(error, node_id=-1, host="", port=-1)
 
 
-@scenario(kip="base", waiting="second node", offsets_partitions=50)
+@scenario(kip="base", nodes=2, offsets_partitions=50)
 def test_e014_the_coordinator_leads_the_partition_that_the_group_id_hashes_to(play: Player) -> None:
     topic = MetadataRequestTopic(name="__consumer_offsets")
     (found,) = play.ask(MetadataRequest(topics=(topic,)), 5).unrecorded().topics
@@ -110,7 +110,7 @@ def test_e014_the_coordinator_leads_the_partition_that_the_group_id_hashes_to(pl
         play.ask(FindCoordinatorRequest(key=group), 1).expect(node_id=leaders[partition])
 
 
-@scenario(kip="base", waiting="second node")
+@scenario(kip="base", nodes=2)
 def test_e015_who_is_not_the_coordinator_says_so_everywhere(play: Player) -> None:
     other = play.other_node()
     other.join().expect(16)

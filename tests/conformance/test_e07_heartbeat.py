@@ -51,7 +51,7 @@ def test_e113_another_member_id_is_fenced_whatever_its_generation(play: Player) 
     play.heartbeat(1, p, "zz").expect(25 if play.since("3.0.0") else 0)
 
 
-@scenario(kip="base", offsets_partitions=1, waiting="reload")
+@scenario(kip="base", offsets_partitions=1)
 def test_e114_while_a_coordinator_loads_every_heartbeat_is_answered_well(play: Player) -> None:
     a = play.f1()
     with play.loading():

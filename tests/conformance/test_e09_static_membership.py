@@ -234,7 +234,7 @@ def test_e158_a_static_member_that_restarts_is_not_noticed(play: Player) -> None
     play.beating(4, (2, p, "i1"), every=1)
 
 
-@scenario(kip="KAFKA-10284", waiting="reload")
+@scenario(kip="KAFKA-10284", restarted=True)
 def test_e159_the_new_id_of_a_static_member_outlives_its_coordinator(play: Player) -> None:
     p, q = play.fs2()
     again = came_back(play.join("", "i2"), 2, leader=p, was=q)

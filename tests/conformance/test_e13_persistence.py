@@ -59,7 +59,7 @@ def expect_value(value: bytes | None, head: bytes, tail: bytes) -> None:
     assert value[len(head) + TIMESTAMP :] == tail
 
 
-@scenario(kip="base", waiting="reload")
+@scenario(kip="base", restarted=True)
 def test_e231_a_stable_group_is_what_it_was(play: Player) -> None:
     a, b = play.f2()
     before = play.describe().expect("Stable", [a, b])
@@ -72,7 +72,7 @@ def test_e231_a_stable_group_is_what_it_was(play: Player) -> None:
     assert sorted(after.members, key=str) == sorted(before.members, key=str)
 
 
-@scenario(kip="base", waiting="reload")
+@scenario(kip="base", restarted=True)
 def test_e233_who_joined_and_was_not_assigned_is_forgotten(play: Player) -> None:
     a, b = play.f2()
     c = play.joined_by(3, a, b)
@@ -81,14 +81,14 @@ def test_e233_who_joined_and_was_not_assigned_is_forgotten(play: Player) -> None
     play.join(c).expect(25, member_id=c)
 
 
-@scenario(kip="base", waiting="reload")
+@scenario(kip="base", restarted=True)
 def test_e234_an_id_that_was_given_is_forgotten(play: Player) -> None:
     x = play.new_id()
     play.reload()
     play.join(x).expect(25, member_id=x)
 
 
-@scenario(kip="base", waiting="reload")
+@scenario(kip="base", restarted=True)
 def test_e236_a_generation_that_was_not_assigned_is_forgotten(play: Player) -> None:
     a = play.f1()
     play.formed(2, play.join(a), leader=a)
@@ -97,7 +97,7 @@ def test_e236_a_generation_that_was_not_assigned_is_forgotten(play: Player) -> N
     play.heartbeat(2, a).expect(22)
 
 
-@scenario(kip="base", waiting="reload")
+@scenario(kip="base", restarted=True)
 def test_e237_of_a_members_protocols_the_selected_one_is_kept(play: Player) -> None:
     a, b = play.f2()
     play.reload()
@@ -115,7 +115,7 @@ def test_e237_of_a_members_protocols_the_selected_one_is_kept(play: Player) -> N
     play.formed(4, play.join(a, protocols=several), again, leader=a)
 
 
-@scenario(kip="base", waiting="reload")
+@scenario(kip="base", restarted=True)
 def test_e239_offsets_are_what_they_were(play: Player) -> None:
     a = play.f1()
     play.commit(1, a, {T0: 5, T1: 6}, leader_epoch=3, metadata="m").expect(0)
@@ -123,7 +123,7 @@ def test_e239_offsets_are_what_they_were(play: Player) -> None:
     play.fetch(T0, T1).expect({T0: (5, 3, "m", 0), T1: (6, 3, "m", 0)})
 
 
-@scenario(kip="KIP-447", not_emulated="transactions", waiting="reload")
+@scenario(kip="KIP-447", not_emulated="transactions", restarted=True)
 def test_e240_an_offset_of_an_open_transaction_is_not_stable_until_it_ends(play: Player) -> None:
     play.commit(-1, "", {T0: 5}).expect(0)
     transaction = play.transaction()
@@ -139,7 +139,7 @@ def test_e240_an_offset_of_an_open_transaction_is_not_stable_until_it_ends(play:
     play.fetch(T0, stable=True, version=7).expect({T0: 9})
 
 
-@scenario(kip="base", waiting="reload")
+@scenario(kip="base", restarted=True)
 def test_e242_a_group_of_offsets_alone_is_what_it_was(play: Player) -> None:
     play.fo()
     play.reload()
@@ -148,7 +148,7 @@ def test_e242_a_group_of_offsets_alone_is_what_it_was(play: Player) -> None:
     play.fetch(T0, T1).expect({T0: 42, T1: 43})
 
 
-@scenario(kip="KIP-345", waiting="reload")
+@scenario(kip="KIP-345", restarted=True)
 def test_e243_static_members_are_known_and_fenced(play: Player) -> None:
     p, q = play.fs2()
     play.reload()
@@ -160,7 +160,7 @@ def test_e243_static_members_are_known_and_fenced(play: Player) -> None:
     play.sync(2, back, instance_id="i2").expect(assignment=b"q2")
 
 
-@scenario(kip="base", waiting="reload", offsets_partitions=1)
+@scenario(kip="base", offsets_partitions=1, nodes=2)
 def test_e245_who_waits_is_told_that_the_coordinator_moves(play: Player) -> None:
     other = f"{play.g}.x"
     c = play.join(version=3, group=other).answer().member_id
@@ -177,7 +177,7 @@ def test_e245_who_waits_is_told_that_the_coordinator_moves(play: Player) -> None
     syncing.expect(16)
 
 
-@scenario(kip="base", waiting="reload")
+@scenario(kip="base")
 def test_e246_a_stable_group_is_written(play: Player) -> None:
     a = play.f1()
     key, value = play.records()[-1]
@@ -185,7 +185,7 @@ def test_e246_a_stable_group_is_written(play: Player) -> None:
     expect_value(value, *group_value(play, 1, a, [(a, None, b"a1")]))
 
 
-@scenario(kip="base", waiting="reload")
+@scenario(kip="base")
 def test_e248_an_offset_is_written(play: Player) -> None:
     play.commit(-1, "", {T0: 5}).expect(0)
     ((key, value),) = play.records()
@@ -199,7 +199,7 @@ def test_e248_an_offset_is_written(play: Player) -> None:
     expect_value(value, struct.pack(">hqi", 4, 5, -1) + b"\x01", b"\x01\x00\x10" + found.topic_id.bytes)
 
 
-@scenario(kip="KIP-345", waiting="reload")
+@scenario(kip="KIP-345")
 def test_e249_the_new_id_of_a_static_member_is_written(play: Player) -> None:
     play.fs1()
     before = len(play.records())

@@ -24,7 +24,14 @@ def played_at(kind: type[CoreTarget], play: Callable[[Player], None]) -> list[fl
     """The scales at which a scenario was played that does not succeed."""
     configuration = Configuration()
     scenario = Scenario(
-        number="E-000", kip="base", play=play, configuration=configuration, slow=False, not_emulated=None, waiting=None
+        number="E-000",
+        kip="base",
+        play=play,
+        configuration=configuration,
+        slow=False,
+        restarted=False,
+        not_emulated=None,
+        waiting=None,
     )
     scales: list[float] = []
 

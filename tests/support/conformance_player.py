@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from conformance_requests import CHANGED, RANGE, Absent, Requests, protocols, subscription
 from conformance_situations import Situations
+from conformance_targets import ANSWER_MAX, OTHER, Cluster, Durable
 from conformance_transactions import Transaction
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.join_group import JoinGroupRequest
+from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from koordinator.wire.messages.offsets_topic import read_key
+from koordinator.wire.records import read_batches, read_records
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -29,9 +34,7 @@ SOON = 20
 NOTHING = -1
 """The offset where none is committed."""
 
-
-class Missing(NotImplementedError):
-    """What the emulator does not have yet; a scenario that needs it is `waiting`."""
+OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Player(Requests, Situations):
@@ -195,29 +198,61 @@ class Player(Requests, Situations):
 
     # -- more than one node, and a log that outlives it -----------------------------------------------------------
 
-    def reload(self, **configuration: float) -> None:
+    def reload(self, *, max_size: int | None = None) -> None:
         """The coordinator of our group is loaded anew from its log, in good order; the broker may be set otherwise."""
-        raise Missing("reload", configuration)
+        self._durable.reload(self.g, {} if max_size is None else {"group.max.size": max_size})
 
     def crash(self) -> None:
         """The same, and what had not been written is lost."""
-        raise Missing("reload")
+        self._durable.crash(self.g)
 
     def resign(self) -> None:
         """The coordinator of our group loses its partition, and does not get it back."""
-        raise Missing("reload")
+        self._cluster.resign(self.g)
 
     def loading(self) -> AbstractContextManager[None]:
         """Meanwhile, the partition of our group is being loaded."""
-        raise Missing("reload")
+        return self._cluster.loading(self.g)
 
     def records(self) -> list[tuple[bytes, bytes | None]]:
         """Keys and values of our group in `__consumer_offsets`, in the order in which they were written."""
-        raise Missing("reload")
+        topic = MetadataRequestTopic(name=OFFSETS_TOPIC)
+        (found,) = self.ask(MetadataRequest(topics=(topic,)), 5).unrecorded().topics
+        places = tuple(
+            FetchPartition(partition=row.partition_index, fetch_offset=0, partition_max_bytes=ANSWER_MAX)
+            for row in found.partitions
+        )
+        wanted = FetchTopic(topic=OFFSETS_TOPIC, partitions=places)
+        request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=ANSWER_MAX, topics=(wanted,))
+        (told,) = self.ask(request, 4).unrecorded().responses
+        assert [row.error_code for row in told.partitions] == [0] * len(places), told
+        written = [
+            (record.key, record.value)
+            for row in told.partitions
+            for _, batch in read_batches(row.records or b"")
+            for record in read_records(batch)
+        ]
+        return [(key, value) for key, value in written if key is not None and self._is_ours(key)]
+
+    def _is_ours(self, key: bytes) -> bool:
+        read = read_key(key)
+        return read is not None and read.group == self.g
 
     def other_node(self) -> Player:
         """Plays to a broker that does not coordinate our group."""
-        raise Missing("second node")
+        other = Player(self.target, self.g)
+        other.transcript, other.prefix = self.transcript, OTHER
+        return other
+
+    @property
+    def _durable(self) -> Durable:
+        assert isinstance(self.target, Durable), f"nobody can do that to {self.target.name}"
+        return self.target
+
+    @property
+    def _cluster(self) -> Cluster:
+        assert isinstance(self.target, Cluster), f"nobody can do that to {self.target.name}"
+        return self.target
 
 
 def _parts(version: str) -> tuple[int, ...]:

@@ -93,7 +93,8 @@ CHANGED: Protocols = (("range", subscription("t", "u")),)
 class Requests:
     """Asks a target about group `g`, and topics `t` of 4 partitions and `u` of 2; returns when answered, or parked.
 
-    `session` and `rebalance` are the timeouts of every JoinGroup that does not say otherwise, in seconds.
+    `session` and `rebalance` are the timeouts of every JoinGroup that does not say otherwise, in seconds. The names of
+    connections nobody chose begin with `prefix`.
     """
 
     t = "t"
@@ -105,6 +106,7 @@ class Requests:
         self.session: float = 10
         self.rebalance: float = 30
         self.transcript = Transcript({group: "g"})
+        self.prefix = ""
         self._connections = count(1)
         self._topics = count(1)
 
@@ -165,9 +167,9 @@ class Requests:
     def _connection(self) -> str:
         """One of ours that is idle, or a new one."""
         for name, line in self.target.lines.items():
-            if name.isdigit() and line.idle:
+            if name.startswith(self.prefix) and name.removeprefix(self.prefix).isdigit() and line.idle:
                 return name
-        return str(next(self._connections))
+        return f"{self.prefix}{next(self._connections)}"
 
     # -- groups ----------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 from conformance_player import Player
+from conformance_targets import Cluster
 
 if TYPE_CHECKING:
     from conformance_targets import Target
@@ -35,7 +36,10 @@ TRIES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """The broker a scenario wants; scenarios with equal ones can share a broker. None is Kafka's default."""
+    """The broker a scenario wants; scenarios with equal ones can share a broker. None is Kafka's default.
+
+    `nodes` is how many brokers there are.
+    """
 
     initial_delay: float = 0
     min_session: float | None = None
@@ -43,6 +47,7 @@ class Configuration:
     retention: int | None = None
     check_interval: float | None = None
     offsets_partitions: int | None = None
+    nodes: int = 1
 
     def settings(self, scale: float) -> dict[str, int]:
         """Broker settings by Kafka's names. Sessions may be as short as they get when they are scaled."""
@@ -66,6 +71,7 @@ class Scenario:
     play: Play
     configuration: Configuration
     slow: bool
+    restarted: bool
     not_emulated: str | None
     waiting: str | None
 
@@ -83,8 +89,9 @@ def scenario(
     *,
     kip: str,
     slow: bool = False,
+    restarted: bool = False,
     not_emulated: Literal["transactions"] | None = None,
-    waiting: Literal["reload", "second node"] | None = None,
+    waiting: str | None = None,
     **configuration: float,
 ) -> Callable[[Play], Play]:
     """Register a scenario, and mark its test.
@@ -92,6 +99,7 @@ def scenario(
     Args:
         kip: whose behaviour it is: "KIP-394", "KAFKA-12890", "base".
         slow: its time cannot be scaled, because a limit of Kafka's cannot be set, or only in minutes.
+        restarted: a broker that has no node to move its groups to is started again, so that nobody may share it.
         not_emulated: what it needs and the emulator will not have.
         waiting: what it needs and the emulator does not have yet.
         configuration: of the broker, see `Configuration`.
@@ -111,6 +119,7 @@ def scenario(
             play=play,
             configuration=wanted,
             slow=slow,
+            restarted=restarted,
             not_emulated=not_emulated,
             waiting=waiting,
         )
@@ -156,6 +165,8 @@ def perform(
     group = f"{scenario.number.replace('-', '').lower()}{name}"
     play = Player(on, group, scenario.configuration.initial_delay)
     try:
+        if isinstance(on, Cluster):
+            on.go_home(group)
         scenario.play(play)
         play.finish()
     except AssertionError:

@@ -11,7 +11,7 @@ import time
 from math import inf
 from typing import TYPE_CHECKING
 
-from conformance_targets import Line, Target, dialect
+from conformance_targets import Cluster, Line, Target, dialect
 from kafka_releases import NEWEST
 
 from koordinator import Emulator
@@ -82,13 +82,17 @@ class SocketTarget(Target):
         self._selector.close()
 
     def _open(self, name: str) -> Line:
-        there = socket.create_connection(self._address, timeout=BARRIER_S)
+        there = socket.create_connection(self._address_of(name), timeout=BARRIER_S)
         there.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sockets[name] = there
         self.lines[name] = line = Line(name)
         self._selector.register(there, selectors.EVENT_READ, line)
         self._greet(line)
         return line
+
+    def _address_of(self, connection: str) -> Address:
+        del connection  # where there is one node
+        return self._address
 
     def _greet(self, line: Line) -> None:
         """A request that is answered at once: when it is, the broker has taken notice of the connection."""
@@ -123,15 +127,35 @@ class SocketTarget(Target):
         there.close()
 
 
-class EmulatorTarget(SocketTarget):
+class EmulatorTarget(SocketTarget, Cluster):
     """An emulator of its own, in this process but behind a port. `settings` are of the broker, by Kafka's names."""
 
-    def __init__(self, settings: Mapping[str, object], scale: float, release: Release = NEWEST) -> None:
-        self._emulator = Emulator({"t": 4, "u": 2}, {**settings, **dialect(release)})
+    def __init__(self, settings: Mapping[str, object], scale: float, release: Release = NEWEST, nodes: int = 1) -> None:
+        self._emulator = Emulator({"t": 4, "u": 2}, {**settings, **dialect(release)}, brokers=nodes)
         self._cluster = self._emulator.start()
-        host, _, port = self._cluster.bootstrap_servers.rpartition(":")
-        super().__init__("emulator", Address(host, int(port)), release, scale)
+        self._nodes = self._cluster.nodes
+        super().__init__("emulator", _address(self._nodes[1].address()), release, scale)
 
     def stop(self) -> None:
         super().stop()
         self._cluster.stop()
+
+    def _address_of(self, connection: str) -> Address:
+        return _address(self._nodes[self.node_of(connection)].address())
+
+    def _coordinator_of(self, group: str) -> int:
+        node = self._cluster.coordinator(group)
+        assert node is not None, f"nobody coordinates {group}"
+        return node.id
+
+    def _move(self, group: str, node: int, load_s: float = 0) -> None:
+        self._cluster.move_coordinator(group, node, load_s * self.scale)
+
+    def _kill_and_start(self, node: int) -> None:
+        self._nodes[node].kill()
+        self._nodes[node].start()
+
+
+def _address(text: str) -> Address:
+    host, _, port = text.rpartition(":")
+    return Address(host, int(port))

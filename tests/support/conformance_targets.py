@@ -1,14 +1,16 @@
 """Where the requests of a scenario go: a target takes frames on named connections, and lets time pass.
 
-`CoreTarget` is the broker ring inside this process, bytes in and bytes out, on virtual time. What has a socket is in
-`conformance_sockets`. All times are in seconds of the scenario, whose clock begins at 0; a target on real time plays it
-faster or slower: `scale` is how many real seconds a second of the scenario takes.
+`CoreTarget` is the broker rings inside this process, bytes in and bytes out, on virtual time. What has a socket is in
+`conformance_sockets`. A `Cluster` is a target to whose nodes scenarios can do something. All times are in seconds of
+the scenario, whose clock begins at 0; a target on real time plays it faster or slower: `scale` is how many real seconds
+a second of the scenario takes.
 """
 
 from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from math import inf
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from conformance_answers import Asked
 from kafka_releases import NEWEST
-from wires import Wire
+from nodes import Nodes
 
 from koordinator.wire import headers
 from koordinator.wire.codec import encode
@@ -26,7 +28,7 @@ from koordinator.wire.primitives import write_nullable_string
 from koordinator.wire.schema import declaration_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from kafka_releases import Release
     from wires import Peer
@@ -37,6 +39,15 @@ A = TypeVar("A", bound=Asked[Any])
 
 ANSWER_MAX = 100 * 1024 * 1024
 """The longest answer in bytes: Kafka's socket.request.max.bytes, as nothing says it for answers."""
+
+OTHER = "other "
+"""Connections whose names begin so are to a node that does not coordinate the scenario's group."""
+
+GONE_S = 20
+"""How long it may take until all connections to a node that has ended are closed, in seconds of the scenario."""
+
+LONG_S = 600
+"""So long a partition is being loaded that is not to be loaded meanwhile."""
 
 
 @dataclass
@@ -196,18 +207,85 @@ class Target(ABC):
         self.pass_time(lambda: False, self.seconds + seconds)
 
 
-class CoreTarget(Target):
-    """The broker ring in this process: no socket, no thread, and time passes by itself.
+class Durable(Target):
+    """A target whose coordinators can be made to read again what they have written."""
 
-    `settings` are of the broker, by Kafka's names.
+    @abstractmethod
+    def reload(self, group: str, settings: Mapping[str, object]) -> None:
+        """The coordinator of a group gives it up in good order and takes it again; with settings, started again."""
+
+    @abstractmethod
+    def crash(self, group: str) -> None:
+        """The coordinator of a group ends at once, and starts again."""
+
+    def hung_up(self, limit_s: float) -> None:
+        """Wait until every connection is closed, and forget them: a new one may have the name of an old one."""
+        self.pass_time(lambda: all(line.closed for line in self.lines.values()), self.seconds + limit_s)
+        still = [line.name for line in self.lines.values() if not line.closed]
+        assert not still, f"{self.name} has ended, and the connections {still} are open"
+        self.lines.clear()
+
+
+class Cluster(Durable):
+    """A target of one node or two. Connections are to the node `home`, but for those to the `OTHER` one."""
+
+    home = 1
+
+    def go_home(self, group: str) -> None:
+        """From now on, connections are to the node that coordinates a group."""
+        self.home = self._coordinator_of(group)
+
+    @abstractmethod
+    def _coordinator_of(self, group: str) -> int: ...
+
+    @abstractmethod
+    def _move(self, group: str, node: int, load_s: float = 0) -> None:
+        """Let a node coordinate a group, after so many seconds of the scenario."""
+
+    @abstractmethod
+    def _kill_and_start(self, node: int) -> None: ...
+
+    def reload(self, group: str, settings: Mapping[str, object]) -> None:
+        assert not settings, f"{self.name} has its settings for as long as it runs"
+        self._move(group, self.home)
+
+    def resign(self, group: str) -> None:
+        """The other node coordinates a group."""
+        self._move(group, self._other)
+
+    @contextmanager
+    def loading(self, group: str) -> Iterator[None]:
+        """Meanwhile, the partition of a group is being loaded by the node that coordinates it."""
+        self._move(group, self.home, LONG_S)
+        yield
+        self._move(group, self.home)
+
+    def crash(self, group: str) -> None:
+        del group  # all of them
+        self._kill_and_start(self.home)
+        self.hung_up(GONE_S)
+
+    def node_of(self, connection: str) -> int:
+        """Where a connection of this name goes."""
+        return self._other if connection.startswith(OTHER) else self.home
+
+    @property
+    def _other(self) -> int:
+        return {1: 2, 2: 1}[self.home]
+
+
+class CoreTarget(Cluster):
+    """The broker rings in this process: no socket, no thread, and time passes by itself.
+
+    `settings` are of the brokers, by Kafka's names.
     """
 
     name = "core"
 
-    def __init__(self, settings: Mapping[str, object], release: Release = NEWEST) -> None:
+    def __init__(self, settings: Mapping[str, object], release: Release = NEWEST, nodes: int = 1) -> None:
         super().__init__(release)
-        self.wire = Wire(**{**settings, **dialect(release)})
-        self.wire.node.data.create_topic(self.wire.now, "u", 2)
+        self.wire = Nodes(nodes, **{**settings, **dialect(release)})
+        self.wire.cluster.create_topic("u", 2)
         self._start_ms = self.wire.now
         self._peers: dict[str, Peer] = {}
         self._seen: dict[str, int] = {}
@@ -226,8 +304,25 @@ class CoreTarget(Target):
             self.wire.wait(min(end_ms, max(due, self.wire.now) if due is not None else end_ms) - self.wire.now)
             self._collect()
 
+    def reload(self, group: str, settings: Mapping[str, object]) -> None:
+        if settings:
+            self.wire.restart(settings)
+            self.hung_up(0)
+        else:
+            super().reload(group, settings)
+
+    def _coordinator_of(self, group: str) -> int:
+        return self.wire.cluster.coordinator_of(group)
+
+    def _move(self, group: str, node: int, load_s: float = 0) -> None:
+        self.wire.do(self.wire.brokers.move_coordinator, group, node, round(load_s * 1000))
+
+    def _kill_and_start(self, node: int) -> None:
+        self.wire.do(self.wire.brokers.kill_node, node)
+        self.wire.do(self.wire.brokers.start_node, node)
+
     def _open(self, name: str) -> Line:
-        self._peers[name], self._seen[name] = self.wire.connect(), 0
+        self._peers[name], self._seen[name] = self.wire.connect(self.node_of(name)), 0
         return Line(name)
 
     def _write(self, line: Line, data: bytes) -> None:
@@ -239,8 +334,9 @@ class CoreTarget(Target):
         self.wire.broker.disconnected(self.wire.now, self._peers.pop(connection).number)
 
     def _collect(self) -> None:
-        for name, peer in self._peers.items():
-            line, pieces = self.lines[name], peer.pieces[self._seen[name] :]
+        for name, line in self.lines.items():
+            peer = self._peers[name]
+            pieces = peer.pieces[self._seen[name] :]
             self._seen[name] += len(pieces)
             line.received(b"".join(pieces), self.seconds)
             if peer.closed is not None and not line.closed:

@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING
 
 import goldens
 from applicability import TRANSACTIONS, left_out
+from conformance_kafka import KafkaTarget
 from conformance_player import Absent
 from conformance_scenarios import load, perform
-from conformance_sockets import SocketTarget
 from conformance_targets import CoreTarget
 from goldens import Origin
 from kafka_pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
     from conformance_scenarios import Scenario
     from conformance_targets import Target
     from goldens import Entries
     from kafka_releases import Release
+    from real_kafka import RealKafka
 
 SCALE = 0.25
 """How many real seconds a second of a scenario takes on a broker: a busy machine has to be in time."""
@@ -117,25 +119,29 @@ def conform(
 
 def on_core(scenario: Scenario, release: Release) -> Said:
     """What the emulator says as this release."""
-    settings = scenario.configuration.settings(1)
-    return _said(scenario, lambda _: CoreTarget(settings, release), 1)
+    wanted = scenario.configuration
+    return _said(scenario, lambda _: CoreTarget(wanted.settings(1), release, wanted.nodes), 1)
 
 
 def on_brokers(pool: Pool, scenarios: Sequence[Scenario], advanced: Advanced) -> dict[str, Said]:
     """What brokers say, many scenarios at once; the long ones begin."""
 
+    def wanted(scenario: Scenario, scale: float) -> Future[RealKafka]:
+        return pool.want(scenario.configuration.settings(scale), restarted=scenario.restarted)
+
     def target(scenario: Scenario, scale: float) -> Target:
-        kafka = pool.want(scenario.configuration.settings(scale)).result()
-        return SocketTarget(f"Kafka {pool.release.name}", kafka.address, pool.release, scale)
+        return KafkaTarget(wanted(scenario, scale).result(), scale)
 
     def scale(scenario: Scenario) -> float:
-        return 1 if scenario.slow else SCALE
+        # a broker that has just started is slow
+        return 1 if scenario.slow or scenario.restarted else SCALE
 
     # while a broker starts, the machine is too busy to be in time
-    wait([pool.want(each.configuration.settings(scale(each))) for each in scenarios])
-    threads = ThreadPoolExecutor(JOBS)
+    wait([wanted(each, scale(each)) for each in scenarios])
+    # who starts a broker again is alone with it
+    threads, alone = ThreadPoolExecutor(JOBS), ThreadPoolExecutor(1)
     asked = {
-        threads.submit(_said, each, partial(target, each), scale(each)): each.number
+        (alone if each.restarted else threads).submit(_said, each, partial(target, each), scale(each)): each.number
         for each in sorted(scenarios, key=lambda each: not each.slow)
     }
     said: dict[str, Said] = {}
@@ -145,7 +151,8 @@ def on_brokers(pool: Pool, scenarios: Sequence[Scenario], advanced: Advanced) ->
             advanced(len(said), len(asked))
     finally:
         # who interrupts this does not wait for minutes: a play ends when its broker does
-        threads.shutdown(wait=False, cancel_futures=True)
+        for each in (threads, alone):
+            each.shutdown(wait=False, cancel_futures=True)
     return dict(sorted(said.items()))
 
 

@@ -30,7 +30,7 @@ class Pool:
     def __init__(self, release: Release) -> None:
         self.release = release
         self._folder = TemporaryDirectory(prefix=f"kafka-{release.name}-", ignore_cleanup_errors=True)
-        self._brokers: dict[frozenset[tuple[str, str]], Future[RealKafka]] = {}
+        self._brokers: dict[tuple[frozenset[tuple[str, str]], bool], Future[RealKafka]] = {}
         self._lock = Lock()
         self._threads = ThreadPoolExecutor(AT_ONCE)
 
@@ -49,10 +49,13 @@ class Pool:
         """Of what these brokers were built, as one of them says."""
         return next(iter(self._brokers.values())).result().commit_id
 
-    def want(self, settings: Mapping[str, object]) -> Future[RealKafka]:
-        """The broker with these settings, which is started if there is none."""
+    def want(self, settings: Mapping[str, object], *, restarted: bool = False) -> Future[RealKafka]:
+        """The broker with these settings, which is started if there is none.
+
+        `restarted`: not one that is asked by those who would notice that it is started again.
+        """
         texts = {name: str(value) for name, value in settings.items()}
-        key = frozenset(texts.items())
+        key = (frozenset(texts.items()), restarted)
         with self._lock:
             if key not in self._brokers:
                 folder = Path(self._folder.name, str(len(self._brokers)))

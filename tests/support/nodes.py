@@ -26,7 +26,7 @@ from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFet
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from koordinator.emulator.broker import Output
 
@@ -47,23 +47,37 @@ class Nodes(Wire):
         self.wall_us = START * 1000
         self.logged: list[str] = []
         given = {name.replace("_", "."): value for name, value in settings.items()}
-        given["group.initial.rebalance.delay.ms"] = FORMING_MS
+        given.setdefault("group.initial.rebalance.delay.ms", FORMING_MS)
+        self._given = given
         self.settings, _ = Settings.of("fast", given)
         chance = random.Random(3)
 
         def new_uuid() -> UUID:
             return UUID(int=chance.getrandbits(128), version=4)
 
+        self._new_uuid = new_uuid
         self.cluster = Cluster("nodes", self.settings, new_uuid)
         self.trace = Trace(lambda: self.wall_us)
         for node in range(1, nodes + 1):
             self.cluster.register(node, "127.0.0.1", 9091 + node)
-        self.brokers = Brokers(self.now, self.cluster, self.settings, new_uuid, self.trace, self.logged.append)
+        self._start()
         self.cluster.create_topic("t", 4)
-        self.broker = self.brokers  # type: ignore[assignment]
         self.peers: dict[int, Peer] = {}
         self._numbers = count(1)
         self._correlation = 0
+
+    def restart(self, settings: Mapping[str, object]) -> None:
+        """All nodes end at once and start again, on the logs they had; with these settings beside those they had."""
+        for peer in self.peers.values():
+            peer.closed = peer.closed or "restarted"
+        self._given |= settings
+        self.settings, _ = Settings.of("fast", self._given)
+        self.cluster.settings = self.settings
+        self._start()
+
+    def _start(self) -> None:
+        self.brokers = Brokers(self.now, self.cluster, self.settings, self._new_uuid, self.trace, self.logged.append)
+        self.broker = self.brokers  # type: ignore[assignment]
 
     def connect(self, node: int = 1, listener: str = PLAINTEXT) -> Peer:
         peer = Peer(next(self._numbers))

@@ -93,8 +93,8 @@ class RealKafka:
         self._folder = folder
         self._settings = {**SETTINGS, **release.settings, **(settings or {}), "log.dirs": f"{folder}/data/broker"}
         self._java = ("java", *JVM, "-cp", f"{jars(release.version)}/*")
+        self._properties: dict[str, str] = {}
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._programs: list[tuple[str, str, Path]] = []
 
     def __enter__(self) -> Self:
         try:
@@ -131,23 +131,38 @@ class RealKafka:
             shutil.rmtree(self._folder / "data")
         raise AssertionError(f"Kafka {self.release.version} is not there; its log ends with:\n{self.tail(0)}")
 
-    def restart(self) -> None:
-        """Stop it, and start it again with what it has kept."""
-        self.stop()
-        for program in self._programs:
-            self._spawn(*program)
-        assert self._is_ready(), f"Kafka {self.release.version} does not come back; its log ends with:\n{self.tail(0)}"
+    def restart(self, settings: Mapping[str, str] | None = None, *, crash: bool = False) -> None:
+        """End the broker, and start it again at its old port with what it has kept; `settings` are for this time.
+
+        `crash`: with SIGKILL. ZooKeeper takes it for alive then, and does not let it in, until its session is over.
+        """
+        self._end(crash=crash)
+        properties = self._written("server", self._properties | (settings or {}))
+        self._spawn("broker", "kafka.Kafka", properties)
+        deadline = Deadline(READY_S)
+        while not self._is_ready():
+            not_yet = crash and deadline.left() and "NodeExists" in self.log.read_text(errors="replace")
+            assert not_yet, f"Kafka {self.release.version} does not come back; its log ends with:\n{self.tail(0)}"
+            self._end()
+            self._spawn("broker", "kafka.Kafka", properties)
 
     def stop(self) -> None:
         """End it, and then its ZooKeeper: with SIGTERM, and if that takes too long, with SIGKILL."""
         while self._processes:
-            process = self._processes.pop()
+            self._end()
+
+    def _end(self, *, crash: bool = False) -> None:
+        """End what was started last."""
+        process = self._processes.pop()
+        if not crash:
             process.terminate()
             try:
                 process.wait(END_S)
             except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(END_S)
+                crash = True
+        if crash:
+            process.kill()
+            process.wait(END_S)
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         """Make a topic, and wait until all its partitions have a leader."""
@@ -168,21 +183,20 @@ class RealKafka:
 
     def _launch(self) -> None:
         port, other = _free_ports()
-        self._programs = []
         self.address = Address("127.0.0.1", port)
         if self.release.has_kraft:
-            properties = self._written("server", self._settings | _kraft(port, other))
+            self._properties = self._settings | _kraft(port, other)
+            properties = self._written("server", self._properties)
             cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             # with = between them, because an id may begin with -
             arguments = ("format", "--config", str(properties), f"--cluster-id={cluster_id}")
             run(*self._java, "kafka.tools.StorageTool", *arguments, timeout_s=FORMAT_S)
         else:
-            properties = self._written("server", self._settings | _with_zookeeper(port, other))
+            self._properties = self._settings | _with_zookeeper(port, other)
+            properties = self._written("server", self._properties)
             keeper = self._written("zookeeper", _zookeeper(other, self._folder))
-            self._programs.append(("zookeeper", "org.apache.zookeeper.server.ZooKeeperServerMain", keeper))
-        self._programs.append(("broker", "kafka.Kafka", properties))
-        for program in self._programs:
-            self._spawn(*program)
+            self._spawn("zookeeper", "org.apache.zookeeper.server.ZooKeeperServerMain", keeper)
+        self._spawn("broker", "kafka.Kafka", properties)
 
     def _written(self, name: str, properties: Mapping[str, str]) -> Path:
         path = self._folder / f"{name}.properties"
