@@ -209,6 +209,33 @@ def test_the_core_takes_the_leader_that_the_broker_took() -> None:
     assert judge(sequence, NEWEST, core.played).verdict is Verdict.SAME
 
 
+class AnyOrder(Core):
+    """A core whose members are in another order each time, like those of a hash table of random ids."""
+
+    chance = Random(3)
+
+    def _lead(self) -> None:
+        if self.group is not None:
+            members = list(self.group.members.items())
+            self.chance.shuffle(members)
+            self.group.members.clear()
+            self.group.members.update(members)
+
+
+def test_whoever_leads_the_core_says_what_the_broker_says() -> None:
+    def any_order(sequences: list[Sequence]) -> list[Played]:
+        cores = [AnyOrder(sequence.setup, NEWEST) for sequence in sequences]
+        for core, sequence in zip(cores, sequences, strict=True):
+            for step in sequence.steps:
+                core.run(step.at_ms)
+                core.ask(step)
+            core.run(sequence.end_ms)
+        return [core.played for core in cores]
+
+    found = explored(any_order, 60)
+    assert (found.differences, found.unsteady, found.undecided) == ({}, [], [])
+
+
 # -- comparing -----------------------------------------------------------------------------------------------
 
 

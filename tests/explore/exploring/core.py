@@ -19,7 +19,7 @@ from exploring.steps import GROUP, TOPICS, Id, Outcome, Played, asked
 from koordinator.emulator.core import group as group_module
 from koordinator.emulator.core.timers import OffsetExpiryCheck, Timers
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.join_group import JoinGroupResponse
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
     import random
@@ -38,20 +38,32 @@ DEAD = "Dead"
 
 @dataclass(frozen=True)
 class Choices:
-    """What a broker chose where it was free to: by generation, the step in whose answer the leader learned its id."""
+    """What a broker chose where it was free to, by generation.
+
+    Attributes:
+        leaders: the step in whose answer the leader learned its id.
+        joined: the instances that joined, and for dynamic members the steps in whose answers they learned their ids.
+    """
 
     leaders: Mapping[int, int] = field(default_factory=dict)
+    joined: Mapping[int, set[int | str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, played: Played) -> Choices:
+    def of(cls, sequence: Sequence, played: Played) -> Choices:
         """As the answers to JoinGroup tell."""
         named = ids_of(played.outcomes)
         leaders: dict[int, int] = {}
-        for outcome in played.outcomes:
-            answer = outcome.answer
-            if isinstance(answer, JoinGroupResponse) and answer.error_code == Error.NONE and answer.leader in named:
+        joined: dict[int, set[int | str]] = {}
+        for step, outcome in zip(sequence.steps, played.outcomes, strict=True):
+            answer, request = outcome.answer, step.request
+            if not isinstance(answer, JoinGroupResponse) or answer.error_code != Error.NONE:
+                continue
+            assert isinstance(request, JoinGroupRequest)
+            who = request.group_instance_id or named[answer.member_id].step
+            joined.setdefault(answer.generation_id, set()).add(who)
+            if answer.leader in named:
                 leaders.setdefault(answer.generation_id, named[answer.leader].step)
-        return cls(leaders)
+        return cls(leaders, joined)
 
 
 class Core:
@@ -133,19 +145,29 @@ class Core:
             self.outcomes[number] = Outcome(self.outcomes[number].sent_ms, answer, self.now)
 
     def _lead(self) -> None:
-        """Put the broker's leader of the next generation first, where the core takes the first of several."""
+        """Put the broker's leader of the next generation first, where the core takes the first of several.
+
+        It may not be there yet when the old leader goes. The broker then took somebody who did not join, or he would
+        lead.
+        """
         group = self.group
         if group is None:
             return
-        number = self._choices.leaders.get(group.generation + 1)
-        if number is None or number >= len(self.outcomes):
+        following = group.generation + 1
+        number = self._choices.leaders.get(following)
+        if number is None:
             return
-        call = self._asks[number].call if number in self._asks else None
-        leader = self.outcomes[number].member_id
         # its answer may be what the choice is for: then it is known by the request that is parked
+        call = self._asks[number].call if number in self._asks else None
+        leader = self.outcomes[number].member_id if number < len(self.outcomes) else None
+        joined = self._choices.joined[following]
+        ids = {outcome.member_id for step, outcome in enumerate(self.outcomes) if step in joined}
         members = sorted(
             group.members.values(),
-            key=lambda member: member.id != leader and (call is None or member.joining is not call),
+            key=lambda member: (
+                member.id != leader and (call is None or member.joining is not call),
+                member.id in ids or member.instance_id in joined,
+            ),
         )
         group.members.clear()
         group.members.update((member.id, member) for member in members)

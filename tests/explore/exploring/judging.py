@@ -6,12 +6,10 @@ from bisect import bisect_right
 from dataclasses import dataclass, fields
 from enum import Enum
 from math import inf
-from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from exploring.actors import error_codes
-from exploring.authors import LATE_MS as LATE_TIMERS_MS
-from exploring.authors import LATE_TRIES
+from exploring.authors import is_steady
 from exploring.comparing import LATE, Difference, Names, compare
 from exploring.core import Choices, play_to_core
 
@@ -88,7 +86,7 @@ def _code(outcome: Outcome) -> str:
 
 def judge(sequence: Sequence, release: Release, theirs: Played) -> Judgement:
     """Compare a playing to a broker with the core, which is led by what the broker chose."""
-    choices = Choices.of(theirs)
+    choices = Choices.of(sequence, theirs)
     ours, states = play_to_core(sequence, release, choices)
     difference = compare(sequence, ours, theirs)
     verdict = Verdict.SAME
@@ -98,7 +96,7 @@ def judge(sequence: Sequence, release: Release, theirs: Played) -> Judgement:
             two.sent_ms - step.at_ms > SENT_LATE_MS for step, two in zip(sequence.steps, theirs.outcomes, strict=True)
         ):
             verdict = Verdict.SLOW
-        elif is_close(sequence, release, choices, ours):
+        elif not is_steady(sequence, release, ours, choices):
             verdict = Verdict.CLOSE
         elif is_late(sequence, ours, theirs):
             verdict = Verdict.LATE
@@ -116,15 +114,5 @@ def is_late(sequence: Sequence, ours: Played, theirs: Played) -> bool:
         if 0 < came - one.at_ms <= HICCUP_MS and (
             came - one.at_ms > ANSWERED_LATE_MS or came > sent[bisect_right(planned, one.at_ms)] or two.at_ms is None
         ):
-            return True
-    return False
-
-
-def is_close(sequence: Sequence, release: Release, choices: Choices, exact: Played) -> bool:
-    """Whether the answers depend on which of two timers, or of a timer and a request, is first."""
-    for number in range(LATE_TRIES):
-        chance = Random(number)
-        late, _ = play_to_core(sequence, release, choices, chance=chance, late_max_ms=LATE_TIMERS_MS)
-        if compare(sequence, exact, late, late_ms=None) is not None:
             return True
     return False
