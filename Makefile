@@ -111,6 +111,10 @@ CONFORMANCE ?=
 
 conformance: $(VENV)/test-tools $(VENV)/installed ## every scenario against real Kafka and the emulator (needs Java 17, Maven)
 	@$(BIN)/python tests/conformance/run.py $(CONFORMANCE)
+	@if [ -z "$(CONFORMANCE)" ]; then \
+	  echo "== what groups write, decoded by Kafka's own code, and read from Kafka's own logs"; \
+	  $(BIN)/pytest -m needs -q tests/kafka/test_offsets_topic.py; \
+	fi
 
 # How many random sequences; SEED, above, is the first.
 SEEDS ?= 200
