@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 Seen = Counter[tuple[str, int, str]]
 """How often, by (API, error code, state of the group when the request came)."""
 
-FIGURES = {90: 125, 500: 155, 1_900: 170}
-"""Of so many sequences at least so many different ones are seen; the largest number that was played counts."""
+FIGURES = {90: 125, 500: 155, 1_900: 162}
+"""Of so many sequences at least so many different ones are seen; the largest number that was played counts. The old
+coordinator shows 165 in 2,000 sequences, the new one of 4.3 173."""
 
 
 def seen_in(sequence: Sequence, played: Played, states: Iterable[str]) -> Seen:
