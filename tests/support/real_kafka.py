@@ -254,6 +254,8 @@ def _with_zookeeper(port: int, zookeeper: int) -> dict[str, str]:
         "broker.id": "1",
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "zookeeper.connect": f"127.0.0.1:{zookeeper}",
+        # a busy machine is slow, not wrong
+        "zookeeper.connection.timeout.ms": f"{READY_S * 1000}",
     }
 
 
