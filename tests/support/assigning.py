@@ -1,0 +1,79 @@
+"""Groups to be assigned, drawn and judged; and kafka-python's assignors on the same groups."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from koordinator.emulator.controls.assignors import Assignment, Candidate
+
+TOPICS = ("t0", "t1", "t2", "t3")
+
+sizes = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 12), min_size=1)
+"""Topics with their numbers of partitions."""
+
+
+@st.composite
+def groups(
+    draw: st.DrawFn, *, instances: bool | None = False, equal: bool = False, topics: Sequence[str] = TOPICS
+) -> list[Candidate]:
+    """1 to 8 members that want something, in any order; instances None is some with and some without an instance id."""
+    everything = draw(st.sets(st.sampled_from(topics), min_size=1)) if equal else None
+    ids = draw(st.lists(st.integers(0, 99), min_size=1, max_size=8, unique=True))
+    static = [draw(st.booleans()) if instances is None else instances for _ in ids]
+    names = draw(st.permutations(range(len(ids))))
+    return [
+        Candidate(
+            member_id=f"m-{number:02}",
+            instance_id=f"i-{name}" if is_static else None,
+            topics=sorted(everything or draw(st.sets(st.sampled_from(topics), min_size=1))),
+        )
+        for number, name, is_static in zip(ids, names, static, strict=True)
+    ]
+
+
+def owned_exactly_once(assignment: Assignment, members: Sequence[Candidate], partitions: Mapping[str, int]) -> bool:
+    """Whether each partition of each topic that somebody wants is with one member, which wants it."""
+    wanted = set(chain.from_iterable(m.topics for m in members)) & set(partitions)
+    assert all(set(assignment[m.member_id]) <= set(m.topics) for m in members)
+    assert set(assignment) == {m.member_id for m in members}
+    return sorted(flat(assignment)) == sorted((topic, p) for topic in wanted for p in range(partitions[topic]))
+
+
+def flat(assignment: Assignment) -> list[tuple[str, int]]:
+    """All the partitions in it."""
+    return [(t, p) for of in assignment.values() for t, ps in of.items() for p in ps]
+
+
+def counts(assignment: Assignment) -> list[int]:
+    """How many partitions each member has."""
+    return [sum(map(len, of.values())) for of in assignment.values()]
+
+
+def kafka_python(assignor: Any, members: Sequence[Candidate], partitions: Mapping[str, int]) -> Assignment:
+    """What an assignor of kafka-python makes of the group."""
+    cluster = SimpleNamespace(
+        topics=lambda: set(partitions),
+        partitions_for_topic=lambda topic: set(range(partitions[topic])) if topic in partitions else None,
+    )
+    asking = [
+        SimpleNamespace(member_id=m.member_id, group_instance_id=m.instance_id, metadata=metadata_of(m))
+        for m in members
+    ]
+    assigned = assignor.assign(cluster, asking)
+    return {
+        member: {topic: list(ps) for topic, ps in assignment.assigned_partitions if ps}
+        for member, assignment in assigned.items()
+    }
+
+
+def metadata_of(member: Candidate) -> Any:
+    """The member's subscription as kafka-python decodes it."""
+    return SimpleNamespace(
+        topics=list(member.topics),
+        user_data=member.user_data,
+        owned_partitions=[SimpleNamespace(topic=t, partitions=list(ps)) for t, ps in member.owned.items()],
+        generation_id=member.generation,
+    )
