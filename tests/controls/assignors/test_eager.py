@@ -34,7 +34,7 @@ def test_range_is_kafka_pythons(members: list[Candidate], partitions: dict[str, 
 def test_roundrobin_is_kafka_pythons_where_all_want_the_same(
     members: list[Candidate], partitions: dict[str, int]
 ) -> None:
-    """Where they do not, kafka-python 3.0.12 raises KeyError when it should pass two members over."""
+    """Where they do not, kafka-python 3.0.12 raises KeyError when it should pass a member over."""
     assert ROUND_ROBIN.assign(members, partitions) == by_kafka_python("roundrobin", members, partitions)
 
 
@@ -43,7 +43,7 @@ def test_roundrobin_is_kafka_pythons_where_all_want_the_same(
 def test_every_partition_is_owned_by_one_subscriber(
     name: str, members: list[Candidate], partitions: dict[str, int]
 ) -> None:
-    """kafka-python 3.0.12 leaves members out where static and dynamic ones come mixed, therefore it is not asked here."""
+    """kafka-python 3.0.12 leaves members out where static and dynamic ones come mixed: it is not asked here."""
     assert owned_exactly_once(ASSIGNORS[name].assign(members, partitions), members, partitions)
 
 
