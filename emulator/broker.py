@@ -7,6 +7,9 @@ answers keep the order of requests and a parked JoinGroup holds up what is behin
 Nobody gets more than a turn: when a connection has been answered enough for one `Send`, its other frames wait until the
 shell says with `flushed` that this has left. So neither a flood of requests nor one of answers keeps others waiting, or
 fills memory faster than it is taken.
+
+A puppet (`controls.puppets`) speaks messages, not bytes: what it asks takes the same way as a frame that has been read,
+and what it is told is put into the `mail` instead of being encoded.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from koordinator.emulator.core.cluster import OFFSETS_TOPIC, PLAINTEXT
 from koordinator.emulator.core.effects import Append, Call, Hangup, Reply, Rewritten
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.offsets_log import batch_of, records_of
-from koordinator.emulator.trace_kept import kept
+from koordinator.emulator.trace_kept import kept, rough_size
 from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected, error_of, group_of_request
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, ApiKey
@@ -86,11 +89,27 @@ class Close:
 Output = Send | Close
 
 
+@value
+class Answer:
+    """What a puppet is told, as the core has answered: Kafka's error numbers, and the shape of the newest version."""
+
+    connection: int
+    call: Call
+    response: Message
+
+
+Mail = deque[tuple[int, Answer | Close]]
+"""What has come of the connections of puppets, and when, in the node's time; the puppets empty it."""
+
+REQUEST_KEYS = {api.request: key for key, api in APIS.items()}
+
+
 @dataclass(slots=True, eq=False)
 class Connection:
     """One client connection. `in_hand` is the request it waits for the answer to, if there is one.
 
-    `out`, of `out_bytes`, collects what leaves it with the present input.
+    `out`, of `out_bytes`, collects what leaves it with the present input. A puppet's has no frames but `messages`, with
+    the version of each, that wait to be served.
     """
 
     number: int
@@ -103,6 +122,8 @@ class Connection:
     client_id: str = ""
     software: tuple[str, str] = ("", "")
     empty_fetches: int = 0
+    messages: deque[tuple[int, Message]] | None = None
+    asked: int = 0
 
     @property
     def had_its_turn(self) -> bool:
@@ -129,7 +150,13 @@ class Broker:
     """
 
     def __init__(
-        self, node: Node, settings: Settings, trace: Trace, log: Callable[[str], None], store: Store | None = None
+        self,
+        node: Node,
+        settings: Settings,
+        trace: Trace,
+        log: Callable[[str], None],
+        store: Store | None = None,
+        mail: Mail | None = None,
     ) -> None:
         self.node = node
         self.trace = trace
@@ -153,6 +180,7 @@ class Broker:
         self._store = store
         self._tokens: list[int] = []
         self._due_since: int | None = None
+        self._mail: Mail = deque() if mail is None else mail
 
     # -- inputs ----------------------------------------------------------------------------------------------
 
@@ -162,6 +190,23 @@ class Broker:
         frames = FrameBuffer(self._settings.socket_request_max_bytes)
         self._connections[connection] = Connection(connection, client_host, listener, frames)
         self._note(Connected(connection, client_host))
+
+    def puppet_connected(self, now: int, connection: int, client_host: str, client_id: str) -> None:
+        """A puppet has connected: it will `ask`, and its answers go into the mail."""
+        self.connected(now, connection, client_host)
+        peer = self._connections[connection]
+        peer.messages, peer.client_id = deque(), client_id
+
+    def ask(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
+        """A puppet has sent a request, which is served when those before it have been answered."""
+        peer = self._connections.get(connection)
+        if peer is None:
+            return []
+        assert peer.messages is not None, "only puppets speak messages"
+        peer.messages.append((version, request))
+        if peer.in_hand is None:
+            self._ready.append(peer)
+        return self._serve(now)
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Bytes have come in. Answers may be due to this connection and to any other."""
@@ -208,10 +253,14 @@ class Broker:
 
     def close(self, now: int, reason: str) -> list[Output]:
         """The node goes down: every connection is closed."""
-        numbers = list(self._connections)
-        for number in numbers:
-            self.disconnected(now, number, reason)
-        return [Close(number, reason) for number in numbers]
+        outputs: list[Output] = []
+        for peer in list(self._connections.values()):
+            self.disconnected(now, peer.number, reason)
+            if peer.messages is None:
+                outputs.append(Close(peer.number, reason))
+            else:
+                self._mail.append((now, Close(peer.number, reason)))
+        return outputs
 
     def topics_deleted(self, now: int, names: Iterable[str]) -> list[Output]:
         """Another node was told to delete topics."""
@@ -257,9 +306,12 @@ class Broker:
         while self._ready:
             self._serving = peer = self._ready.popleft()
             try:
-                self._serve_frames(now, peer)
+                if peer.messages is None:
+                    self._serve_frames(now, peer)
+                else:
+                    self._serve_messages(now, peer, peer.messages)
             except Malformed as error:
-                self._close(peer, str(error))
+                self._close(now, peer, str(error))
         self._serving = None
         outputs: list[Output] = []
         for peer in self._dirty:
@@ -287,6 +339,16 @@ class Broker:
             del frame  # of a large one there are copies enough
             self._serve_request(now, peer, request)
 
+    def _serve_messages(self, now: int, peer: Connection, messages: deque[tuple[int, Message]]) -> None:
+        while messages and peer.in_hand is None and peer.number in self._connections:
+            version, request = messages.popleft()
+            key = REQUEST_KEYS[type(request)]
+            if (key, version) not in self._services:
+                raise Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._settings.kafka_version}")
+            peer.asked += 1
+            self._took(now, peer, request, key, version, peer.asked, self.trace.now_us(), rough_size(request))
+            self._serve_request(now, peer, request)
+
     def _take_in_hand(self, now: int, peer: Connection, frame: bytes) -> Message:
         """Read a request; what cannot be read is Malformed."""
         asked_us = self.trace.now_us()
@@ -309,16 +371,29 @@ class Broker:
             raise Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._settings.kafka_version}")
         if isinstance(request, ApiVersionsRequest):
             peer.software = (request.client_software_name, request.client_software_version)
-        message, weight = kept(request, len(frame), peer.client_id)
-        group_id = group_of_request(request)
-        call = Call(peer.number, header.correlation_id, key, version, peer.client_id, peer.client_host, peer.listener)
-        ahead_ms = self._ahead_ms(group_id)
         # by position: so many keywords take longer than all the rest of this
-        asked = Asked(call, message, group_id, asked_us, now, ahead_ms, peer.software, len(frame), weight)
+        self._took(now, peer, request, key, version, header.correlation_id, asked_us, len(frame))
+        return request
+
+    def _took(  # noqa: PLR0913, PLR0917 - what is known of a request
+        self,
+        now: int,
+        peer: Connection,
+        request: Message,
+        key: int,
+        version: int,
+        correlation_id: int,
+        asked_us: int,
+        size: int,
+    ) -> None:
+        """A request is in hand from now on."""
+        message, weight = kept(request, size, peer.client_id)
+        group_id = group_of_request(request)
+        call = Call(peer.number, correlation_id, key, version, peer.client_id, peer.client_host, peer.listener)
+        asked = Asked(call, message, group_id, asked_us, now, self._ahead_ms(group_id), peer.software, size, weight)
         peer.in_hand = asked
         if key != FETCH:
             self.trace.add(asked_us, asked, self._node_id)
-        return request
 
     def _serve_request(self, now: int, peer: Connection, request: Message) -> None:
         assert peer.in_hand is not None
@@ -348,7 +423,7 @@ class Broker:
                 waiting += coordinator.unload(now, effect.partition) + coordinator.begin_load(now, effect.partition)
                 waiting += self._load(now, effect.partition)
             elif isinstance(effect, Hangup):
-                self._hang_up(effect.call, effect.reason)
+                self._hang_up(now, effect.call, effect.reason)
             else:
                 self._note(effect)
 
@@ -405,29 +480,37 @@ class Broker:
             return
         key, version = call.api_key, call.api_version
         rendered = self._services[key, version].answer(response, version, self._number)
+        if peer.messages is not None:
+            self._note_response(now, peer, asked, response, rendered, rough_size(response))
+            self._mail.append((now, Answer(peer.number, call, response)))
+            return
         try:
             header = headers.response_header(key, version, call.correlation_id)
             frame = headers.frame(header, encode(rendered, version))
         except ValueError as error:
             # what the client named cannot be said back to it: a member id longer than a string may be
-            self._close(peer, f"{APIS[key].name} v{version}: no answer can be encoded: {error}")
+            self._close(now, peer, f"{APIS[key].name} v{version}: no answer can be encoded: {error}")
             return
         peer.out.append(frame)
         peer.out_bytes += len(frame)
         self._dirty[peer] = None
         self._note_response(now, peer, asked, response, rendered, len(frame))
 
-    def _hang_up(self, call: Call, reason: str) -> None:
+    def _hang_up(self, now: int, call: Call, reason: str) -> None:
         peer = self._connections.get(call.connection)
         if peer is not None:
-            self._close(peer, reason)
+            self._close(now, peer, reason)
 
-    def _close(self, peer: Connection, reason: str) -> None:
+    def _close(self, now: int, peer: Connection, reason: str) -> None:
         # what a client made up is quoted, so that the line stays one, and cut
         self._log(f"connection {peer.number} of {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host}) closed: {reason}")
         peer.in_hand = None
-        self.disconnected(0, peer.number, reason)
-        self._closing.append(Close(peer.number, reason))
+        self.disconnected(now, peer.number, reason)
+        close = Close(peer.number, reason)
+        if peer.messages is None:
+            self._closing.append(close)
+        else:
+            self._mail.append((now, close))
 
     # -- trace -----------------------------------------------------------------------------------------------
 

@@ -9,13 +9,16 @@ raise ValueError for what cannot be, and nothing has happened then. What a node 
 back it reads the groups it coordinates from `__consumer_offsets`, as in Kafka. A paused node is a process that was
 stopped (SIGSTOP): it takes what comes in and does nothing until it is resumed. Nobody else notices, so it stays the
 leader of what it led.
+
+Puppets (`controls.puppets`) connect to nodes as clients do. They and others who act when a time has come, not when
+somebody asks for it, are `tickers`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from koordinator.emulator.broker import READ_AHEAD_BYTES, Broker, Close, Send
 from koordinator.emulator.core import seeds
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from uuid import UUID
 
-    from koordinator.emulator.broker import Output
+    from koordinator.emulator.broker import Mail, Output
     from koordinator.emulator.core.cluster import Cluster, Topic
     from koordinator.emulator.core.effects import Effect
     from koordinator.emulator.core.records import Record
@@ -43,9 +46,24 @@ if TYPE_CHECKING:
     from koordinator.emulator.settings import Settings
     from koordinator.emulator.store import Store
     from koordinator.emulator.trace import Trace
+    from koordinator.wire.apis import Message
 
     Input = Callable[..., list[Output] | None]
     """A method of Broker; it is called with the time and the arguments kept with it."""
+
+
+PUPPETS_HOST = "/127.0.0.1"
+"""Where puppets connect from, as DescribeGroups shows it."""
+
+
+class Ticker(Protocol):
+    """Who acts of himself when a time has come; times are the node's, in integer milliseconds."""
+
+    def deadline(self) -> int | None:
+        """When `tick` is wanted next; earlier than now if that time has been passed over."""
+
+    def tick(self, now: int) -> list[Output]:
+        """Act: it is the time that `deadline` has said."""
 
 
 @dataclass(slots=True, eq=False)
@@ -102,6 +120,11 @@ class Brokers:
         # partitions that are being loaded, by who loads them, and how long it shall take those that will be
         self._loads: Timers[tuple[int, int]] = Timers()
         self._windows_ms: dict[int, int] = {}
+        self.tickers: list[Ticker] = []
+        """Who is asked for deadlines beside the nodes. At equal times the nodes go first, then these in turn."""
+        self.mail: Mail = deque()
+        """What puppets are told."""
+        self._puppet_connections = 0
         for node_id in cluster.brokers:
             self._machines[node_id] = Machine(node_id, self._new_broker(now, node_id))
         self._states_changed()
@@ -119,6 +142,12 @@ class Brokers:
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Bytes have come in. Answers may be due to this connection and to any other."""
+        if self.tickers and (due := self.deadline()) is not None and due <= now:
+            # what was due has happened before: a group's time does not go back
+            return self.tick(now) + self._received(now, connection, data)
+        return self._received(now, connection, data)
+
+    def _received(self, now: int, connection: int, data: bytes) -> list[Output]:
         machine = self._at.get(connection)
         if machine is None or machine.broker is None:
             return []
@@ -152,17 +181,54 @@ class Brokers:
                 outputs += self._input(self._machines[node_id], due, Broker.load, partition)
             else:
                 # a node that is alone needs not be told of every instant
-                until = now if len(self._running) == 1 and not self._loads else due
+                until = now if self._is_alone else due
                 for broker in self._running:
                     outputs += broker.tick(until)
+                for ticker in self.tickers:
+                    if (wanted := ticker.deadline()) is not None and wanted <= due:
+                        outputs += ticker.tick(due)
         return outputs
 
     def deadline(self) -> int | None:
         """When `tick` is wanted next, in integer milliseconds."""
-        if len(self._running) == 1 and not self._loads:
+        if self._is_alone:
             return self._running[0].deadline()
-        deadlines = (self._loads.deadline(), *(broker.deadline() for broker in self._running))
+        deadlines = (
+            self._loads.deadline(),
+            *(broker.deadline() for broker in self._running),
+            *(ticker.deadline() for ticker in self.tickers),
+        )
         return min((each for each in deadlines if each is not None), default=None)
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether there is nobody with deadlines but one node."""
+        return len(self._running) == 1 and not self._loads and not self.tickers
+
+    # -- puppets ---------------------------------------------------------------------------------------------
+
+    def connect_puppet(self, now: int, node_id: int, client_id: str) -> int:
+        """A puppet connects to a node; the number of its connection, which is negative.
+
+        It speaks with `ask`; what it is told comes into the `mail`, and so does, at once, that the node is down.
+        """
+        self._puppet_connections -= 1
+        connection = self._puppet_connections
+        machine = self._machines.get(node_id)
+        if machine is None or machine.broker is None:
+            self.mail.append((now, Close(connection, f"node {node_id} is down")))
+            return connection
+        self._at[connection] = machine
+        self._input(machine, now, Broker.puppet_connected, connection, PUPPETS_HOST, client_id)
+        return connection
+
+    def ask(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
+        """A puppet sends a request. Answers may be due to any connection."""
+        machine = self._at.get(connection)
+        if machine is None or machine.broker is None:
+            return []
+        outputs = self._input(machine, now, Broker.ask, connection, version, request)
+        return outputs if self._seen == self.cluster.leaderships else outputs + self._catch_up(now)
 
     # -- what is there ---------------------------------------------------------------------------------------
 
@@ -420,7 +486,7 @@ class Brokers:
             return coordinator.topics_deleted(now, names)
 
         node = Node(node_id, cluster, coordinator, lambda _: DataPlane(node_id, cluster, settings, new_uuid, deleted))
-        return Broker(node, settings, self.trace, self._log, self._store)
+        return Broker(node, settings, self.trace, self._log, self._store, self.mail)
 
     @staticmethod
     def _input(machine: Machine, now: int, give: Input, *arguments: object) -> list[Output]:

@@ -27,6 +27,9 @@ SMALL_BYTES = 512
 ELEMENT_BYTES = 200
 """What an element of an array takes in memory besides its bytes, roughly."""
 
+PLAIN_BYTES = 100
+"""A message without elements, roughly."""
+
 M = TypeVar("M", bound="Message")
 
 
@@ -42,6 +45,11 @@ def kept(message: M, size: int, client_id: str) -> tuple[M, int]:
     texts = (getattr(message, each.name) for each in fields(message))
     weight = SMALL_BYTES + len(client_id) + sum(len(text) for text in texts if isinstance(text, str))
     return _plain(message), weight
+
+
+def rough_size(message: Message) -> int:
+    """How many bytes a message would be, roughly, that is never encoded: what a puppet asks, and is told."""
+    return PLAIN_BYTES + ELEMENT_BYTES * _elements(message)
 
 
 def _plain(message: M) -> M:
