@@ -14,6 +14,7 @@ from uuid import UUID
 
 from koordinator import __version__
 from koordinator.emulator.brokers import Brokers
+from koordinator.emulator.control import Control
 from koordinator.emulator.core.cluster import Cluster
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.data_dir import DataDir
@@ -81,6 +82,7 @@ class Parts:
     brokers: Brokers
     shell: Shell
     hosting: Hosting
+    control: Control
     trace_file: TraceFile | None
     data_dir: DataDir | None
 
@@ -167,8 +169,9 @@ def _build(
     warnings += _fill(brokers, options, started_at)
     shell = Shell(brokers, started_at)
     hosting = Hosting(brokers, shell, listeners)
+    control = Control(brokers, hosting, shell.take_in)
     return Parts(
-        options, settings, tuple(warnings), seed, cluster, trace, brokers, shell, hosting, trace_file, data_dir
+        options, settings, tuple(warnings), seed, cluster, trace, brokers, shell, hosting, control, trace_file, data_dir
     )
 
 

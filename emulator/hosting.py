@@ -68,19 +68,19 @@ class Hosting:
     async def stop_node(self, node_id: int) -> None:
         """Shut a node down in order (`Brokers.stop_node`)."""
         async with self._one_at_a_time:
-            self._shell.operate(lambda now: self._brokers.stop_node(now, node_id))
+            self._shell.take_in(self._brokers.stop_node(self._shell.now(), node_id))
             await self._shut(node_id)
 
     async def kill_node(self, node_id: int) -> None:
         """End a node at once (`Brokers.kill_node`)."""
         async with self._one_at_a_time:
-            self._shell.operate(lambda now: self._brokers.kill_node(now, node_id))
+            self._shell.take_in(self._brokers.kill_node(self._shell.now(), node_id))
             await self._shut(node_id)
 
     async def start_node(self, node_id: int) -> None:
         """Let a node that is down come up, at its old ports."""
         async with self._one_at_a_time:
-            self._shell.operate(lambda now: self._brokers.start_node(now, node_id))
+            self._shell.take_in(self._brokers.start_node(self._shell.now(), node_id))
             self._entrances[node_id] = [
                 Entrance(node_id, listener, [listen_again(each) for each in kept])
                 for listener, kept in self._kept.pop(node_id).items()
@@ -94,14 +94,14 @@ class Hosting:
             async with AsyncExitStack() as opened:
                 self._entrances[node_id], endpoints = await self._listen(node_id, opened)
                 opened.pop_all()
-            self._shell.operate(lambda now: self._brokers.add_node(now, endpoints))
+            self._shell.take_in(self._brokers.add_node(self._shell.now(), endpoints))
             await self._let_in(node_id)
             return node_id
 
     async def remove_node(self, node_id: int) -> None:
         """Take a node out of the cluster for good; its ports are free."""
         async with self._one_at_a_time:
-            self._shell.operate(lambda now: self._brokers.remove_node(now, node_id))
+            self._shell.take_in(self._brokers.remove_node(self._shell.now(), node_id))
             if node_id in self._entrances:
                 await self._shut(node_id)
             self._let_go(node_id)

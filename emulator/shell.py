@@ -325,17 +325,17 @@ class Shell:
                         outputs = self._broker.flushed(self.now(), number)
                         if outputs:
                             # it had its turn; the others have theirs before this becomes another one
-                            self._take_in(outputs)
+                            self.take_in(outputs)
                             await trio.lowlevel.checkpoint()
                     if connection.closing is not None:
                         return connection.closing
                     data = await connection.read(muted=self._broker.is_muted(number))
                     if not data:
                         return ""
-                    self._take_in(self._broker.received(self.now(), number, data))
+                    self.take_in(self._broker.received(self.now(), number, data))
 
-    def _take_in(self, outputs: Iterable[Output]) -> None:
-        """Perform what input has brought about."""
+    def take_in(self, outputs: Iterable[Output]) -> None:
+        """Perform what an input has brought about, or somebody from outside."""
         self._perform(outputs)
         self._look_at_deadline()
 
@@ -369,10 +369,6 @@ class Shell:
         finally:
             self._look_at_deadline()
             self._notify()
-
-    def operate(self, operation: Callable[[int], Iterable[Output]]) -> None:
-        """Do something to the broker that lets something leave at once; `operation` gets the time, and may raise."""
-        self._take_in(operation(self.now()))
 
     async def wait_for(self, predicate: Callable[[], bool], timeout_s: float) -> bool:
         """Wait until the predicate holds, looking again after everything that happens; False if it never did."""

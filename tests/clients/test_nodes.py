@@ -84,13 +84,13 @@ def paused(cluster: Cluster) -> None:
     before = len(group.events())
     node.pause()
     # nothing of the group can happen in the meantime, which is what is waited for
-    assert not cluster._running.wait(lambda: len(group_events(cluster)) > before, 2, "test")
+    assert not cluster._port.wait_until(lambda: len(group_events(cluster)) > before, 2, "test")
     node.resume()
 
 
 def group_events(cluster: Cluster) -> list[dict[str, object]]:
     """The group's events, from the cluster's own thread."""
-    return cluster._running.parts.trace.events(group="g")
+    return cluster._port.parts.trace.events(group="g")
 
 
 @pytest.mark.parametrize("instances", INSTANCES)

@@ -18,7 +18,7 @@ from koordinator import Cluster, Emulator
 from koordinator.emulator.core.effects import Call, Reply
 from koordinator.emulator.settings import InvalidSetting
 from koordinator.fixtures.group import GroupTimeout
-from koordinator.fixtures.running import BlockingCallInLoop, ClusterStopped
+from koordinator.fixtures.port import BlockingCallInLoop, ClusterStopped
 from koordinator.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -46,14 +46,14 @@ def cluster() -> Iterator[Cluster]:
 
 def ask(cluster: Cluster, request: object) -> list[Effect]:
     """Let the cluster handle a request that nobody sent; its answers go nowhere."""
-    parts = cluster._running.parts
+    parts = cluster._port.parts
     seen: list[Effect] = []
 
     def handle(now: int) -> None:
         seen.extend(parts.brokers.broker(1).node.handle(now, CALL, request))
         parts.brokers.broker(1).perform(now, seen)
 
-    cluster._running.act(handle, "ask")
+    cluster._port.act(handle, "ask")
     return seen
 
 
@@ -71,15 +71,15 @@ def joining(instance_id: str | None = None) -> JoinGroupRequest:
 
 def join(cluster: Cluster, *requests: JoinGroupRequest) -> None:
     """Let members join, all of them before anything else happens, and wait for the end of the join phase."""
-    parts = cluster._running.parts
+    parts = cluster._port.parts
 
     def handle(now: int) -> None:
         for request in requests:
             parts.brokers.broker(1).perform(now, parts.brokers.broker(1).node.handle(now, CALL, request))
 
-    cluster._running.act(handle, "join")
+    cluster._port.act(handle, "join")
     group = parts.brokers.broker(1).node.coordinator.groups["g"]
-    assert cluster._running.wait(lambda: group.state.value == "CompletingRebalance", 10, "join")
+    assert cluster._port.wait_until(lambda: group.state.value == "CompletingRebalance", 10, "join")
 
 
 def sync(cluster: Cluster, member_id: str, partitions: tuple[int, ...] = ()) -> list[Effect]:
@@ -102,7 +102,7 @@ def open_port(cluster: Cluster) -> tuple[str, int]:
     return host, int(port)
 
 
-def emulators_running() -> int:
+def emulators_port() -> int:
     return sum(thread.name == "koordinator" for thread in threading.enumerate())
 
 
@@ -131,8 +131,8 @@ def test_it_starts_and_stops_in_milliseconds() -> None:
 def test_it_stops_with_clients_connected() -> None:
     with Emulator() as cluster:
         clients = [socket.create_connection(open_port(cluster), timeout=5) for _ in range(50)]
-        parts = cluster._running.parts
-        assert cluster._running.wait(lambda: len(parts.brokers.broker(1).client_ids()) == 50, 10, "test")
+        parts = cluster._port.parts
+        assert cluster._port.wait_until(lambda: len(parts.brokers.broker(1).client_ids()) == 50, 10, "test")
         before = time.perf_counter()
         cluster.stop()
         assert time.perf_counter() - before < 1
@@ -158,19 +158,19 @@ def test_one_emulator_can_be_started_again_and_twice_at_a_time() -> None:
 
 def test_no_thread_is_left() -> None:
     with Emulator():
-        assert emulators_running() == 1
-    assert emulators_running() == 0
+        assert emulators_port() == 1
+    assert emulators_port() == 0
 
 
 def test_a_handle_of_a_stopped_cluster_says_so_at_once(cluster: Cluster) -> None:
     group = cluster.group("g")
     cluster.stop()
     uses: dict[str, Callable[[], object]] = {
-        "Group('g').snapshot()": lambda: group.state,
-        "Group('g').wait_stable()": lambda: group.wait_stable(timeout=60),
-        "Cluster.trace()": cluster.trace,
-        "Cluster.produce('orders')": lambda: cluster.produce("orders", "a"),
-        "Cluster.create_topic('new')": lambda: cluster.create_topic("new"),
+        "groups.describe(group='g')": lambda: group.state,
+        "groups.meets(group='g', state='Stable')": lambda: group.wait_stable(timeout=60),
+        "events.read(since=0)": cluster.trace,
+        "topics.produce(topic='orders', …)": lambda: cluster.produce("orders", "a"),
+        "topics.create(topic='new', partitions=1, …)": lambda: cluster.create_topic("new"),
     }
     for name, use in uses.items():
         with pytest.raises(ClusterStopped) as caught:
@@ -200,7 +200,7 @@ def test_what_the_cluster_died_of_is_raised_at_the_end_and_is_the_cause_before()
 
     def visit() -> None:
         with Emulator() as cluster:
-            cluster._running.parts.brokers.received = received  # type: ignore[method-assign,assignment]
+            cluster._port.parts.brokers.received = received  # type: ignore[method-assign,assignment]
             with socket.create_connection(open_port(cluster), timeout=5) as client:
                 client.sendall(b"anything")
                 assert client.recv(1) == b""
@@ -221,8 +221,8 @@ def test_what_the_cluster_died_of_is_raised_at_the_end_and_is_the_cause_before()
 def test_the_seed_decides_every_id() -> None:
     def topic_ids(seed: int | None) -> list[object]:
         with Emulator(topics={"a": 1, "b": 1}, seed=seed) as cluster:
-            topics = cluster._running.parts.cluster.topics.values()
-            return [cluster.seed, cluster._running.parts.cluster.cluster_id, *(topic.topic_id for topic in topics)]
+            topics = cluster._port.parts.cluster.topics.values()
+            return [cluster.seed, cluster._port.parts.cluster.cluster_id, *(topic.topic_id for topic in topics)]
 
     first = topic_ids(81)
     assert first == topic_ids(81)
@@ -255,7 +255,7 @@ def test_what_cannot_be_is_refused_and_nothing_starts(
     with pytest.raises(kind) as caught:
         Emulator(**arguments).start()  # type: ignore[arg-type]
     assert text in str(caught.value)
-    assert emulators_running() == 0
+    assert emulators_port() == 0
 
 
 def test_a_port_in_use_is_refused_and_the_trace_of_the_one_that_has_it_survives(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_setting_without_effect_is_accepted_with_one_warning() -> None:
 def test_a_setting_takes_effect() -> None:
     wished = {"error_codes": "kip", "profile": "kafka-defaults", "kafka_version": "2.8"}
     with Emulator(config={"group.max.size": 3}, **wished) as cluster:
-        settings = cluster._running.parts.settings
+        settings = cluster._port.parts.settings
         assert (settings.group_max_size, settings.error_codes, settings.kafka_version) == (3, "kip", "2.8")
         assert settings.group_initial_rebalance_delay_ms == 3000
 
@@ -413,7 +413,9 @@ def test_a_wait_inside_a_running_loop_is_refused_and_named(cluster: Cluster) -> 
     async def wait() -> None:
         cluster.group("g").wait_stable(timeout=60)
 
-    with pytest.raises(BlockingCallInLoop, match=r"wait_stable\(\) would block an asyncio loop"):
+    with pytest.raises(
+        BlockingCallInLoop, match=r"groups\.meets\(group='g', state='Stable'\) would block an asyncio loop"
+    ):
         asyncio.run(wait())
     with pytest.raises(BlockingCallInLoop, match=r"wait_stable\(\) would block a Trio loop"):
         trio.run(wait)

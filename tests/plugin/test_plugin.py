@@ -87,7 +87,7 @@ def test_arguments_come_before_the_nearer_marker_the_farther_marker_and_the_conf
         import pytest
 
         def wished(cluster):
-            parts = cluster._running.parts
+            parts = cluster._port.parts
             settings = parts.settings
             return cluster.seed, settings.group_max_size, settings.num_partitions, sorted(parts.cluster.topics)
 
@@ -193,7 +193,7 @@ def test_a_cluster_that_died_is_an_error_of_its_test_only(pytester: pytest.Pytes
     pytester.makepyfile(
         """
         def test_it(koordinator):
-            koordinator._running._token.run_sync_soon(koordinator._running._nursery.start_soon, dying)
+            koordinator._port._token.run_sync_soon(koordinator._port._nursery.start_soon, dying)
 
         async def dying():
             raise AssertionError("a bug of ours")

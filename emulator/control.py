@@ -1,0 +1,54 @@
+"""The control of a cluster: everything that may be asked of it from outside Kafka's protocol, by name.
+
+The handles of tests and the HTTP API are two faces of this one object. An operation is called as `part.method`, such as
+`groups.describe`, with plain data; what it does is said where it is defined, in `koordinator.emulator.controls`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from koordinator.emulator.controls.events import Events
+from koordinator.emulator.controls.groups import Groups
+from koordinator.emulator.controls.nodes import Nodes
+from koordinator.emulator.controls.topics import Topics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from koordinator.emulator.broker import Output
+    from koordinator.emulator.brokers import Brokers
+    from koordinator.emulator.controls.nodes import Host
+
+
+class Control:
+    """The operations on a cluster. `leave` sends what an operation lets leave the nodes, at once."""
+
+    def __init__(self, brokers: Brokers, host: Host, leave: Callable[[Iterable[Output]], None]) -> None:
+        parts: dict[str, object] = {
+            "events": Events(brokers.trace),
+            "groups": Groups(brokers, leave),
+            "nodes": Nodes(brokers, host, leave),
+            "topics": Topics(brokers),
+        }
+        self.operations: dict[str, Callable[..., Any]] = {
+            f"{name}.{method}": operation
+            for name, part in parts.items()
+            for method, operation in inspect.getmembers(part, inspect.ismethod)
+            if not method.startswith("_")
+        }
+        """Every operation, by name."""
+        self._awaited = {name for name, operation in self.operations.items() if inspect.iscoroutinefunction(operation)}
+
+    def takes_its_time(self, operation: str) -> bool:
+        """Whether an operation opens or closes sockets: it is awaited (`run`), and has no time of its own."""
+        return operation in self._awaited
+
+    def call(self, now: int, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - plain data
+        """Do something at once. Raises KeyError for an unknown operation, and what the operation raises."""
+        return self.operations[operation](now, **arguments)
+
+    async def run(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - likewise
+        """Do something that takes its time."""
+        return await self.operations[operation](**arguments)

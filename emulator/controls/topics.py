@@ -1,0 +1,58 @@
+"""Topics and records."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core.seeds import SeedRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from koordinator.emulator.brokers import Brokers
+
+
+class Topics:
+    """Makes topics, and writes and reads their records, whoever leads them."""
+
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
+
+    def create(
+        self, now: int, *, topic: str, partitions: int = 1, records: Iterable[Mapping[str, object]] = ()
+    ) -> None:
+        """Make a topic, with records in it; RefusedError (a ValueError) where Kafka would refuse it, or a record."""
+        if partitions < 1:
+            raise ValueError(f"topic {topic!r}: a topic has at least 1 partition, not {partitions}")
+        self._brokers.create_topic(now, topic, partitions)
+        seeds = [_seed(record) for record in records]
+        if seeds:
+            self._brokers.produce(now, topic, seeds)
+
+    def produce(self, now: int, *, topic: str, records: Iterable[Mapping[str, object]]) -> int:
+        """Append records, all or none; returns how many. RefusedError (a ValueError) where Kafka would refuse."""
+        return self._brokers.produce(now, topic, [_seed(record) for record in records])
+
+    def records(self, now: int, *, topic: str) -> list[dict[str, object]]:
+        """Every record of a topic, partition by partition: `partition offset timestamp key value headers`."""
+        del now
+        return [asdict(record) for record in self._brokers.records(topic)]
+
+    def describe(self, now: int) -> list[dict[str, object]]:
+        """The topics there are: `topic partitions`, each partition with `partition leader end_offset`."""
+        del now
+        return [
+            {
+                "topic": topic.name,
+                "partitions": [
+                    {"partition": number, "leader": topic.leader(number), "end_offset": log.end}
+                    for number, log in enumerate(topic.logs)
+                ],
+            }
+            for topic in self._brokers.cluster.topics.values()
+        ]
+
+
+def _seed(record: Mapping[str, object]) -> SeedRecord:
+    return SeedRecord(**record)  # type: ignore[arg-type]
