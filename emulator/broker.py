@@ -170,7 +170,7 @@ class Broker:
             for key, versions in ACCEPTED[settings.kafka_version].items()
             for version in versions
         }
-        self._groups = node.coordinator.groups
+        self._clocks = node.cluster.group_clocks
         self._connections: dict[int, Connection] = {}
         self._dirty: dict[Connection, None] = {}
         self._ready: deque[Connection] = deque()
@@ -390,7 +390,7 @@ class Broker:
         message, weight = kept(request, size, peer.client_id)
         group_id = group_of_request(request)
         call = Call(peer.number, correlation_id, key, version, peer.client_id, peer.client_host, peer.listener)
-        asked = Asked(call, message, group_id, asked_us, now, self._ahead_ms(group_id), peer.software, size, weight)
+        asked = Asked(call, message, group_id, asked_us, self._group_now(now, group_id), peer.software, size, weight)
         peer.in_hand = asked
         if key != FETCH:
             self.trace.add(asked_us, asked, self._node_id)
@@ -517,9 +517,10 @@ class Broker:
     def _note(self, happening: Happening) -> None:
         self.trace.add(self.trace.now_us(), happening, self._node_id)
 
-    def _ahead_ms(self, group_id: str | None) -> int:
-        group = self._groups.get(group_id) if group_id is not None else None
-        return group.offset_ms if group is not None else 0
+    def _group_now(self, now: int, group_id: str | None) -> int:
+        clock = self._clocks.get(group_id) if group_id is not None else None
+        # as `Stage.enter` does
+        return now if clock is None else now * clock.pace + clock.origin
 
     def _note_response(
         self, now: int, peer: Connection, asked: Asked, response: Message, rendered: Message, size: int
@@ -537,10 +538,8 @@ class Broker:
         weight += asked.weight
         error = Error(error_number) if error_number else NONE
         error_code = error_number if rendered is response else error_of(rendered)
-        ahead_ms, latency_us = self._ahead_ms(asked.group_id), now_us - asked.asked_us
-        answered = Answered(
-            asked, message, error, error_code, now, ahead_ms, latency_us, peer.empty_fetches, size, weight
-        )
+        group_now, latency_us = self._group_now(now, asked.group_id), now_us - asked.asked_us
+        answered = Answered(asked, message, error, error_code, group_now, latency_us, peer.empty_fetches, size, weight)
         peer.empty_fetches = 0
         self.trace.add(now_us, answered, self._node_id)
 

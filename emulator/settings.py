@@ -190,6 +190,15 @@ class Settings:
         ),
     )
 
+    group_clock: Literal["real", "manual", "auto"] = cast(
+        "Literal['real', 'manual', 'auto']",
+        setting(
+            "real",
+            "The clock of each group: real, manual (stands still until it is moved) or auto (jumps over waits).",
+            choices=("real", "manual", "auto"),
+        ),
+    )
+
     @classmethod
     def of(cls, profile: str | None = None, values: Mapping[str, object] | None = None) -> tuple[Self, list[str]]:
         """The settings of a profile with some values replaced, and warnings worth showing once.

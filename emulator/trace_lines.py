@@ -72,7 +72,7 @@ class Disconnected:
 
 @value
 class Asked:
-    """A request came in. `ahead_ms`: how far the clock of the one group it names is ahead of the node's.
+    """A request came in. `group_now` is the time of the one group it names; if it names none, the node's.
 
     `size` is that of its frame in bytes, `weight` what the event takes in memory, roughly (`trace_kept`).
     """
@@ -81,8 +81,7 @@ class Asked:
     request: Message
     group_id: str | None
     asked_us: int
-    now: int
-    ahead_ms: int
+    group_now: int
     software: tuple[str, str]
     size: int
     weight: int
@@ -96,8 +95,7 @@ class Answered:
     response: Message
     error: Error
     error_code: int
-    now: int
-    ahead_ms: int
+    group_now: int
     latency_us: int
     empty_fetches: int
     size: int
@@ -208,7 +206,7 @@ def _(happening: Asked) -> Line:
         "kind": "request",
         **_call(happening.call, happening.software),
         **_who(request),
-        **_group(happening.group_id, happening.now, happening.ahead_ms),
+        **_group(happening.group_id, happening.group_now),
         "client_reason": _client_reason(request),
         "body": _body_of(request, happening.size),
     }
@@ -222,7 +220,7 @@ def _(happening: Answered) -> Line:
         "kind": "response",
         **_call(asked.call, asked.software),
         **_who(request),
-        **_group(asked.group_id, happening.now, happening.ahead_ms),
+        **_group(asked.group_id, happening.group_now),
         **_outcome(happening.response),
         "error_code": happening.error_code,
         "error": happening.error.name if refused else None,
@@ -337,8 +335,8 @@ def _who(request: Message) -> Line:
     }
 
 
-def _group(group_id: str | None, now: int, ahead_ms: int) -> Line:
-    return {} if group_id is None else {"group_id": group_id, "group_ts_us": (now + ahead_ms) * 1000}
+def _group(group_id: str | None, group_now: int) -> Line:
+    return {} if group_id is None else {"group_id": group_id, "group_ts_us": group_now * 1000}
 
 
 def _outcome(response: Message) -> Line:

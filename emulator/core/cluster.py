@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from koordinator.emulator.core.clock import GroupClock
 from koordinator.emulator.core.journal import (
     Journal,
     PartitionLed,
@@ -129,8 +130,8 @@ class Cluster:
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         self.producer_ids = ProducerIds()
-        self.group_clocks: dict[str, int] = {}
-        """How far the clocks of groups are ahead of their coordinator's, whichever node that is; in ms."""
+        self.group_clocks: dict[str, GroupClock] = {}
+        """The clocks of groups, whichever node coordinates them; see `clock_of`."""
         self.leaderships = 0
         """Grows with every change of a leader, so that nodes can see that there was one."""
         self.journal: Journal = kept_in_memory
@@ -249,6 +250,15 @@ class Cluster:
             with suppress(RefusedError):
                 # a node that is down does not wait for a disk; at worst an epoch comes again after a restart
                 self.journal(*changes)
+
+    # -- clocks of groups ------------------------------------------------------------------------------------
+
+    def clock_of(self, group_id: str, now: int) -> GroupClock:
+        """The clock of a group, which need not exist; one that is made by this runs as `group.clock` says."""
+        clock = self.group_clocks.get(group_id)
+        if clock is None:
+            clock = self.group_clocks[group_id] = GroupClock(self.settings.group_clock, now)
+        return clock
 
     # -- topics ----------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """The group coordinator of one node: requests, time and finished writes in, effects out.
 
 It owns partitions of `__consumer_offsets` and with them the groups these keep. Nothing here reads a clock: `now` is
-the node's time in integer milliseconds. Every group adds its own offset to it, so that a test can put one group a
-day ahead and leave its neighbours alone.
+the node's time in integer milliseconds. Every group has a clock of its own that follows it (`clock`), so that a test
+can put one group a day ahead and leave its neighbours alone.
 """
 
 from __future__ import annotations
@@ -174,24 +174,36 @@ class Coordinator:
         offsets.topics_deleted(self._stage, now, names)
         return self._stage.drain()
 
-    def set_clock(self, now: int, group_id: str, offset_ms: int) -> list[Effect]:
-        """Put a group's clock `offset_ms` ahead of the node's, now and if it is made anew later.
+    def move_clock(self, now: int, group_id: str, reading: int) -> list[Effect]:
+        """Put a group's clock ahead, whether the group exists or not; what it passes happens, each at its own time.
 
-        Whatever becomes due by that happens at once. A clock never goes back: ValueError.
+        A clock never goes back: ValueError.
         """
         self._fire_due(now)
-        stage = self._stage
-        ahead_ms = stage.clocks.get(group_id, 0)
-        if offset_ms < ahead_ms:
-            raise ValueError(f"the clock of group {group_id!r} is {ahead_ms} ms ahead and cannot go back")
-        stage.clocks[group_id] = offset_ms
-        group = stage.groups.get(group_id)
+        clock = self._stage.cluster.clock_of(group_id, now)
+        while (due := self._next_of(group_id)) is not None and due < reading:
+            clock.move_to(now, due)
+            self._clock_changed(now, group_id)
+        clock.move_to(now, reading)
+        self._clock_changed(now, group_id)
+        return self._stage.drain()
+
+    def set_clock(self, now: int, group_id: str, mode: str) -> list[Effect]:
+        """Let a group's clock run another way (`clock.MODES`), likewise. Raises ValueError for an unknown mode."""
+        self._fire_due(now)
+        self._stage.cluster.clock_of(group_id, now).set_mode(now, mode)
+        self._clock_changed(now, group_id)
+        return self._stage.drain()
+
+    def _next_of(self, group_id: str) -> int | None:
+        group = self._stage.groups.get(group_id)
+        return None if group is None else group.timers.deadline()
+
+    def _clock_changed(self, now: int, group_id: str) -> None:
+        group = self._stage.find(now, group_id)
         if group is not None:
-            group.offset_ms = offset_ms
-            stage.enter(now, group)
-            stage.settle()
+            self._stage.settle()
             self._fire_due(now)
-        return stage.drain()
 
     # -- what is there ---------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from koordinator.wire.primitives import ZERO_UUID, Malformed
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from koordinator.emulator.core.clock import GroupClock
     from koordinator.emulator.core.effects import Call
     from koordinator.emulator.core.timers import TimerKey
 
@@ -108,16 +109,15 @@ class CommittedOffset:
 class Group:
     """A group with everything the coordinator keeps of it (coordinator state of one `group.id`).
 
-    `partition` of `__consumer_offsets` keeps it. It has its own clock: `offset_ms` is added to the node's time, `now`
-    is its time at the present input. Its timers are due in that time, so that one group can be a day ahead of its
-    neighbours.
+    `partition` of `__consumer_offsets` keeps it. It has its own clock, in whose time its timers are due; `now` is what
+    that shows at the present input.
     """
 
-    def __init__(self, group_id: str, partition: int, now: int, offset_ms: int = 0) -> None:
+    def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int) -> None:
         self.id = group_id
         self.partition = partition
-        self.offset_ms = offset_ms
-        self.now = now
+        self.clock = clock
+        self.now = now = clock.read(now)
         self.timers: Timers[TimerKey] = Timers()
         self.state = State.EMPTY
         self.previous_state = State.DEAD

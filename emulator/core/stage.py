@@ -52,7 +52,6 @@ class Stage:
         self.settings = settings
         self.dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
         self.groups: dict[str, Group] = {}
-        self.clocks = cluster.group_clocks
         self.agenda: Timers[str] = Timers()
         self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)
         self.loading: set[int] = set()
@@ -61,7 +60,7 @@ class Stage:
         self.started_at = 0
         self._new_uuid = new_uuid
         self._out: list[Effect] = []
-        self._entered: dict[Group, None] = {}
+        self._entered: dict[Group, int] = {}
         self._token = 0
 
     # -- which groups ----------------------------------------------------------------------------------------
@@ -89,13 +88,14 @@ class Stage:
 
     def enter(self, now: int, group: Group) -> None:
         """This input concerns the group: set its clock, and look at its timers when all is done."""
-        group.now = now + group.offset_ms
-        self._entered[group] = None
+        clock = group.clock
+        # `clock.read(now)`, without the call: this is done for every request
+        group.now = now * clock.pace + clock.origin
+        self._entered[group] = now
 
     def create(self, now: int, group_id: str) -> Group:
         """A new, empty group at generation 0."""
-        offset_ms = self.clocks.get(group_id, 0)
-        group = Group(group_id, self.partition_of(group_id), now + offset_ms, offset_ms)
+        group = Group(group_id, self.partition_of(group_id), self.cluster.clock_of(group_id, now), now)
         self.groups[group_id] = group
         self.schedule_expiry_check(group)
         self.enter(now, group)
@@ -107,6 +107,9 @@ class Stage:
         self._change(group, State.DEAD, Why("removed", reason))
         del self.groups[group.id]
         self.agenda.cancel(group.id)
+        if group.clock.is_plain:
+            # one like it is made with the next group of this name; nothing is kept of groups that are gone
+            self.cluster.group_clocks.pop(group.id, None)
 
     def bury(self, group: Group, answer: DeletionAnswer | None = None) -> None:
         """An empty group goes, with its offsets; `answer` waits for the tombstones."""
@@ -131,6 +134,7 @@ class Stage:
         """The removal of an empty group could not be written: it is there again, as if it had never been away."""
         self._change(group, State.EMPTY, Why("store_error", f"The removal of group {group.id} could not be written"))
         self.groups[group.id] = group
+        group.clock = self.cluster.group_clocks.setdefault(group.id, group.clock)
         self.schedule_expiry_check(group)
 
     def withdraw(self, group: Group) -> None:
@@ -153,14 +157,17 @@ class Stage:
 
         A group whose deadline is the same as before keeps its turn: an input that changes nothing changes no order.
         """
-        for group in self._entered:
+        for group, now in self._entered.items():
             if self.groups.get(group.id) is not group:
                 continue
-            deadline = group.timers.deadline()
+            deadline, clock = group.timers.deadline(), group.clock
+            if deadline is not None:
+                # of a clock that runs without the call
+                deadline = deadline - clock.origin if clock.pace else clock.due_at(deadline, now)
             if deadline is None:
                 self.agenda.cancel(group.id)
-            elif self.agenda.get(group.id) != deadline - group.offset_ms:
-                self.agenda.set(group.id, deadline - group.offset_ms)
+            elif self.agenda.get(group.id) != deadline:
+                self.agenda.set(group.id, deadline)
         self._entered.clear()
 
     # -- what leaves the core --------------------------------------------------------------------------------

@@ -203,10 +203,10 @@ class TestStopping:
     def test_a_clock_that_is_ahead_stays_ahead_at_the_next_coordinator(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
         here = nodes.brokers.broker(HERE)
-        nodes._perform(here.perform(nodes.now, here.node.coordinator.set_clock(nodes.now, GROUP, 5_000)))
+        nodes._perform(here.perform(nodes.now, here.node.coordinator.move_clock(nodes.now, GROUP, nodes.now + 5_000)))
         nodes.do(nodes.brokers.stop_node, HERE)
         group = nodes.brokers.broker(THERE).node.coordinator.groups[GROUP]
-        assert group.offset_ms == 5_000
+        assert group.clock.read(nodes.now) == nodes.now + 5_000
         nodes.wait(SESSION_MS)
         assert nodes.beat(THERE, member) is Error.UNKNOWN_MEMBER_ID
 

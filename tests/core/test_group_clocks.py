@@ -32,14 +32,14 @@ def two_groups(play: Play) -> tuple[str, str]:
 
 def test_a_clock_put_ahead_lets_pass_in_one_group_what_is_not_due_in_another(play: Play) -> None:
     ahead, here = two_groups(play)
-    play.set_clock(DAY, "ahead")
+    play.advance(DAY, "ahead")
     assert play.heartbeat(1, ahead, group="ahead") is Error.UNKNOWN_MEMBER_ID
     assert play.state("ahead") == "Empty"
     assert play.heartbeat(1, here, group="here") is Error.NONE
 
 
 def test_a_group_that_is_ahead_lives_at_the_same_pace(play: Play) -> None:
-    play.set_clock(DAY, "ahead")
+    play.advance(DAY, "ahead")
     ahead, here = two_groups(play)
     assert play.coordinator.deadline() == play.now + 10_000
     play.wait(9_999)
@@ -49,12 +49,12 @@ def test_a_group_that_is_ahead_lives_at_the_same_pace(play: Play) -> None:
 
 
 def test_facts_and_records_of_a_group_bear_its_own_time(play: Play) -> None:
-    play.set_clock(DAY, "ahead")
+    play.advance(DAY, "ahead")
     two_groups(play)
     stamps = {fact.group_id: fact.group_now for fact in play.noted(StateChanged)}
     assert stamps == {"ahead": START + DAY, "here": START}
     play.commit(group="simple")
-    play.set_clock(DAY, "simple2")
+    play.advance(DAY, "simple2")
     play.commit(group="simple2")
     stored = [play.group(name).offsets[A].commit_timestamp for name in ("simple", "simple2")]
     assert stored == [START, START + DAY]
@@ -62,24 +62,24 @@ def test_facts_and_records_of_a_group_bear_its_own_time(play: Play) -> None:
 
 def test_what_a_clock_jumps_over_happens_each_at_its_own_time(play: Play) -> None:
     play.f1(group="ahead")
-    play.set_clock(5_000, "ahead")
+    play.advance(5_000, "ahead")
     assert play.noted(TimerFired)[1:] == []
-    play.set_clock(HOUR, "ahead")
+    play.advance(HOUR - 5_000, "ahead")
     empty = play.noted(StateChanged)[-1]
     assert (empty.after, empty.group_now) == ("Empty", START + 10_000)
 
 
 def test_a_clock_never_goes_back(play: Play) -> None:
-    play.set_clock(DAY)
-    with pytest.raises(ValueError, match="cannot go back"):
-        play.set_clock(DAY - 1)
-    with pytest.raises(ValueError, match="is 0 ms ahead"):
-        play.set_clock(-1, "other")
-    play.set_clock(DAY)
+    play.advance(DAY)
+    for group in ("g", "other"):
+        with pytest.raises(ValueError, match="cannot go back"):
+            play.advance(-1, group)
+    play.advance(0)
+    assert (play.group_now(), play.group_now("other")) == (START + DAY, START)
 
 
 def test_a_group_made_anew_is_still_ahead(play: Play) -> None:
-    play.set_clock(DAY)
+    play.advance(DAY)
     play.commit()
     play.delete("g")
     play.commit()
@@ -96,11 +96,76 @@ def test_expiry_checks_follow_the_groups_clock() -> None:
     play = Play(offsets_retention_check_interval_ms=1_000, offsets_retention_minutes=1)
     play.commit(group="ahead")
     play.commit(group="here")
-    play.set_clock(60_000, "ahead")
+    play.advance(60_000, "ahead")
     assert (play.state("ahead"), play.state("here")) == ("Dead", "Empty")
     play.wait(500)
     play.commit(group="late")
     assert play.group("late").timers[OffsetExpiryCheck()] == START + 1_000
+
+
+# -- a clock that stands still ------------------------------------------------------------------------------
+
+
+def test_nothing_of_a_group_whose_clock_stands_still_is_due_until_it_is_moved(play: Play) -> None:
+    play.f1(group="still")
+    play.set_clock("manual", "still")
+    play.wait(30 * DAY)
+    assert play.group("still").members
+    play.advance(9_999, "still")
+    assert play.group("still").members
+    play.advance(1, "still")
+    assert (play.noted(TimerFired)[-1].due, play.noted(StateChanged)[-1].after) == (START + 10_000, "Empty")
+
+
+def test_a_move_of_a_standing_clock_lets_what_it_passes_happen_each_at_its_own_time(play: Play) -> None:
+    play.set_clock("manual", "still")
+    play.f1(group="still")
+    play.wait(DAY)
+    play.advance(HOUR, "still")
+    assert play.noted(StateChanged)[-1].group_now == START + 10_000
+    assert play.group_now("still") == START + HOUR
+
+
+def test_what_is_due_at_once_happens_though_the_clock_stands_still() -> None:
+    play = Play(group_initial_rebalance_delay_ms=0)
+    play.set_clock("manual")
+    play.wait(777)
+    assert play.f1()
+    assert play.coordinator.deadline() is None
+    assert {fact.group_now for fact in play.noted(StateChanged)} == {START}
+
+
+def test_a_clock_that_runs_again_goes_on_from_where_it_stood(play: Play) -> None:
+    play.f1()
+    play.set_clock("manual")
+    play.wait(DAY)
+    play.set_clock("real")
+    assert play.group_now() == START
+    play.wait(9_999)
+    assert play.group().members
+    play.wait(1)
+    assert not play.group().members
+
+
+def test_a_clock_runs_in_no_way_but_those_there_are(play: Play) -> None:
+    with pytest.raises(ValueError, match="clock 'manuel': must be real, manual or auto; the nearest is 'manual'"):
+        play.set_clock("manuel")
+    assert play.cluster.clock_of("g", play.now).mode == "real"
+
+
+def test_the_setting_says_how_the_clock_of_a_new_group_runs() -> None:
+    play = Play(group_clock="manual")
+    play.f1()
+    play.wait(DAY)
+    assert (play.group_now(), play.group().clock.mode) == (START, "manual")
+
+
+def test_of_a_group_that_is_gone_its_clock_is_kept_if_that_was_moved(play: Play) -> None:
+    for name in ("plain", "moved"):
+        play.commit(group=name)
+    play.advance(1, "moved")
+    play.delete("plain", "moved")
+    assert list(play.cluster.group_clocks) == ["moved"]
 
 
 # -- determinism ---------------------------------------------------------------------------------------------
@@ -108,7 +173,7 @@ def test_expiry_checks_follow_the_groups_clock() -> None:
 
 def story(play: Play) -> None:
     """Groups that owe much: sessions, ids, initial delays, join phases, syncs and offsets to expire."""
-    play.set_clock(DAY, "ahead")
+    play.advance(DAY, "ahead")
     patient: dict[str, Any] = {"session": 120_000, "rebalance": 90_000}
     for group, jump in (("ahead", 0), ("here", 0), ("jumped", 7_777)):
         play.new_id(group=group, session=45_000)
@@ -121,7 +186,7 @@ def story(play: Play) -> None:
             play.sync(1, asked.answer.member_id, group=group)
         play.commit(1, dynamic.answer.member_id, offsets={A: 1, ("u", 0): 2}, group=group)
         play.join(static.answer.member_id, "i1", group=group, protocols=CHANGED, **patient)
-        play.set_clock(max(jump, play.coordinator.stage.clocks.get(group, 0)), group)
+        play.advance(jump, group)
     play.commit(group="simple")
     play.join("", version=3, group="last")
 

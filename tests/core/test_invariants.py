@@ -190,7 +190,7 @@ class Clients(RuleBasedStateMachine):
 
     @rule(group=GROUPS, ms=st.sampled_from([1_000, 60_000]))
     def jump(self, group: str, ms: int) -> None:
-        self.play.set_clock(self.play.coordinator.stage.clocks.get(group, 0) + ms, group)
+        self.play.advance(ms, group)
 
     @rule(writes=HOWEVER)
     def write(self, writes: Error | None) -> None:
@@ -251,7 +251,7 @@ class Clients(RuleBasedStateMachine):
     def the_agenda_knows_the_next_deadline_of_every_group(self) -> None:
         agenda = {group: at for at, group in self.play.coordinator.stage.agenda.pending()}
         groups = self.play.coordinator.groups.items()
-        assert agenda == {name: due - group.offset_ms for name, group in groups if (due := group.timers.deadline())}
+        assert agenda == {name: due - group.clock.origin for name, group in groups if (due := group.timers.deadline())}
 
 
 def _calls(write: object) -> list[object]:

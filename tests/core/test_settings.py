@@ -37,6 +37,7 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "group.coordinator.new.enable": False,
         "kafka.version": "4.3",
         "error.codes": "kafka",
+        "group.clock": "real",
     }
 
 

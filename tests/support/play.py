@@ -385,9 +385,17 @@ class Play:
     def delete(self, *groups: str) -> dict[str, Error]:
         return {row.group_id: Error(row.error_code) for row in self.start_delete(*groups).answer.results}
 
-    def set_clock(self, ahead_ms: int, group: str = "g") -> None:
-        """Put a group's clock ahead of everybody else's."""
-        self._perform(self.coordinator.set_clock(self.now, group, ahead_ms))
+    def advance(self, ms: int, group: str = "g") -> None:
+        """Put a group's clock ahead, by so much."""
+        self._perform(self.coordinator.move_clock(self.now, group, self.group_now(group) + ms))
+
+    def set_clock(self, mode: str, group: str = "g") -> None:
+        """Let a group's clock run as real, manual or auto."""
+        self._perform(self.coordinator.set_clock(self.now, group, mode))
+
+    def group_now(self, group: str = "g") -> int:
+        """What a group's clock shows."""
+        return self.cluster.clock_of(group, self.now).read(self.now)
 
     def noted(self, kind: type[F]) -> list[F]:
         """The facts of one kind, in order."""
