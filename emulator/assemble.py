@@ -7,7 +7,7 @@ import logging
 import platform
 import random
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -70,35 +70,22 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """A cluster that is ready to be served. `warnings` are worth showing to the user once."""
+class World:
+    """A cluster without a way in: what it is made of, apart from sockets. `warnings` are worth showing once."""
 
     options: Options
     settings: Settings
     warnings: tuple[str, ...]
     seed: int
+    started_at: int
     cluster: Cluster
     trace: Trace
     brokers: Brokers
-    shell: Shell
-    hosting: Hosting
-    control: Control
     trace_file: TraceFile | None
     data_dir: DataDir | None
 
-    @property
-    def bootstrap_servers(self) -> str:
-        """What clients connect to, `host:port` of each node; the ports are known once `serve` has started."""
-        return self.hosting.bootstrap_servers()
-
-    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Listen and serve until cancelled; `bootstrap_servers` is right from the report of the start on.
-
-        Raises OSError if nothing can listen there; nothing has started then.
-        """
-        await self.hosting.serve(self._begin, task_status=task_status)
-
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Empty the trace file, if there is one: what is written to it from now on is of this cluster."""
         if self.trace_file is not None:
             self.trace_file.begin()
 
@@ -110,6 +97,27 @@ class Parts:
             self.data_dir.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Parts(World):
+    """A cluster that is ready to be served."""
+
+    shell: Shell
+    hosting: Hosting
+    control: Control
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to, `host:port` of each node; the ports are known once `serve` has started."""
+        return self.hosting.bootstrap_servers()
+
+    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Listen and serve until cancelled; `bootstrap_servers` is right from the report of the start on.
+
+        Raises OSError if nothing can listen there; nothing has started then.
+        """
+        await self.hosting.serve(self.begin, task_status=task_status)
+
+
 def build(options: Options, log: Callable[[str], None] | None = None) -> Parts:
     """Make a cluster; nothing listens yet.
 
@@ -117,28 +125,37 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> Parts:
     without it they are warnings of the logger `koordinator`. Raises InvalidSetting, DataDirRefused, ValueError for a
     topic, record or port that cannot be, and OSError if the trace file cannot be opened.
     """
+    listeners = Listeners(options.host, options.port, options.listeners, options.advertised, options.brokers)
+    world = build_world(options, _clock(), log)
+    shell = Shell(world.brokers, world.started_at)
+    hosting = Hosting(world.brokers, shell, listeners)
+    made = {each.name: getattr(world, each.name) for each in fields(world)}
+    return Parts(**made, shell=shell, hosting=hosting, control=Control(world.brokers, hosting, shell.take_in))
+
+
+def build_world(options: Options, wall_us: Callable[[], int], log: Callable[[str], None] | None = None) -> World:
+    """Make a cluster without sockets; `wall_us` is its wall clock in microseconds. Raises what `build` raises."""
     log = log or logging.getLogger("koordinator").warning
     if not 1 <= options.brokers <= BROKERS_MAX:
         raise ValueError(f"brokers {options.brokers}: must be from 1 to {BROKERS_MAX}")
-    listeners = Listeners(options.host, options.port, options.listeners, options.advertised, options.brokers)
     settings, warnings = _settings(options)
     data_dir = None if options.data_dir is None else DataDir(Path(options.data_dir), log)
     try:
-        return _build(options, listeners, settings, warnings, data_dir, log)
+        return _build_world(options, wall_us, settings, warnings, data_dir, log)
     except BaseException:
         if data_dir is not None:
             data_dir.close()
         raise
 
 
-def _build(
+def _build_world(
     options: Options,
-    listeners: Listeners,
+    wall_us: Callable[[], int],
     settings: Settings,
     warnings: list[str],
     data_dir: DataDir | None,
     log: Callable[[str], None],
-) -> Parts:
+) -> World:
     trace_file = None if options.trace is None else TraceFile(Path(options.trace), log)
     seed = random.SystemRandom().getrandbits(SEED_BITS) if options.seed is None else options.seed
     new_uuid = _ids(seed, 0 if data_dir is None else data_dir.starts)
@@ -150,7 +167,6 @@ def _build(
         warnings.append(f"offsets.topic.num.partitions: {partitions}, as __consumer_offsets has in the data directory")
         settings = replace(settings, offsets_topic_num_partitions=partitions)
     cluster = Cluster(cluster_id, settings, new_uuid)
-    wall_us = _clock()
     started_at = wall_us() // 1000
     # before any topic, so that topics have a leader; the ports follow when they are known
     for node_id in range(1, options.brokers + 1):
@@ -167,12 +183,7 @@ def _build(
     trace = Trace(wall_us, sink=trace_file, header=header)
     brokers = Brokers(started_at, cluster, settings, new_uuid, trace, log, data_dir)
     warnings += _fill(brokers, options, started_at)
-    shell = Shell(brokers, started_at)
-    hosting = Hosting(brokers, shell, listeners)
-    control = Control(brokers, hosting, shell.take_in)
-    return Parts(
-        options, settings, tuple(warnings), seed, cluster, trace, brokers, shell, hosting, control, trace_file, data_dir
-    )
+    return World(options, settings, tuple(warnings), seed, started_at, cluster, trace, brokers, trace_file, data_dir)
 
 
 def _settings(options: Options) -> tuple[Settings, list[str]]:

@@ -1,6 +1,7 @@
 """Koordinator: a Kafka group coordinator to test consumers against.
 
 `Emulator` starts a cluster inside this process and gives a `Cluster`, which gives a `Group` for each consumer group.
+`Simulation` gives the same `Cluster` on virtual time, without sockets.
 They are loaded when first used, so that importing `koordinator` alone (as pytest does for its plugins) costs nothing.
 """
 
@@ -13,20 +14,22 @@ if TYPE_CHECKING:
     from koordinator.fixtures.cluster import Cluster
     from koordinator.fixtures.group import Group
     from koordinator.fixtures.running import Emulator
+    from koordinator.fixtures.simulation import Simulation
 
 __version__ = "0.1.0"
 
-__all__ = ["Cluster", "Emulator", "Group", "__version__"]
+__all__ = ["Cluster", "Emulator", "Group", "Simulation", "__version__"]
 
 _HOMES = {
     "Cluster": "koordinator.fixtures.cluster",
     "Emulator": "koordinator.fixtures.running",
     "Group": "koordinator.fixtures.group",
+    "Simulation": "koordinator.fixtures.simulation",
 }
 
 
 def __getattr__(name: str) -> object:
-    """`Emulator`, `Cluster` and `Group`, from where they live."""
+    """`Emulator` and the others, from where they live."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -12,7 +12,6 @@ from koordinator.emulator import assemble
 from koordinator.emulator.assemble import Options
 from koordinator.emulator.core.cluster import PLAINTEXT
 from koordinator.emulator.data_dir import DataDir
-from koordinator.emulator.listeners import Listeners
 from koordinator.emulator.settings import Settings
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import (
@@ -41,11 +40,11 @@ class Kept(Wire):
         self.settings, _ = Settings.of("fast", {"offsets.topic.num.partitions": 2, **config})
         self.data_dir = DataDir(path, self.logged.append, files)
         options = Options(seed=1, brokers=brokers)
-        listeners = Listeners("127.0.0.1", 0, {}, {}, options.brokers)
-        self.parts = assemble._build(options, listeners, self.settings, [], self.data_dir, self.logged.append)
+        wall_us = assemble._clock()
+        self.parts = assemble._build_world(options, wall_us, self.settings, [], self.data_dir, self.logged.append)
         self.broker: Any = self.parts.brokers
         self.node, self.trace = self.parts.brokers.broker(1).node, self.parts.trace
-        self.now = self.parts.shell._started_at
+        self.now = self.parts.started_at
         self.wall_us = self.now * 1000
         self.peers = {}
         self._numbers = count(1)
