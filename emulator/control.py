@@ -26,6 +26,8 @@ class Control:
     """The operations on a cluster. `leave` sends what an operation lets leave the nodes, at once."""
 
     def __init__(self, brokers: Brokers, host: Host, leave: Callable[[Iterable[Output]], None]) -> None:
+        self._brokers = brokers
+        self._leave = leave
         parts: dict[str, object] = {
             "events": Events(brokers.trace),
             "groups": Groups(brokers, leave),
@@ -46,7 +48,8 @@ class Control:
         return operation in self._awaited
 
     def call(self, now: int, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - plain data
-        """Do something at once. Raises KeyError for an unknown operation, and what the operation raises."""
+        """Do something at once, after what was due before. KeyError for an unknown operation, else what it raises."""
+        self._leave(self._brokers.tick(now))
         return self.operations[operation](now, **arguments)
 
     async def run(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - likewise

@@ -1,4 +1,4 @@
-"""A cluster on virtual time: the same handle without sockets, and nothing that depends on anything but its arguments."""
+"""A cluster on virtual time: the same handle without sockets, and nothing depends on anything but its arguments."""
 
 from __future__ import annotations
 
