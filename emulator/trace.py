@@ -61,9 +61,10 @@ class Trace:
         """The wall clock, in microseconds since the epoch."""
         self._sink = sink
         self._seq = 0
+        self.header = {"kind": "header", "schema_version": SCHEMA_VERSION, "wall_ts": wall_us(), **(header or {})}
+        """The first line of a file of the trace."""
         if sink is not None:
-            first = {"kind": "header", "schema_version": SCHEMA_VERSION, "wall_ts": wall_us(), **(header or {})}
-            sink(json.dumps(first, separators=(",", ":")))
+            sink(json.dumps(self.header, separators=(",", ":")))
 
     @property
     def last_seq(self) -> int:
