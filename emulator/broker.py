@@ -15,52 +15,40 @@ and what it is told is put into the `mail` instead of being encoded.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.apis import api_versions
-from koordinator.emulator.apis.numbering import NUMBERINGS
-from koordinator.emulator.apis.releases import ACCEPTED, ADVERTISED
-from koordinator.emulator.apis.served import SERVED
+from koordinator.emulator.connections import Answer, Close, Connection, Send
 from koordinator.emulator.core.cluster import OFFSETS_TOPIC, PLAINTEXT
 from koordinator.emulator.core.effects import Append, Call, Hangup, Reply, Rewritten
 from koordinator.emulator.core.refusal import RefusedError
+from koordinator.emulator.gate import Park, Respond, Serve, Write
 from koordinator.emulator.offsets_log import batch_of, records_of
+from koordinator.emulator.services import Services
 from koordinator.emulator.trace_kept import kept, rough_size
 from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected, error_of, group_of_request
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, ApiKey
-from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
 from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.fetch import FetchResponse
 from koordinator.wire.primitives import Malformed
-from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from koordinator.emulator.apis.numbering import Numbering
+    from koordinator.emulator.connections import Mail, Output
     from koordinator.emulator.core.effects import Effect
     from koordinator.emulator.core.node import Node
+    from koordinator.emulator.gate import Gate, Step, Verdict
     from koordinator.emulator.settings import Settings
     from koordinator.emulator.store import Store
     from koordinator.emulator.trace import Trace
     from koordinator.emulator.trace_lines import Happening
     from koordinator.wire.apis import Message
 
-
-ANSWERS_AT_ONCE = 32
-ANSWER_BYTES_AT_ONCE = 256 * 1024
-"""A connection's turn ends with the answer that brings it to so many answers, or bytes of them."""
-
-READ_AHEAD_BYTES = 64 * 1024
-"""So much may wait behind a request in hand before nothing more is read. If nothing were, nobody would notice that a
-client has gone whose request will never be answered."""
-
-UNSUPPORTED_VERSION = ApiVersionsRequest()
-"""Stands for an ApiVersions of a version that is not served."""
 
 FETCH, NONE = ApiKey.FETCH, Error.NONE
 """Looked up once, because it is the dearest part of a comparison."""
@@ -69,75 +57,7 @@ SHOWN_MAX = 200
 """The most characters of a client's own words in a line of the log."""
 
 
-@value
-class Send:
-    """Bytes for a connection; everything it gets from one input, in one piece. `more` is held back until `flushed`."""
-
-    connection: int
-    data: bytes
-    more: bool = False
-
-
-@value
-class Close:
-    """Close a connection once what was sent to it has left; `reason` is for the log."""
-
-    connection: int
-    reason: str
-
-
-Output = Send | Close
-
-
-@value
-class Answer:
-    """What a puppet is told, as the core has answered: Kafka's error numbers, and the shape of the newest version."""
-
-    connection: int
-    call: Call
-    response: Message
-
-
-Mail = deque[tuple[int, Answer | Close]]
-"""What has come of the connections of puppets, and when, in the node's time; the puppets empty it."""
-
 REQUEST_KEYS = {api.request: key for key, api in APIS.items()}
-
-
-@dataclass(slots=True, eq=False)
-class Connection:
-    """One client connection. `in_hand` is the request it waits for the answer to, if there is one.
-
-    `out`, of `out_bytes`, collects what leaves it with the present input. A puppet's has no frames but `messages`, with
-    the version of each, that wait to be served.
-    """
-
-    number: int
-    client_host: str
-    listener: str
-    frames: FrameBuffer
-    in_hand: Asked | None = None
-    out: list[bytes] = field(default_factory=list)
-    out_bytes: int = 0
-    client_id: str = ""
-    software: tuple[str, str] = ("", "")
-    empty_fetches: int = 0
-    messages: deque[tuple[int, Message]] | None = None
-    asked: int = 0
-
-    @property
-    def had_its_turn(self) -> bool:
-        """Whether what is to leave now is enough for once."""
-        return len(self.out) >= ANSWERS_AT_ONCE or self.out_bytes >= ANSWER_BYTES_AT_ONCE
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """What is done for one version of an API: the message that is read, and how it is translated (`apis.served`)."""
-
-    request: type[Message]
-    ask: Callable[[Message, int], Message]
-    answer: Callable[[Message, int, Numbering], Message]
 
 
 class Broker:
@@ -162,14 +82,8 @@ class Broker:
         self.trace = trace
         self._node_id = node.node_id
         self._settings = settings
-        self._number = NUMBERINGS[settings.error_codes]
         self._log = log
-        self._advertised = ADVERTISED[settings.kafka_version]
-        self._services = {
-            (key, version): Service(APIS[key].request, SERVED[key].ask, SERVED[key].answer)
-            for key, versions in ACCEPTED[settings.kafka_version].items()
-            for version in versions
-        }
+        self._services = Services(settings)
         self._clocks = node.cluster.group_clocks
         self._connections: dict[int, Connection] = {}
         self._dirty: dict[Connection, None] = {}
@@ -181,6 +95,8 @@ class Broker:
         self._tokens: list[int] = []
         self._due_since: int | None = None
         self._mail: Mail = deque() if mail is None else mail
+        self.gate: Gate | None = None
+        """Who is asked about requests and answers, if anybody is."""
 
     # -- inputs ----------------------------------------------------------------------------------------------
 
@@ -204,8 +120,7 @@ class Broker:
             return []
         assert peer.messages is not None, "only puppets speak messages"
         peer.messages.append((version, request))
-        if peer.in_hand is None:
-            self._ready.append(peer)
+        self._fed(now, peer)
         return self._serve(now)
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
@@ -214,8 +129,12 @@ class Broker:
         if peer is None:
             return []
         peer.frames.feed(data)
-        if peer.in_hand is None:
-            self._ready.append(peer)
+        self._fed(now, peer)
+        return self._serve(now)
+
+    def resume(self, now: int, call: Call, steps: Iterable[Step]) -> list[Output]:
+        """Go on with a request that was parked by the gate."""
+        self._take_steps(now, call, steps)
         return self._serve(now)
 
     def flushed(self, now: int, connection: int) -> list[Output]:
@@ -228,10 +147,11 @@ class Broker:
 
     def disconnected(self, now: int, connection: int, reason: str = "") -> None:
         """A connection is gone. Its members are not: they are when their session is."""
-        del now
         peer = self._connections.pop(connection, None)
         if peer is not None:
             self._held_back.pop(connection, None)
+            if self.gate is not None:
+                self.gate.gone(now, self, connection)
             self.node.disconnected(connection)
             gone = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
             self._note(gone)
@@ -293,11 +213,28 @@ class Broker:
     def is_muted(self, connection: int) -> bool:
         """Whether nothing more is to be read: a request is in hand, and as much waits behind it as may."""
         peer = self._connections.get(connection)
-        return peer is not None and peer.in_hand is not None and len(peer.frames) >= READ_AHEAD_BYTES
+        return peer is not None and peer.is_muted
 
     def client_ids(self) -> dict[int, str]:
         """The open connections, with the client id each last named."""
         return {number: peer.client_id for number, peer in self._connections.items()}
+
+    def behind(self, connection: int) -> list[tuple[Call, Message]]:
+        """The requests that wait on a connection behind the one in hand, as far as they can be read."""
+        peer = self._connections.get(connection)
+        if peer is None or peer.in_hand is None:
+            return []
+        waiting: list[tuple[Call, Message]] = []
+        if peer.messages is not None:
+            for number, (version, request) in enumerate(peer.messages, peer.asked + 1):
+                waiting.append((self._call(peer, number, REQUEST_KEYS[type(request)], version), request))
+            return waiting
+        with suppress(Malformed):
+            for frame in peer.frames.complete():
+                header, body = headers.read_request_header(frame)
+                version, request = self._services.read(header, frame[body:])
+                waiting.append((self._call(peer, header.correlation_id, header.api_key, version), request))
+        return waiting
 
     # -- requests --------------------------------------------------------------------------------------------
 
@@ -335,78 +272,92 @@ class Broker:
             frame = frames.next_frame()
             if frame is None:
                 return
-            request = self._take_in_hand(now, peer, frame)
+            request, verdict = self._read(now, peer, frame)
             del frame  # of a large one there are copies enough
-            self._serve_request(now, peer, request)
+            self._begin(now, peer, request, verdict)
 
     def _serve_messages(self, now: int, peer: Connection, messages: deque[tuple[int, Message]]) -> None:
         while messages and peer.in_hand is None and peer.number in self._connections:
             version, request = messages.popleft()
             key = REQUEST_KEYS[type(request)]
-            if (key, version) not in self._services:
-                raise Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._settings.kafka_version}")
+            self._services.check(key, version)
             peer.asked += 1
-            self._took(now, peer, request, key, version, peer.asked, self.trace.now_us(), rough_size(request))
-            self._serve_request(now, peer, request)
+            call = self._call(peer, peer.asked, key, version)
+            verdict = self._take_in_hand(now, peer, call, request, self.trace.now_us(), rough_size(request))
+            self._begin(now, peer, request, verdict)
 
-    def _take_in_hand(self, now: int, peer: Connection, frame: bytes) -> Message:
-        """Read a request; what cannot be read is Malformed."""
+    def _fed(self, now: int, peer: Connection) -> None:
+        """Something more has come in on a connection."""
+        if peer.in_hand is None:
+            self._ready.append(peer)
+        elif self.gate is not None:
+            self.gate.queued(now, self, peer.in_hand.call)
+
+    def _read(self, now: int, peer: Connection, frame: bytes) -> tuple[Message, Verdict | None]:
+        """Take the request of a frame in hand; what cannot be read is Malformed."""
         asked_us = self.trace.now_us()
         header, body = headers.read_request_header(frame)
-        key, version = header.api_key, header.api_version
         if header.client_id != peer.client_id:
             # the same text again is kept once, however many events name it
             peer.client_id = header.client_id or ""
-        request: Message
-        service = self._services.get((key, version))
-        if service is not None:
-            try:
-                request = decode(service.request, version, frame[body:])
-            except Malformed as error:
-                raise Malformed(f"{APIS[key].name} v{version}: {error}") from error
-        elif key == ApiKey.API_VERSIONS:
-            # its answer has the layout of version 0 whatever was asked (KIP-511)
-            request, version = UNSUPPORTED_VERSION, 0
-        else:
-            raise Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._settings.kafka_version}")
+        version, request = self._services.read(header, frame[body:])
         if isinstance(request, ApiVersionsRequest):
             peer.software = (request.client_software_name, request.client_software_version)
-        # by position: so many keywords take longer than all the rest of this
-        self._took(now, peer, request, key, version, header.correlation_id, asked_us, len(frame))
-        return request
+        call = self._call(peer, header.correlation_id, header.api_key, version)
+        return request, self._take_in_hand(now, peer, call, request, asked_us, len(frame))
 
-    def _took(  # noqa: PLR0913, PLR0917 - what is known of a request
-        self,
-        now: int,
-        peer: Connection,
-        request: Message,
-        key: int,
-        version: int,
-        correlation_id: int,
-        asked_us: int,
-        size: int,
-    ) -> None:
-        """A request is in hand from now on."""
+    @staticmethod
+    def _call(peer: Connection, correlation_id: int, key: int, version: int) -> Call:
+        return Call(peer.number, correlation_id, key, version, peer.client_id, peer.client_host, peer.listener)
+
+    def _take_in_hand(
+        self, now: int, peer: Connection, call: Call, request: Message, asked_us: int, size: int
+    ) -> Verdict | None:
+        """A request is in hand from now on; what becomes of it, if the gate has it otherwise than usual."""
         message, weight = kept(request, size, peer.client_id)
         group_id = group_of_request(request)
-        call = Call(peer.number, correlation_id, key, version, peer.client_id, peer.client_host, peer.listener)
+        # by position: so many keywords take longer than all the rest of this
         asked = Asked(call, message, group_id, asked_us, self._group_now(now, group_id), peer.software, size, weight)
+        verdict = None
+        if self.gate is not None:
+            verdict = self.gate.asked(now, self, asked, request)
+            if verdict is not None and verdict.rule_id is not None:
+                asked = replace(asked, rule_id=verdict.rule_id)
         peer.in_hand = asked
-        if key != FETCH:
+        if call.api_key != FETCH:
             self.trace.add(asked_us, asked, self._node_id)
+        return verdict
 
-    def _serve_request(self, now: int, peer: Connection, request: Message) -> None:
+    def _begin(self, now: int, peer: Connection, request: Message, verdict: Verdict | None) -> None:
         assert peer.in_hand is not None
         call = peer.in_hand.call
+        if verdict is None:
+            self._serve_request(now, call, request)
+            return
+        for note in verdict.notes:
+            self._note(note)
+        self._take_steps(now, call, verdict.steps)
+
+    def _serve_request(self, now: int, call: Call, request: Message) -> None:
         if isinstance(request, ApiVersionsRequest):
-            known = request is not UNSUPPORTED_VERSION
-            version = call.api_version
-            served = self._advertised
-            answer = api_versions.respond(request, version, served) if known else api_versions.unsupported(served)
-            self._perform(now, [Reply(call, answer)])
+            self._perform(now, [Reply(call, self._services.versions(call, request))])
         else:
-            service = self._services[call.api_key, call.api_version]
-            self._perform(now, self.node.handle(now, call, service.ask(request, call.api_version)))
+            self._perform(now, self.node.handle(now, call, self._services.ask(call, request)))
+
+    def _take_steps(self, now: int, call: Call, steps: Iterable[Step]) -> None:
+        """Do what the gate has said; its client may have gone in the meantime."""
+        for step in steps:
+            peer = self._waiting(call)
+            if isinstance(step, Serve):
+                self._serve_request(now, call, step.request)
+            elif peer is None or isinstance(step, Park):
+                continue
+            elif isinstance(step, Respond):
+                self._respond(now, peer, step)
+            elif isinstance(step, Write):
+                self._write(peer, step.data, ends=step.ends)
+            else:
+                self._close(now, peer, step.reason)
 
     # -- effects ---------------------------------------------------------------------------------------------
 
@@ -468,33 +419,60 @@ class Broker:
             return coordinator.load_failed(now, partition)
         return coordinator.loaded(now, partition, records)
 
-    def _reply(self, now: int, call: Call, response: Message | None) -> None:
+    def _waiting(self, call: Call) -> Connection | None:
+        """The connection that waits for the answer to a call; None if its client has gone in the meantime."""
         peer = self._connections.get(call.connection)
-        if peer is None or peer.in_hand is None or peer.in_hand.call is not call:
-            # its client has gone in the meantime
+        return None if peer is None or peer.in_hand is None or peer.in_hand.call is not call else peer
+
+    def _reply(self, now: int, call: Call, response: Message | None) -> None:
+        peer = self._waiting(call)
+        if peer is None:
             return
-        asked, peer.in_hand = peer.in_hand, None
-        if peer is not self._serving:
-            self._ready.append(peer)
         if response is None:
+            self._end(peer)
             return
-        key, version = call.api_key, call.api_version
-        rendered = self._services[key, version].answer(response, version, self._number)
+        steps = None if self.gate is None else self.gate.answered(now, self, call, response)
+        if steps is None:
+            self._respond(now, peer, Respond(response))
+        else:
+            self._take_steps(now, call, steps)
+
+    def _respond(self, now: int, peer: Connection, step: Respond) -> None:
+        asked, response = peer.in_hand, step.response
+        assert asked is not None, "an answer is one to a request in hand"
+        call = asked.call
+        rendered = self._services.render(call, response)
         if peer.messages is not None:
-            self._note_response(now, peer, asked, response, rendered, rough_size(response))
+            if step.alter is not None:
+                return
+            self._end(peer)
+            self._note_response(now, peer, asked, step, rendered, rough_size(response))
             self._mail.append((now, Answer(peer.number, call, response)))
             return
         try:
-            header = headers.response_header(key, version, call.correlation_id)
-            frame = headers.frame(header, encode(rendered, version))
+            frame = self._services.frame(call, rendered)
         except ValueError as error:
             # what the client named cannot be said back to it: a member id longer than a string may be
-            self._close(now, peer, f"{APIS[key].name} v{version}: no answer can be encoded: {error}")
+            api = f"{APIS[call.api_key].name} v{call.api_version}"
+            self._close(now, peer, f"{api}: no answer can be encoded: {error}")
             return
-        peer.out.append(frame)
-        peer.out_bytes += len(frame)
+        if step.alter is not None:
+            frame = step.alter(frame)
+        self._write(peer, frame, ends=step.ends)
+        self._note_response(now, peer, asked, step, rendered, len(frame))
+
+    def _write(self, peer: Connection, data: bytes, *, ends: bool) -> None:
+        if ends:
+            self._end(peer)
+        peer.out.append(data)
+        peer.out_bytes += len(data)
         self._dirty[peer] = None
-        self._note_response(now, peer, asked, response, rendered, len(frame))
+
+    def _end(self, peer: Connection) -> None:
+        """Nothing is in hand any more."""
+        peer.in_hand = None
+        if peer is not self._serving:
+            self._ready.append(peer)
 
     def _hang_up(self, now: int, call: Call, reason: str) -> None:
         peer = self._connections.get(call.connection)
@@ -523,8 +501,9 @@ class Broker:
         return now if clock is None else now * clock.pace + clock.origin
 
     def _note_response(
-        self, now: int, peer: Connection, asked: Asked, response: Message, rendered: Message, size: int
+        self, now: int, peer: Connection, asked: Asked, step: Respond, rendered: Message, size: int
     ) -> None:
+        response = step.response
         if asked.call.api_key == FETCH:
             # noted only if it brings something
             if isinstance(response, FetchResponse) and _brings_nothing(response):
@@ -540,6 +519,8 @@ class Broker:
         error_code = error_number if rendered is response else error_of(rendered)
         group_now, latency_us = self._group_now(now, asked.group_id), now_us - asked.asked_us
         answered = Answered(asked, message, error, error_code, group_now, latency_us, peer.empty_fetches, size, weight)
+        if step.rule_id is not None:
+            answered = replace(answered, rule_id=step.rule_id, synthetic=step.synthetic)
         peer.empty_fetches = 0
         self.trace.add(now_us, answered, self._node_id)
 

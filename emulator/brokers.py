@@ -20,7 +20,8 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from koordinator.emulator.broker import READ_AHEAD_BYTES, Broker, Close, Send
+from koordinator.emulator.broker import Broker
+from koordinator.emulator.connections import READ_AHEAD_BYTES, Close, Send
 from koordinator.emulator.core import seeds
 from koordinator.emulator.core.cluster import OFFSETS_TOPIC, Endpoint, Registration
 from koordinator.emulator.core.coordinator import Coordinator
@@ -38,11 +39,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from uuid import UUID
 
-    from koordinator.emulator.broker import Mail, Output
+    from koordinator.emulator.connections import Mail, Output
     from koordinator.emulator.core.cluster import Cluster, Topic
-    from koordinator.emulator.core.effects import Effect
+    from koordinator.emulator.core.effects import Call, Effect
     from koordinator.emulator.core.records import Record
     from koordinator.emulator.core.seeds import SeedRecord, StoredRecord
+    from koordinator.emulator.gate import Gate, Step
     from koordinator.emulator.settings import Settings
     from koordinator.emulator.store import Store
     from koordinator.emulator.trace import Trace
@@ -125,6 +127,7 @@ class Brokers:
         self.mail: Mail = deque()
         """What puppets are told."""
         self._puppet_connections = 0
+        self._gate: Gate | None = None
         for node_id in cluster.brokers:
             self._machines[node_id] = Machine(node_id, self._new_broker(now, node_id))
         self._states_changed()
@@ -229,6 +232,26 @@ class Brokers:
             return []
         outputs = self._input(machine, now, Broker.ask, connection, version, request)
         return outputs if self._seen == self.cluster.leaderships else outputs + self._catch_up(now)
+
+    # -- the gate --------------------------------------------------------------------------------------------
+
+    @property
+    def gate(self) -> Gate | None:
+        """Who every node asks about requests and answers, if anybody is (`emulator.gate`)."""
+        return self._gate
+
+    @gate.setter
+    def gate(self, gate: Gate | None) -> None:
+        self._gate = gate
+        for broker in self:
+            broker.gate = gate
+
+    def resume(self, now: int, broker: Broker, call: Call, steps: Iterable[Step]) -> list[Output]:
+        """Go on with a request that the gate has parked; it is lost if its node has gone down in the meantime."""
+        machine = self._machines.get(broker.node.node_id)
+        if machine is None or machine.broker is not broker:
+            return []
+        return self._input(machine, now, Broker.resume, call, tuple(steps)) + self._catch_up(now)
 
     # -- what is there ---------------------------------------------------------------------------------------
 
@@ -486,7 +509,9 @@ class Brokers:
             return coordinator.topics_deleted(now, names)
 
         node = Node(node_id, cluster, coordinator, lambda _: DataPlane(node_id, cluster, settings, new_uuid, deleted))
-        return Broker(node, settings, self.trace, self._log, self._store, self.mail)
+        broker = Broker(node, settings, self.trace, self._log, self._store, self.mail)
+        broker.gate = self._gate
+        return broker
 
     @staticmethod
     def _input(machine: Machine, now: int, give: Input, *arguments: object) -> list[Output]:

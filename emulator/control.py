@@ -17,8 +17,8 @@ from koordinator.emulator.controls.topics import Topics
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from koordinator.emulator.broker import Output
     from koordinator.emulator.brokers import Brokers
+    from koordinator.emulator.connections import Output
     from koordinator.emulator.controls.nodes import Host
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import trio
 
-from koordinator.emulator.broker import Output, Send
+from koordinator.emulator.connections import Output, Send
 from koordinator.emulator.listeners import host_port
 
 if TYPE_CHECKING:

@@ -85,6 +85,7 @@ class Asked:
     software: tuple[str, str]
     size: int
     weight: int
+    rule_id: str | None = None
 
 
 @value
@@ -100,6 +101,8 @@ class Answered:
     empty_fetches: int
     size: int
     weight: int
+    rule_id: str | None = None
+    synthetic: bool = False
 
 
 @value
@@ -208,6 +211,7 @@ def _(happening: Asked) -> Line:
         **_who(request),
         **_group(happening.group_id, happening.group_now),
         "client_reason": _client_reason(request),
+        "rule_id": happening.rule_id,
         "body": _body_of(request, happening.size),
     }
 
@@ -226,6 +230,8 @@ def _(happening: Answered) -> Line:
         "error": happening.error.name if refused else None,
         "latency_us": happening.latency_us,
         "empty_fetches": happening.empty_fetches or None,
+        "rule_id": happening.rule_id,
+        "synthetic": happening.synthetic or None,
         "body": _body_of(happening.response, happening.size),
     }
 

@@ -1,6 +1,7 @@
 """Frames: every request and every answer is an int32 length, big-endian, and so many bytes."""
 
 import struct
+from collections.abc import Iterator
 
 from koordinator.wire.primitives import Malformed
 
@@ -56,3 +57,14 @@ class FrameBuffer:
                 frame = bytes(view[_LENGTH.size : end])
         del data[:end]
         return frame
+
+    def complete(self) -> Iterator[bytes]:
+        """The frames that have come whole, in order; they stay. It ends where a length is none that may be."""
+        begin, data = 0, self._data
+        while len(data) - begin >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(data, begin)
+            end = begin + _LENGTH.size + length
+            if not 0 <= length <= self._limit or end > len(data):
+                return
+            yield bytes(data[begin + _LENGTH.size : end])
+            begin = end

@@ -14,8 +14,8 @@ from koordinator.wire.primitives import Malformed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from koordinator.emulator.broker import Output
     from koordinator.emulator.brokers import Brokers
+    from koordinator.emulator.connections import Output
     from koordinator.emulator.core.group import Group, Member
 
 NOT_THERE: dict[str, object] = {

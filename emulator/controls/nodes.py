@@ -10,8 +10,8 @@ from koordinator.emulator.listeners import host_port
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from koordinator.emulator.broker import Output
     from koordinator.emulator.brokers import Brokers
+    from koordinator.emulator.connections import Output
 
 
 class Host(Protocol):

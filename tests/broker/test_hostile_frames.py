@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from koordinator.emulator import broker as broker_module
+from koordinator.emulator import connections
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -154,7 +154,7 @@ class TestTurns:
 
     def test_many_requests_in_one_piece_are_answered_in_turns(self, wire: Wire) -> None:
         peer = wire.connect()
-        most = broker_module.ANSWERS_AT_ONCE
+        most = connections.ANSWERS_AT_ONCE
 
         wire.send(peer, b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(3 * most + 1)))
 
@@ -163,7 +163,7 @@ class TestTurns:
 
     def test_nothing_more_is_served_until_what_was_answered_has_left(self, wire: Wire) -> None:
         peer = wire.connect()
-        frames = b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(broker_module.ANSWERS_AT_ONCE + 1))
+        frames = b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(connections.ANSWERS_AT_ONCE + 1))
 
         first = wire.broker.received(wire.now, peer.number, frames)
         meanwhile = wire.broker.tick(wire.now)
@@ -188,7 +188,7 @@ class TestTurns:
 
         sizes = [len(piece) for piece in peer.pieces]
         assert len(sizes) == 25
-        assert max(sizes) <= 2 * broker_module.ANSWER_BYTES_AT_ONCE
+        assert max(sizes) <= 2 * connections.ANSWER_BYTES_AT_ONCE
 
     def test_requests_that_want_no_answer_are_not_held_back(self, wire: Wire) -> None:
         peer = wire.connect()

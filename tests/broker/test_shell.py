@@ -14,7 +14,7 @@ from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
 from koordinator.emulator import listeners as listeners_module
 from koordinator.emulator import shell as shell_module
-from koordinator.emulator.broker import Close, Output, Send
+from koordinator.emulator.connections import Close, Output, Send
 from koordinator.emulator.shell import Entrance, Shell
 
 if TYPE_CHECKING:

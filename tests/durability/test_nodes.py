@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from koordinator.emulator.broker import Output
     from koordinator.emulator.brokers import Brokers
+    from koordinator.emulator.connections import Output
 
 
 def at_coordinator(kept: Kept, group: str) -> Kept:

@@ -18,7 +18,7 @@ import reactions
 from consumers import KINDS
 from tables import table
 
-from koordinator.emulator import broker, trace, trace_lines
+from koordinator.emulator import broker, connections, trace, trace_lines
 from koordinator.emulator.core import cluster, fetch_sessions, join, log, produce
 from koordinator.emulator.settings import Settings, rules
 from koordinator.wire import primitives
@@ -54,14 +54,14 @@ def settings_table() -> str:
 def limits_table() -> str:
     """What is bounded by a constant, with the constant's value."""
     events = inspect.signature(trace.Trace).parameters["capacity"].default
-    answers = f"{broker.ANSWERS_AT_ONCE} answers, or {_bytes(broker.ANSWER_BYTES_AT_ONCE)} of them"
+    answers = f"{connections.ANSWERS_AT_ONCE} answers, or {_bytes(connections.ANSWER_BYTES_AT_ONCE)} of them"
     records = f"{_bytes(log.LOOKED_INTO_BYTES_MAX)}, {log.LOOKED_INTO_RECORDS_MAX:,} records"
     rows = (
         ("a text on the wire", f"{primitives.STRING_BYTES_MAX:,} bytes", "the connection is closed"),
         ("what a connection is answered at once", answers, "then the others have their turn"),
         (
             "what waits behind a request in hand",
-            _bytes(broker.READ_AHEAD_BYTES),
+            _bytes(connections.READ_AHEAD_BYTES),
             "no more is read until the answer has left",
         ),
         ("partitions of a topic", f"{cluster.PARTITIONS_MAX:,}", "refused"),

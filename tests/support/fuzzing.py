@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterable, Sequence
 
-    from koordinator.emulator.broker import Output
+    from koordinator.emulator.connections import Output
 
 SLOW_S = 5.0
 """The longest that bytes from one connection may take, in seconds of this process."""

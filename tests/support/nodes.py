@@ -28,7 +28,7 @@ from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from koordinator.emulator.broker import Output
+    from koordinator.emulator.connections import Output
 
 GROUP = "g"
 """It is kept in partition 3 of 50."""

@@ -8,7 +8,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from koordinator.emulator.broker import Broker, Close, Output, Send
+from koordinator.emulator.broker import Broker
+from koordinator.emulator.connections import Close, Output, Send
 from koordinator.emulator.core.cluster import Cluster
 from koordinator.emulator.core.coordinator import Coordinator
 from koordinator.emulator.core.data import DataPlane

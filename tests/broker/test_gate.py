@@ -1,0 +1,147 @@
+"""The gate of the broker ring: where it is asked, and what each step it takes does."""
+
+# ruff: noqa: ARG002 - a gate is told more than this one wants to know
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from nodes import GROUP, Nodes
+
+from koordinator.emulator.gate import HangUp, Park, Respond, Serve, Step, Verdict, Write
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from koordinator.wire.messages.metadata import MetadataRequest
+
+if TYPE_CHECKING:
+    from wires import Peer
+
+    from koordinator.emulator.broker import Broker
+    from koordinator.emulator.core.effects import Call
+    from koordinator.emulator.trace_lines import Asked
+    from koordinator.wire.apis import Message
+
+BEAT = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="nobody")
+REFUSED = HeartbeatResponse(error_code=Error.REBALANCE_IN_PROGRESS)
+
+
+@dataclass
+class Doorman:
+    """Takes these steps at the first request, and these at its answer; then lets everything pass."""
+
+    first: tuple[Step, ...] | None = None
+    then: tuple[Step, ...] | None = None
+    rule_id: str | None = "r1"
+    broker: Broker | None = None
+    parked: list[tuple[Call, Message]] = field(default_factory=list)
+    seen: list[tuple[str, int]] = field(default_factory=list)
+
+    def asked(self, now: int, broker: Broker, asked: Asked, request: Message) -> Verdict | None:
+        self.broker = broker
+        self.parked.append((asked.call, request))
+        self.seen.append(("asked", asked.call.correlation_id))
+        steps, self.first = self.first, None
+        return None if steps is None else Verdict(steps, self.rule_id)
+
+    def answered(self, now: int, broker: Broker, call: Call, response: Message) -> tuple[Step, ...] | None:
+        self.seen.append(("answered", call.correlation_id))
+        steps, self.then = self.then, None
+        return steps
+
+    def queued(self, now: int, broker: Broker, call: Call) -> None:
+        self.seen.append(("queued", call.correlation_id))
+
+    def gone(self, now: int, broker: Broker, connection: int) -> None:
+        self.seen.append(("gone", connection))
+
+
+def opened(**steps: Any) -> tuple[Nodes, Doorman, Peer]:
+    nodes, doorman = Nodes(1), Doorman(**steps)
+    nodes.brokers.gate = doorman
+    return nodes, doorman, nodes.connect()
+
+
+def resumed(nodes: Nodes, doorman: Doorman, *steps: Step) -> None:
+    assert doorman.broker is not None
+    nodes.do(nodes.brokers.resume, doorman.broker, doorman.parked[0][0], steps)
+
+
+def test_it_is_asked_about_a_request_and_about_its_answer() -> None:
+    nodes, doorman, peer = opened()
+    assert nodes.ask(peer, BEAT, 3).error_code == Error.UNKNOWN_MEMBER_ID
+    assert doorman.seen == [("asked", 1), ("answered", 1)]
+
+
+def test_a_parked_request_is_not_applied_and_what_is_behind_it_waits() -> None:
+    nodes, doorman, peer = opened(first=(Park(),))
+    assert nodes.ask(peer, BEAT, 3) is None
+    assert nodes.ask(peer, MetadataRequest(topics=()), 5) is None
+    assert doorman.seen == [("asked", 1), ("queued", 1)]
+    assert doorman.broker is not None
+    ((call, behind),) = doorman.broker.behind(peer.number)
+    assert (call.correlation_id, behind) == (2, MetadataRequest(topics=()))
+    resumed(nodes, doorman, Serve(doorman.parked[0][1]))
+    assert [number for number, _ in peer.answers()] == [1, 2]
+    assert peer.answers()[0][1].error_code == Error.UNKNOWN_MEMBER_ID
+    assert doorman.broker.behind(peer.number) == []
+
+
+@pytest.mark.parametrize("steps", [{"first": (Respond(REFUSED, "r1"),)}, {"then": (Respond(REFUSED, "r1"),)}])
+def test_it_may_answer_instead(steps: dict[str, tuple[Step, ...]]) -> None:
+    nodes, _, peer = opened(**steps)
+    assert nodes.ask(peer, BEAT, 3).error_code == Error.REBALANCE_IN_PROGRESS
+    assert nodes.trace.events()[-1]["rule_id"] == "r1"
+    assert nodes.ask(peer, BEAT, 3).error_code == Error.UNKNOWN_MEMBER_ID
+
+
+def test_a_connection_may_be_closed_before_or_after_what_leaves() -> None:
+    nodes, doorman, peer = opened(first=(HangUp("rule r1"),))
+    assert nodes.ask(peer, BEAT, 3) is None
+    assert peer.closed == "rule r1"
+    assert ("gone", peer.number) in doorman.seen
+    nodes, _, peer = opened(then=(Respond(REFUSED, alter=lambda frame: frame[:7], ends=False), HangUp("rule r2")))
+    nodes.send(peer, nodes.request(peer, BEAT, 3))
+    assert (len(peer.bytes), peer.closed) == (7, "rule r2")
+
+
+def test_an_answer_may_leave_in_pieces() -> None:
+    nodes, doorman, peer = opened(then=(Respond(REFUSED, alter=lambda frame: frame[:7], ends=False),))
+    frame = nodes.request(peer, BEAT, 3) + nodes.request(peer, BEAT, 3)
+    nodes.send(peer, frame)
+    assert len(peer.bytes) == 7
+    whole = bytes.fromhex("0000000a00000001000000000000")
+    resumed(nodes, doorman, Write(whole[7:10], ends=False))
+    resumed(nodes, doorman, Write(whole[10:]))
+    (first, second) = peer.answers()
+    assert (first[0], second[0]) == (1, 2)
+
+
+def test_a_request_whose_client_has_gone_is_served_and_answered_to_nobody() -> None:
+    nodes, doorman, peer = opened(first=(Park(),))
+    nodes.ask(peer, BEAT, 3)
+    nodes.brokers.disconnected(nodes.now, peer.number)
+    resumed(nodes, doorman, Serve(doorman.parked[0][1]))
+    resumed(nodes, doorman, Respond(REFUSED), Write(b"x"), HangUp("late"))
+    assert (peer.bytes, peer.closed) == (b"", None)
+
+
+def test_a_request_is_lost_with_its_node() -> None:
+    nodes, doorman, peer = opened(first=(Park(),))
+    nodes.ask(peer, BEAT, 3)
+    nodes.do(nodes.brokers.kill_node, 1)
+    nodes.do(nodes.brokers.start_node, 1)
+    resumed(nodes, doorman, Serve(doorman.parked[0][1]))
+    assert doorman.seen[-1] == ("gone", peer.number)
+
+
+def test_a_node_that_starts_has_the_gate_too() -> None:
+    nodes, doorman, _ = opened()
+    nodes.do(nodes.brokers.kill_node, 1)
+    nodes.do(nodes.brokers.start_node, 1)
+    nodes.ask(nodes.connect(), BEAT, 3)
+    assert doorman.seen[-2:] == [("asked", 1), ("answered", 1)]
+    nodes.brokers.gate = None
+    nodes.ask(nodes.connect(), BEAT, 3)
+    assert doorman.seen[-1] == ("answered", 1)
