@@ -1,13 +1,17 @@
 """Groups to be assigned, drawn and judged; and kafka-python's assignors on the same groups."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
-from koordinator.emulator.controls.assignors import Assignment, Candidate
+from koordinator.emulator.controls.assignors import ASSIGNORS, Assignment, Candidate
+from koordinator.wire.messages.assignor_user_data import read_sticky
 
 TOPICS = ("t0", "t1", "t2", "t3")
 
@@ -70,10 +74,57 @@ def kafka_python(assignor: Any, members: Sequence[Candidate], partitions: Mappin
 
 
 def metadata_of(member: Candidate) -> Any:
-    """The member's subscription as kafka-python decodes it."""
+    """The member's subscription as kafka-python decodes it.
+
+    The sticky assignor's user data is decoded here: kafka-python 3.0.12 takes it to begin with a version, as no other
+    client does, and ignores everybody's but its own.
+    """
+    user_data = pytest.importorskip("kafka.coordinator.assignors.sticky.user_data", reason="no kafka-python")
+    remembered = read_sticky(member.user_data)
     return SimpleNamespace(
         topics=list(member.topics),
-        user_data=member.user_data,
+        user_data=user_data.StickyAssignorUserData(
+            [(each.topic, list(each.partitions)) for each in remembered.previous_assignment], remembered.generation
+        ),
         owned_partitions=[SimpleNamespace(topic=t, partitions=list(ps)) for t, ps in member.owned.items()],
         generation_id=member.generation,
     )
+
+
+def remembering(name: str, members: Sequence[Candidate], assignment: Assignment, generation: int) -> list[Candidate]:
+    """The same members one generation later: each says what it was assigned, the way its assignor wants it said."""
+    user_data = ASSIGNORS[name].user_data
+    return [
+        replace(
+            member,
+            owned={t: tuple(ps) for t, ps in had.items()} if name == "cooperative-sticky" else {},
+            generation=generation if name == "cooperative-sticky" else -1,
+            user_data=user_data(had, generation),
+        )
+        if (had := assignment.get(member.member_id)) is not None
+        else member
+        for member in members
+    ]
+
+
+@contextmanager
+def theirs_takes_the_smallest() -> Iterator[None]:
+    """Have kafka-python take the smallest of a set; it takes any one, by a hash that differs from run to run."""
+    sticky = pytest.importorskip("kafka.coordinator.assignors.sticky.sticky_assignor", reason="no kafka-python")
+    moves = pytest.importorskip("kafka.coordinator.assignors.sticky.partition_movements", reason="no kafka-python")
+
+    class Smallest(set):  # type: ignore[type-arg]
+        def pop(self) -> Any:
+            self.remove(smallest := min(self))
+            return smallest
+
+        def intersection(self, *others: Any) -> "Smallest":
+            return Smallest(super().intersection(*others))
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter(sorted(super().__iter__()))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (sticky, moves):
+            patch.setattr(module, "set", Smallest, raising=False)
+        yield

@@ -5,8 +5,11 @@ from types import MappingProxyType
 
 from koordinator.emulator.controls.assignors.eager import RANGE, ROUND_ROBIN
 from koordinator.emulator.controls.assignors.members import Assignment, Assignor, Candidate, Partitions
+from koordinator.emulator.controls.assignors.sticky import COOPERATIVE_STICKY, STICKY
 
 __all__ = ["ASSIGNORS", "Assignment", "Assignor", "Candidate", "Partitions"]
 
-ASSIGNORS: Mapping[str, Assignor] = MappingProxyType({a.name: a for a in (RANGE, ROUND_ROBIN)})
+ASSIGNORS: Mapping[str, Assignor] = MappingProxyType(
+    {each.name: each for each in (RANGE, ROUND_ROBIN, STICKY, COOPERATIVE_STICKY)}
+)
 """By the name that members vote for."""

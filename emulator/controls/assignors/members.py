@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 Partitions = Mapping[str, Sequence[int]]
 """Partitions by topic."""
 
+TopicPartition = tuple[str, int]
+"""A partition of a topic."""
+
 Assignment = dict[str, dict[str, list[int]]]
 """Partitions by topic by member id: ascending, topics in the order of their names, none that is empty."""
 

@@ -1,0 +1,245 @@
+"""sticky and cooperative-sticky: kafka-python's results, and what KIP-54 and KIP-429 promise."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from assigning import (
+    counts,
+    flat,
+    groups,
+    kafka_python,
+    owned_exactly_once,
+    remembering,
+    sizes,
+    theirs_takes_the_smallest,
+)
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from koordinator.emulator.controls.assignors import ASSIGNORS, Assignment, Candidate
+from koordinator.wire.messages.assignor_user_data import read_sticky
+
+STICKY, COOPERATIVE = ASSIGNORS["sticky"], ASSIGNORS["cooperative-sticky"]
+BOTH = pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
+
+
+def by_kafka_python(name: str, members: Sequence[Candidate], partitions: Mapping[str, int]) -> Assignment:
+    """kafka-python knows the topics that somebody wants, as a consumer's cluster metadata does."""
+    sticky: Any = pytest.importorskip("kafka.coordinator.assignors.sticky.sticky_assignor")
+    cooperative: Any = pytest.importorskip("kafka.coordinator.assignors.cooperative_sticky")
+    theirs = sticky.StickyPartitionAssignor if name == "sticky" else cooperative.CooperativeStickyAssignor
+    wanted = {topic: size for topic, size in partitions.items() if any(topic in m.topics for m in members)}
+    with theirs_takes_the_smallest():
+        return kafka_python(theirs(), sorted(members, key=lambda m: m.member_id), wanted)
+
+
+def settled(name: str, members: Sequence[Candidate], partitions: Mapping[str, int], generation: int = 1) -> Assignment:
+    """What is assigned when rounds no longer change anything; a cooperative group needs a second one."""
+    assigned = ASSIGNORS[name].assign(members, partitions)
+    for later in range(generation, generation + 3):
+        again = ASSIGNORS[name].assign(remembering(name, members, assigned, later), partitions)
+        if again == assigned:
+            return assigned
+        assert name == "cooperative-sticky"
+        assigned = again
+    pytest.fail(f"it does not settle: {assigned}")
+
+
+def moved(before: Assignment, after: Assignment) -> int:
+    """How many partitions are with another member than before."""
+    was = {p: member for member, of in before.items() for p in flat({member: of})}
+    return sum(was.get(p, member) != member for member, of in after.items() for p in flat({member: of}))
+
+
+@BOTH
+@given(members=groups(), partitions=sizes)
+def test_a_first_assignment_is_kafka_pythons(name: str, members: list[Candidate], partitions: dict[str, int]) -> None:
+    assert ASSIGNORS[name].assign(members, partitions) == by_kafka_python(name, members, partitions)
+
+
+@BOTH
+@given(data=st.data(), equal=st.booleans(), partitions=sizes, later=sizes)
+def test_whatever_members_claim_to_have_had_it_is_kafka_pythons(
+    name: str, data: st.DataObject, *, equal: bool, partitions: dict[str, int], later: dict[str, int]
+) -> None:
+    """Members come, go, change what they want, and remember several generations; topics come, go, shrink and grow."""
+    everybody = data.draw(groups(equal=equal))
+    assigned: Assignment = {}
+    claims: dict[str, Candidate] = {}
+    for generation, now in enumerate((partitions, later, partitions), start=1):
+        present = data.draw(st.lists(st.sampled_from(everybody), min_size=1, unique_by=lambda m: m.member_id))
+        wanting = [replace(m, topics=claims[m.member_id].topics) if m.member_id in claims else m for m in present]
+        if not equal:
+            again = data.draw(groups())
+            wanting = [replace(m, topics=again[0].topics) if i == 0 else m for i, m in enumerate(wanting)]
+        asking = [
+            replace(m, owned=c.owned, generation=c.generation, user_data=c.user_data)
+            if (c := claims.get(m.member_id))
+            else m
+            for m in wanting
+        ]
+        assume(not disputed_by_strangers(name, asking))
+        assigned = ASSIGNORS[name].assign(asking, now)
+        assert assigned == by_kafka_python(name, asking, now)
+        heard = remembering(name, asking, assigned, generation)
+        claims |= {m.member_id: m for m in heard}
+
+
+def disputed_by_strangers(name: str, members: Sequence[Candidate]) -> bool:
+    """Whether a partition is claimed twice, and not by subscribers of one generation each.
+
+    kafka-python 3.0.12 gives such a partition back to somebody who does not want it, or raises KeyError.
+    """
+    claimed: dict[tuple[str, int], list[Candidate]] = {}
+    for member in members:
+        had = read_sticky(member.user_data).previous_assignment
+        owned = {each.topic: each.partitions for each in had} if name == "sticky" else member.owned
+        for topic, ps in owned.items():
+            for p in ps:
+                claimed.setdefault((topic, p), []).append(member)
+    twice = {p: ms for p, ms in claimed.items() if len(ms) > 1}
+    return any(p[0] not in m.topics for p, ms in twice.items() for m in ms) or (name != "sticky" and bool(twice))
+
+
+@BOTH
+@given(data=st.data(), partitions=sizes, later=sizes)
+def test_every_partition_is_in_the_end_owned_by_one_subscriber(
+    name: str, data: st.DataObject, partitions: dict[str, int], later: dict[str, int]
+) -> None:
+    members = data.draw(groups(instances=None))
+    before = settled(name, members, partitions)
+    assert owned_exactly_once(before, members, partitions)
+    others = [replace(m, topics=w.topics) for m, w in zip(members, data.draw(groups()), strict=False)]
+    assume(others)
+    after = settled(name, remembering(name, others, before, 9), later, 10)
+    assert owned_exactly_once(after, others, later)
+
+
+@BOTH
+@given(members=groups(instances=None, equal=True), partitions=sizes)
+def test_with_equal_subscriptions_shares_differ_by_one_at_most(
+    name: str, members: list[Candidate], partitions: dict[str, int]
+) -> None:
+    shares = counts(settled(name, members, partitions))
+    assert max(shares) - min(shares) <= 1
+
+
+@BOTH
+@given(members=groups(instances=None), partitions=sizes)
+def test_nothing_moves_when_nothing_has_changed(
+    name: str, members: list[Candidate], partitions: dict[str, int]
+) -> None:
+    before = settled(name, members, partitions)
+    assert ASSIGNORS[name].assign(remembering(name, members, before, 5), partitions) == before
+
+
+@BOTH
+@given(data=st.data(), members=groups(instances=None, equal=True), partitions=sizes)
+def test_when_a_member_leaves_the_others_keep_what_they_have(
+    name: str, data: st.DataObject, members: list[Candidate], partitions: dict[str, int]
+) -> None:
+    assume(len(members) > 1)
+    before = settled(name, members, partitions)
+    gone = data.draw(st.sampled_from(members))
+    left = [m for m in members if m is not gone]
+    after = settled(name, remembering(name, left, before, 5), partitions, 6)
+    assert all(
+        set(flat({m.member_id: before[m.member_id]})) <= set(flat({m.member_id: after[m.member_id]})) for m in left
+    )
+
+
+@BOTH
+@given(data=st.data(), members=groups(equal=True), partitions=sizes)
+def test_when_a_member_joins_only_its_share_moves(
+    name: str, data: st.DataObject, members: list[Candidate], partitions: dict[str, int]
+) -> None:
+    before = settled(name, members, partitions)
+    newcomer = Candidate(data.draw(st.sampled_from(["a", "m-50x", "z"])), topics=members[0].topics)
+    after = settled(name, [*remembering(name, members, before, 5), newcomer], partitions, 6)
+    assert moved(before, after) == counts({"": after[newcomer.member_id]})[0]
+    assert counts({"": after[newcomer.member_id]})[0] in {
+        total := sum(counts(before)) // (len(members) + 1),
+        total + 1,
+    }
+
+
+@given(data=st.data(), members=groups(instances=None), partitions=sizes)
+def test_no_partition_is_given_to_one_member_while_another_holds_it(
+    data: st.DataObject, members: list[Candidate], partitions: dict[str, int]
+) -> None:
+    """KIP-429: between two rounds who owned a partition is its owner still, or nobody is."""
+    before = settled("cooperative-sticky", members, partitions)
+    others = data.draw(
+        st.lists(st.sampled_from([*members, Candidate("new", topics=["t0", "t1"])]), min_size=1, unique_by=id)
+    )
+    first_round = COOPERATIVE.assign(remembering("cooperative-sticky", others, before, 3), partitions)
+    held = {p: m.member_id for m in others for p in flat({"": before.get(m.member_id, {})})}
+    assert all(held.get(p, member) == member for member, of in first_round.items() for p in flat({member: of}))
+
+
+# The article's example, and Kafka's own
+
+
+def test_a_newcomer_gets_the_articles_partitions_in_two_rounds() -> None:
+    asking = [
+        Candidate(m, topics=["t"], owned={"t": had}, generation=7) for m, had in (("C1", (0, 1, 2)), ("C2", (3, 4, 5)))
+    ]
+    newcomer = Candidate("C3", topics=["t"])
+    first = COOPERATIVE.assign([*asking, newcomer], {"t": 6})
+    assert first == {"C1": {"t": [0, 1]}, "C2": {"t": [3, 4]}, "C3": {}}
+    second = COOPERATIVE.assign(remembering("cooperative-sticky", [*asking, newcomer], first, 8), {"t": 6})
+    assert second == {"C1": {"t": [0, 1]}, "C2": {"t": [3, 4]}, "C3": {"t": [2, 5]}}
+
+
+def test_what_roundrobin_would_shuffle_stays_when_a_member_leaves() -> None:
+    """The first example of KIP-54: C1 leaves, C0 and C2 keep three partitions each and share out its two."""
+    topics = {"t0": 2, "t1": 2, "t2": 2, "t3": 2}
+    members = [Candidate(f"C{n}", topics=list(topics)) for n in range(3)]
+    before = STICKY.assign(members, topics)
+    assert before == {
+        "C0": {"t0": [0], "t1": [1], "t3": [0]},
+        "C1": {"t0": [1], "t2": [0], "t3": [1]},
+        "C2": {"t1": [0], "t2": [1]},
+    }
+    after = STICKY.assign(remembering("sticky", [members[0], members[2]], before, 1), topics)
+    assert after == {
+        "C0": {"t0": [0], "t1": [1], "t2": [0], "t3": [0]},
+        "C2": {"t0": [1], "t1": [0], "t2": [1], "t3": [1]},
+    }
+
+
+def test_a_zombies_older_claim_does_not_count() -> None:
+    """The generation in the user data decides (KIP-54's version 1)."""
+    data = STICKY.user_data
+    old = Candidate("a", topics=["t"], user_data=data({"t": [0, 1]}, 3))
+    new = Candidate("b", topics=["t"], user_data=data({"t": [0, 1]}, 4))
+    third = Candidate("c", topics=["t"])
+    assert STICKY.assign([old, new, third], {"t": 2})["b"]["t"] in ([0], [1])
+    assert STICKY.assign([old, new], {"t": 1}) == {"a": {}, "b": {"t": [0]}}
+
+
+def test_the_generation_of_what_is_owned_decides_for_the_cooperative_one_too() -> None:
+    """KIP-792; before it the assignor's own user data says the generation."""
+    old = Candidate("a", topics=["t"], owned={"t": (0,)}, generation=3)
+    new = Candidate("b", topics=["t"], owned={"t": (0,)}, generation=4)
+    assert COOPERATIVE.assign([old, new], {"t": 1}) == {"a": {}, "b": {"t": [0]}}
+    older = Candidate("a", topics=["t"], owned={"t": (0,)}, user_data=COOPERATIVE.user_data({}, 9))
+    assert COOPERATIVE.assign([older, new], {"t": 1}) == {"a": {"t": [0]}, "b": {}}
+
+
+def test_user_data_is_what_kafkas_assignors_write() -> None:
+    assert STICKY.user_data({}, -1) is None
+    assert STICKY.user_data({"t": [0, 2]}, 7) == bytes.fromhex("00000001 000174 00000002 00000000 00000002 00000007")
+    assert COOPERATIVE.user_data({"t": [0]}, 7) == bytes.fromhex("00000007")
+    assert ASSIGNORS["range"].user_data({"t": [0]}, 7) is None
+
+
+def test_version_0_of_the_user_data_is_read_and_rubbish_is_nothing() -> None:
+    v0 = bytes.fromhex("00000001 000174 00000001 00000002")
+    assert read_sticky(v0).generation == -1
+    members = [Candidate("a", topics=["t"]), Candidate("b", topics=["t"], user_data=v0)]
+    assert STICKY.assign(members, {"t": 3})["b"]["t"][-1] == 2
+    for rubbish in (b"", b"\1", b"\xff" * 9):
+        assert read_sticky(rubbish).previous_assignment == ()
