@@ -58,6 +58,8 @@ class Member:
     """One member. `joining` and `syncing` are its parked JoinGroup and SyncGroup, if it has any.
 
     `is_new` until its first join phase ends: so long its session timer runs even while its JoinGroup is parked.
+    `last_call` is the newest of its requests that was served, `heard_at` when its session last began, in the node's
+    time: nothing here depends on them, but whoever moves the group's clock wants to know who is alive.
     """
 
     id: str
@@ -72,6 +74,8 @@ class Member:
     is_new: bool = False
     joining: Call | None = None
     syncing: Call | None = None
+    last_call: Call | None = None
+    heard_at: int = 0
     session: SessionExpiry = field(init=False)
 
     def __post_init__(self) -> None:
@@ -129,7 +133,7 @@ class Group:
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
         # dicts, not sets, where the order shows: the same inputs give the same answers
-        self.pending_members: dict[str, None] = {}
+        self.pending_members: dict[str, Call] = {}
         self.pending_sync_members: dict[str, None] = {}
         self.awaiting_join = 0
         self.new_member_added = False
@@ -216,6 +220,7 @@ class Group:
     def park_join(self, member: Member, call: Call) -> Call | None:
         """Let a JoinGroup wait; returns the one it supersedes, which is never answered."""
         superseded, member.joining = member.joining, call
+        member.last_call = call
         if superseded is None:
             self.awaiting_join += 1
         return superseded

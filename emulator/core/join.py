@@ -137,7 +137,7 @@ def join_without_id(stage: Stage, group: Group, call: Call, request: JoinGroupRe
     member_id = stage.new_member_id(call.client_id)
     if call.api_version < MEMBER_ID_REQUIRED_SINCE:
         return add_member(stage, group, call, request, member_id)
-    group.pending_members[member_id] = None
+    group.pending_members[member_id] = call
     group.timers.set(PendingMemberExpiry(member_id), group.now + request.session_timeout_ms)
     reason = "Dynamic member with unknown member id needs to rejoin with the id it is given (KIP-394)"
     stage.note(MemberChanged(group.id, group.now, member_id, None, "pending", "member_id_required", reason))
@@ -191,6 +191,7 @@ def rejoin(stage: Stage, group: Group, call: Call, request: JoinGroupRequest) ->
             cause, reason = "leader_rejoin", f"Leader {member.id} re-joining group during {group.state.value}"
         case State.COMPLETING_REBALANCE | State.STABLE if unchanged:
             # it may have missed our answer: give it again
+            member.last_call = call
             return stage.reply(call, rebalance.joined(group, member))
         case State.COMPLETING_REBALANCE | State.STABLE:
             cause, reason = "metadata_change", f"Updating metadata for member {member.id} during {group.state.value}"

@@ -43,10 +43,10 @@ def refusal_of_member(stage: Stage, group: Group, member_id: str, instance_id: s
 
 def heartbeat(stage: Stage, now: int, call: Call, request: HeartbeatRequest) -> None:
     """A member lives. In a join phase it is also told to rejoin (REBALANCE_IN_PROGRESS)."""
-    stage.reply(call, HeartbeatResponse(error_code=_heard(stage, now, request)))
+    stage.reply(call, HeartbeatResponse(error_code=_heard(stage, now, call, request)))
 
 
-def _heard(stage: Stage, now: int, request: HeartbeatRequest) -> Error:
+def _heard(stage: Stage, now: int, call: Call, request: HeartbeatRequest) -> Error:
     if not request.group_id:
         return Error.INVALID_GROUP_ID
     status = stage.status(request.group_id)
@@ -63,14 +63,16 @@ def _heard(stage: Stage, now: int, request: HeartbeatRequest) -> Error:
         return error
     if request.generation_id != group.generation:
         return Error.ILLEGAL_GENERATION
+    member = group.members[request.member_id]
+    member.last_call = call
     match group.state:
         case State.PREPARING_REBALANCE:
-            stage.restart_session(group, group.members[request.member_id])
+            stage.restart_session(group, member)
             return Error.REBALANCE_IN_PROGRESS
         case State.COMPLETING_REBALANCE if not stage.dialect.heartbeat_is_fine_before_sync:
             return Error.REBALANCE_IN_PROGRESS
         case State.COMPLETING_REBALANCE | State.STABLE:
-            stage.restart_session(group, group.members[request.member_id])
+            stage.restart_session(group, member)
             return Error.NONE
         case State.EMPTY | State.DEAD:
             raise AssertionError(f"{group!r} has a member {request.member_id}")

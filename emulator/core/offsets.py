@@ -58,7 +58,9 @@ def commit(stage: Stage, now: int, call: Call, request: offset_commit.OffsetComm
     if group is None:
         return stage.reply(call, _commit_response(request, refused, error))
     if request.member_id in group.members and group.state is not State.EMPTY:
-        stage.restart_session(group, group.members[request.member_id])
+        member = group.members[request.member_id]
+        member.last_call = call
+        stage.restart_session(group, member)
     offsets: dict[tuple[str, int], CommittedOffset] = {}
     for t, p in asked:
         if (t, p) in refused:

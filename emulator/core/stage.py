@@ -250,6 +250,7 @@ class Stage:
 
     def restart_session(self, group: Group, member: Member) -> None:
         """The member was heard of: its session starts anew."""
+        member.heard_at = self._entered[group]
         if member.is_new and not self.dialect.new_member_session_begins_with_join:
             return group.timers.cancel(member.session)
         return group.timers.set(member.session, group.now + member.session_timeout_ms)

@@ -27,6 +27,7 @@ def sync_group(stage: Stage, now: int, call: Call, request: SyncGroupRequest) ->
     if group is None:
         return stage.reply(call, sync_refused(error))
     member = group.members[request.member_id]
+    member.last_call = call
     match group.state:
         case State.PREPARING_REBALANCE:
             return stage.reply(call, sync_refused(Error.REBALANCE_IN_PROGRESS))
