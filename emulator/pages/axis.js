@@ -16,6 +16,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     constructor(model, shown, squeezed) {
       this.xs = new Float64Array(model.lines.length);
       this.waits = [];
+      this.stops = [];
       this.from = 0;
       this.to = 1;
       const lines = model.lines;
@@ -30,11 +31,12 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       if (!stops.length) stops.push({ at: 0, us: start, x: 0 });
       for (let n = 1; n < stops.length; n += 1) {
         const ms = (stops[n].us - stops[n - 1].us) / 1000;
-        stops[n].x = stops[n - 1].x + (squeezed ? EVENT + Math.log2(1 + ms) : ms + 1e-3);
+        stops[n].x = stops[n - 1].x + (squeezed ? EVENT + 1.5 * Math.log2(1 + ms) : ms + 1e-3);
         if (squeezed && ms / 1000 >= WAIT_NAMED_S) this.waits.push({ from: stops[n - 1].at, to: stops[n].at, s: ms / 1000 });
       }
       const width = stops[stops.length - 1].x || 1;
       const margin = 0.012;
+      this.stops = stops.map((stop) => stop.at);
       for (const stop of stops) stop.x = margin + (1 - 2 * margin) * (stop.x / width);
       this.place(lines, stops);
     }

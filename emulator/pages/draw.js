@@ -155,21 +155,22 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     ruler(row) {
       const middle = row.top + row.height / 2;
       let free = 0;
+      const taken = [];
       const colour = this.colour("faint");
       for (const wait of this.axis.waits) {
         const [from, to] = [this.x(wait.from), this.x(wait.to)];
-        const text = `⋯ ${words.duration(wait.s)} ⋯`;
         this.pen.font = FONT;
+        let text = `⋯ ${words.duration(wait.s)} ⋯`;
+        if (this.pen.measureText(text).width > to - from - 4) text = words.duration(wait.s);
         const room = this.pen.measureText(text).width;
-        if (to - from < room + 4 || (from + to) / 2 < 0 || (from + to) / 2 > this.width) continue;
+        if (to - from < room + 2 || (from + to) / 2 < 0 || (from + to) / 2 > this.width) continue;
         this.pen.fillStyle = colour;
         this.pen.fillText(text, (from + to - room) / 2, middle);
+        taken.push([(from + to - room) / 2, (from + to + room) / 2]);
       }
-      const lines = this.model.lines;
-      for (let at = 0; at < lines.length; at += 1) {
+      for (const at of this.axis.stops) {
         const x = this.x(at);
-        if (x < free || x > this.width - 60) continue;
-        if (this.axis.waits.some((wait) => x + 56 > this.x(wait.from) + 4 && x < this.x(wait.to) - 4)) continue;
+        if (x < free || x > this.width - 60 || taken.some(([from, to]) => x + 62 > from && x < to)) continue;
         this.pen.fillStyle = this.colour("muted");
         this.pen.fillText(words.moment(this.model.secondsAt(at)), x + 3, middle);
         this.pen.fillRect(x, row.top + 4, 1, row.height - 4);
@@ -183,7 +184,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       this.pen.font = FONT;
       for (const each of words.rebalances(this.group)) {
         const x = this.x(each.start);
-        const text = words.cause(each.cause, each.lane, each.reason);
+        const text = words.whyOf(this.group, each);
         const room = this.pen.measureText(text).width;
         if (x < free || x + room < 0 || x > this.width) continue;
         const left = Math.min(x, this.width - room - 8);
@@ -208,34 +209,38 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       const top = row.top + 3;
       const height = row.height - 6;
       let free = -1;
-      for (const barrier of this.group.barriers) {
+      for (const [n, barrier] of this.group.barriers.entries()) {
         const from = this.x(barrier.start);
         const to = Math.max(this.x(barrier.end), from + 6);
         if (to < 0 || from > this.width) continue;
         this.box(from, to, top, height, this.colour("barrier-empty"), 2);
         let share = 0;
-        barrier.steps.forEach((step, n) => {
-          const until = n + 1 < barrier.steps.length ? this.x(barrier.steps[n + 1].at) : to;
+        barrier.steps.forEach((step, index) => {
+          const until = index + 1 < barrier.steps.length ? this.x(barrier.steps[index + 1].at) : to;
           share = step.expected ? step.joined / step.expected : 1;
           this.pen.fillStyle = this.colour("joining");
           this.pen.fillRect(this.x(step.at), top + height * (1 - share), Math.max(until - this.x(step.at), 1), height * share);
         });
         this.pen.strokeStyle = this.colour("PreparingRebalance");
         this.pen.strokeRect(Math.round(from) + 0.5, top + 0.5, Math.round(to - from) - 1, height - 1);
-        const last = barrier.steps[barrier.steps.length - 1];
-        const who = barrier.missed.length ? `, without ${words.listed(barrier.missed, 2)}` : barrier.last && barrier.joined.size > 1 ? `, ${barrier.last.name} last` : "";
-        const until = barrier.end === null ? this.model.lines.length - 1 : barrier.end;
-        const waiting = barrier.end === null && last && last.waiting.length ? `, waiting for ${words.listed(last.waiting, 2)}` : who;
-        const text = `${last ? `${last.joined} of ${last.expected}` : ""}${waiting} · ${words.duration(this.model.secondsAt(until) - this.model.secondsAt(barrier.start))}`;
-        this.pen.font = FONT;
+        const after = this.group.barriers[n + 1];
+        free = this.barrierText(barrier, from, to, Math.max(free, 0), after ? this.x(after.start) : this.width, top + height / 2);
+      }
+    }
+
+    /** In the box or beside it, as much as there is room for; returns what is free after it. */
+    barrierText(barrier, from, to, free, end, middle) {
+      this.pen.font = FONT;
+      for (const text of words.barrierTold(this.group, barrier)) {
         const room = this.pen.measureText(text).width;
         const inside = to - from > room + 10;
-        const left = inside ? Math.max(from, 0) + 5 : to + 4;
-        if (left < free || left + room > this.width) continue;
-        this.pen.fillStyle = this.colour(inside ? "on-PreparingRebalance" : "ink");
-        this.pen.fillText(text, left, top + height / 2);
-        free = left + room + 8;
+        const left = inside ? Math.max(from, free) + 5 : to + 4;
+        if (left < free || left + room > (inside ? to : end)) continue;
+        this.pen.fillStyle = this.colour(inside && barrier.steps.length < 2 ? "on-PreparingRebalance" : "ink");
+        this.pen.fillText(text, left, middle);
+        return left + room + 8;
       }
+      return Math.max(free, to);
     }
 
     hand(row) {
@@ -375,11 +380,12 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       });
     }
 
-    /** The owner's process is gone meanwhile: nobody reads. */
+    /** The owner's process is gone, or is joining again with nothing in hand: it owns, but nobody reads. */
     unread(span, from, to, top, height) {
-      for (const away of this.group.lanes[span.owners[0]].spans) {
-        if (away.state !== "away") continue;
-        const [left, right] = [Math.max(this.x(away.start), from), Math.min(this.x(away.end), to)];
+      const lane = this.group.lanes[span.owners[0]];
+      for (const pause of lane.spans) {
+        if (pause.state !== "away" && (lane.isCooperative || (pause.state !== "joining" && pause.state !== "syncing"))) continue;
+        const [left, right] = [Math.max(this.x(pause.start), from), Math.min(this.x(pause.end), to)];
         if (right > left) this.box(left, right, top, height, this.hatch(this.colour("paper")), 0);
       }
     }

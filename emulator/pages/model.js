@@ -7,11 +7,10 @@
 globalThis.Koordinator = globalThis.Koordinator || {};
 
 (() => {
-  /* Answers that are a part of the protocol, not a mistake of anybody. */
+  /* Answers that are a part of the protocol, not a mistake of anybody (as in koordinator.fixtures.timeline). */
   const EXPECTED = {
     MEMBER_ID_REQUIRED: ["JoinGroup"],
     REBALANCE_IN_PROGRESS: ["Heartbeat", "SyncGroup"],
-    COORDINATOR_NOT_AVAILABLE: ["FindCoordinator"],
   };
 
   /* What clients do all the time; when it goes well, it says nothing about the group. */
@@ -50,6 +49,10 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       if (last && last.end === null) last.end = at;
       if (state !== null) this.spans.push({ start: at, end: null, state });
       this.state = state;
+    }
+
+    get isCooperative() {
+      return this.protocols.length > 0 && this.protocols.every((name) => /cooperative|compatible|sessioned/.test(name));
     }
 
     mark(at, kind, text) {
@@ -111,10 +114,10 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       lane.topics = body.topics || lane.topics;
       lane.sessionMs = body.session_timeout_ms || lane.sessionMs;
       lane.clientId = line.client_id;
-      // an eager consumer has given up everything before it joins; a cooperative one keeps it meanwhile
-      if (!lane.protocols.every((name) => /cooperative|compatible|sessioned/.test(name))) this.own(lane, [], at);
       this.joiner = lane;
       lane.become(at, "joining");
+      // in a stable group the answer may be that nothing changes: see on_state
+      if (this.state !== "Stable") this.giveUp(lane, at);
       this.progress(at, lane);
     }
 
@@ -208,12 +211,13 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       if (state === "PreparingRebalance") {
         this.barriers.push({ start: at, end: null, cause, lane, joined: new Set(), steps: [], last: null, missed: [] });
         for (const each of this.lanes) {
-          if (each.state === "joining") this.openBarrier.joined.add(each.index);
-          else if (each.isMember && each.state !== "away") each.become(at, "unjoined");
+          if (each.state === "joining") {
+            this.openBarrier.joined.add(each.index);
+            this.giveUp(each, at);
+          } else if (each.isMember && each.state !== "away") each.become(at, "unjoined");
         }
         this.progress(at, null);
       }
-      if (state === "Dead" || state === "Empty") for (const each of this.lanes) if (!each.isMember) this.own(each, [], at);
     }
 
     on_avoided_static(line, at) {
@@ -225,8 +229,10 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     }
 
     on_timer(line, at) {
+      // without a delay to wait for, that it is over says nothing
+      if (line.timer === "InitialDelay" && line.body && line.body.delay_ms === 0) return;
       const lane = this.laneOfMember.get(line.member_id);
-      if (lane) lane.mark(at, "timer", `${line.timer} is due`);
+      if (lane) lane.mark(at, "timer", Koordinator.words.timer(line, lane));
       else this.marks.push({ at, kind: "timer" });
     }
 
@@ -267,6 +273,11 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     missed(lane, cause) {
       const barrier = this.barriers[this.barriers.length - 1];
       if (barrier && cause === "join_timeout") barrier.missed.push(lane.name);
+    }
+
+    /** An eager consumer has given up everything before it joins; a cooperative one keeps it meanwhile. */
+    giveUp(lane, at) {
+      if (!lane.isCooperative) this.own(lane, [], at);
     }
 
     /** From here on the lane owns exactly these partitions. */

@@ -168,7 +168,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       const begin = Math.min(at, model.partner[at] ?? at);
       const end = Math.max(at, model.partner[at] ?? at);
       const rule = (answered && answered.rule_id) || (asked && asked.rule_id);
-      this.element.replaceChildren(
+      this.element.replaceChildren(...[
         make("h2", {}, title(line)),
         make("p", { class: "k-when" }, `${words.moment(model.secondsAt(at))} · seq ${line.seq}`
           + (answered && answered.latency_us !== undefined ? ` · answered in ${words.duration(answered.latency_us / 1e6)}` : "")),
@@ -177,7 +177,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
         beforeAndAfter(group, begin, end),
         asked && asked.kind === "request" ? block("Request", asked) : block("Event", line),
         answered ? block("Reply", answered) : asked && asked.kind === "request" ? make("p", { class: "k-unanswered" }, "No reply in this trace.") : null,
-      );
+      ].filter(Boolean));
     }
   }
 

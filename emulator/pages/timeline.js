@@ -86,8 +86,8 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       this.squeeze = make("input", { type: "checkbox", checked: true, onchange: () => this.rescale(this.squeeze.checked) });
       const button = (text, label, action) => make("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
       return make("section", { class: "k-chart", "aria-label": "Timeline" }, this.scroll,
-        make("div", { class: "k-bar" }, button("⏮", "First event", () => this.go(this.steps[0])), button("◀", "Previous event", () => this.step(-1)),
-          this.range, button("▶", "Next event", () => this.step(1)), button("⏭", "Last event", () => this.go(this.steps[this.steps.length - 1])),
+        make("div", { class: "k-bar" }, button("|◀", "First event", () => this.go(this.steps[0])), button("◀", "Previous event", () => this.step(-1)),
+          this.range, button("▶", "Next event", () => this.step(1)), button("▶|", "Last event", () => this.go(this.steps[this.steps.length - 1])),
           button("−", "Zoom out", () => this.zoom(1.6)), button("+", "Zoom in", () => this.zoom(0.6)), button("all", "Show everything", () => this.zoom(1e9)),
           (this.toError = button("first error", "Go to the first error (E)", () => this.go(this.model.firstError))),
           make("label", {}, this.squeeze, " shorten waits")),
@@ -223,8 +223,9 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     step(by) {
       const now = this.steps.findIndex((each) => each >= this.at);
       const from = now === -1 ? this.steps.length - 1 : now;
-      const exact = this.steps[from] === this.at || by > 0 ? from : from;
-      this.go(this.steps[Math.min(this.steps.length - 1, Math.max(0, exact + by))]);
+      // between two steps the next one is where `from` is already
+      const next = this.steps[from] > this.at && by > 0 ? from + by - 1 : from + by;
+      this.go(this.steps[Math.min(this.steps.length - 1, Math.max(0, next))]);
     }
 
     zoom(factor, px = this.axis.px(this.at, this.width)) {

@@ -141,30 +141,74 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     return found;
   }
 
-  /** What a rebalance did to the partitions: which moved, which stood still and for how long. */
+  /** What a rebalance did to the partitions, by name: `kept`, `paused`, `moved`, `freed`, `handed`; longest pause in s. */
   function effect(group, each) {
     const model = group.model;
-    const settled = each.until === null ? model.lines.length - 1 : each.until - 1;
-    const moved = [];
-    const stopped = [];
-    let kept = 0;
-    let longest = 0;
+    const settled = settledAt(group, each);
+    const told = { kept: [], paused: [], moved: [], freed: [], handed: [], longest: 0 };
     for (const [name, spans] of group.partitions) {
-      const before = spanAt(spans, each.start - 1);
-      const after = spanAt(spans, settled);
-      if (!after || !after.owners.length) continue;
-      if (before && before.owners.join() !== after.owners.join()) moved.push(name);
-      let idle = 0;
-      for (const span of spans) {
-        if (span.owners.length || span.start < each.start || span.start > settled) continue;
-        idle += model.secondsAt(Math.min(span.end === null ? settled : span.end, model.lines.length - 1)) - model.secondsAt(span.start);
-      }
-      if (!before || !before.owners.length) continue;
-      if (idle > 0 || moved.includes(name)) stopped.push(name);
-      else kept += 1;
-      longest = Math.max(longest, idle);
+      const before = ownersAt(spans, each.start - 1);
+      const after = ownersAt(spans, settled);
+      if (!before && !after) continue;
+      const idle = idleIn(model, spans, each.start, settled);
+      if (!after) told.freed.push(name);
+      else if (!before) told.handed.push(name);
+      else if (before !== after) told.moved.push(name);
+      else if (idle > 0) told.paused.push(name);
+      else told.kept.push(name);
+      if (before && after) told.longest = Math.max(told.longest, idle);
     }
-    return { moved, stopped, kept, longest };
+    return told;
+  }
+
+  /** When the last member had its assignment: they get it one after the other. */
+  function settledAt(group, each) {
+    const until = each.until === null ? group.model.lines.length - 1 : each.until - 1;
+    const starts = group.lanes.flatMap((lane) => lane.spans).filter((span) => span.state === "stable").map((span) => span.start);
+    return Math.max(each.end, ...starts.filter((start) => start >= each.end && start <= until));
+  }
+
+  function ownersAt(spans, at) {
+    const span = spanAt(spans, at);
+    return span ? span.owners.join() : "";
+  }
+
+  /** Seconds without an owner between two positions. */
+  function idleIn(model, spans, from, to) {
+    let idle = 0;
+    for (const span of spans) {
+      const [start, end] = [Math.max(span.start, from), Math.min(span.end === null ? to : span.end, to)];
+      if (!span.owners.length && start < end) idle += model.secondsAt(end) - model.secondsAt(start);
+    }
+    return idle;
+  }
+
+  /** The join barrier in short, the longer text first. */
+  function barrierTold(group, barrier) {
+    const last = barrier.steps[barrier.steps.length - 1];
+    if (!last) return [];
+    const model = group.model;
+    const took = duration(model.secondsAt(barrier.end === null ? model.lines.length - 1 : barrier.end) - model.secondsAt(barrier.start));
+    const count = last.expected ? `${last.joined} of ${last.expected}` : "nobody left";
+    let who = "";
+    if (barrier.missed.length) who = `, without ${listed(barrier.missed, 2)}`;
+    else if (barrier.end === null && last.waiting.length) who = `, waiting for ${listed(last.waiting, 2)}`;
+    else if (barrier.last && barrier.joined.size > 1 && last.expected) who = `, ${barrier.last.name} last`;
+    return [`${count}${who} · ${took}`, `${count}${who}`, count];
+  }
+
+  const TIMERS = {
+    SessionExpiry: (who) => `session of ${who} has run out`,
+    PendingMemberExpiry: (who) => `${who} did not come back with its member id in time`,
+    InitialDelay: () => "the initial rebalance delay is over",
+    RebalanceTimeout: () => "the join barrier's time is up (rebalance timeout)",
+    PendingSyncExpiry: () => "the time for SyncGroup is up",
+    OffsetExpiryCheck: () => "time to look for offsets to expire",
+  };
+
+  function timer(line, lane) {
+    const wording = TIMERS[line.timer];
+    return wording ? wording(lane ? lane.name : line.member_id || "a member") : `${line.timer} is due`;
   }
 
   /** The story of a group: [{at, level, title, text}], in order. Levels: rebalance, good, bad, info. */
@@ -179,27 +223,34 @@ globalThis.Koordinator = globalThis.Koordinator || {};
         if (mark.kind === "error") told.push({ at: mark.at, level: "bad", ...errorTold(model, lane, mark) });
       }
     }
-    for (const mark of group.marks) told.push({ at: mark.at, level: "hand", title: handTold(model.lines[mark.at]), text: "" });
+    for (const mark of group.marks) told.push({ at: mark.at, level: model.lines[mark.at].kind === "timer" ? "info" : "hand", title: handTold(model.lines[mark.at]), text: "" });
     return told.sort((one, other) => one.at - other.at);
+  }
+
+  /** The cause of a rebalance; a cooperative member that joins again has given up what others are to get. */
+  function whyOf(group, each) {
+    const second = each.cause === "metadata_change" && each.lane && each.lane.isCooperative;
+    const freed = second && [...group.partitions.values()].some((spans) => spans.length && !ownersAt(spans, each.start - 1));
+    return freed ? `${each.lane.name} joins again: what was given up can be handed out` : cause(each.cause, each.lane, each.reason);
   }
 
   function rebalanceTold(group, each) {
     const model = group.model;
-    const why = cause(each.cause, each.lane, each.reason);
+    const why = whyOf(group, each);
     if (each.end === null) return { title: `A rebalance begins: ${why}`, text: "It has not ended." };
     const took = duration(model.secondsAt(each.end) - model.secondsAt(each.start));
-    if (each.state !== "Stable") return { title: `${capital(why)}: the group is ${each.state}`, text: "" };
-    const { moved, stopped, kept, longest } = effect(group, each);
+    if (each.state !== "Stable") return { title: `${why}: the group is ${each.state}`, text: "" };
     const barrier = group.barriers.filter((one) => one.start >= each.start && one.start < each.end).pop();
     const parts = [];
     if (barrier && barrier.missed.length) parts.push(`${listed(barrier.missed)} did not rejoin in time.`);
     else if (barrier && barrier.last && barrier.joined.size > 1) parts.push(`${barrier.last.name} joined last.`);
-    if (stopped.length) {
-      parts.push(`${several(stopped.length, "partition")} stood still, for ${duration(longest)} at most` + (kept ? `; ${kept} went on.` : "."));
-    } else if (kept) parts.push(`All ${several(kept, "partition")} went on.`);
-    if (moved.length) parts.push(`Moved: ${spread(moved)}.`);
-    else if (stopped.length) parts.push("None of them moved.");
-    return { title: `${capital(why)}: generation ${each.generation}, in ${took}`, text: parts.join(" ") };
+    const { kept, paused, moved, freed, handed, longest } = effect(group, each);
+    if (moved.length) parts.push(`${spread(moved)} moved${longest > 0 ? `, after ${duration(longest)} without an owner` : ""}.`);
+    if (paused.length) parts.push(`${spread(paused)} stood still for ${duration(longest)} and stayed where ${paused.length === 1 ? "it was" : "they were"}.`);
+    if (freed.length) parts.push(`${spread(freed)} given up: nobody's until the next round.`);
+    if (handed.length) parts.push(`${spread(handed)} handed out.`);
+    if (kept.length) parts.push(`${several(kept.length, "partition")} went on without a pause.`);
+    return { title: `${why}: generation ${each.generation}, in ${took}`, text: parts.join(" ") };
   }
 
   function awayTold(group, lane, span) {
@@ -225,12 +276,11 @@ globalThis.Koordinator = globalThis.Koordinator || {};
   }
 
   function handTold(line) {
+    if (line.kind === "timer") return timer(line, null);
     const words = [line.kind, line.change, line.timer, line.rule_id, line.reason || line.cause];
     const body = line.body ? JSON.stringify(line.body) : "";
     return `${words.filter((word) => word !== undefined && word !== null && word !== "").join(" ")} ${body}`.trim();
   }
-
-  const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
   /** A line of the trace in a few words. */
   function brief(line) {
@@ -269,7 +319,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
   Object.assign(Koordinator, {
     words: {
       STATES, GROUP_STATES, duration, moment, several, spread, cause, ownedAt, barrierAt, stateAt, isMemberAt, rebalances, effect,
-      story, brief, listed, handTold, capital,
+      story, brief, listed, handTold, timer, barrierTold, whyOf,
     },
   });
 })();

@@ -59,6 +59,13 @@ def test_every_file_of_the_tree_is_in_the_wheel(repository: Path, pyproject: dic
     assert "koordinator/py.typed" in files
 
 
+def test_the_files_of_the_pages_are_in_the_wheel(repository: Path, files: list[str]) -> None:
+    pages = repository / "emulator" / "pages"
+    expected = {f"koordinator/emulator/pages/{path.name}" for path in pages.iterdir() if path.suffix in {".js", ".css"}}
+    assert expected
+    assert expected <= set(files)
+
+
 def test_nothing_is_installed_under_another_name(files: list[str]) -> None:
     assert {re.sub(r"-.*", "", name.split("/")[0]) for name in files} == {"koordinator"}
 

@@ -1,0 +1,102 @@
+"""The page of a trace in a browser: what somebody sees who opens it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Page
+
+    Open = Callable[..., Page]
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+def titles(page: Page) -> list[str]:
+    return page.locator(".k-tale strong").all_inner_texts()
+
+
+def test_a_static_bounce_is_told_as_one(opened: Open) -> None:
+    page = opened("static_bounce")
+    told = " | ".join(titles(page))
+    assert "svc-2 is gone without leaving" in told
+    assert "no rebalance" in told
+    assert page.locator(".k-l-lane").all_inner_texts() == ["svc-1\nstatic", "svc-2\nstatic", "svc-3\nstatic"]
+
+
+def test_a_restarted_member_stays_in_its_lane(opened: Open) -> None:
+    page = opened("static_bounce")
+    states = page.evaluate("Koordinator.timeline.group.lanes.find((l) => l.name === 'svc-2').spans.map((s) => s.state)")
+    assert states[-5:] == ["stable", "away", "joining", "syncing", "stable"]
+
+
+def test_a_cooperative_rebalance_moves_only_what_must_move(opened: Open) -> None:
+    page = opened("cooperative")
+    moved = page.evaluate(
+        """[...Koordinator.timeline.group.partitions].filter(([_, spans]) =>
+            new Set(spans.flatMap((span) => span.owners)).size > 1).map(([name]) => name).sort()"""
+    )
+    assert moved == ["orders-0", "orders-1"]
+    assert "4 partitions went on without a pause." in " ".join(page.locator(".k-tale span").all_inner_texts())
+
+
+def test_a_link_opens_the_page_at_its_moment(opened: Open) -> None:
+    page = opened("cooperative", anchor="#seq=140")
+    assert page.evaluate("Koordinator.timeline.seq") == 140
+    assert "3 of 3" not in page.locator(".k-now").inner_text()
+
+
+def test_the_arrow_keys_step_from_event_to_event(opened: Open) -> None:
+    page = opened("static_bounce")
+    page.locator(".k-scrub").focus()
+    page.keyboard.press("Home")
+    seen = [page.evaluate("Koordinator.timeline.seq")]
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+        seen.append(page.evaluate("Koordinator.timeline.seq"))
+    assert seen == sorted(set(seen))
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("Koordinator.timeline.seq") == seen[-2]
+
+
+def test_the_tape_shows_request_and_reply_of_a_chosen_row(opened: Open) -> None:
+    page = opened("cooperative")
+    page.locator(".k-tape select").select_option("SyncGroup")
+    page.locator(".k-row", has_text="orders 1, 3, 5").first.click()
+    shown = page.locator(".k-details")
+    assert "SyncGroup" in shown.locator("h2").inner_text()
+    assert '"orders": [1, 3, 5]' in shown.inner_text()
+    assert "Before and after" in shown.inner_text()
+
+
+def test_what_stands_in_a_trace_is_shown_and_not_run(opened: Open) -> None:
+    evil = "<img src=x onerror=alert(1)></script>"
+    asked = {"kind": "request", "api": "JoinGroup", "api_version": 9, "conn_id": 1, "correlation_id": 1, "node": 1}
+    lines = [{**asked, "seq": 1, "wall_ts": 1_000_000, "client_id": evil, "group_id": evil, "body": {"topics": [evil]}}]
+    page = opened(lines, title=evil, subtitle=evil)
+    assert page.locator("h1").inner_text() == evil
+    assert page.locator(".k-l-lane").all_inner_texts() == [evil]
+    assert page.locator("img").count() == 0
+
+
+def test_an_empty_trace_opens(opened: Open) -> None:
+    assert opened([]).locator(".k-l-lane").count() == 0
+
+
+def test_later_lines_are_added_to_what_is_there(opened: Open) -> None:
+    page = opened("static_bounce")
+    whole = titles(page)
+    page.evaluate(
+        """() => {
+            const given = JSON.parse(document.getElementById("trace").textContent).lines;
+            const root = document.getElementById("timeline");
+            Koordinator.timeline = Koordinator.mount(root, given.slice(0, 50), {title: "live"});
+            Koordinator.timeline.append(given.slice(50));
+        }"""
+    )
+    page.wait_for_function("count => document.querySelectorAll('.k-tale').length === count", arg=len(whole))
+    assert titles(page) == whole

@@ -1,0 +1,73 @@
+"""The page of a trace is one file that needs nobody, whatever stands in the trace."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koordinator.emulator.pages.html import SCRIPTS, STYLES, html_of
+
+TRACES = Path(__file__).parent / "traces"
+
+
+def lines_of(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes, and the text of the scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, str] = {}
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        tag, attributes = self.found[-1] if self.found else ("", {})
+        self.texts[attributes.get("id") or tag] = self.texts.get(attributes.get("id") or tag, "") + data
+
+
+def test_a_page_asks_nobody_for_anything() -> None:
+    page = html_of(lines_of("static_bounce"), title="a static bounce")
+    assert re.findall(r"https?://[^\"'\s]*", page) == []
+    for tag, attributes in Elements(page).found:
+        assert not {"src", "href", "srcset", "action"} & attributes.keys(), tag
+        assert tag not in {"link", "iframe", "object", "img", "base"}
+    assert not re.search(r"@import|url\(|\bfetch\(|XMLHttpRequest|import\s*\(", page)
+
+
+def test_what_stands_in_a_trace_cannot_leave_the_data() -> None:
+    evil = "</script><script>alert(1)</script><!-- & \u2028 ' \""
+    lines = [{"kind": "conn", "seq": 1, "wall_ts": 1, "client_id": evil}]
+    elements = Elements(html_of(lines, title=evil, subtitle=evil))
+    assert [tag for tag, _ in elements.found].count("script") == 2
+    assert json.loads(elements.texts["trace"]) == {"title": evil, "subtitle": evil, "lines": lines}
+    assert elements.texts["title"].strip() == evil
+
+
+@pytest.mark.parametrize("lines", [[], [{"kind": "header", "schema_version": 1, "wall_ts": 1}]])
+def test_a_trace_without_events_has_a_page(lines: list[dict[str, Any]]) -> None:
+    assert json.loads(Elements(html_of(lines, title="nothing")).texts["trace"])["lines"] == lines
+
+
+def test_a_page_is_little_more_than_its_trace() -> None:
+    lines = lines_of("static_bounce")
+    empty = len(html_of([], title="t").encode())
+    assert empty < 150_000
+    assert len(html_of(lines, title="t").encode()) - empty < 1.1 * len(json.dumps(lines, separators=(",", ":")))
+
+
+def test_every_file_of_the_component_is_used() -> None:
+    there = {each.name for each in files("koordinator.emulator.pages").iterdir() if each.name.endswith((".js", ".css"))}
+    assert there == {*SCRIPTS, *STYLES}
