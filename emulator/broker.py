@@ -29,7 +29,7 @@ from koordinator.emulator.services import Services
 from koordinator.emulator.trace_kept import kept, rough_size
 from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected, error_of, group_of_request
 from koordinator.wire import headers
-from koordinator.wire.apis import APIS, ApiKey
+from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
@@ -55,9 +55,6 @@ FETCH, NONE = ApiKey.FETCH, Error.NONE
 
 SHOWN_MAX = 200
 """The most characters of a client's own words in a line of the log."""
-
-
-REQUEST_KEYS = {api.request: key for key, api in APIS.items()}
 
 
 class Broker:
@@ -215,10 +212,9 @@ class Broker:
         peer = self._connections.get(connection)
         return peer is not None and peer.is_muted
 
-    def clients(self) -> dict[int, tuple[str, str]]:
-        """The open connections of clients, with the client id each last named, and its host; puppets are none."""
-        clients = (peer for peer in self._connections.values() if peer.messages is None)
-        return {peer.number: (peer.client_id, peer.client_host) for peer in clients}
+    def client_ids(self) -> dict[int, str]:
+        """The open connections, with the client id each last named."""
+        return {number: peer.client_id for number, peer in self._connections.items()}
 
     def behind(self, connection: int) -> list[tuple[Call, Message]]:
         """The requests that wait on a connection behind the one in hand, as far as they can be read."""

@@ -67,6 +67,12 @@ class Ticker(Protocol):
     def tick(self, now: int) -> list[Output]:
         """Act: it is the time that `deadline` has said."""
 
+    def group_deadline(self, group_id: str) -> int | None:
+        """When something is due of what it does in the time of a group, in that time."""
+
+    def clock_changed(self, now: int, group_id: str) -> None:
+        """The clock of a group was moved, or runs another way from now on."""
+
 
 @dataclass(slots=True, eq=False)
 class Machine:
@@ -202,6 +208,16 @@ class Brokers:
             *(ticker.deadline() for ticker in self.tickers),
         )
         return min((each for each in deadlines if each is not None), default=None)
+
+    def group_deadline(self, group_id: str) -> int | None:
+        """When a ticker is wanted next in the time of a group, in that time."""
+        deadlines = (ticker.group_deadline(group_id) for ticker in self.tickers)
+        return min((each for each in deadlines if each is not None), default=None)
+
+    def clock_changed(self, now: int, group_id: str) -> None:
+        """The clock of a group was moved, or runs another way: what waits in its time is due at another time."""
+        for ticker in self.tickers:
+            ticker.clock_changed(now, group_id)
 
     @property
     def _is_alone(self) -> bool:

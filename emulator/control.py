@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from koordinator.emulator.controls.events import Events
 from koordinator.emulator.controls.groups import Groups
 from koordinator.emulator.controls.nodes import Nodes
+from koordinator.emulator.controls.puppets.operations import Puppets
 from koordinator.emulator.controls.topics import Topics
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Control:
             "events": Events(brokers.trace),
             "groups": Groups(brokers, leave),
             "nodes": Nodes(brokers, host, leave),
+            "puppets": Puppets(brokers, leave),
             "topics": Topics(brokers),
         }
         self.operations: dict[str, Callable[..., Any]] = {

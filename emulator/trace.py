@@ -11,6 +11,7 @@ Kinds of event:
   answered, because its member has sent another.
 * `conn`: a connection was opened or closed. `dropped`: the ring was full, this many of the oldest events are gone.
 * `node`: a node was started, stopped, killed, paused, resumed, added or removed.
+* `puppet`: `puppet`, a member that lives in the emulator, was created, assigned something, stopped, or has failed.
 * `leader`: a test's hand moved a partition, and with one of `__consumer_offsets` the groups it keeps, to a node.
 
 The ring is bounded in events and in bytes: see `trace_kept` for what is kept of large messages. A body that is not

@@ -122,7 +122,23 @@ class LeaderMoved:
     group_id: str | None
 
 
-Happening = Connected | Disconnected | Asked | Answered | NodeChanged | LeaderMoved | Fact
+@value
+class PuppetChanged:
+    """Something happened to a puppet: it was created, assigned something (`holds`), stopped, or has failed."""
+
+    group_id: str
+    group_now: int
+    name: str
+    change: str
+    behaviour: str
+    member_id: str
+    instance_id: str | None
+    generation: int
+    error: str | None
+    holds: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+Happening = Connected | Disconnected | Asked | Answered | NodeChanged | LeaderMoved | PuppetChanged | Fact
 
 
 def line(seq: int, wall_us: int, happening: Happening, node_id: int) -> Line:
@@ -199,6 +215,22 @@ def _(happening: LeaderMoved) -> Line:
         "kind": "leader",
         "group_id": happening.group_id,
         "body": {"topic": happening.topic, "partition": happening.partition, "before": happening.before},
+    }
+
+
+@_columns.register
+def _(happening: PuppetChanged) -> Line:
+    return {
+        "kind": "puppet",
+        "puppet": happening.name,
+        "change": happening.change,
+        "group_id": happening.group_id,
+        "group_ts_us": happening.group_now * 1000,
+        "member_id": happening.member_id or None,
+        "instance_id": happening.instance_id,
+        "generation": happening.generation if happening.generation >= 0 else None,
+        "error": happening.error,
+        "body": {"behaviour": happening.behaviour, "holds": {name: list(held) for name, held in happening.holds}},
     }
 
 

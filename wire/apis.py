@@ -123,3 +123,6 @@ APIS: dict[int, Api] = {
     )
 }
 """Every API that is served, by its key."""
+
+REQUEST_KEYS: dict[type[Message], ApiKey] = {api.request: api.key for api in APIS.values()}
+"""The key of each API by the class of its requests."""

@@ -1,0 +1,234 @@
+"""Puppets, as tests ask for them: made, told what to do, looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.controls.assignors import ASSIGNORS
+from koordinator.emulator.controls.puppets.behaviours import (
+    DUPLICATE_INSTANCE_ID,
+    EAGER_ONLY,
+    behaviour_of,
+    nearest,
+)
+from koordinator.emulator.controls.puppets.consumer_role import ConsumerRole
+from koordinator.emulator.controls.puppets.puppet import Puppet
+from koordinator.emulator.controls.puppets.troupe import Troupe
+from koordinator.emulator.core.group import CONSUMER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from koordinator.emulator.brokers import Brokers
+    from koordinator.emulator.connections import Output
+    from koordinator.emulator.controls.puppets.role import Role
+
+SESSION_TIMEOUT_MS = 6_000
+REBALANCE_TIMEOUT_MS = 30_000
+"""The timeouts of puppets, as `client_config` has them: legal under every profile."""
+
+PROTOCOLS: Mapping[str, tuple[str, ...]] = {CONSUMER: ("range",)}
+"""The protocol types, with the protocols that are offered if nothing is said."""
+
+Described = dict[str, object]
+
+
+class Puppets:
+    """Makes puppets and tells them what to do.
+
+    A puppet belongs to a group and has a name of its own there. What is told to a puppet returns how it is then, as
+    `describe` does: what needs no waiting has been answered.
+    """
+
+    def __init__(self, brokers: Brokers, leave: Callable[[Iterable[Output]], None]) -> None:
+        self._brokers = brokers
+        self._leave = leave
+        self._troupe = Troupe(brokers)
+
+    def create(  # noqa: PLR0913 - what a consumer is configured with
+        self,
+        now: int,
+        *,
+        group: str,
+        name: str,
+        protocols: Sequence[str] | None = None,
+        instance_id: str | None = None,
+        topics: Sequence[str] | None = None,
+        owned: Mapping[str, Sequence[int]] | None = None,
+        behaviour: str | Mapping[str, object] = "healthy",
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
+        rebalance_timeout_ms: int = REBALANCE_TIMEOUT_MS,
+        heartbeat_interval_ms: int | None = None,
+        client_id: str | None = None,
+        protocol_type: str = CONSUMER,
+    ) -> Described:
+        """Make a puppet, which is in no group yet: see `behaviours` for what it will do once it has joined.
+
+        `protocols` are assignors, most preferred first (("range",)). `topics` it is subscribed to; None: all there
+        are. `owned` are partitions by topic it claims to hold when it first joins. It beats every
+        `heartbeat_interval_ms`, a third of the session timeout if that is None. The client id is its name, if none is
+        given. ValueError for what cannot be, and for a name that is taken.
+        """
+        if not name:
+            raise ValueError("a puppet has a name")
+        if (group, name) in self._troupe.puppets:
+            raise ValueError(f"group {group!r} has a puppet {name!r} already: {self._named(group)}")
+        wanted = behaviour_of(behaviour)
+        offered = _protocols(protocol_type, protocols, eager_only=wanted.kind == EAGER_ONLY)
+        if wanted.kind == DUPLICATE_INSTANCE_ID and instance_id is None:
+            raise ValueError(f"behaviour {DUPLICATE_INSTANCE_ID!r} wants the instance_id that somebody else has")
+        for what, given in (("session_timeout_ms", session_timeout_ms), ("rebalance_timeout_ms", rebalance_timeout_ms)):
+            _check_time(what, given)
+        if heartbeat_interval_ms is not None:
+            _check_time("heartbeat_interval_ms", heartbeat_interval_ms)
+        if instance_id == "" or isinstance(topics, str):
+            raise ValueError(
+                f"instance_id {instance_id!r} and topics {topics!r}: an id is not empty, topics are a list"
+            )
+        new_role = self._consumer(offered, topics, owned or {})
+        puppet = Puppet(
+            self._troupe,
+            group_id=group,
+            name=name,
+            client_id=name if client_id is None else client_id,
+            instance_id=instance_id,
+            behaviour=wanted,
+            session_timeout_ms=session_timeout_ms,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            heartbeat_interval_ms=heartbeat_interval_ms,
+            new_role=new_role,
+        )
+        if not self._troupe.puppets:
+            self._brokers.tickers.append(self._troupe)
+        self._troupe.puppets[group, name] = puppet
+        self._troupe.note(now, puppet, "created")
+        return _described(puppet)
+
+    def join(self, now: int, *, group: str, name: str, reason: str | None = None) -> Described:
+        """Let it send JoinGroup: for the first time, after it has left or failed, or anew."""
+        puppet = self._puppet(group, name)
+        return self._tell(now, puppet, lambda at: puppet.join(at, reason))
+
+    def sync(self, now: int, *, group: str, name: str) -> Described:
+        """Let it send SyncGroup, if it has joined and does not do so itself."""
+        puppet = self._puppet(group, name)
+        return self._tell(now, puppet, puppet.sync)
+
+    def heartbeat(self, now: int, *, group: str, name: str) -> Described:
+        """Let it send a heartbeat now."""
+        puppet = self._puppet(group, name)
+        return self._tell(now, puppet, puppet.heartbeat)
+
+    def commit(self, now: int, *, group: str, name: str, offsets: Sequence[tuple[str, int, int]]) -> Described:
+        """Let it commit offsets: (topic, partition, offset) each."""
+        puppet = self._puppet(group, name)
+        by_partition = {(topic, partition): offset for topic, partition, offset in offsets}
+        if not by_partition:
+            raise ValueError(f"puppet {name!r} cannot commit: no offsets are given")
+        return self._tell(now, puppet, lambda at: puppet.commit(at, by_partition))
+
+    def leave(self, now: int, *, group: str, name: str, reason: str | None = None) -> Described:
+        """Let it send LeaveGroup; it stays out until it is told to join."""
+        puppet = self._puppet(group, name)
+        return self._tell(now, puppet, lambda at: puppet.leave(at, reason))
+
+    def stop(self, now: int, *, group: str, name: str) -> Described:
+        """End it without a word, as a process that is killed. To `join` is to start it again, with nothing known."""
+        puppet = self._puppet(group, name)
+        return self._tell(now, puppet, puppet.stop)
+
+    def describe(self, now: int, *, group: str, name: str) -> Described:
+        """How it is: `name group client_id instance_id protocol_type behaviour state member_id generation protocol`.
+
+        Also `is_leader`, `assignment` (what it holds, partitions by topic), `waits_for` (the API whose answer it waits
+        for, or None) and `error` (the name of what its last request was answered with, None if all was well).
+        States are out, joining, joined (SyncGroup is to be sent), syncing, stable, leaving, failed.
+        """
+        del now
+        return _described(self._puppet(group, name))
+
+    def meets(self, now: int, *, group: str, name: str, state: str) -> bool:
+        """Whether it is in a state."""
+        del now
+        return self._puppet(group, name).state.value == state
+
+    def list(self, now: int, *, group: str | None = None) -> list[Described]:
+        """Every puppet, of one group or of all, in the order in which they were made."""
+        del now
+        return [_described(puppet) for puppet in self._troupe.puppets.values() if group in (None, puppet.group_id)]
+
+    # -- inside ----------------------------------------------------------------------------------------------
+
+    def _tell(self, now: int, puppet: Puppet, verb: Callable[[int], None]) -> Described:
+        verb(now)
+        self._leave(self._troupe.tick(now))
+        self._leave(self._brokers.tick(now))
+        return _described(puppet)
+
+    def _puppet(self, group: str, name: str) -> Puppet:
+        puppet = self._troupe.puppets.get((group, name))
+        if puppet is None:
+            raise ValueError(f"group {group!r} has no puppet {name!r}: {self._named(group)}")
+        return puppet
+
+    def _named(self, group: str) -> str:
+        names = [name for in_group, name in self._troupe.puppets if in_group == group]
+        return f"it has {', '.join(map(repr, names))}" if names else "it has none"
+
+    def _consumer(
+        self, protocols: Sequence[str], topics: Sequence[str] | None, owned: Mapping[str, Sequence[int]]
+    ) -> Callable[[], Role]:
+        claims = [owned]
+
+        def new_role() -> Role:
+            # only the first time: it has forgotten everything later
+            claimed = claims.pop() if claims else {}
+            return ConsumerRole(
+                self._brokers.cluster,
+                protocols,
+                None if topics is None else tuple(topics),
+                {topic: tuple(held) for topic, held in claimed.items()},
+            )
+
+        return new_role
+
+
+def _protocols(protocol_type: str, given: Sequence[str] | None, *, eager_only: bool) -> tuple[str, ...]:
+    if protocol_type not in PROTOCOLS:
+        known = ", ".join(PROTOCOLS)
+        raise ValueError(f"protocol_type {protocol_type!r}: puppets have {known}{nearest(protocol_type, PROTOCOLS)}")
+    names = PROTOCOLS[protocol_type] if given is None else (given,) if isinstance(given, str) else tuple(given)
+    for name in names:
+        if name not in ASSIGNORS:
+            raise ValueError(f"protocol {name!r} is not known; known: {', '.join(ASSIGNORS)}{nearest(name, ASSIGNORS)}")
+    if eager_only:
+        names = tuple(name for name in names if not ASSIGNORS[name].is_cooperative)
+    if not names or len(set(names)) != len(names):
+        eager = [name for name, assignor in ASSIGNORS.items() if not assignor.is_cooperative]
+        hint = f"; {EAGER_ONLY!r} offers only {', '.join(eager)}" if eager_only else ""
+        raise ValueError(f"protocols {given!r}: at least one, and none twice{hint}")
+    return names
+
+
+def _check_time(what: str, given: int) -> None:
+    if given <= 0:
+        raise ValueError(f"{what} must be a whole number of milliseconds above 0, not {given!r}")
+
+
+def _described(puppet: Puppet) -> Described:
+    return {
+        "name": puppet.name,
+        "group": puppet.group_id,
+        "client_id": puppet.client_id,
+        "instance_id": puppet.instance_id,
+        "protocol_type": puppet.role.protocol_type,
+        "behaviour": puppet.behaviour.plain(),
+        "state": puppet.state.value,
+        "member_id": puppet.member_id,
+        "generation": puppet.generation,
+        "protocol": puppet.protocol,
+        "is_leader": puppet.is_leader,
+        "assignment": puppet.role.holds,
+        "waits_for": puppet.waits_for,
+        "error": puppet.error.name if puppet.error else None,
+    }

@@ -1,0 +1,533 @@
+"""One puppet: a member of a group, as Java's consumer is one (`AbstractCoordinator`), or as its behaviour has it.
+
+Its requests are those of the newest versions the release serves. What it is told is acted on at once; there is no
+application that would have to call `poll`. Sent with each JoinGroup and LeaveGroup is the reason in Java's words
+(KIP-800).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.controls.puppets.behaviours import (
+    DUPLICATE_INSTANCE_ID,
+    FLAPPING,
+    MANUAL,
+    NEVER_SYNCS,
+    OMITS_MEMBERS,
+    SILENT,
+    STRAGGLER,
+)
+from koordinator.emulator.controls.puppets.line import Line
+from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from koordinator.wire.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+)
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from koordinator.emulator.controls.puppets.behaviours import Behaviour
+    from koordinator.emulator.controls.puppets.role import Role
+    from koordinator.emulator.controls.puppets.troupe import Troupe
+    from koordinator.wire.apis import Message
+
+NO_GENERATION = -1
+
+JOINS_AT_ONCE = 3
+"""So many times in one instant it joins; what goes wrong again after that is tried again a little later."""
+
+BEATS_PER_SESSION = 3
+"""How many heartbeats it sends in a session timeout, if nothing else is said (the advice of Kafka's documentation)."""
+
+REASON_SINCE = {ApiKey.JOIN_GROUP: 8, ApiKey.LEAVE_GROUP: 5}
+"""The versions that have a reason (KIP-800)."""
+
+PROTOCOL_SINCE = 5
+"""The version of SyncGroup that names the protocol (KIP-559)."""
+
+COORDINATOR_GONE = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
+TRY_AGAIN = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS, Error.REBALANCE_IN_PROGRESS})
+"""What a JoinGroup is refused with that is worth another try on the same connection."""
+
+
+JOIN_AGAIN = COORDINATOR_GONE | {Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION}
+"""What a SyncGroup is refused with that a JoinGroup helps with at once; after other errors it comes a little later."""
+
+
+class State(Enum):
+    """Where a puppet is; not what the coordinator thinks of it."""
+
+    OUT = "out"
+    JOINING = "joining"
+    JOINED = "joined"
+    SYNCING = "syncing"
+    STABLE = "stable"
+    LEAVING = "leaving"
+    FAILED = "failed"
+
+
+class Alarm(Enum):
+    """What a puppet waits for in the time of its group."""
+
+    BEAT = "beat"
+    REJOIN = "rejoin"
+    BEHAVE = "behave"
+
+
+class Puppet:
+    """A member of a group. Times in milliseconds; `new_role` makes what it brings along, anew after each `stop`.
+
+    Its verbs raise ValueError where it cannot do that now, and have done nothing then.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a consumer is configured with
+        self,
+        troupe: Troupe,
+        *,
+        group_id: str,
+        name: str,
+        client_id: str,
+        instance_id: str | None,
+        behaviour: Behaviour,
+        session_timeout_ms: int,
+        rebalance_timeout_ms: int,
+        heartbeat_interval_ms: int | None,
+        new_role: Callable[[], Role],
+    ) -> None:
+        self.group_id = group_id
+        self.name = name
+        self.client_id = client_id
+        self.instance_id = instance_id
+        self.behaviour = behaviour
+        self.session_timeout_ms = session_timeout_ms
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.heartbeat_interval_ms = heartbeat_interval_ms or max(session_timeout_ms // BEATS_PER_SESSION, 1)
+        self.state = State.OUT
+        self.member_id = ""
+        self.generation = NO_GENERATION
+        self.protocol: str | None = None
+        self.leader_id = ""
+        self.error: Error = Error.NONE
+        """What its last request was answered with."""
+        self._new_role = new_role
+        self.role = new_role()
+        self._troupe = troupe
+        self._is_manual = behaviour.kind == MANUAL
+        self._line = Line(troupe, self)
+        self._members: tuple[JoinGroupResponseMember, ...] = ()
+        self._skips_assignment = False
+        self._joins = (0, 0)
+        self._reason: str | None = None
+        self._heartbeat: HeartbeatRequest | None = None
+        self._missed = 0
+        self.alarms = {alarm: (self, alarm) for alarm in Alarm}
+        """The keys of its timers."""
+
+    def __repr__(self) -> str:
+        return f"<Puppet {self.name!r} of {self.group_id!r}: {self.state.value}>"
+
+    # -- what a test may ask of it ---------------------------------------------------------------------------
+
+    @property
+    def waits_for(self) -> str | None:
+        """The API whose answer it waits for, if it waits."""
+        request = self._line.waits_for
+        return None if request is None else APIS[REQUEST_KEYS[type(request)]].name
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether the present generation is its to assign."""
+        return bool(self.member_id) and self.leader_id == self.member_id
+
+    def join(self, now: int, reason: str | None = None) -> None:
+        """Send JoinGroup; as a member, anew."""
+        self._refuse("join", State.JOINING, State.SYNCING, State.LEAVING)
+        if self.state is State.FAILED:
+            self._reset()
+        if reason is None and self.state in (State.STABLE, State.JOINED):
+            reason = "rebalance enforced by user"
+        self._troupe.cancel(now, self, Alarm.REJOIN)
+        self._join(now, reason)
+
+    def sync(self, now: int) -> None:
+        """Send SyncGroup, with everybody's assignment if it is the leader."""
+        self._refuse_unless("sync", State.JOINED)
+        self._sync(now)
+
+    def heartbeat(self, now: int) -> None:
+        """Send a heartbeat."""
+        self._refuse_unless("heartbeat", State.JOINED, State.STABLE)
+        self._beat(now)
+
+    def commit(self, now: int, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Commit offsets, as a member of its generation."""
+        self._refuse_unless("commit", State.JOINED, State.STABLE)
+        by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for (topic, partition), offset in offsets.items():
+            row = OffsetCommitRequestPartition(
+                partition_index=partition, committed_offset=offset, committed_metadata=""
+            )
+            by_topic.setdefault(topic, []).append(row)
+        self._line.send(
+            now,
+            OffsetCommitRequest(
+                group_id=self.group_id,
+                generation_id_or_member_epoch=self.generation,
+                member_id=self.member_id,
+                group_instance_id=self.instance_id,
+                topics=tuple(
+                    OffsetCommitRequestTopic(name=topic, partitions=tuple(rows)) for topic, rows in by_topic.items()
+                ),
+            ),
+        )
+
+    def leave(self, now: int, reason: str | None = None) -> None:
+        """Send LeaveGroup, at once: a JoinGroup or SyncGroup that waits for its answer is abandoned."""
+        self._refuse("leave", State.OUT, State.FAILED, State.LEAVING)
+        if not self.member_id:
+            self.stop(now)
+            return
+        self._troupe.silence(now, self)
+        if self._line.waits_for is not None:
+            # what is sent behind it on the same connection would wait with it
+            self._line.hang_up(now)
+        self.state = State.LEAVING
+        self._reason = "the consumer is being closed" if reason is None else reason
+        self._leave(now)
+
+    def stop(self, now: int) -> None:
+        """End without a word, as a process that is killed. It has forgotten everything when it joins again."""
+        self._refuse("stop", State.OUT)
+        self._troupe.silence(now, self)
+        self._line.hang_up(now)
+        self._out()
+        self.role = self._new_role()
+        self._note(now, "stopped")
+
+    # -- from the line ---------------------------------------------------------------------------------------
+
+    def answered(self, now: int, request: Message, response: Message) -> None:
+        """The coordinator has answered."""
+        match response:
+            case HeartbeatResponse():
+                self.error = Error(response.error_code)
+                self._missed = 0
+                if response.error_code:
+                    assert isinstance(request, HeartbeatRequest)
+                    self._heartbeat_failed(now, request, self.error)
+            case JoinGroupResponse():
+                self.error = Error(response.error_code)
+                self._joined(now, response)
+            case SyncGroupResponse():
+                self.error = Error(response.error_code)
+                self._synced(now, response)
+            case LeaveGroupResponse():
+                self._left(now, response)
+            case OffsetCommitResponse():
+                codes = (row.error_code for topic in response.topics for row in topic.partitions)
+                self.error = Error(next((code for code in codes if code), 0))
+            case _:
+                raise AssertionError(f"a puppet asks for no {type(response).__name__}")
+
+    def cut_off(self, now: int) -> None:
+        """The connection is gone. What was to be answered on it is asked again, of whoever coordinates then."""
+        match self.state:
+            case State.JOINING | State.SYNCING if self._is_manual:
+                self.state = State.OUT if self.generation == NO_GENERATION else State.JOINED
+            case State.JOINING | State.SYNCING:
+                self._join(now, "rebalance failed due to DisconnectException")
+            case State.LEAVING:
+                self._leave(now)
+            case _:
+                pass
+
+    # -- its timers ------------------------------------------------------------------------------------------
+
+    def alarmed(self, now: int, alarm: Alarm) -> None:
+        """A time has come."""
+        match alarm:
+            case Alarm.BEAT:
+                self._beat_is_due(now)
+            case Alarm.REJOIN if self.state in (State.STABLE, State.JOINED, State.JOINING):
+                self._join(now, self._reason)
+            case Alarm.BEHAVE if self.state is State.STABLE:
+                self.leave(now)
+            case Alarm.BEHAVE if self.state in (State.OUT, State.FAILED):
+                self._reset()
+                self._join(now, None)
+            case _:
+                # it is on its way somewhere else
+                pass
+
+    def _beat_is_due(self, now: int) -> None:
+        line = self._line
+        if line.is_up:
+            if self._missed * self.heartbeat_interval_ms >= self.session_timeout_ms:
+                # its session has ended, as far as it knows
+                self._missed = 0
+                line.lose_coordinator(now)
+            elif line.waits_for is None:
+                self._missed += 1
+                self._beat(now)
+            else:
+                self._missed += 1
+        self._troupe.set_alarm(now, self, Alarm.BEAT, self.heartbeat_interval_ms)
+        if self.state is State.STABLE and self.leader_id == self.member_id and self.role.is_outdated():
+            self._rejoin(now, "cached metadata has changed")
+
+    def _beat(self, now: int) -> None:
+        beat = self._heartbeat
+        if beat is None:
+            beat = self._heartbeat = HeartbeatRequest(
+                group_id=self.group_id,
+                generation_id=self.generation,
+                member_id=self.member_id,
+                group_instance_id=self.instance_id,
+            )
+        self._line.send(now, beat)
+
+    # -- JoinGroup -------------------------------------------------------------------------------------------
+
+    def _rejoin(self, now: int, reason: str, delay_ms: int = 0) -> None:
+        if delay_ms:
+            self._reason = reason
+            self._troupe.set_alarm(now, self, Alarm.REJOIN, delay_ms)
+        else:
+            self._troupe.cancel(now, self, Alarm.REJOIN)
+            self._join(now, reason)
+
+    def _join(self, now: int, reason: str | None) -> None:
+        group_now = self._troupe.group_now(now, self.group_id)
+        at, times = self._joins
+        self._joins = (group_now, times + 1 if at == group_now else 1)
+        self._troupe.cancel(now, self, Alarm.BEAT)
+        if self.state in (State.STABLE, State.JOINED, State.SYNCING):
+            self.role.prepare(self.protocol)
+        self.state = State.JOINING
+        if self._joins[1] > JOINS_AT_ONCE:
+            self._line.pause(now)
+        protocols = tuple(JoinGroupRequestProtocol(name=name, metadata=data) for name, data in self.role.offers())
+        self._line.send(
+            now,
+            JoinGroupRequest(
+                group_id=self.group_id,
+                session_timeout_ms=self.session_timeout_ms,
+                rebalance_timeout_ms=self.rebalance_timeout_ms,
+                member_id=self.member_id,
+                group_instance_id=self.instance_id,
+                protocol_type=self.role.protocol_type,
+                protocols=protocols,
+                reason=self._said(ApiKey.JOIN_GROUP, reason),
+            ),
+        )
+
+    def _joined(self, now: int, response: JoinGroupResponse) -> None:
+        if self.error is not Error.NONE:
+            self._join_refused(now, response)
+            return
+        self.member_id, self.generation = response.member_id, response.generation_id
+        self.protocol, self.leader_id = response.protocol_name, response.leader
+        self._members, self._skips_assignment = response.members, response.skip_assignment
+        self._heartbeat = None
+        self.state = State.JOINED
+        if self._is_manual:
+            return
+        if self.behaviour.kind == NEVER_SYNCS and self.is_leader:
+            self._troupe.set_alarm(now, self, Alarm.BEAT, self.heartbeat_interval_ms)
+            return
+        self._sync(now)
+
+    def _join_refused(self, now: int, response: JoinGroupResponse) -> None:
+        error = self.error
+        if error is Error.MEMBER_ID_REQUIRED:
+            self.member_id = response.member_id
+        elif error is Error.UNKNOWN_MEMBER_ID:
+            self._reset()
+        elif error in COORDINATOR_GONE:
+            self._line.lose_coordinator(now)
+        elif error not in TRY_AGAIN:
+            self._fail(now)
+            return
+        if self._is_manual:
+            self.state = State.OUT
+            return
+        if error in TRY_AGAIN:
+            self._line.pause(now)
+        given_id = error is Error.MEMBER_ID_REQUIRED
+        failed = "rebalance failed due to MemberIdRequiredException"
+        self._join(now, failed if given_id else f"encountered {error.name} from JOIN_GROUP response")
+
+    # -- SyncGroup -------------------------------------------------------------------------------------------
+
+    def _sync(self, now: int) -> None:
+        assignments: tuple[SyncGroupRequestAssignment, ...] = ()
+        # who is told to skip it leads, but the group goes on with the assignment it has (KIP-814)
+        if self.is_leader and not self._skips_assignment:
+            assignments = tuple(
+                SyncGroupRequestAssignment(member_id=member_id, assignment=assignment)
+                for member_id, assignment in self._assign(now).items()
+            )
+        named = self._troupe.version(ApiKey.SYNC_GROUP) >= PROTOCOL_SINCE
+        self.state = State.SYNCING
+        self._line.send(
+            now,
+            SyncGroupRequest(
+                group_id=self.group_id,
+                generation_id=self.generation,
+                member_id=self.member_id,
+                group_instance_id=self.instance_id,
+                protocol_type=self.role.protocol_type if named else None,
+                protocol_name=self.protocol if named else None,
+                assignments=assignments,
+            ),
+        )
+
+    def _assign(self, now: int) -> dict[str, bytes]:
+        group_now = self._troupe.group_now(now, self.group_id)
+        protocol = self.protocol or ""
+        assigned = self.role.assign(group_now, protocol, self.generation, self.member_id, self._members)
+        if self.behaviour.kind == OMITS_MEMBERS:
+            others = sorted(
+                (member.group_instance_id or member.member_id, member.member_id)
+                for member in self._members
+                if member.member_id != self.member_id
+            )
+            for _, member_id in others[-int(self.behaviour.parameter) :]:
+                assigned.pop(member_id, None)
+        return assigned
+
+    def _synced(self, now: int, response: SyncGroupResponse) -> None:
+        error = self.error
+        if error is not Error.NONE:
+            self._sync_refused(now)
+            return
+        group_now = self._troupe.group_now(now, self.group_id)
+        delay_ms = self.role.take(group_now, self.protocol or "", self.generation, response.assignment)
+        self.state = State.STABLE
+        self._missed = 0
+        self._note(now, "assigned")
+        if self._is_manual or self.behaviour.kind == SILENT:
+            return
+        self._troupe.set_alarm(now, self, Alarm.BEAT, self.heartbeat_interval_ms)
+        if delay_ms is not None:
+            self._rejoin(now, "need to revoke partitions and rejoin", delay_ms)
+        elif self.behaviour.kind == FLAPPING and not self._troupe.is_set(self, Alarm.BEHAVE):
+            self._troupe.set_alarm(now, self, Alarm.BEHAVE, self.behaviour.delay_ms)
+
+    def _sync_refused(self, now: int) -> None:
+        error = self.error
+        if error is Error.FENCED_INSTANCE_ID:
+            self._fail(now)
+            return
+        if error in COORDINATOR_GONE:
+            self._line.lose_coordinator(now)
+        elif error is Error.UNKNOWN_MEMBER_ID:
+            self._reset()
+        elif error is Error.ILLEGAL_GENERATION:
+            self._lose_generation()
+        if self._is_manual:
+            self.state = State.JOINED if self.member_id else State.OUT
+            return
+        if error not in JOIN_AGAIN:
+            self._line.pause(now)
+        self._join(now, f"encountered {error.name} from SYNC_GROUP response")
+
+    # -- Heartbeat and LeaveGroup ----------------------------------------------------------------------------
+
+    def _heartbeat_failed(self, now: int, request: HeartbeatRequest, error: Error) -> None:
+        if request is not self._heartbeat or self.state not in (State.STABLE, State.JOINED):
+            # it was sent in a generation that is over
+            return
+        if self._is_manual:
+            if error in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
+                self._out()
+            return
+        if error in COORDINATOR_GONE:
+            self._line.lose_coordinator(now)
+        elif error is Error.REBALANCE_IN_PROGRESS:
+            self._rebalances(now)
+        elif error is Error.FENCED_INSTANCE_ID:
+            self._fail(now)
+        elif error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
+            if error is Error.UNKNOWN_MEMBER_ID:
+                self._reset()
+            else:
+                self._lose_generation()
+            self._rejoin(now, f"encountered {error.name} from HEARTBEAT response")
+
+    def _rebalances(self, now: int) -> None:
+        reason = "group is already rebalancing"
+        if self.behaviour.kind != STRAGGLER:
+            self._rejoin(now, reason)
+        elif not self._troupe.is_set(self, Alarm.REJOIN):
+            self._rejoin(now, reason, self.behaviour.delay_ms)
+
+    def _leave(self, now: int) -> None:
+        reason = self._said(ApiKey.LEAVE_GROUP, self._reason)
+        identity = MemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id, reason=reason)
+        self._line.send(now, LeaveGroupRequest(group_id=self.group_id, members=(identity,)))
+
+    def _left(self, now: int, response: LeaveGroupResponse) -> None:
+        codes = (response.error_code, *(row.error_code for row in response.members))
+        self.error = Error(next((code for code in codes if code), 0))
+        self._line.hang_up(now)
+        self._out()
+        if self.behaviour.kind == FLAPPING:
+            self._troupe.set_alarm(now, self, Alarm.BEHAVE, self.behaviour.delay_ms)
+
+    # -- inside ----------------------------------------------------------------------------------------------
+
+    def _fail(self, now: int) -> None:
+        """What cannot be helped, as for Java's consumer, whose application gets an exception."""
+        self._troupe.silence(now, self)
+        self._line.hang_up(now)
+        self._out()
+        self.state = State.FAILED
+        self._note(now, "failed")
+        if self.behaviour.kind == DUPLICATE_INSTANCE_ID and self.error is Error.FENCED_INSTANCE_ID:
+            self._troupe.set_alarm(now, self, Alarm.BEHAVE, self.behaviour.delay_ms)
+
+    def _out(self) -> None:
+        self._reset()
+        self.state = State.OUT
+
+    def _reset(self) -> None:
+        self.member_id = ""
+        self._lose_generation()
+
+    def _lose_generation(self) -> None:
+        self.generation, self.protocol, self.leader_id = NO_GENERATION, None, ""
+        self._heartbeat = None
+        self.role.lose()
+        if self.state in (State.STABLE, State.JOINED, State.SYNCING):
+            # there is nothing to be prepared
+            self.state = State.JOINING
+
+    def _said(self, key: ApiKey, reason: str | None) -> str | None:
+        return reason if self._troupe.version(key) >= REASON_SINCE[key] else None
+
+    def _note(self, now: int, change: str) -> None:
+        self._troupe.note(now, self, change)
+
+    def _refuse(self, verb: str, *states: State) -> None:
+        if self.state in states:
+            waits = f" and waits for {self.waits_for}" if self.waits_for else ""
+            raise ValueError(f"puppet {self.name!r} cannot {verb}: it is {self.state.value}{waits}")
+
+    def _refuse_unless(self, verb: str, *states: State) -> None:
+        self._refuse(verb, *(state for state in State if state not in states))

@@ -1,0 +1,228 @@
+"""All puppets of a cluster: who is called when, by whom, and what leaves the nodes by it. A ticker of `Brokers`.
+
+Alarms of puppets are due in the time of their group, so that a group's clock takes them along wherever it is put;
+what is waited for on the network is due in the node's time. A back-off is over when either has gone by: a clock that
+stands still must not keep a puppet from finding its coordinator, and one that jumps ahead takes that for waiting.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.apis.releases import ACCEPTED
+from koordinator.emulator.connections import Answer
+from koordinator.emulator.controls.puppets.line import Line
+from koordinator.emulator.controls.puppets.puppet import Alarm, Puppet
+from koordinator.emulator.core.timers import Timers
+from koordinator.emulator.trace_lines import PuppetChanged
+from koordinator.wire.apis import REQUEST_KEYS, ApiKey
+
+if TYPE_CHECKING:
+    from koordinator.emulator.brokers import Brokers
+    from koordinator.emulator.connections import Output
+    from koordinator.emulator.core.clock import GroupClock
+    from koordinator.wire.apis import Message
+
+Key = tuple[Puppet, Alarm] | Line
+"""What is waited for in the time of a group: an alarm of a puppet, or the end of a line's back-off."""
+
+NEWEST_USED = {ApiKey.OFFSET_COMMIT: 9}
+"""From version 10 on topics are named by id (KIP-848), which puppets do not look up."""
+
+
+class Troupe:
+    """The puppets of a cluster, by group and name. Times are the node's, unless they are called the group's."""
+
+    def __init__(self, brokers: Brokers) -> None:
+        self.puppets: dict[tuple[str, str], Puppet] = {}
+        self._brokers = brokers
+        self._mail = brokers.mail
+        self._versions = {
+            key: min(versions.max, NEWEST_USED.get(ApiKey(key), versions.max))
+            for key, versions in ACCEPTED[brokers.cluster.settings.kafka_version].items()
+        }
+        self._lines: dict[int, Line] = {}
+        self._groups: dict[Line, str] = {}
+        self._alarms: dict[str, Timers[Key]] = {}
+        # when the first alarm of each group is due, in the node's time
+        self._agenda: Timers[str] = Timers()
+        self._waits: Timers[Line] = Timers()
+        self._outputs: list[Output] = []
+
+    # -- as a ticker -----------------------------------------------------------------------------------------
+
+    def deadline(self) -> int | None:
+        """When `tick` is wanted next: at once if there is mail."""
+        if self._mail:
+            return min(at for at, _ in self._mail)
+        alarm, wait = self._agenda.deadline(), self._waits.deadline()
+        if alarm is None or wait is None:
+            return wait if alarm is None else alarm
+        return min(alarm, wait)
+
+    def tick(self, now: int) -> list[Output]:
+        """Let puppets read what they were told, and do what is due; returns what leaves the nodes by it."""
+        while True:
+            if self._mail:
+                self._deliver()
+            elif (due := self._agenda.pop_due(now)) is not None:
+                self._next_alarm(*due)
+            elif (waited := self._waits.pop_due(now)) is not None:
+                at, line = waited
+                self._cancel_back_off(line)
+                line.time_is_up(at)
+            else:
+                outputs, self._outputs = self._outputs, []
+                return outputs
+
+    def group_deadline(self, group_id: str) -> int | None:
+        """When the first alarm of a group is due, in the group's time."""
+        alarms = self._alarms.get(group_id)
+        return None if alarms is None else alarms.deadline()
+
+    def clock_changed(self, now: int, group_id: str) -> None:
+        """The clock of a group was moved, or runs another way."""
+        if group_id in self._alarms:
+            self._schedule(now, group_id)
+
+    def _deliver(self) -> None:
+        at, item = self._mail.popleft()
+        line = self._lines.get(item.connection)
+        if line is None:
+            # it has hung up
+            return
+        if isinstance(item, Answer):
+            line.answered(at, item.connection, item.response)
+        else:
+            del self._lines[item.connection]
+            line.closed(at, item.connection)
+
+    def _next_alarm(self, at: int, group_id: str) -> None:
+        alarms = self._alarms[group_id]
+        due = alarms.pop_due(self._clock(at, group_id).read(at))
+        self._schedule(at, group_id)
+        if due is None:
+            return
+        key = due[1]
+        if isinstance(key, Line):
+            self._waits.cancel(key)
+            key.time_is_up(at)
+        else:
+            puppet, alarm = key
+            puppet.alarmed(at, alarm)
+
+    # -- time, for puppets and their lines -------------------------------------------------------------------
+
+    def group_now(self, now: int, group_id: str) -> int:
+        """What the clock of a group shows."""
+        return self._clock(now, group_id).read(now)
+
+    def set_alarm(self, now: int, puppet: Puppet, alarm: Alarm, delay_ms: int) -> None:
+        """Call `puppet.alarmed` after so long, in the group's time."""
+        self._set(now, puppet.group_id, puppet.alarms[alarm], delay_ms)
+
+    def cancel(self, now: int, puppet: Puppet, alarm: Alarm) -> None:
+        """Do not, after all."""
+        alarms = self._alarms.get(puppet.group_id)
+        if alarms is not None and puppet.alarms[alarm] in alarms:
+            alarms.cancel(puppet.alarms[alarm])
+            self._schedule(now, puppet.group_id)
+
+    def silence(self, now: int, puppet: Puppet) -> None:
+        """Cancel every alarm of a puppet."""
+        for alarm in Alarm:
+            self.cancel(now, puppet, alarm)
+
+    def is_set(self, puppet: Puppet, alarm: Alarm) -> bool:
+        """Whether an alarm is set."""
+        return puppet.alarms[alarm] in self._alarms.get(puppet.group_id, ())
+
+    def wait(self, now: int, line: Line, delay_ms: int) -> None:
+        """Call `line.time_is_up` after so long, in the node's time, instead of whenever that was to be."""
+        self._waits.set(line, now + delay_ms)
+
+    def back_off(self, now: int, line: Line, group_id: str, delay_ms: int) -> None:
+        """Likewise, and also when so long has gone by in the group's time."""
+        self._waits.set(line, now + delay_ms)
+        self._groups[line] = group_id
+        self._set(now, group_id, line, delay_ms)
+
+    def end_wait(self, line: Line) -> None:
+        """Do not call it."""
+        self._waits.cancel(line)
+        self._cancel_back_off(line)
+
+    def _cancel_back_off(self, line: Line) -> None:
+        group_id = self._groups.pop(line, None)
+        if group_id is not None:
+            # what the agenda has of it stays: it finds nothing due
+            self._alarms[group_id].cancel(line)
+
+    def _set(self, now: int, group_id: str, key: Key, delay_ms: int) -> None:
+        alarms = self._alarms.get(group_id)
+        if alarms is None:
+            alarms = self._alarms[group_id] = Timers()
+        before = alarms.deadline()
+        alarms.set(key, self._clock(now, group_id).read(now) + delay_ms)
+        if alarms.deadline() != before:
+            self._schedule(now, group_id)
+
+    def _schedule(self, now: int, group_id: str) -> None:
+        deadline = self._alarms[group_id].deadline()
+        at = None if deadline is None else self._clock(now, group_id).due_at(deadline, now)
+        if at is None:
+            self._agenda.cancel(group_id)
+        else:
+            self._agenda.set(group_id, at)
+
+    def _clock(self, now: int, group_id: str) -> GroupClock:
+        return self._brokers.cluster.clock_of(group_id, now)
+
+    # -- the network, for lines ------------------------------------------------------------------------------
+
+    def version(self, key: ApiKey) -> int:
+        """The version of an API that puppets use."""
+        return self._versions[key]
+
+    def broker_to_ask(self, tries: int) -> int | None:
+        """Which node is asked for a coordinator after so many vain tries; None if all are down."""
+        there = [node_id for node_id, state in self._brokers.states.items() if state != "down"]
+        return there[tries % len(there)] if there else None
+
+    def connect(self, now: int, node_id: int, client_id: str, line: Line) -> int:
+        """Connect a line to a node; the number of the connection."""
+        connection = self._brokers.connect_puppet(now, node_id, client_id)
+        self._lines[connection] = line
+        return connection
+
+    def ask(self, now: int, connection: int, request: Message) -> None:
+        """Send a request, in the newest version."""
+        self._outputs += self._brokers.ask(now, connection, self._versions[REQUEST_KEYS[type(request)]], request)
+
+    def hang_up(self, now: int, connection: int) -> None:
+        """Close a connection."""
+        if self._lines.pop(connection, None) is not None:
+            self._brokers.disconnected(now, connection)
+
+    # -- the trace -------------------------------------------------------------------------------------------
+
+    def note(self, now: int, puppet: Puppet, change: str) -> None:
+        """Something happened to a puppet."""
+        trace = self._brokers.trace
+        node_id = max(self._brokers.cluster.coordinator_of(puppet.group_id), 0)
+        trace.add(
+            trace.now_us(),
+            PuppetChanged(
+                group_id=puppet.group_id,
+                group_now=self.group_now(now, puppet.group_id),
+                name=puppet.name,
+                change=change,
+                behaviour=puppet.behaviour.kind,
+                member_id=puppet.member_id,
+                instance_id=puppet.instance_id,
+                generation=puppet.generation,
+                error=puppet.error.name if puppet.error else None,
+                holds=tuple((name, tuple(held)) for name, held in puppet.role.holds.items()),
+            ),
+            node_id,
+        )

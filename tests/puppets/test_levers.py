@@ -1,0 +1,46 @@
+"""Puppets through the handle of a cluster on virtual time."""
+
+from __future__ import annotations
+
+import pytest
+
+from koordinator import Simulation
+from koordinator.fixtures.puppet_levers import PuppetTimeout
+
+
+def test_puppets_form_a_group_that_the_handle_shows() -> None:
+    with Simulation(topics={"t": 4}) as cluster:
+        group = cluster.group("svc")
+        one, two = group.puppet("one", instance_id="1").join(), group.puppet("two", instance_id="2").join()
+        group.wait_stable(members=2)
+        two.wait("stable")
+        assert (one.assignment, two.assignment) == ({"t": [0, 1]}, {"t": [2, 3]})
+        assert group.assignment == {"1": {"t": [0, 1]}, "2": {"t": [2, 3]}}
+        assert one.generation == group.generation == 2
+        assert one.is_leader
+        assert group.leader == one.member_id
+        assert set(group.puppets) == {"one", "two"}
+
+
+def test_a_puppet_commits_as_a_member() -> None:
+    with Simulation(topics={"t": 4}) as cluster:
+        group = cluster.group("svc")
+        one = group.puppet("one").join().wait("stable")
+        assert one.commit({("t", 0): 41, ("t", 3): 7}).error is None
+        assert group.offsets == {("t", 0): 41, ("t", 3): 7}
+
+
+def test_a_wait_that_is_over_says_how_the_puppet_is() -> None:
+    with Simulation(topics={"t": 4}) as cluster:
+        one = cluster.group("svc").puppet("one")
+        with pytest.raises(PuppetTimeout, match=r"puppet 'one' was not stable within 1 s; it is .*'state': 'out'"):
+            one.wait("stable", timeout=1)
+
+
+def test_a_puppet_that_leaves_says_why() -> None:
+    with Simulation(topics={"t": 4}) as cluster:
+        group = cluster.group("svc")
+        group.puppet("one").join().wait("stable").leave("the shift is over")
+        (left,) = [line for line in group.events() if line["kind"] == "request" and line["api"] == "LeaveGroup"]
+        assert left["client_reason"] == "the shift is over"
+        assert group.state == "Empty"
