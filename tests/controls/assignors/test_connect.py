@@ -1,0 +1,154 @@
+"""How connectors and tasks are shared out: Kafka Connect's answers, the article's bounce, and what must always hold."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koordinator.emulator.controls.assignors.connect import (
+    Change,
+    IncrementalLeader,
+    Unit,
+    assign_eagerly,
+    units_of,
+)
+
+ROUNDS = Path(__file__).with_name("connect_rounds.txt")
+DELAY_MS = 300_000
+Running = Mapping[str, list[Unit]]
+
+
+def units(said: str, separator: str) -> list[Unit]:
+    """Units as the file writes them: connector/task, and so on."""
+    return [(name, int(task)) for each in said.split(separator) if each for name, task in [each.split("/")]]
+
+
+def groups() -> list[list[tuple[str, str]]]:
+    """Each group of the file: the line that opens it, and its rounds with Kafka's answers."""
+    lines = [line for line in ROUNDS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    found: list[list[tuple[str, str]]] = []
+    for line in lines:
+        if line.startswith("max "):
+            found.append([(line, "")])
+        elif line.startswith("= "):
+            found[-1][-1] = (found[-1][-1][0], line[2:])
+        else:
+            found[-1].append((line, ""))
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(groups())))
+def test_the_incremental_assignor_says_what_kafkas_says(number: int) -> None:
+    (opening, _), *rounds = groups()[number]
+    leader = IncrementalLeader(int(opening.removeprefix("max ")))
+    for asked, answered in rounds:
+        now, completed, generation, connectors, workers = asked.split(" ")
+        configured = {name: int(count) for each in connectors.split(",") if each for name, count in [each.split(":")]}
+        running = {name: units(said, ",") for each in workers.split(";") for name, said in [each.split("=")]}
+        changes = leader.assign(int(now), (int(completed), int(generation)), units_of(configured), running)
+        delay, *told = answered.split(" ")
+        assert leader.delay_ms == int(delay)
+        for name, change in zip(told, changes.values(), strict=True):
+            started, _, stopped = name[2:].partition("!")
+            assert sorted(change.started) == sorted(units(started, "+"))
+            assert sorted(change.stopped) == sorted(units(stopped, "!"))
+
+
+class Workers:
+    """Workers that do as they are told, with one of them as the leader."""
+
+    def __init__(self, **running: list[int]) -> None:
+        self.running = {name: [("c", task) for task in tasks] for name, tasks in running.items()}
+        self.leader = IncrementalLeader(DELAY_MS)
+        self.generation = 0
+
+    def round(self, now: int, configured: Iterable[Unit]) -> dict[str, Change]:
+        self.generation += 1
+        done = self.leader.assign(now, (self.generation - 1, self.generation), list(configured), self.running)
+        for name, change in done.items():
+            self.running[name] = change.started + [u for u in self.running[name] if u not in change.stopped]
+        return done
+
+    @property
+    def tasks(self) -> dict[str, list[int]]:
+        return {name: sorted(task for _, task in runs) for name, runs in self.running.items()}
+
+
+SIX = [("c", task) for task in range(6)]
+
+
+@pytest.fixture
+def article() -> Workers:
+    """C1{P1,2} C2{P4,5} C3{P3,6} after a first round in which nothing changes."""
+    workers = Workers(C1=[0, 1], C2=[3, 4], C3=[2, 5])
+    assert all(change == Change() for change in workers.round(0, SIX).values())
+    return workers
+
+
+def test_who_bounces_in_time_gets_its_tasks_back_in_the_third_round(article: Workers) -> None:
+    del article.running["C2"]
+    article.round(1_000, SIX)
+    assert (article.tasks, article.leader.delay_ms) == ({"C1": [0, 1], "C3": [2, 5]}, DELAY_MS)
+    article.running["C2"] = []
+    article.round(61_000, SIX)
+    assert article.tasks == {"C1": [0, 1], "C3": [2, 5], "C2": []}
+    assert article.leader.delay_ms == DELAY_MS - 60_000
+    article.round(301_000, SIX)
+    assert article.tasks == {"C1": [0, 1], "C3": [2, 5], "C2": [3, 4]}
+    assert article.leader.delay_ms == 0
+
+
+def test_the_tasks_of_who_stays_away_are_shared_out_after_the_delay(article: Workers) -> None:
+    del article.running["C2"]
+    article.round(1_000, SIX)
+    article.round(301_000, SIX)
+    assert article.tasks == {"C1": [0, 1, 3], "C3": [2, 4, 5]}
+
+
+def test_a_new_leader_knows_nothing_of_who_is_missing(article: Workers) -> None:
+    """It takes what nobody runs for new, and waits for nobody."""
+    del article.running["C1"]
+    article.leader = IncrementalLeader(DELAY_MS)
+    article.round(1_000, SIX)
+    assert (article.tasks, article.leader.delay_ms) == ({"C2": [0, 3, 4], "C3": [1, 2, 5]}, 0)
+
+
+def test_what_too_many_have_is_revoked_first_and_given_away_next() -> None:
+    workers = Workers(C1=[0, 1, 2, 3, 4, 5])
+    workers.round(0, SIX)
+    workers.running["C2"] = []
+    first = workers.round(10, SIX)
+    assert (first["C1"].stopped, first["C2"]) == ([("c", 0), ("c", 1), ("c", 2)], Change())
+    second = workers.round(20, SIX)
+    assert (second["C1"], second["C2"].started) == (Change(), [("c", 0), ("c", 1), ("c", 2)])
+
+
+def test_the_eager_assignor_takes_turns_over_connectors_and_then_tasks() -> None:
+    assigned = assign_eagerly(["w2", "w1"], units_of({"b": 1, "a": 2}))
+    assert assigned == {"w1": [("a", -1), ("a", 0), ("b", 0)], "w2": [("b", -1), ("a", 1)]}
+
+
+@given(st.data())
+def test_nothing_runs_twice_and_all_of_it_runs_evenly_in_the_end(data: st.DataObject) -> None:
+    """Workers come and go while connectors stay; then rounds follow until no delay is left."""
+    configured = units_of(data.draw(st.dictionaries(st.sampled_from("abc"), st.integers(0, 6), min_size=1)))
+    workers = Workers(w0=[])
+    now = 0
+    for _ in range(data.draw(st.integers(1, 8))):
+        now += data.draw(st.sampled_from([0, 10, 100_000]))
+        name = data.draw(st.sampled_from(["w1", "w2", "w3", "w4"]))
+        if workers.running.pop(name, None) is None:
+            workers.running[name] = []
+        workers.round(now, configured)
+        assert max(Counter(chain.from_iterable(workers.running.values())).values(), default=1) == 1
+    for _ in range(8):
+        now += workers.leader.delay_ms
+        workers.round(now, configured)
+    assert sorted(chain.from_iterable(workers.running.values())) == sorted(configured)
+    for kind in (True, False):
+        loads = [sum((task == -1) is kind for _, task in runs) for runs in workers.running.values()]
+        assert max(loads) - min(loads) <= 1
