@@ -1,4 +1,4 @@
-"""What workers of Kafka Connect put inside JoinGroup's metadata and SyncGroup's assignment, versions 0-2, never flexible.
+"""What workers of Kafka Connect put inside JoinGroup's metadata and SyncGroup's assignment; versions 0-2, not flexible.
 
 The blob opens with its int16 version, as that of a consumer does. What is shared out are connectors and their tasks;
 the task -1 is the connector itself.
