@@ -1,0 +1,97 @@
+"""The names that assertions may use: APIs, errors, states and causes. What is none of them is refused at once."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core.group import State
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+GROUP_APIS = (
+    "FindCoordinator",
+    "JoinGroup",
+    "SyncGroup",
+    "Heartbeat",
+    "LeaveGroup",
+    "OffsetCommit",
+    "OffsetFetch",
+    "OffsetDelete",
+)
+"""The APIs whose requests name one group: the trace has them under that group."""
+
+ERRORS = tuple(error.name for error in Error)
+"""Every error of Kafka; NONE is the answer that all went well."""
+
+STATES = tuple(state.value for state in State)
+
+CAUSES = (
+    "member_join",
+    "member_rejoin",
+    "metadata_change",
+    "leader_rejoin",
+    "member_leave",
+    "session_expired",
+    "join_timeout",
+    "pending_expired",
+    "sync_timeout",
+    "protocol_change",
+    "over_capacity",
+    "store_error",
+    "group_downgrade",
+    "forced",
+)
+"""Why a rebalance begins: by the text that Kafka logs as its reason; `forced` is a test's hand."""
+
+_SUB_CAUSES = (
+    ("poll_timeout", r"poll timeout has expired|max\.?poll\.?interval"),
+    ("revoke_and_rejoin", r"revoke partitions and re-?join"),
+    ("member_id_required", r"re-?join with the given member.?id"),
+    ("already_rebalancing", r"group is already rebalancing"),
+    ("metadata_changed", r"(metadata|subscription|partitions?).* chang"),
+    ("unsubscribed", r"unsubscribe"),
+    ("closed", r"clos|shut"),
+)
+
+
+def sub_cause(client_reason: str | None) -> str | None:
+    """The kind of a client's own reason (KIP-800); None if it gave none, "other" for one that is not known here."""
+    if not client_reason:
+        return None
+    return next((name for name, text in _SUB_CAUSES if re.search(text, client_reason, re.IGNORECASE)), "other")
+
+
+def checked(what: str, name: str, known: Iterable[str]) -> str:
+    """The name, if it is a known one. Else ValueError, with the nearest, or all of them if none is near."""
+    names = list(known)
+    if name in names:
+        return name
+    # a name in other letters is near, too: stable, offset_commit
+    plain = {re.sub(r"[\W_]", "", each).lower(): each for each in names}
+    near = get_close_matches(re.sub(r"[\W_]", "", str(name)).lower(), list(plain), n=1, cutoff=0.6)
+    hint = f"did you mean {plain[near[0]]!r}?" if near else f"known: {', '.join(names) or 'none'}"
+    raise ValueError(f"{what} {name!r} is not known; {hint}")
+
+
+def api(name: str) -> str:
+    """An API whose requests name one group."""
+    return checked("of the requests that name one group, the API", name, GROUP_APIS)
+
+
+def error(name: str) -> str:
+    """An error by its name in Kafka."""
+    return checked("the error", name, ERRORS)
+
+
+def cause(name: str) -> str:
+    """The cause of a rebalance."""
+    return checked("the cause of a rebalance", name, CAUSES)
+
+
+def state(name: str) -> str:
+    """The state of a group, as DescribeGroups spells it."""
+    return checked("the state of a group", name, STATES)
