@@ -14,6 +14,7 @@ from koordinator.emulator.controls.groups import Groups
 from koordinator.emulator.controls.nodes import Nodes
 from koordinator.emulator.controls.puppets.operations import Puppets
 from koordinator.emulator.controls.topics import Topics
+from koordinator.emulator.controls.verify import Verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,6 +36,7 @@ class Control:
             "nodes": Nodes(brokers, host, leave),
             "puppets": Puppets(brokers, leave),
             "topics": Topics(brokers),
+            "verify": Verify(brokers),
         }
         self.operations: dict[str, Callable[..., Any]] = {
             f"{name}.{method}": operation

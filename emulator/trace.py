@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from koordinator.emulator import trace_kept, trace_lines
@@ -72,6 +73,11 @@ class Trace:
         """The sequence number of the newest event; 0 before the first."""
         return self._seq
 
+    @property
+    def oldest_seq(self) -> int:
+        """The sequence number of the oldest event that is kept: one that is to come, if none is."""
+        return self._seq - len(self._ring) + 1
+
     def add(self, wall_us: int, happening: Happening, node_id: int) -> None:
         """Something happened on a node."""
         self._seq += 1
@@ -94,7 +100,8 @@ class Trace:
         if lost > since:
             since_us = self._ring[0][1] if self._ring else self.now_us()
             lines.append({"seq": lost, "wall_ts": since_us, "kind": "dropped", "count": lost})
-        for seq, wall_us, happening, node_id, _ in self._ring:
-            if seq > since and (group is None or trace_lines.group_of(happening) == group):
+        newer = list(takewhile(lambda event: event[0] > since, reversed(self._ring)))
+        for seq, wall_us, happening, node_id, _ in reversed(newer):
+            if group is None or trace_lines.group_of(happening) == group:
                 lines.append(trace_lines.line(seq, wall_us, happening, node_id))
         return lines

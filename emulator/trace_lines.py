@@ -18,6 +18,7 @@ from koordinator.emulator.core.effects import (
 from koordinator.wire.apis import APIS, Message
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import read_assignment, read_subscription
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -35,6 +36,9 @@ Line = dict[str, object]
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
 """Of a larger message the line has no body, only its size; a list of 10,000 members, for their leader, is smaller."""
+
+GROUP_KEY = 0
+"""The type of a key of FindCoordinator that is a group's id."""
 
 WITH_BODY = frozenset(
     {
@@ -160,9 +164,15 @@ def group_of(happening: Happening) -> str | None:
 
 def group_of_request(request: Message) -> str | None:
     """The group a request names; None if it names none or several."""
-    if isinstance(request, OffsetFetchRequest):
-        return request.groups[0].group_id if len(request.groups) == 1 else None
-    return getattr(request, "group_id", None)
+    match request:
+        case OffsetFetchRequest():
+            return request.groups[0].group_id if len(request.groups) == 1 else None
+        case FindCoordinatorRequest():
+            keys = request.coordinator_keys
+            return keys[0] if len(keys) == 1 and request.key_type == GROUP_KEY else None
+        case _:
+            group_id: str | None = getattr(request, "group_id", None)
+            return group_id
 
 
 def error_of(response: Message) -> int:
@@ -175,6 +185,8 @@ def error_of(response: Message) -> int:
             rows = (response.error_code, *(row.error_code for row in response.members))
         case OffsetFetchResponse():
             rows = (response.error_code, *(row.error_code for row in response.groups))
+        case FindCoordinatorResponse():
+            rows = (response.error_code, *(row.error_code for row in response.coordinators))
         case _:
             code: int = getattr(response, "error_code", 0)
             return code
@@ -409,13 +421,19 @@ def _body(message: object) -> Line | None:
 
 
 @_body.register
+def _(response: FindCoordinatorResponse) -> Line | None:
+    nodes = [row.node_id for row in response.coordinators] or [response.node_id]
+    return {"coordinator": nodes[0]} if len(nodes) == 1 and nodes[0] >= 0 else None
+
+
+@_body.register
 def _(request: JoinGroupRequest) -> Line:
     return {
         "session_timeout_ms": request.session_timeout_ms,
         "rebalance_timeout_ms": request.rebalance_timeout_ms,
         "protocol_type": request.protocol_type,
         "protocols": [protocol.name for protocol in request.protocols],
-        "topics": _topics(request),
+        **_subscribed(request),
     }
 
 
@@ -478,8 +496,13 @@ def assigned(assignment: bytes) -> dict[str, list[int]] | None:
         return None
 
 
-def _topics(request: JoinGroupRequest) -> list[str] | None:
+def _subscribed(request: JoinGroupRequest) -> Line:
+    """The topics a consumer wants, and the partitions it says it still owns (KIP-429); by its favourite protocol."""
     try:
-        return list(read_subscription(request.protocols[0].metadata).topics) if request.protocols else None
+        subscription = read_subscription(request.protocols[0].metadata) if request.protocols else None
     except Malformed:
-        return None
+        subscription = None
+    if subscription is None:
+        return {"topics": None}
+    owned = {each.topic: list(each.partitions) for each in subscription.owned_partitions}
+    return {"topics": list(subscription.topics), **({"owned": owned} if owned else {})}

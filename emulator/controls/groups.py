@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from koordinator.emulator.controls.owners import owners_of, partition_counts, partitions
 from koordinator.emulator.core.cluster import OFFSETS_TOPIC
 from koordinator.emulator.core.group import CONSUMER, State
 from koordinator.emulator.groups_file import lines_of, parse_groups
 from koordinator.emulator.offsets_log import records_of
-from koordinator.wire.messages.consumer_protocol import read_assignment
-from koordinator.wire.primitives import Malformed
+from koordinator.emulator.verify import names
+from koordinator.emulator.verify.ownership import faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -61,12 +62,18 @@ class Groups:
         state: str | None = None,
         members: int | None = None,
         after_generation: int | None = None,
+        owned: str | None = None,
     ) -> bool:
         """Whether a group is in a state, has so many members, and is past a generation; what is None is not asked.
 
-        A group counts as Stable when every member has its assignment.
+        A group counts as Stable when every member has its assignment. `owned` "all": and every partition of the topics
+        that they subscribe to is owned by exactly one of them. ValueError for a state that there is not.
         """
         del now
+        if state is not None:
+            names.state(state)
+        if owned not in (None, "all"):
+            raise ValueError(f"owned is 'all', or nothing is asked of who owns what; not {owned!r}")
         found = self._find(group)
         if found is None:
             return state == State.DEAD.value and not members
@@ -75,6 +82,7 @@ class Groups:
             and (state != State.STABLE.value or not _waiting_for(found))
             and members in (None, len(found.members))
             and (after_generation is None or found.generation > after_generation)
+            and (owned is None or not faults(owners_of(found), partition_counts(self._brokers.cluster)))
         )
 
     def offsets(self, now: int, *, group: str) -> list[dict[str, object]]:
@@ -132,19 +140,8 @@ def _member(member: Member, *, is_consumer: bool) -> dict[str, object]:
         "instance_id": member.instance_id,
         "client_id": member.client_id,
         "client_host": member.client_host,
-        "assignment": _partitions(member.assignment) if is_consumer else {},
+        "assignment": partitions(member.assignment) if is_consumer else {},
         "protocols": [name for name, _ in member.protocols],
         "session_timeout_ms": member.session_timeout_ms,
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
     }
-
-
-def _partitions(assignment: bytes) -> dict[str, list[int]]:
-    if not assignment:
-        return {}
-    try:
-        topics = read_assignment(assignment).assigned_partitions
-    except Malformed:
-        # what a leader sends is its own affair; Kafka never looks at it
-        return {}
-    return {topic.topic: sorted(topic.partitions) for topic in topics}

@@ -45,7 +45,9 @@ def committed_before_revoke(story: Story, *, auto_commit: bool | None) -> Findin
         return found
     for member_id, calls in story.by_member.items():
         client_id = story.clients.get(member_id, "")
-        shared = [each for each, name in story.clients.items() if name == client_id and _overlap(story, each, member_id)]
+        shared = [
+            each for each, name in story.clients.items() if name == client_id and _overlap(story, each, member_id)
+        ]
         fetches = [] if len(shared) > 1 else _fetches(story, client_id)
         commits = [call for call in calls if call.api == "OffsetCommit" and call.error == OK]
         if not commits and auto_commit is None:

@@ -34,7 +34,9 @@ def given_id_is_used(story: Story) -> Findings:
         used = next((each for each in story.calls if each.asked_as == given and each.seq > call.response["seq"]), None)
         again = _joined_anew(story, call, before=None if used is None else used.seq)
         if again is not None:
-            found.wrong(f"{_name(story, given)} was given this id by {call}, and joined without it: {again}", call, again)
+            found.wrong(
+                f"{_name(story, given)} was given this id by {call}, and joined without it: {again}", call, again
+            )
         elif used is not None and between_ms(call.response, used.request) <= session_ms:
             found.right(call, used)
         elif used is not None:
@@ -201,8 +203,8 @@ def no_tight_loop(story: Story) -> Findings:
             key = (call.connection, call.api, call.error)
             if _too_often(recent[key], call):
                 found.wrong(
-                    f"{call.client_id}{story.software(call.member_id)} has asked {LOOP_CALLS} times within {LOOP_MS} ms: "
-                    f"{call}",
+                    f"{call.client_id}{story.software(call.member_id)} has asked {LOOP_CALLS} times within {LOOP_MS} "
+                    f"ms: {call}",
                     *recent[key],
                 )
                 recent[key].clear()
@@ -220,4 +222,3 @@ def _too_often(recent: deque[Call], call: Call) -> bool:
 
 def _name(story: Story, member_id: str) -> str:
     return f"{story.label(member_id)}{story.software(member_id)}"
-

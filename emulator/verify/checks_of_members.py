@@ -82,8 +82,8 @@ class _Beating:
         if waited_ms >= self._session_ms / 2:
             name = self._story.label(self._member_id)
             self._found.wrong(
-                f"{name}{self._who()} sent no heartbeat for {waited_ms / 1000:.3g} s after #{heard['seq']}; its session "
-                f"timeout is {self._session_ms / 1000:g} s",
+                f"{name}{self._who()} sent no heartbeat for {waited_ms / 1000:.3g} s after #{heard['seq']}; "
+                f"its session timeout is {self._session_ms / 1000:g} s",
                 heard,
                 line,
             )
@@ -130,7 +130,9 @@ def leaving(story: Story) -> Findings:
         elif is_static:
             found.right(closed)
         elif member_id not in left:
-            found.unclear(f"{name} was closed without a LeaveGroup (#{closed['seq']}): killed, or it does not leave", closed)
+            found.unclear(
+                f"{name} was closed without a LeaveGroup (#{closed['seq']}): killed, or it does not leave", closed
+            )
     return found
 
 

@@ -68,7 +68,7 @@ def owned_once(story: Story, now: tuple[tuple[Owner, ...], Mapping[str, int]] | 
     found = Findings()
     given = assignments(story)
     leaders = {
-        call.generation: call
+        call.generation or 0: call
         for call in reversed(story.calls)
         if call.api == "SyncGroup" and call.error == OK and call.asked.get("assignments")
     }
@@ -96,7 +96,10 @@ def _follow_up_is_due(story: Story, members: tuple[Owner, ...]) -> bool:
     joins = [call for call in story.calls if call.formed is not None]
     newest = max((call.formed or 0 for call in joins), default=0)
     last = {story.label(call.member_id): call for call in joins if call.formed == newest and is_cooperative(call)}
-    now = {member.label: _partitions({topic: list(held) for topic, held in member.assignment.items()}) for member in members}
+    now = {
+        member.label: _partitions({topic: list(held) for topic, held in member.assignment.items()})
+        for member in members
+    }
     return any(_claimed(call) - now.get(label, set()) for label, call in last.items())
 
 

@@ -84,9 +84,7 @@ def conformance(
         "C09": lambda: checks_of_joins.no_tight_loop(story),
         "C10": lambda: checks_of_commits.committed_before_revoke(story, auto_commit=auto_commit),
     }
-    return [
-        _verdict(check_id, judge(), story.lost) for check_id, judge in judged.items() if check_id not in left_out
-    ]
+    return [_verdict(check_id, judge(), story.lost) for check_id, judge in judged.items() if check_id not in left_out]
 
 
 def _verdict(check_id: str, findings: Findings, lost: int) -> Verdict:

@@ -17,7 +17,9 @@ STALE, GONE, FOREIGN = "stale_generation", "not_a_member", "not_the_owner"
 
 @dataclass(frozen=True, slots=True)
 class Zombie:
-    """A commit that came from the past. `kind` is one of
+    """A commit that came from the past.
+
+    `kind` is one of:
 
     * stale_generation: the group was in a newer generation when the commit came (`behind` by so many);
     * not_a_member: the member had left, been removed or been replaced before;

@@ -17,7 +17,7 @@ import trio
 from koordinator import Cluster, Emulator
 from koordinator.emulator.core.effects import Call, Reply
 from koordinator.emulator.settings import InvalidSetting
-from koordinator.fixtures.group import GroupTimeout
+from koordinator.fixtures.checks import GroupTimeout
 from koordinator.fixtures.port import BlockingCallInLoop, ClusterStopped
 from koordinator.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,

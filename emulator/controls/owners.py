@@ -1,0 +1,54 @@
+"""Which partitions the members of a group own, and which they want, as their coordinator has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core.group import CONSUMER
+from koordinator.emulator.verify.ownership import Owner
+from koordinator.wire.messages.consumer_protocol import read_assignment, read_subscription
+from koordinator.wire.primitives import Malformed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from koordinator.emulator.core.cluster import Cluster
+    from koordinator.emulator.core.group import Group, Member
+
+
+def owners_of(group: Group) -> tuple[Owner, ...]:
+    """The members, with what they own and subscribe to: nothing, if they are no consumers."""
+    if group.protocol_type != CONSUMER:
+        return tuple(Owner(_label(member), {}, ()) for member in group.members.values())
+    return tuple(
+        Owner(_label(member), partitions(member.assignment), _topics(group, member))
+        for member in group.members.values()
+    )
+
+
+def partition_counts(cluster: Cluster) -> Mapping[str, int]:
+    """How many partitions each topic has."""
+    return {name: cluster.partition_count(name) for name in cluster.topics}
+
+
+def partitions(assignment: bytes) -> dict[str, list[int]]:
+    """Topic -> partitions, in order, of a consumer's assignment; nothing if it is none."""
+    if not assignment:
+        return {}
+    try:
+        topics = read_assignment(assignment).assigned_partitions
+    except Malformed:
+        # what a leader sends is its own affair; Kafka never looks at it
+        return {}
+    return {topic.topic: sorted(topic.partitions) for topic in topics}
+
+
+def _label(member: Member) -> str:
+    return member.instance_id or member.id
+
+
+def _topics(group: Group, member: Member) -> tuple[str, ...]:
+    try:
+        return read_subscription(member.metadata(group.protocol_name), newest=0).topics
+    except Malformed:
+        return ()

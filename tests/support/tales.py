@@ -1,0 +1,186 @@
+"""Trace lines written by hand: what a coordinator would have seen of members that do this and that."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from koordinator.emulator.verify.story import Line, Story
+
+STABLE, PREPARING, COMPLETING, EMPTY = "Stable", "PreparingRebalance", "CompletingRebalance", "Empty"
+
+SESSION_MS, REBALANCE_MS = 6_000, 30_000
+
+
+class Tale:
+    """Writes lines of one group, on one node. Each member has its connection, by its name."""
+
+    def __init__(self, group_id: str = "g") -> None:
+        self.group_id = group_id
+        self.lines: list[Line] = []
+        self._seq = count(1)
+        self._correlation = count(1)
+        self._connections: dict[str, int] = {}
+        self._wall_ms = self._group_ms = 1_000_000
+        self._generation = 0
+
+    @property
+    def story(self) -> Story:
+        """What is read from it."""
+        return Story(self.lines, self.group_id)
+
+    @property
+    def seq(self) -> int:
+        """Of the last line."""
+        return int(self.lines[-1]["seq"])
+
+    def passes(self, ms: float) -> None:
+        """Time passes."""
+        self._wall_ms += ms
+        self._group_ms += ms
+
+    def jumps(self, ms: float) -> None:
+        """The group's clock is put on; no time passes."""
+        self._group_ms += ms
+
+    def line(self, kind: str, *, of_group: bool = True, **columns: Any) -> Line:
+        """One line; columns without a value are left out."""
+        named = {"group_id": self.group_id, "group_ts_us": int(self._group_ms * 1000)} if of_group else {}
+        told = {
+            "seq": next(self._seq),
+            "wall_ts": int(self._wall_ms * 1000),
+            "node": 1,
+            "kind": kind,
+            **named,
+            **columns,
+        }
+        self.lines.append({name: value for name, value in told.items() if value is not None})
+        return self.lines[-1]
+
+    def state(self, before: str, after: str, generation: int, cause: str = "", **more: Any) -> Line:
+        """The group goes from one state to another."""
+        return self.line(
+            "state", state_from=before, state_to=after, generation=generation, cause=cause, reason=cause, **more
+        )
+
+    def member(self, change: str, member_id: str, cause: str = "", instance: str | None = None) -> Line:
+        """A member comes, goes or is replaced."""
+        return self.line(
+            "member", change=change, member_id=member_id, instance_id=instance, cause=cause, reason=f"because {cause}"
+        )
+
+    def asks(self, api: str, client: str, **columns: Any) -> Line:
+        """A request comes in; its answer is yet to come."""
+        connection = self._connections.setdefault(columns.pop("connection", client), len(self._connections) + 1)
+        return self.line(
+            "request",
+            api=api,
+            api_version=9,
+            client_id=client,
+            conn_id=connection,
+            correlation_id=next(self._correlation),
+            **columns,
+        )
+
+    def answers(self, asked: Line, error: str | None = None, **columns: Any) -> Line:
+        """The answer to a request goes out."""
+        same = {
+            name: value
+            for name, value in asked.items()
+            if name not in ("seq", "wall_ts", "group_ts_us", "kind", "body")
+        }
+        of_group = same.pop("group_id", None) is not None
+        same.pop("node")
+        return self.line("response", of_group=of_group, **{**same, "error": error, **columns})
+
+    def call(self, api: str, client: str, error: str | None = None, told: Line | None = None, **columns: Any) -> int:
+        """A request that is answered at once; returns its sequence number."""
+        asked = self.asks(api, client, **columns)
+        self.answers(asked, error, body=told)
+        return int(asked["seq"])
+
+    def beat(self, client: str, generation: int | None = None, error: str | None = None) -> int:
+        """A heartbeat of the member that is named like its client."""
+        generation = self._generation if generation is None else generation
+        return self.call("Heartbeat", client, error, member_id=client, generation=generation)
+
+    def commits(self, client: str, generation: int, *partitions: int, error: str | None = None) -> int:
+        """A commit of partitions of the topic "t"."""
+        body = {"offsets": [["t", number, 5] for number in partitions or (0,)]}
+        return self.call("OffsetCommit", client, error, member_id=client, generation=generation, body=body)
+
+    def closes(self, client: str, reason: str | None = None) -> Line:
+        """A client's connection is closed."""
+        return self.line(
+            "conn", of_group=False, change="closed", conn_id=self._connections[client], client_id=client, reason=reason
+        )
+
+    def fetches(self, client: str) -> int:
+        """A client is given records."""
+        asked = self.asks("Fetch", client, of_group=False)
+        self.answers(asked)
+        return int(asked["seq"])
+
+    def joins(self, client: str, *, instance: str | None = None, owned: Any = None, **columns: Any) -> Line:
+        """A JoinGroup with an id, to be answered when the generation is formed."""
+        body = {
+            "session_timeout_ms": SESSION_MS,
+            "rebalance_timeout_ms": REBALANCE_MS,
+            "protocol_type": "consumer",
+            "protocols": ["range"],
+            "topics": ["t"],
+            **({"owned": owned} if owned else {}),
+        }
+        return self.asks(
+            "JoinGroup", client, member_id=columns.pop("member_id", client), instance_id=instance, body=body
+        )
+
+    def forms(
+        self,
+        assignment: dict[str, list[int]],
+        *,
+        before: str = EMPTY,
+        cause: str = "member_join",
+        instances: dict[str, str] | None = None,
+        protocol: str = "range",
+        owned: dict[str, list[int]] | None = None,
+        begins: bool = True,
+    ) -> int:
+        """The next generation: these members join, sync and own that of the topic "t". Returns its number."""
+        instances = instances or {}
+        trigger = list(assignment)[-1]
+        joins = {}
+        for name in assignment:
+            claim = (owned or {}).get(name)
+            joins[name] = self.joins(name, instance=instances.get(name), owned={"t": claim} if claim else None)
+            if begins and name == list(assignment)[0]:
+                self.state(before, PREPARING, self._generation, cause, member_id=trigger)
+        return self.completes(joins, assignment, protocol=protocol)
+
+    def completes(self, joins: dict[str, Line], assignment: dict[str, list[int]], *, protocol: str = "range") -> int:
+        """Who joined is in the next generation, and syncs."""
+        self._generation += 1
+        generation = self._generation
+        self.state(PREPARING, COMPLETING, generation, "joined")
+        for name, asked in joins.items():
+            leads = name == list(joins)[0]
+            members = list(joins) if leads else []
+            self.answers(
+                asked, generation=generation, body={"protocol": protocol, "leader": list(joins)[0], "members": members}
+            )
+        given = {name: {"t": numbers} for name, numbers in assignment.items()}
+        syncs = {}
+        for name, asked in joins.items():
+            body = {"assignments": given} if name == list(joins)[0] else None
+            syncs[name] = self.asks(
+                "SyncGroup",
+                name,
+                member_id=name,
+                instance_id=asked.get("instance_id"),
+                generation=generation,
+                body=body,
+            )
+        self.state(COMPLETING, STABLE, generation, "assigned", member_id=list(joins)[0])
+        for name, asked in syncs.items():
+            self.answers(asked, body={"assignment": given.get(name)})
+        return generation
