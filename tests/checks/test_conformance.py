@@ -119,7 +119,9 @@ def test_c02_the_same_broker_is_asked_again_without_looking(tale: Tale) -> None:
     second = tale.beat("a", error="NOT_COORDINATOR")
     verdict = judge(tale, "C02")
     assert (verdict.status, verdict.evidence) == ("fail", (first, second))
-    assert verdict.message.startswith(f"#{first} Heartbeat v9 from a (generation 0) -> NOT_COORDINATOR, and without a FindCoordinator")
+    assert verdict.message.startswith(
+        f"#{first} Heartbeat v9 from a (generation 0) -> NOT_COORDINATOR, and without a FindCoordinator"
+    )
 
 
 def test_c02_an_endless_ping_pong(tale: Tale) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator import Simulation
-from koordinator.fixtures.group import GroupTimeout
+from koordinator.fixtures.checks import GroupTimeout
 from koordinator.fixtures.port import ClusterStopped
 
 if TYPE_CHECKING:

@@ -153,7 +153,7 @@ class Tale:
         for name in assignment:
             claim = (owned or {}).get(name)
             joins[name] = self.joins(name, instance=instances.get(name), owned={"t": claim} if claim else None)
-            if begins and name == list(assignment)[0]:
+            if begins and name == next(iter(assignment)):
                 self.state(before, PREPARING, self._generation, cause, member_id=trigger)
         return self.completes(joins, assignment, protocol=protocol)
 
@@ -162,16 +162,15 @@ class Tale:
         self._generation += 1
         generation = self._generation
         self.state(PREPARING, COMPLETING, generation, "joined")
+        leader = next(iter(joins))
         for name, asked in joins.items():
-            leads = name == list(joins)[0]
-            members = list(joins) if leads else []
-            self.answers(
-                asked, generation=generation, body={"protocol": protocol, "leader": list(joins)[0], "members": members}
-            )
+            members = list(joins) if name == leader else []
+            told = {"protocol": protocol, "leader": leader, "members": members}
+            self.answers(asked, generation=generation, body=told)
         given = {name: {"t": numbers} for name, numbers in assignment.items()}
         syncs = {}
         for name, asked in joins.items():
-            body = {"assignments": given} if name == list(joins)[0] else None
+            body = {"assignments": given} if name == leader else None
             syncs[name] = self.asks(
                 "SyncGroup",
                 name,
@@ -180,7 +179,7 @@ class Tale:
                 generation=generation,
                 body=body,
             )
-        self.state(COMPLETING, STABLE, generation, "assigned", member_id=list(joins)[0])
+        self.state(COMPLETING, STABLE, generation, "assigned", member_id=leader)
         for name, asked in syncs.items():
             self.answers(asked, body={"assignment": given.get(name)})
         return generation
