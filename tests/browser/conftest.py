@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from recorded import lines_of
 
 from koordinator.emulator.pages.html import html_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser, Page
 
@@ -28,8 +28,6 @@ QUIETLY = (
     "--disable-component-update",
     "--disable-sync",
 )
-
-TRACES = Path(__file__).parent.parent / "pages" / "traces"
 
 WAIT_MS = 20_000
 
@@ -71,7 +69,3 @@ def opened(page: Page, tmp_path: Path) -> Callable[..., Page]:
         return page
 
     return open_it
-
-
-def lines_of(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from recorded import NAMES, lines_of
+
+from koordinator.emulator.pages.lanes import lanes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,3 +103,13 @@ def test_later_lines_are_added_to_what_is_there(opened: Open) -> None:
     )
     page.wait_for_function("count => document.querySelectorAll('.k-tale').length === count", arg=len(whole))
     assert titles(page) == whole
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_and_perfetto_see_the_same_lanes(opened: Open, name: str) -> None:
+    drawn = opened(name).evaluate(
+        """Object.fromEntries(Koordinator.timeline.group.lanes.map((lane) =>
+            [lane.name, lane.spans.map((span) => [span.start, span.end, span.state])]))"""
+    )
+    (group,) = lanes_of([line for line in lines_of(name) if line["kind"] != "header"]).values()
+    assert drawn == {lane.name: [[s.start, s.end, s.state] for s in lane.spans] for lane in group.lanes.values()}

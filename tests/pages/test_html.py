@@ -6,18 +6,12 @@ import json
 import re
 from html.parser import HTMLParser
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded import lines_of
 
 from koordinator.emulator.pages.html import SCRIPTS, STYLES, html_of
-
-TRACES = Path(__file__).parent / "traces"
-
-
-def lines_of(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
 
 
 class Elements(HTMLParser):

@@ -1,0 +1,203 @@
+"""A trace as the JSON that https://ui.perfetto.dev and chrome://tracing open (the Trace Event Format).
+
+* A process for each group, named after it. Thread 0 is the group's own state, the other threads are its lanes
+  (`lanes`), in the order in which they came. Process 0 has what concerns no group.
+* `X` slices: states. Those of one thread follow each other, none overlaps another.
+* `b`/`e`: requests and their replies, which do overlap; the id is `node:connection:correlation id:seq`.
+* `i` instants: expiries, evictions, what rules, holds and the hand of a test did.
+* `s`/`f` flows: from the leader's SyncGroup to the replies that carry its assignments to the members.
+* `C` counters: members, owned partitions, requests that wait for their answer. Lag is not in a trace.
+
+`ts` is the group's own clock in microseconds. Within the millisecond that clock ticks in, events are a microsecond
+apart, in their order. Wall time and sequence number stand in `args`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from koordinator.emulator.pages.lanes import answers_of, lanes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from koordinator.emulator.pages.lanes import GroupLanes, Lane, Line, Span
+
+    Event = dict[str, Any]
+
+NO_GROUP = 0
+"""The process of what concerns no group."""
+
+GROUP_THREAD = 0
+"""The thread of a group's own state; of process 0 the only one."""
+
+INSTANTS = frozenset(
+    {"timer", "offsets", "avoided_static", "superseded", "node", "leader", "rule", "hold", "clock", "puppet"}
+)
+"""Kinds of lines that are a moment of their own."""
+
+LEFT_OUT = frozenset({"seq", "kind", "node", "group_id", "group_ts_us", "api_key"})
+"""Columns that an event says otherwise."""
+
+
+def perfetto_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The trace, with or without its header, as a JSON object: `traceEvents`, `displayTimeUnit`, `otherData`."""
+    given = list(lines)
+    header = given[0] if given and given[0]["kind"] == "header" else {}
+    events = [line for line in given if line["kind"] != "header"]
+    answers = answers_of(events)
+    traced = [*_metadata(NO_GROUP, f"cluster {header.get('cluster', '')}".strip(), {GROUP_THREAD: "no group"})]
+    traced += _Process(events, answers, NO_GROUP, None).events()
+    for pid, group in enumerate(lanes_of(events).values(), start=1):
+        names = {GROUP_THREAD: "group", **dict(enumerate(group.lanes, start=1))}
+        traced += _metadata(pid, f"group {group.id}", names)
+        traced += _Process(events, answers, pid, group).events()
+    other = {name: value for name, value in header.items() if name not in {"kind", "wall_ts"}}
+    return {"traceEvents": traced, "displayTimeUnit": "ms", "otherData": other}
+
+
+def _metadata(pid: int, process: str, threads: Mapping[int, str]) -> Iterator[Event]:
+    def named(what: str, tid: int, **args: object) -> Event:
+        return {"ph": "M", "name": what, "pid": pid, "tid": tid, "ts": 0, "args": args}
+
+    yield named("process_name", GROUP_THREAD, name=process)
+    yield named("process_sort_index", GROUP_THREAD, sort_index=pid)
+    for tid, name in threads.items():
+        yield named("thread_name", tid, name=name)
+        yield named("thread_sort_index", tid, sort_index=tid)
+
+
+class _Process:
+    """The events of one group, or of none."""
+
+    def __init__(self, lines: Sequence[Line], answers: Mapping[int, int], pid: int, group: GroupLanes | None) -> None:
+        self._lines, self._answers, self._pid, self._group = lines, answers, pid, group
+        self._ts = _times(lines, None if group is None else group.id)
+        lanes = [] if group is None else list(group.lanes.values())
+        self._tid = {id(lane): tid for tid, lane in enumerate(lanes, start=1)}
+
+    def events(self) -> list[Event]:
+        """All of them, in the order of their time."""
+        found = [*self._calls(), *self._instants()]
+        if self._group is not None:
+            found += [*self._slices(GROUP_THREAD, self._group.states)]
+            for lane in self._group.lanes.values():
+                found += self._slices(self._tid[id(lane)], lane.spans)
+            found += [*self._flows(), *self._counters(self._group)]
+        return sorted(found, key=lambda event: event["ts"])
+
+    def _event(self, phase: str, at: int, tid: int, name: str, **more: object) -> Event:
+        line = self._lines[at]
+        args = {column: value for column, value in line.items() if column not in LEFT_OUT}
+        ts = self._time(at)
+        return {
+            "ph": phase,
+            "ts": ts,
+            "pid": self._pid,
+            "tid": tid,
+            "name": name,
+            **more,
+            "args": {"seq": line["seq"], **args},
+        }
+
+    def _slices(self, tid: int, spans: Iterable[Span]) -> Iterator[Event]:
+        last = max(self._ts.values(), default=0)
+        for span in spans:
+            ended = last if span.end is None else self._time(span.end)
+            yield self._event("X", span.start, tid, span.state, cat="state", dur=ended - self._time(span.start))
+
+    def _time(self, at: int) -> int:
+        """When it was; the end of a connection, which is no group's, is as late as the group's event before it."""
+        while at not in self._ts:
+            at -= 1
+        return self._ts[at]
+
+    def _calls(self) -> Iterator[Event]:
+        for at in self._ts:
+            line = self._lines[at]
+            answer = self._answers.get(at)
+            if line["kind"] != "request" or answer is None:
+                continue
+            one = {
+                "cat": "request",
+                "id": f"{line.get('node')}:{line['conn_id']}:{line['correlation_id']}:{line['seq']}",
+            }
+            yield self._event("b", at, self._tid_of(at), line["api"], **one)
+            yield self._event("e", answer, self._tid_of(at), line["api"], **one)
+
+    def _instants(self) -> Iterator[Event]:
+        for at in self._ts:
+            line = self._lines[at]
+            kind = line["kind"]
+            if kind in INSTANTS or (kind == "member" and line.get("change") in {"removed", "fenced", "replaced"}):
+                name = line.get("timer") or f"{kind} {line.get('change') or line.get('cause') or ''}".strip()
+                yield self._event("i", at, self._tid_of(at), name, cat=kind, s="t")
+            elif kind == "response" and (line.get("rule_id") or line.get("error")):
+                yield self._event("i", at, self._tid_of(at), line.get("error") or "rule", cat="reply", s="t")
+
+    def _flows(self) -> Iterator[Event]:
+        """From each assignment to its member: from the leader's request to the member's reply of that generation."""
+        sent: dict[Any, int] = {}
+        for at in self._ts:
+            line = self._lines[at]
+            if line.get("api") != "SyncGroup":
+                continue
+            if line["kind"] == "request" and (line.get("body") or {}).get("assignments"):
+                sent[line.get("generation")] = at
+            elif line["kind"] == "response" and not line.get("error") and line.get("generation") in sent:
+                one = {"cat": "assignment", "id": f"{self._pid}:{line['seq']}"}
+                leader = sent[line["generation"]]
+                yield self._event("s", leader, self._tid_of(leader), "assignment", **one)
+                yield self._event("f", at, self._tid_of(at), "assignment", **one, bp="e")
+
+    def _counters(self, group: GroupLanes) -> Iterator[Event]:
+        waiting = 0
+        owned: dict[int, int] = {}
+        replies = set(self._answers.values())
+        for at in self._ts:
+            line = self._lines[at]
+            tid = self._tid_of(at)
+            if at in self._answers or at in replies:
+                waiting += 1 if at in self._answers else -1
+                yield self._count(at, "requests waiting", waiting)
+            if line.get("api") == "SyncGroup" and line["kind"] == "response" and not line.get("error"):
+                assignment = (line.get("body") or {}).get("assignment") or {}
+                owned[tid] = sum(len(partitions) for partitions in assignment.values())
+                yield self._count(at, "owned partitions", sum(owned.values()))
+            if line["kind"] == "member" and line.get("change") == "removed" and owned.pop(tid, 0):
+                yield self._count(at, "owned partitions", sum(owned.values()))
+            if line["kind"] in {"member", "state"}:
+                yield self._count(at, "members", sum(_is_member_at(lane, at) for lane in group.lanes.values()))
+
+    def _count(self, at: int, name: str, value: int) -> Event:
+        return {
+            "ph": "C",
+            "ts": self._ts[at],
+            "pid": self._pid,
+            "tid": GROUP_THREAD,
+            "name": name,
+            "args": {name: value},
+        }
+
+    def _tid_of(self, at: int) -> int:
+        if self._group is None:
+            return GROUP_THREAD
+        lane = self._group.lane_of_call.get(at) or self._group.lane_of_member.get(self._lines[at].get("member_id", ""))
+        return GROUP_THREAD if lane is None or self._lines[at]["kind"] == "state" else self._tid[id(lane)]
+
+
+def _times(lines: Sequence[Line], group_id: str | None) -> dict[int, int]:
+    """The time of each event of a group by its position: its own clock's, never twice the same."""
+    times = {}
+    last = -1
+    for at, line in enumerate(lines):
+        if line.get("group_id") == group_id:
+            times[at] = last = max(line.get("group_ts_us", line["wall_ts"] if group_id is None else 0), last + 1)
+    return times
+
+
+def _is_member_at(lane: Lane, at: int) -> bool:
+    return any(
+        span.start <= at and (span.end is None or span.end > at) and span.state not in {"removed", "pending"}
+        for span in lane.spans
+    )
