@@ -212,9 +212,10 @@ class Broker:
         peer = self._connections.get(connection)
         return peer is not None and peer.is_muted
 
-    def client_ids(self) -> dict[int, str]:
-        """The open connections, with the client id each last named."""
-        return {number: peer.client_id for number, peer in self._connections.items()}
+    def clients(self) -> dict[int, tuple[str, str]]:
+        """The open connections of clients, with the client id each last named, and its host; puppets are none."""
+        clients = (peer for peer in self._connections.values() if peer.messages is None)
+        return {peer.number: (peer.client_id, peer.client_host) for peer in clients}
 
     def behind(self, connection: int) -> list[tuple[Call, Message]]:
         """The requests that wait on a connection behind the one in hand, as far as they can be read."""

@@ -49,6 +49,20 @@ class Nodes:
         del now
         return [{"node": node, "state": state} for node, state in self._brokers.states.items()]
 
+    def connections(self, now: int) -> list[dict[str, object]]:
+        """The clients that are connected: `connection node client_id client_host`; puppets are not among them."""
+        del now
+        brokers = (self._brokers.broker(node) for node, state in self._brokers.states.items() if state != "down")
+        return [
+            {"connection": number, "node": broker.node.node_id, "client_id": client_id, "client_host": client_host}
+            for broker in brokers
+            for number, (client_id, client_host) in broker.clients().items()
+        ]
+
+    def are_alone(self, now: int) -> bool:
+        """Whether no client is connected."""
+        return not self.connections(now)
+
     def address(self, now: int, *, node: int, listener: str = PLAINTEXT) -> str:
         """`host:port`, as clients that came in by a listener are told; ValueError if there is none of the name."""
         del now

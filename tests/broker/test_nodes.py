@@ -312,7 +312,7 @@ class TestPausing:
         nodes.ask(peer, MetadataRequest(topics=None), 9)
         nodes.brokers.disconnected(nodes.now, peer.number)
         nodes.do(nodes.brokers.resume_node, 1)
-        assert nodes.brokers.broker(1).client_ids() == {}
+        assert nodes.brokers.broker(1).clients() == {}
 
     def test_it_takes_only_so_much_and_reads_on_when_it_is_resumed(self, nodes: Nodes) -> None:
         nodes.do(nodes.brokers.pause_node, 1)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import pytest
 
 import koordinator.fixtures.running  # noqa: F401 - once, instead of anew in each inner run
+from koordinator.fixtures.plugin.artefacts import folder_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FAILING = """
-import socket
+from koordinator.client.link import Address, Deadline, Link
 
 def call(cluster):
     host, _, port = cluster.bootstrap_servers.rpartition(":")
-    socket.create_connection((host, int(port)), timeout=5).close()
+    Link(Address(host, int(port)), Deadline(10), "1").close()
 
 def test_good(koordinator):
     call(koordinator)
@@ -47,7 +54,7 @@ def test_the_trace_of_a_failed_test_is_kept_and_that_of_a_good_one_is_not(projec
     header, *events = map(json.loads, lines)
     assert header["kind"] == "header"
     assert header["schema_version"] == 1
-    assert [event["change"] for event in events if event["kind"] == "conn"] == ["opened", "closed"]
+    assert [event["kind"] for event in events][:3] == ["conn", "request", "response"]
 
 
 @pytest.mark.parametrize(("mode", "tests"), [("off", 0), ("on", 2), ("retain-on-failure", 1)])
@@ -72,3 +79,135 @@ def test_the_section_tells_the_story_the_files_and_how_to_run_it_again(project: 
             "rerun: pytest test_app.py::test_bad --koordinator-seed=4711",
         ]
     )
+
+
+# -- where it is seen ----------------------------------------------------------------------------------------
+
+
+def properties(path: Path) -> dict[str, dict[str, str]]:
+    """Of each test case in a JUnit file."""
+    cases = ET.parse(path).iter("testcase")  # noqa: S314 - pytest has written it
+    return {
+        str(case.get("name")): {str(each.get("name")): str(each.get("value")) for each in case.iter("property")}
+        for case in cases
+    }
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
+def test_the_junit_file_links_the_trace_and_has_the_figures(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    result = project.runpytest_subprocess("--junitxml=j.xml", "--koordinator-seed=3", *workers, timeout=120)
+    result.assert_outcomes(passed=1, failed=1)
+    page = project.path / "test-results" / "test_app-test_bad" / "trace.jsonl"
+    assert page.exists()
+    assert properties(project.path / "j.xml") == {
+        "test_good": {"koordinator_rebalances": "0", "koordinator_join_ms": "0"},
+        "test_bad": {
+            "koordinator_trace": str(page),
+            "koordinator_seed": "3",
+            "koordinator_rebalances": "0",
+            "koordinator_join_ms": "0",
+        },
+    }
+    result.stdout.fnmatch_lines(["*koordinator timeline (svc)*", "full trace: *", "rerun: *--koordinator-seed=3"])
+
+
+PHASES = """
+import pytest
+
+@pytest.fixture
+def broken(koordinator):
+    koordinator.create_topic("orders")
+    raise RuntimeError("in setup")
+
+@pytest.fixture
+def breaks(koordinator):
+    yield
+    raise RuntimeError("in teardown")
+
+def test_setup(broken): pass
+
+def test_teardown(koordinator, breaks): pass
+
+def test_call_and_teardown(koordinator, breaks): raise RuntimeError("in call")
+
+def test_stopped(koordinator):
+    koordinator.stop()
+    raise RuntimeError("after the end")
+
+def test_two(koordinator, koordinator_factory):
+    koordinator_factory()
+    raise RuntimeError("of two")
+
+@pytest.mark.xfail(raises=RuntimeError)
+def test_expected(koordinator): raise RuntimeError("as expected")
+
+def test_skipped(koordinator): pytest.skip("no reason")
+
+def test_without(): raise RuntimeError("without a cluster")
+"""
+
+
+def test_whatever_phase_fails_leaves_the_traces_of_all_its_clusters(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_it=PHASES)
+    result = run(pytester)
+    result.assert_outcomes(failed=4, passed=1, errors=3, xfailed=1, skipped=1)
+    assert kept(pytester) == [
+        "test_it-test_call_and_teardown/trace.jsonl",
+        "test_it-test_setup/trace.jsonl",
+        "test_it-test_stopped/trace.jsonl",
+        "test_it-test_teardown/trace.jsonl",
+        "test_it-test_two/trace-2.jsonl",
+        "test_it-test_two/trace.jsonl",
+    ]
+    # in call and in teardown
+    assert result.stdout.str().count("full trace: test-results/test_it-test_call_and_teardown/trace.jsonl") == 2
+    result.stdout.fnmatch_lines(["*- koordinator timeline (cluster 1) -*", "*- koordinator timeline (cluster 2) -*"])
+
+
+def test_what_an_earlier_session_left_there_is_gone_and_nothing_else(project: pytest.Pytester) -> None:
+    folder = project.path / "test-results" / "test_app-test_bad"
+    folder.mkdir(parents=True)
+    for name in ("trace-2.jsonl", "trace.html", "theirs.html"):
+        (folder / name).touch()
+    run(project)
+    assert kept(project) == ["test_app-test_bad/theirs.html", "test_app-test_bad/trace.jsonl"]
+
+
+def test_a_folder_that_cannot_be_made_is_told_and_hides_nothing(project: pytest.Pytester) -> None:
+    project.path.joinpath("test-results").write_text("a file")
+    result = run(project)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["the trace could not be kept: *test-results*", "rerun: pytest test_app.py::test_bad *"]
+    )
+
+
+def test_a_rerun_has_a_folder_of_its_own(pytester: pytest.Pytester) -> None:
+    # as plugins for reruns do it
+    pytester.makeconftest(
+        """
+        from _pytest.runner import runtestprotocol
+
+        def pytest_runtest_protocol(item, nextitem):
+            for last in (False, True):
+                for report in runtestprotocol(item, nextitem=nextitem, log=False):
+                    if last:
+                        item.ihook.pytest_runtest_logreport(report=report)
+            return True
+        """
+    )
+    pytester.makepyfile(test_it="def test_it(koordinator): assert not 1")
+    result = run(pytester)
+    result.assert_outcomes(failed=1)
+    assert kept(pytester) == ["test_it-test_it-rerun1/trace.jsonl", "test_it-test_it/trace.jsonl"]
+    result.stdout.fnmatch_lines(["full trace: test-results/test_it-test_it-rerun1/trace.jsonl"])
+
+
+def test_no_two_tests_share_a_folder() -> None:
+    ids = ["t.py::test", "t.py::T::test", "a/t.py::test", "a-t.py::test", "t.py::test[a-b]", "t.py::test[a/b]"]
+    ids += [f"t.py::test[{'x' * 300}{end}]" for end in "yz"]
+    names = [folder_name(each) for each in ids]
+    assert names[:4] == ["t-test", "t-T-test", "a-t-test", names[3]]
+    assert len(set(names)) == len(ids)
+    assert max(map(len, names)) < 200
+    assert all(re.fullmatch(r"[\w.-]+", name) for name in names)

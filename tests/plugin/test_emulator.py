@@ -132,7 +132,7 @@ def test_it_stops_with_clients_connected() -> None:
     with Emulator() as cluster:
         clients = [socket.create_connection(open_port(cluster), timeout=5) for _ in range(50)]
         parts = cluster._port.parts
-        assert cluster._port.wait_until(lambda: len(parts.brokers.broker(1).client_ids()) == 50, 10, "test")
+        assert cluster._port.wait_until(lambda: len(parts.brokers.broker(1).clients()) == 50, 10, "test")
         before = time.perf_counter()
         cluster.stop()
         assert time.perf_counter() - before < 1

@@ -1,0 +1,70 @@
+"""How much each test rebalanced, for people who read summaries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from koordinator.fixtures.plugin import figures
+
+SUPPORT = Path(__file__).parents[1] / "support"
+
+
+def state(group: str, at_ms: int, state_to: str) -> dict[str, object]:
+    return {"kind": "state", "group_id": group, "wall_ts": at_ms * 1000, "state_to": state_to}
+
+
+def test_the_figures_are_the_rebalances_and_the_time_in_join_phases_of_all_groups() -> None:
+    first = [
+        state("a", 0, "PreparingRebalance"),
+        state("b", 100, "PreparingRebalance"),
+        state("a", 1000, "CompletingRebalance"),
+        state("a", 1500, "Stable"),
+        {"kind": "conn", "wall_ts": 2_000_000},
+    ]
+    second = [state("a", 0, "PreparingRebalance"), state("a", 10, "Empty")]
+    assert figures.properties([first, second]) == [
+        ("koordinator_rebalances", 3),
+        ("koordinator_join_ms", 1000 + 1900 + 10),
+    ]
+    assert figures.properties([]) == [("koordinator_rebalances", 0), ("koordinator_join_ms", 0)]
+
+
+REBALANCING = """
+import pytest
+from rivals import Rival
+
+@pytest.mark.parametrize("members", [0, 1, 2])
+def test_it(koordinator, members):
+    for number in range(members):
+        with Rival(koordinator.bootstrap_servers, f"i{number}") as rival:
+            rival.send_join()
+            if number == 0:
+                rival.receive()
+    koordinator.group("g").events()
+    assert koordinator.seed == 0 or members < 2
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
+def test_the_slowest_tests_are_shown_and_github_gets_a_table(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    summary = pytester.path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    pytester.makepyfile(test_it=REBALANCING)
+    pytester.makeini(f"[pytest]\npythonpath = {SUPPORT}")
+    result = pytester.runpytest_subprocess("--koordinator-slowest=2", "-W", "ignore", *workers, timeout=120)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*= koordinator: the most time in join phases =*"])
+    result.stdout.fnmatch_lines_random(["*s  2 rebalances * test_it.py::*2]", "*s  1 rebalance * test_it.py::*1]"])
+    result.stdout.no_fnmatch_line("*s  0 rebalances *")
+    before, title, _, head, _, first, second, third = summary.read_text().rstrip().splitlines()
+    assert (before, title) == ("before", "### Rebalances per test (koordinator)")
+    assert head == "| test | outcome | rebalances | in join phases | trace |"
+    assert first.startswith("| `test_it.py::test_it[2]` | failed | 2 | ")
+    assert first.endswith("trace.jsonl |")
+    assert second.startswith("| `test_it.py::test_it[1]` | passed | 1 | ")
+    assert third == "| `test_it.py::test_it[0]` | passed | 0 | 0.000 s |  |"

@@ -1,0 +1,117 @@
+"""Clients that are still connected when a test has ended."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from rivals import Rival
+
+from koordinator import Emulator
+from koordinator.client.link import Address, Deadline, Link
+from koordinator.fixtures.plugin.leaks import left_open
+
+if TYPE_CHECKING:
+    import pytest
+
+LEAKING = """
+import socket
+import pytest
+from koordinator.client.link import Address, Deadline, Link
+
+leaked = []
+
+def leave(cluster, client_id="app"):
+    host, _, port = cluster.bootstrap_servers.rpartition(":")
+    leaked.append(Link(Address(host, int(port)), Deadline(10), "1", client_id))
+    return leaked[-1]
+
+def test_leaves_one(koordinator):
+    leave(koordinator)
+
+{more}
+
+def test_close_all():
+    for each in leaked:
+        each.close()
+"""
+
+STILL_OPEN = "koordinator: still open when the test had ended: 1 connection of client 'app'."
+
+
+def run(pytester: pytest.Pytester, *arguments: str, more: str = "") -> pytest.RunResult:
+    pytester.makepyfile(test_it=LEAKING.format(more=more))
+    return pytester.runpytest("-p", "no:hypothesispytest", "-W", "default::UserWarning", *arguments)
+
+
+def test_a_client_that_is_left_connected_is_warned_of_by_name(pytester: pytest.Pytester) -> None:
+    result = run(pytester)
+    result.assert_outcomes(passed=2, warnings=1)
+    result.stdout.fnmatch_lines([f"*LeakWarning: {STILL_OPEN} Close the client in the test, or say leaks='ignore' *"])
+
+
+def test_it_is_an_error_or_ignored_where_that_is_chosen(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "--koordinator-leaks=error")
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines([f"{STILL_OPEN}*", "*- koordinator timeline -*", "full trace: *"])
+    run(pytester, "--koordinator-leaks=ignore").assert_outcomes(passed=2)
+
+
+def test_the_marker_and_the_argument_come_before_the_command_line(pytester: pytest.Pytester) -> None:
+    more = """
+@pytest.mark.koordinator(leaks="ignore")
+def test_marked(koordinator, koordinator_factory):
+    leave(koordinator)
+    leave(koordinator_factory(leaks="warn"), "other")
+"""
+    result = run(pytester, "--koordinator-leaks=error", more=more)
+    result.assert_outcomes(passed=3, errors=1, warnings=1)
+    result.stdout.fnmatch_lines(["*LeakWarning: *1 connection of client 'other'.*"])
+
+
+def test_what_a_failed_test_leaves_is_no_news(pytester: pytest.Pytester) -> None:
+    more = "def test_fails(koordinator):\n    leave(koordinator)\n    assert not 1\n"
+    result = run(pytester, "--koordinator-leaks=error", "-k", "fails or close", more=more)
+    result.assert_outcomes(passed=1, failed=1)
+
+
+def test_an_unknown_choice_is_one_clear_error(pytester: pytest.Pytester) -> None:
+    more = "@pytest.mark.koordinator(leaks='wran')\ndef test_marked(koordinator): pass\n"
+    result = run(pytester, "-k", "marked", more=more)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*UsageError: @pytest.mark.koordinator: leaks='wran': must be one of ignore, *"])
+
+
+def test_members_are_named_that_their_client_has_left_open() -> None:
+    with Emulator(topics={"orders": 1}) as cluster, Rival(cluster.bootstrap_servers, "one") as rival:
+        rival.send_join()
+        rival.receive()
+        (line,) = left_open(cluster._port)
+        assert line == "1 connection of client 'rival', member 'one' of group 'g'"
+
+
+def test_a_client_that_is_just_closing_is_not_left_open() -> None:
+    with Emulator() as cluster:
+        host, _, port = cluster.bootstrap_servers.rpartition(":")
+        for _ in range(200):
+            with closing(Link(Address(host, int(port)), Deadline(10), "1", "app")):
+                pass
+            assert left_open(cluster._port) == []
+        assert left_open(cluster._port) == []
+    assert left_open(cluster._port) == [], "nothing is left of a cluster that has stopped"
+
+
+def test_a_test_that_leaves_clients_open_ends_soon() -> None:
+    took = []
+    for _ in range(5):
+        with Emulator() as cluster:
+            host, _, port = cluster.bootstrap_servers.rpartition(":")
+            links = [Link(Address(host, int(port)), Deadline(10), "1", f"app-{number}") for number in range(50)]
+            before = time.perf_counter()
+            assert len(left_open(cluster._port)) == 50
+            cluster.stop()
+            took.append(time.perf_counter() - before)
+            for link in links:
+                link.close()
+    assert min(took) < 0.5, "it is to take 50 ms at most; a busy machine is given more"
