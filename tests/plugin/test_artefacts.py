@@ -49,12 +49,20 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 def test_the_trace_of_a_failed_test_is_kept_and_that_of_a_good_one_is_not(project: pytest.Pytester) -> None:
     run(project).assert_outcomes(passed=1, failed=1)
-    assert kept(project) == ["test_app-test_bad/trace.jsonl"]
+    assert kept(project) == ["test_app-test_bad/trace.html", "test_app-test_bad/trace.jsonl"]
     lines = (project.path / "test-results" / "test_app-test_bad" / "trace.jsonl").read_text().splitlines()
     header, *events = map(json.loads, lines)
     assert header["kind"] == "header"
     assert header["schema_version"] == 1
     assert [event["kind"] for event in events][:3] == ["conn", "request", "response"]
+
+
+def test_the_page_is_titled_with_the_test_and_what_it_failed_of(project: pytest.Pytester) -> None:
+    run(project)
+    page = (project.path / "test-results" / "test_app-test_bad" / "trace.html").read_text(encoding="utf-8")
+    assert "<title>test_app.py::test_bad</title>" in page
+    assert "AssertionError: assert not 'what the test is about'" in page
+    assert "Loaded group svc" in page
 
 
 @pytest.mark.parametrize(("mode", "tests"), [("off", 0), ("on", 2), ("retain-on-failure", 1)])
@@ -75,7 +83,7 @@ def test_the_section_tells_the_story_the_files_and_how_to_run_it_again(project: 
             "koordinator: --koordinator-seed=4711",
             "*- koordinator timeline (svc) -*",
             "*Empty => Stable (generation 7)  Loaded group svc *",
-            "full trace: test-results/test_app-test_bad/trace.jsonl*",
+            "full trace: test-results/test_app-test_bad/trace.html*",
             "rerun: pytest test_app.py::test_bad --koordinator-seed=4711",
         ]
     )
@@ -97,7 +105,7 @@ def properties(path: Path) -> dict[str, dict[str, str]]:
 def test_the_junit_file_links_the_trace_and_has_the_figures(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     result = project.runpytest_subprocess("--junitxml=j.xml", "--koordinator-seed=3", *workers, timeout=120)
     result.assert_outcomes(passed=1, failed=1)
-    page = project.path / "test-results" / "test_app-test_bad" / "trace.jsonl"
+    page = project.path / "test-results" / "test_app-test_bad" / "trace.html"
     assert page.exists()
     assert properties(project.path / "j.xml") == {
         "test_good": {"koordinator_rebalances": "0", "koordinator_join_ms": "0"},
@@ -151,7 +159,7 @@ def test_whatever_phase_fails_leaves_the_traces_of_all_its_clusters(pytester: py
     pytester.makepyfile(test_it=PHASES)
     result = run(pytester)
     result.assert_outcomes(failed=4, passed=1, errors=3, xfailed=1, skipped=1)
-    assert kept(pytester) == [
+    assert [name for name in kept(pytester) if name.endswith(".jsonl")] == [
         "test_it-test_call_and_teardown/trace.jsonl",
         "test_it-test_setup/trace.jsonl",
         "test_it-test_stopped/trace.jsonl",
@@ -160,17 +168,20 @@ def test_whatever_phase_fails_leaves_the_traces_of_all_its_clusters(pytester: py
         "test_it-test_two/trace.jsonl",
     ]
     # in call and in teardown
-    assert result.stdout.str().count("full trace: test-results/test_it-test_call_and_teardown/trace.jsonl") == 2
+    assert result.stdout.str().count("full trace: test-results/test_it-test_call_and_teardown/trace.html") == 2
     result.stdout.fnmatch_lines(["*- koordinator timeline (cluster 1) -*", "*- koordinator timeline (cluster 2) -*"])
 
 
 def test_what_an_earlier_session_left_there_is_gone_and_nothing_else(project: pytest.Pytester) -> None:
     folder = project.path / "test-results" / "test_app-test_bad"
     folder.mkdir(parents=True)
-    for name in ("trace-2.jsonl", "trace.html", "theirs.html"):
+    for name in ("trace-2.jsonl", "trace-2.html", "trace-2.json", "trace.html", "theirs.html"):
         (folder / name).touch()
     run(project)
-    assert kept(project) == ["test_app-test_bad/theirs.html", "test_app-test_bad/trace.jsonl"]
+    names = [path.name for path in folder.iterdir()]
+    assert "theirs.html" in names
+    assert not any(name.startswith("trace-2") for name in names)
+    assert (folder / "trace.html").stat().st_size > 0
 
 
 def test_a_folder_that_cannot_be_made_is_told_and_hides_nothing(project: pytest.Pytester) -> None:
@@ -199,8 +210,9 @@ def test_a_rerun_has_a_folder_of_its_own(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it="def test_it(koordinator): assert not 1")
     result = run(pytester)
     result.assert_outcomes(failed=1)
-    assert kept(pytester) == ["test_it-test_it-rerun1/trace.jsonl", "test_it-test_it/trace.jsonl"]
-    result.stdout.fnmatch_lines(["full trace: test-results/test_it-test_it-rerun1/trace.jsonl"])
+    folders = sorted(path.name for path in pytester.path.glob("test-results/*"))
+    assert folders == ["test_it-test_it", "test_it-test_it-rerun1"]
+    result.stdout.fnmatch_lines(["full trace: test-results/test_it-test_it-rerun1/trace.html*"])
 
 
 def test_no_two_tests_share_a_folder() -> None:

@@ -65,6 +65,6 @@ def test_the_slowest_tests_are_shown_and_github_gets_a_table(
     assert (before, title) == ("before", "### Rebalances per test (koordinator)")
     assert head == "| test | outcome | rebalances | in join phases | trace |"
     assert first.startswith("| `test_it.py::test_it[2]` | failed | 2 | ")
-    assert first.endswith("trace.jsonl |")
+    assert first.endswith("trace.html |")
     assert second.startswith("| `test_it.py::test_it[1]` | passed | 1 | ")
     assert third == "| `test_it.py::test_it[0]` | passed | 0 | 0.000 s |  |"
