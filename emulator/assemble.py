@@ -44,10 +44,10 @@ class Options:
     """What a user can ask of a cluster.
 
     `topics` gives partitions by name; `records` what is in topics from the start (a topic that is not in `topics` is
-    made as for a client). `config` has settings under Kafka's names; `profile`, `kafka_version` and `error_codes` are
-    settings of ours that may stand there as well, None means that they are not given here. `port` 0 is any free port;
-    another one is that of the first of the `brokers`, the others have the following ones. `listeners` and `advertised`
-    are those of `listeners.Listeners`.
+    made as for a client). `config` has settings under Kafka's names; `profile`, `kafka_version`, `error_codes` and
+    `clock` are settings of ours that may stand there as well, None means that they are not given here. `port` 0 is any
+    free port; another one is that of the first of the `brokers`, the others have the following ones. `listeners` and
+    `advertised` are those of `listeners.Listeners`.
     `seed` None is any seed; it decides every id the cluster makes. `trace` is a file for the trace, which is emptied
     when the cluster starts. `data_dir` is a directory that keeps the cluster; one that has kept one goes on with it:
     `topics` and `records` are for topics that are not there yet.
@@ -64,6 +64,7 @@ class Options:
     profile: str | None = None
     kafka_version: str | None = None
     error_codes: str | None = None
+    clock: str | None = None
     trace: str | Path | None = None
     data_dir: str | Path | None = None
     seed: int | None = None
@@ -188,7 +189,12 @@ def _build_world(
 
 def _settings(options: Options) -> tuple[Settings, list[str]]:
     values = dict(options.config)
-    for name, wanted in (("error.codes", options.error_codes), ("kafka.version", options.kafka_version)):
+    ours = {
+        "error.codes": options.error_codes,
+        "group.clock": options.clock,
+        "kafka.version": options.kafka_version,
+    }
+    for name, wanted in ours.items():
         if wanted is not None:
             given = values.setdefault(name, wanted)
             if given != wanted:

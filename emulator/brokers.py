@@ -184,18 +184,23 @@ class Brokers:
         """Let everything due by `now` happen, on whichever node, in the order in which it was due."""
         outputs: list[Output] = []
         while (due := self.deadline()) is not None and due <= now:
-            load = self._loads.pop_due(due)
-            if load is not None:
-                node_id, partition = load[1]
-                outputs += self._input(self._machines[node_id], due, Broker.load, partition)
-            else:
-                # a node that is alone needs not be told of every instant
-                until = now if self._is_alone else due
-                for broker in self._running:
-                    outputs += broker.tick(until)
-                for ticker in self.tickers:
-                    if (wanted := ticker.deadline()) is not None and wanted <= due:
-                        outputs += ticker.tick(due)
+            outputs += self.step(now, due)
+        return outputs
+
+    def step(self, now: int, due: int) -> list[Output]:
+        """Let happen what is due first: `due` is what `deadline` has said. A `tick` is as many of these as it takes."""
+        load = self._loads.pop_due(due)
+        if load is not None:
+            node_id, partition = load[1]
+            return self._input(self._machines[node_id], due, Broker.load, partition)
+        outputs: list[Output] = []
+        # a node that is alone needs not be told of every instant
+        until = now if self._is_alone else due
+        for broker in self._running:
+            outputs += broker.tick(until)
+        for ticker in self.tickers:
+            if (wanted := ticker.deadline()) is not None and wanted <= due:
+                outputs += ticker.tick(due)
         return outputs
 
     def deadline(self) -> int | None:
@@ -279,6 +284,10 @@ class Brokers:
         if machine.held is not None:
             return machine.held_bytes.get(connection, 0) >= READ_AHEAD_BYTES
         return machine.broker.is_muted(connection)
+
+    def is_open(self, connection: int) -> bool:
+        """Whether a connection is there, of a client or of a puppet."""
+        return connection in self._at
 
     @property
     def states(self) -> dict[int, str]:

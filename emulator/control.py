@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from koordinator.emulator.controls.clocks import Clocks
 from koordinator.emulator.controls.events import Events
 from koordinator.emulator.controls.groups import Groups
 from koordinator.emulator.controls.nodes import Nodes
@@ -31,6 +32,7 @@ class Control:
         self._brokers = brokers
         self._leave = leave
         parts: dict[str, object] = {
+            "clocks": Clocks(brokers, leave),
             "events": Events(brokers.trace),
             "groups": Groups(brokers, leave),
             "nodes": Nodes(brokers, host, leave),

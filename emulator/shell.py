@@ -309,6 +309,8 @@ class Shell:
         finally:
             del self._connections[number]
             self._broker.disconnected(self.now(), number, reason)
+            # a group whose clock jumps over waits may have waited for this one
+            self._look_at_deadline()
             self._notify()
             with trio.CancelScope() as at_once:
                 at_once.cancel()

@@ -11,6 +11,8 @@ Kinds of event:
   answered, because its member has sent another.
 * `conn`: a connection was opened or closed. `dropped`: the ring was full, this many of the oldest events are gone.
 * `node`: a node was started, stopped, killed, paused, resumed, added or removed.
+* `clock`: a group's clock was moved, or made to run another way (`mode`); `cause` is the lever, or `auto`. `body` has
+  `from_ms` and `to_ms`, where it was and where it goes; what it passes on the way follows.
 * `puppet`: `puppet`, a member that lives in the emulator, was created, assigned something, stopped, or has failed.
 * `leader`: a test's hand moved a partition, and with one of `__consumer_offsets` the groups it keeps, to a node.
 
@@ -89,6 +91,15 @@ class Trace:
             self._bytes -= ring.popleft()[-1]
         if self._sink is not None:
             self._sink(json.dumps(trace_lines.line(self._seq, wall_us, happening, node_id), separators=(",", ":")))
+
+    def happenings(self, since: int) -> list[Happening]:
+        """What has happened after sequence number `since`, as it came, as far as it is still in the ring."""
+        newest = []
+        for seq, _, happening, _, _ in reversed(self._ring):
+            if seq <= since:
+                break
+            newest.append(happening)
+        return newest[::-1]
 
     def events(self, since: int = 0, group: str | None = None) -> list[dict[str, object]]:
         """Events after sequence number `since`, the oldest first; of one group, if `group` is given.

@@ -127,6 +127,17 @@ class LeaderMoved:
 
 
 @value
+class ClockMoved:
+    """A group's clock was moved, or runs another way from now on; `cause` is who did it: a lever, or `auto`."""
+
+    group_id: str
+    before: int
+    after: int
+    mode: str
+    cause: str
+
+
+@value
 class PuppetChanged:
     """Something happened to a puppet: it was created, assigned something (`holds`), stopped, or has failed."""
 
@@ -142,7 +153,7 @@ class PuppetChanged:
     holds: tuple[tuple[str, tuple[int, ...]], ...]
 
 
-Happening = Connected | Disconnected | Asked | Answered | NodeChanged | LeaderMoved | PuppetChanged | Fact
+Happening = Answered | Asked | ClockMoved | Connected | Disconnected | Fact | LeaderMoved | NodeChanged | PuppetChanged
 
 
 def line(seq: int, wall_us: int, happening: Happening, node_id: int) -> Line:
@@ -219,6 +230,18 @@ def _(happening: Disconnected) -> Line:
 @_columns.register
 def _(happening: NodeChanged) -> Line:
     return {"kind": "node", "change": happening.change}
+
+
+@_columns.register
+def _(happening: ClockMoved) -> Line:
+    return {
+        "kind": "clock",
+        "group_id": happening.group_id,
+        "group_ts_us": happening.before * 1000,
+        "cause": happening.cause,
+        "mode": happening.mode,
+        "body": {"from_ms": happening.before, "to_ms": happening.after},
+    }
 
 
 @_columns.register

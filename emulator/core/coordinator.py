@@ -182,7 +182,7 @@ class Coordinator:
         self._fire_due(now)
         clock = self._stage.cluster.clock_of(group_id, now)
         while (due := self._next_of(group_id)) is not None and due < reading:
-            clock.move_to(now, due)
+            clock.move_to(now, max(due, clock.read(now)))
             self._clock_changed(now, group_id)
         clock.move_to(now, reading)
         self._clock_changed(now, group_id)

@@ -391,8 +391,24 @@ def expire(stage: Stage, group: Group) -> None:
     return _drop(stage, group, doomed, "retention")
 
 
+def all_old_at(stage: Stage, group: Group) -> int | None:
+    """When every offset that the group does without will be old, if nothing changes; None if there is none.
+
+    An empty group without offsets has been old all the time.
+    """
+    old_at = [_old_at(stage, group, at[0], committed) for at, committed in group.offsets.items()]
+    if not old_at and group.state is State.EMPTY:
+        return group.now
+    return max((at for at in old_at if at is not None), default=None)
+
+
 def _is_old(stage: Stage, group: Group, topic: str, committed: CommittedOffset) -> bool:
-    """Whether the group does without the offset, and has done so for long enough."""
+    at = _old_at(stage, group, topic, committed)
+    return at is not None and group.now >= at
+
+
+def _old_at(stage: Stage, group: Group, topic: str, committed: CommittedOffset) -> int | None:
+    """When the group will have done without the offset for long enough; None if it does not do without it."""
     settled = group.state is State.STABLE or not stage.dialect.unstable_groups_keep_offsets
     if group.protocol_type is None:
         unused_since = committed.commit_timestamp
@@ -401,7 +417,7 @@ def _is_old(stage: Stage, group: Group, topic: str, committed: CommittedOffset) 
     elif settled and group.protocol_type == CONSUMER and not group.is_subscribed(topic):
         unused_since = committed.commit_timestamp
     else:
-        return False
+        return None
     if committed.expire_timestamp >= 0:
-        return group.now >= committed.expire_timestamp
-    return group.now >= unused_since + stage.settings.offsets_retention_minutes * MINUTE_MS
+        return committed.expire_timestamp
+    return unused_since + stage.settings.offsets_retention_minutes * MINUTE_MS

@@ -1,0 +1,252 @@
+"""The clocks of groups: time is moved, or let go on, for one group and nobody else.
+
+What a client times itself stays real: its heartbeat interval, `max.poll.interval.ms`, its request timeouts. So a jump
+takes it for granted that members live on which are connected and have been heard of (`keep_alive="connected"`).
+Puppets are not among them: their time is the group's, and they send their heartbeats on the way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.controls.durations import duration_ms
+from koordinator.emulator.controls.moving import KINDS, Move, is_live, nobody, note
+from koordinator.emulator.controls.naming import coordinator_of, group_named, known, member_named
+from koordinator.emulator.core import offsets
+from koordinator.emulator.core.clock import mode_of
+from koordinator.emulator.core.group import State
+from koordinator.emulator.core.timers import (
+    InitialDelay,
+    OffsetExpiryCheck,
+    PendingMemberExpiry,
+    PendingSyncExpiry,
+    RebalanceTimeout,
+)
+from koordinator.emulator.trace_lines import ClockMoved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from koordinator.emulator.brokers import Brokers
+    from koordinator.emulator.connections import Output
+    from koordinator.emulator.core.group import Group, Member
+    from koordinator.emulator.core.timers import TimerKey
+
+KEEP_ALIVE = ("connected", "none")
+"""Whose sessions a jump leaves alone: of members that are connected and heart-beating, or of nobody."""
+
+PUPPET = 0
+"""Connections of puppets have numbers below this one."""
+
+
+class Clocks:
+    """Moves groups' clocks. Times are those of a group, in milliseconds since the epoch.
+
+    What moves a clock returns the timers that fired, in order: `kind` (session, pending, initial_delay, join, sync,
+    offsets), `member_id`, `instance_id`, `deadline_ms`, `generation`. A check for old offsets that found none is not
+    told. Every operation raises ValueError while the group's coordinator is paused.
+    """
+
+    def __init__(self, brokers: Brokers, leave: Callable[[Iterable[Output]], None]) -> None:
+        self._brokers = brokers
+        self._leave = leave
+
+    def read(self, now: int, *, group: str) -> dict[str, object]:
+        """A group's clock: `mode`, what it shows (`now_ms`), and how far that is ahead of the node's (`ahead_ms`)."""
+        clock = self._brokers.cluster.clock_of(group, now)
+        shown = clock.read(now)
+        return {"mode": clock.mode, "now_ms": shown, "ahead_ms": shown - now}
+
+    def set_mode(self, now: int, *, group: str, mode: str) -> None:
+        """Let a group's clock run another way from now on: real, manual or auto. The group need not exist."""
+        wanted, coordinator = mode_of(mode), coordinator_of(self._brokers, group)
+        clock = self._brokers.cluster.clock_of(group, now)
+        shown = clock.read(now)
+        note(self._brokers, ClockMoved(group, shown, shown, wanted, "set_clock"))
+        if coordinator is None:
+            clock.set_mode(now, wanted)
+        else:
+            self._perform(now, group, coordinator.set_clock(now, group, wanted))
+        self._brokers.clock_changed(now, group)
+
+    def timers(self, now: int, *, group: str) -> list[dict[str, object]]:
+        """The timers of a group, the next first: as what fires is told, with `remaining_ms`, and the checks.
+
+        Nothing for a group that does not exist.
+        """
+        coordinator = coordinator_of(self._brokers, group)
+        found = None if coordinator is None else coordinator.groups.get(group)
+        if found is None:
+            return []
+        shown = found.clock.read(now)
+        return [
+            {
+                "kind": KINDS[type(key)],
+                "member_id": (member_id := getattr(key, "member_id", None)),
+                "instance_id": found.members[member_id].instance_id if member_id in found.members else None,
+                "deadline_ms": deadline,
+                "remaining_ms": deadline - shown,
+                "generation": found.generation,
+            }
+            for deadline, key in found.timers.pending()
+        ]
+
+    def advance(
+        self,
+        now: int,
+        *,
+        group: str,
+        by: float | str,
+        keep_alive: str = "connected",
+        expire: Sequence[str] = (),
+    ) -> list[dict[str, object]]:
+        """Move a group's clock ahead by seconds, or a text such as "7d"; the group need not exist.
+
+        Members that are connected and heart-beating live on, but those named in `expire`, whose sessions must end by
+        then; with `keep_alive="none"` nobody does. A wait for a member (its JoinGroup, its SyncGroup) that begins on
+        the way is not over at the end: to the client no time has passed. One that had begun before may be.
+        """
+        ms = duration_ms(by)
+        if keep_alive not in KEEP_ALIVE:
+            raise ValueError(f"keep_alive={keep_alive!r}: must be {' or '.join(map(repr, KEEP_ALIVE))}")
+        to = self._brokers.cluster.clock_of(group, now).read(now) + ms
+        victims = self._victims(group, expire, to, keep_alive)
+
+        def spared(member: Member) -> bool:
+            return member.id not in victims and self._lives_on(now, member)
+
+        return self._move(now, group, to, "advance", nobody if keep_alive == "none" else spared)
+
+    def expire_session(self, now: int, *, group: str, member: str) -> list[dict[str, object]]:
+        """Move on to where a member's session ends; everybody else lives on. ValueError if it waits for an answer."""
+        found = group_named(self._brokers, group)
+        victim = member_named(found, member)
+        deadline = _session_of(found, victim)
+        session = victim.session
+        return self._until(now, found, deadline, "expire_session", session, spared=lambda each: each is not victim)
+
+    def expire_join_barrier(self, now: int, *, group: str) -> list[dict[str, object]]:
+        """Move on to where the group does not wait any longer for members to join; all sessions live on.
+
+        That ends the initial delay, too, however often it is extended. ValueError if the group is in no join phase.
+        """
+        found = group_named(self._brokers, group)
+        key = _join_barrier(found)
+        if key is None:
+            raise ValueError(f"group {group!r} is {found.state.value}: there is no join phase that could end")
+        fired: list[dict[str, object]] = []
+        while key is not None:
+            fired += self._until(now, found, found.timers[key], "expire_join_barrier", key, spared=_everybody)
+            key = _join_barrier(found) if isinstance(key, InitialDelay) else None
+        return fired
+
+    def expire_sync(self, now: int, *, group: str) -> list[dict[str, object]]:
+        """Move on to where who has not synced is removed; all sessions live on. ValueError if nobody is waited for."""
+        found = group_named(self._brokers, group)
+        key = PendingSyncExpiry(found.generation)
+        if key not in found.timers:
+            raise ValueError(f"group {group!r} is {found.state.value} and waits for no SyncGroup")
+        return self._until(now, found, found.timers[key], "expire_sync", key, spared=_everybody)
+
+    def expire_pending(self, now: int, *, group: str, member: str) -> list[dict[str, object]]:
+        """Move on to where an id that was handed out is forgotten; all sessions live on (KIP-394).
+
+        It is named by itself, or by the client id of who asked for it, if that is unambiguous.
+        """
+        found = group_named(self._brokers, group)
+        named = [each for each, call in found.pending_members.items() if member in (each, call.client_id)]
+        if len(named) != 1:
+            problem = "no member id" if not named else "several member ids"
+            there = known(member, found.pending_members)
+            raise ValueError(f"in group {group!r} {problem} handed out to {member!r} waits to be used{there}")
+        key = PendingMemberExpiry(named[0])
+        return self._until(now, found, found.timers[key], "expire_pending", key, spared=_everybody)
+
+    def expire_offsets(self, now: int, *, group: str) -> list[dict[str, object]]:
+        """Move on to the check that finds everything old which the group does without; all sessions live on (KIP-211).
+
+        Those are all offsets of an empty group, which then goes, too, and those of topics to which a stable one is not
+        subscribed. ValueError if there are none.
+        """
+        found = group_named(self._brokers, group)
+        coordinator = coordinator_of(self._brokers, group)
+        assert coordinator is not None, "it has the group"
+        last = offsets.all_old_at(coordinator.stage, found)
+        if last is None:
+            needed = "it is subscribed to all their topics" if found.offsets else "there are none"
+            if found.offsets and found.state is not State.STABLE:
+                needed = "only an empty or a stable group does without any"
+            raise ValueError(f"no offset of group {group!r}, which is {found.state.value}, can expire: {needed}")
+        interval_ms = self._brokers.cluster.settings.offsets_retention_check_interval_ms
+        check = found.timers[OffsetExpiryCheck()]
+        to = check + max(-((check - last) // interval_ms), 0) * interval_ms
+        return self._move(now, group, to, "expire_offsets", _everybody)
+
+    # -- inside ----------------------------------------------------------------------------------------------
+
+    def _lives_on(self, now: int, member: Member) -> bool:
+        call = member.last_call
+        return call is not None and call.connection >= PUPPET and is_live(self._brokers, now, member)
+
+    def _victims(self, group_id: str, names: Sequence[str], to: int, keep_alive: str) -> set[str]:
+        if not names:
+            return set()
+        if keep_alive == "none":
+            raise ValueError("expire: with keep_alive='none' every session may end; name nobody")
+        found, victims = group_named(self._brokers, group_id), set()
+        for name in names:
+            member = member_named(found, name)
+            late_ms = _session_of(found, member) - to
+            if late_ms > 0:
+                raise ValueError(f"expire: the session of {name!r} ends {late_ms} ms later than that; advance further")
+            victims.add(member.id)
+        return victims
+
+    def _until(
+        self, now: int, group: Group, to: int, cause: str, key: TimerKey, *, spared: Callable[[Member], bool]
+    ) -> list[dict[str, object]]:
+        return self._move(now, group.id, to, cause, spared, lambda: group.timers.get(key) != to)
+
+    def _move(
+        self,
+        now: int,
+        group_id: str,
+        to: int,
+        cause: str,
+        spared: Callable[[Member], bool],
+        until: Callable[[], bool] | None = None,
+    ) -> list[dict[str, object]]:
+        coordinator = coordinator_of(self._brokers, group_id)
+        move = Move(self._brokers, coordinator, now, group_id, spared)
+        try:
+            move.run(to, cause, until)
+        finally:
+            self._leave(move.outputs)
+        return move.fired
+
+    def _perform(self, now: int, group_id: str, effects: Iterable[object]) -> None:
+        broker = self._brokers.of_group(group_id)
+        assert broker is not None, "there is a coordinator"
+        self._leave(broker.perform(now, effects))  # type: ignore[arg-type]
+
+
+def _everybody(_member: Member) -> bool:
+    return True
+
+
+def _session_of(group: Group, member: Member) -> int:
+    """When a member's session ends. ValueError while it waits for an answer: that is not silence to Kafka."""
+    deadline = group.timers.get(member.session)
+    waits = "JoinGroup" if member.joining is not None else "SyncGroup" if member.syncing is not None else None
+    if waits is not None and not member.is_new:
+        raise ValueError(
+            f"member {member.id!r} of group {group.id!r} waits for the answer to its {waits}: "
+            "its session does not end until it has that"
+        )
+    if deadline is None:
+        raise ValueError(f"no session of member {member.id!r} of group {group.id!r} has begun")
+    return deadline
+
+
+def _join_barrier(group: Group) -> TimerKey | None:
+    return next((key for key in group.timers if isinstance(key, InitialDelay | RebalanceTimeout)), None)

@@ -1,0 +1,317 @@
+"""A group's clock is moved by hand: what fires, who lives on, and what cannot be."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nodes import FORMING_MS, GROUP, SESSION_MS, Nodes, joining, syncing
+
+from koordinator.emulator.controls.clocks import Clocks
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from wires import Peer
+
+NODE = 2
+DAY_MS = 86_400_000
+REBALANCE_MS = 30_000
+
+
+class Here(Nodes):
+    """Two nodes, of which the second coordinates the group, and the levers of its clock."""
+
+    def __init__(self, **settings: object) -> None:
+        super().__init__(2, **settings)
+        self.node = self.cluster.coordinator_of(GROUP)
+        self.clocks = Clocks(self.brokers, self._perform)
+        self.at: dict[str, Peer] = {}
+
+    def form(self, *instances: str) -> list[str]:
+        """A stable group of static members, each on a connection of its own; their ids in the order of the names."""
+        for instance in instances:
+            self.at[instance] = peer = self.connect(self.node)
+            self.send(peer, self.request(peer, joining(instance), 5))
+        self.wait(2 * FORMING_MS)
+        ids = {instance: self.at[instance].answers()[-1][1] for instance in instances}
+        for answer in sorted(ids.values(), key=lambda each: each.leader != each.member_id):
+            assert self.told(self.node, syncing(answer.member_id), 3).error_code == 0
+        return [ids[instance].member_id for instance in instances]
+
+    def advance(self, by: float | str, **arguments: Any) -> list[tuple[str, str | None]]:
+        return brief(self.clocks.advance(self.now, group=GROUP, by=by, **arguments))
+
+    def pull(self, lever: str, **arguments: Any) -> list[tuple[str, str | None]]:
+        return brief(getattr(self.clocks, lever)(self.now, group=GROUP, **arguments))
+
+    @property
+    def group(self) -> Any:
+        return self.brokers.broker(self.node).node.coordinator.groups[GROUP]
+
+    def leave_all(self) -> None:
+        for peer in self.peers.values():
+            self.brokers.disconnected(self.now, peer.number)
+
+    def facts(self) -> list[tuple[object, ...]]:
+        kinds = ("state", "member", "timer", "offsets")
+        return [
+            (line["kind"], line["group_ts_us"], line.get("cause"), line.get("state_to"), line.get("timer"))
+            for line in self.trace.events(group=GROUP)
+            if line["kind"] in kinds
+        ]
+
+
+def brief(fired: list[dict[str, object]]) -> list[tuple[str, str | None]]:
+    return [(str(each["kind"]), each["instance_id"]) for each in fired]  # type: ignore[misc]
+
+
+@pytest.fixture
+def here() -> Here:
+    return Here()
+
+
+def test_members_that_are_connected_and_heart_beating_live_through_a_week(here: Here) -> None:
+    here.form("a", "b")
+    here.commit(here.node, 1, here.group.static_members["a"])
+    assert here.advance("7d") == []
+    assert sorted(here.group.static_members) == ["a", "b"]
+    here.wait(SESSION_MS - 1)
+    assert here.group.members
+    here.wait(1)
+    assert not here.group.members
+
+
+def test_who_has_gone_does_not_live_on_and_is_told_in_order(here: Here) -> None:
+    a, b = here.form("a", "b")
+    here.wait(1_000)
+    here.beat(here.node, a)
+    here.leave_all()
+    first, second = here.clocks.advance(here.now, group=GROUP, by="60s")
+    assert (first["kind"], first["member_id"], first["instance_id"], first["generation"]) == ("session", b, "b", 1)
+    assert (second["member_id"], int(str(second["deadline_ms"])) - here.now) == (a, SESSION_MS)
+
+
+def test_who_is_connected_but_silent_for_longer_than_its_session_in_real_time_does_not_live_on(here: Here) -> None:
+    here.form("a")
+    here.clocks.set_mode(here.now, group=GROUP, mode="manual")
+    here.wait(SESSION_MS)
+    assert here.group.members
+    assert here.advance(10) == [("session", "a")]
+
+
+def test_a_named_victim_expires_and_the_others_live_on(here: Here) -> None:
+    here.form("a", "b")
+    assert here.advance("7d", expire=["b"]) == [("session", "b")]
+    assert list(here.group.static_members) == ["a"]
+    # to the client of a no time has passed, so it could not join again
+    assert here.group.state.value == "PreparingRebalance"
+
+
+def test_without_keeping_anybody_alive_everybody_expires(here: Here) -> None:
+    here.form("a", "b")
+    assert sorted(here.advance(60, keep_alive="none")) == [("session", "a"), ("session", "b")]
+
+
+def test_a_wait_that_had_begun_before_is_over_and_one_that_begins_on_the_way_is_not(here: Here) -> None:
+    (a, _) = here.form("a", "b")
+    peer = here.connect(here.node)
+    here.send(peer, here.request(peer, joining("a", a), 5))
+    assert here.group.state.value == "PreparingRebalance"
+    # b beats, but does not join: KIP-62
+    assert here.beat(here.node, here.group.static_members["b"]) is Error.REBALANCE_IN_PROGRESS
+    assert here.advance("5m") == [("join", None)]
+    assert here.group.generation == 2
+    assert here.group.state.value == "CompletingRebalance"
+
+
+def test_a_session_is_made_to_end_and_no_other(here: Here) -> None:
+    (a, _) = here.form("a", "b")
+    here.leave_all()
+    assert here.pull("expire_session", member="b") == [("session", "b")]
+    assert list(here.group.static_members) == ["a"]
+    assert a in here.group.members
+
+
+@pytest.mark.parametrize("name", ["a", "member id"])
+def test_a_member_is_named_by_instance_or_member_id(here: Here, name: str) -> None:
+    (a, _) = here.form("a", "b")
+    assert here.pull("expire_session", member=a if name == "member id" else name) == [("session", "a")]
+
+
+def test_a_join_barrier_is_made_to_end_with_all_sessions_intact(here: Here) -> None:
+    dynamic = joining()
+    ids = []
+    for _ in range(2):
+        peer = here.connect(here.node)
+        ids.append(here.ask(peer, dynamic, 5).member_id)
+        here.send(peer, here.request(peer, joining(None, ids[-1]), 5))
+    here.wait(2 * FORMING_MS)
+    peer = here.connect(here.node)
+    for member_id in ids:
+        here.told(here.node, syncing(member_id), 3)
+    here.send(peer, here.request(peer, joining(None, ids[0]), 5))
+    assert here.group.state.value == "PreparingRebalance"
+    here.leave_all()
+    assert here.pull("expire_join_barrier") == [("join", None)]
+    assert list(here.group.members) == [ids[0]]
+
+
+def test_an_initial_delay_is_a_join_barrier_however_often_it_is_extended() -> None:
+    here = Here(group_initial_rebalance_delay_ms=3_000)
+    for instance in ("a", "b"):
+        peer = here.connect(here.node)
+        here.send(peer, here.request(peer, joining(instance), 5))
+    assert here.pull("expire_join_barrier") == [("initial_delay", None), ("initial_delay", None)]
+    assert here.group.generation == 1
+
+
+def test_who_does_not_sync_is_made_to_leave(here: Here) -> None:
+    here.formed(here.node, "a", "b")
+    assert here.pull("expire_sync") == [("sync", None)]
+    assert not here.group.members
+
+
+def test_a_handed_out_id_is_made_to_be_forgotten(here: Here) -> None:
+    handed_out = here.told(here.node, joining(), 5).member_id
+    assert here.clocks.expire_pending(here.now, group=GROUP, member=handed_out)[0]["member_id"] == handed_out
+    assert not here.group.pending_members
+
+
+def test_the_offsets_of_an_empty_group_are_made_to_expire(here: Here) -> None:
+    here.commit(here.node, 5)
+    assert here.pull("expire_offsets") == [("offsets", None)]
+    assert GROUP not in here.brokers.groups()
+
+
+def test_the_timers_are_told_the_next_one_first(here: Here) -> None:
+    (a,) = here.form("a")
+    session, check = here.clocks.timers(here.now, group=GROUP)
+    assert session == {
+        "kind": "session",
+        "member_id": a,
+        "instance_id": "a",
+        "deadline_ms": here.now + SESSION_MS,
+        "remaining_ms": SESSION_MS,
+        "generation": 1,
+    }
+    assert check["kind"] == "offsets"
+    assert here.clocks.timers(here.now, group="no such group") == []
+
+
+def test_the_trace_says_who_moved_the_clock_from_where_to_where(here: Here) -> None:
+    here.form("a")
+    start = here.now
+    here.advance("1m", keep_alive="none")
+    here.clocks.set_mode(here.now, group=GROUP, mode="manual")
+    moves = [line for line in here.trace.events(group=GROUP) if line["kind"] == "clock"]
+    assert [(line["cause"], line["mode"], line["body"], line["group_ts_us"]) for line in moves] == [
+        ("advance", "real", {"from_ms": start, "to_ms": start + 60_000}, start * 1000),
+        ("set_clock", "manual", {"from_ms": start + 60_000, "to_ms": start + 60_000}, (start + 60_000) * 1000),
+    ]
+
+
+@settings(max_examples=40)
+@given(
+    mode=st.sampled_from(["real", "manual"]),
+    cuts=st.lists(st.integers(0, 3 * DAY_MS), max_size=6),
+    offset=st.integers(0, 2 * SESSION_MS),
+)
+def test_an_advance_in_any_number_of_pieces_gives_the_same_facts(mode: str, cuts: list[int], offset: int) -> None:
+    def told(pieces: list[int]) -> list[tuple[object, ...]]:
+        here = Here(offsets_retention_minutes=600)
+        (a, _) = here.form("a", "b")
+        here.commit(here.node, 1, a)
+        here.clocks.set_mode(here.now, group=GROUP, mode=mode)
+        here.advance(offset / 1000, keep_alive="none")
+        for piece in pieces:
+            here.advance(f"{piece}ms", keep_alive="none")
+        return here.facts()
+
+    ends = [*sorted(cuts), 3 * DAY_MS]
+    whole = told([3 * DAY_MS])
+    assert whole[-1][3] == "Dead"
+    assert told([after - before for before, after in pairwise([0, *ends])]) == whole
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_an_advance_never_ends_the_session_of_who_is_connected_and_heart_beating(data: st.DataObject) -> None:
+    here = Here()
+    names = ["a", "b", "c"]
+    ids = dict(zip(names, here.form(*names), strict=True))
+    for _ in range(data.draw(st.integers(1, 5))):
+        here.wait(data.draw(st.integers(0, SESSION_MS - 1)))
+        for member_id in [each for each in ids.values() if each in here.group.members]:
+            assert here.beat(here.node, member_id, here.group.generation) in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
+        victims = data.draw(st.lists(st.sampled_from(sorted(here.group.static_members)), max_size=1))
+        ms = data.draw(st.integers(SESSION_MS, DAY_MS))
+        fired = here.advance(f"{ms}ms", expire=victims)
+        assert fired == [("session", victim) for victim in victims]
+        if victims:
+            break
+
+
+class TestBadInput:
+    """Nothing has changed then."""
+
+    @pytest.fixture(autouse=True)
+    def _nothing_changes(self, here: Here) -> Any:
+        here.form("a", "b")
+        here.wait(500)
+        before = here.trace.events(), here.clocks.timers(here.now, group=GROUP)
+        yield
+        assert (here.trace.events(), here.clocks.timers(here.now, group=GROUP)) == before
+
+    @pytest.mark.parametrize(
+        ("lever", "arguments", "said"),
+        [
+            ("advance", {"by": -1}, "the duration -1 is negative"),
+            ("advance", {"by": "-7d"}, "the duration '-7d' is negative"),
+            ("advance", {"by": "7 days"}, "'7 days' is not a duration: give seconds as a number, or text such as '7d'"),
+            ("advance", {"by": float("nan")}, "nan is not a duration"),
+            ("advance", {"by": True}, "True is not a duration"),
+            ("advance", {"by": "400000d"}, "longer than 1000 years"),
+            ("advance", {"by": 1, "keep_alive": "all"}, "keep_alive='all': must be 'connected' or 'none'"),
+            ("advance", {"by": 60, "expire": ["x"]}, "has no member 'x'; there is 'a', 'b'"),
+            ("advance", {"by": 60, "expire": ["a"], "keep_alive": "none"}, "name nobody"),
+            ("advance", {"by": 1, "expire": ["a"]}, "the session of 'a' ends 8500 ms later than that"),
+            ("expire_session", {"member": "aa"}, "has no member 'aa'; there is 'a', 'b'; the nearest is 'a'"),
+            ("expire_join_barrier", {}, "is Stable: there is no join phase that could end"),
+            ("expire_sync", {}, "is Stable and waits for no SyncGroup"),
+            ("expire_pending", {"member": "a"}, "no member id handed out to 'a' waits to be used; there is none"),
+            ("expire_offsets", {}, "which is Stable, can expire: there are none"),
+            ("set_mode", {"mode": "off"}, "clock 'off': must be real, manual or auto"),
+        ],
+    )
+    def test_what_cannot_be_is_refused(self, here: Here, lever: str, arguments: dict[str, Any], said: str) -> None:
+        with pytest.raises(ValueError, match=said):
+            here.pull(lever, **arguments)
+
+    def test_a_group_that_is_not_there_has_no_session_to_end(self, here: Here) -> None:
+        with pytest.raises(ValueError, match="there is no group 'h'; there is 'g'"):
+            here.clocks.expire_session(here.now, group="h", member="a")
+
+
+def test_a_member_that_waits_for_an_answer_has_no_session_that_could_end(here: Here) -> None:
+    (a, _) = here.form("a", "b")
+    peer = here.connect(here.node)
+    here.send(peer, here.request(peer, joining("a", a), 5))
+    with pytest.raises(ValueError, match="waits for the answer to its JoinGroup"):
+        here.pull("expire_session", member="a")
+
+
+def test_a_name_that_several_have_is_refused(here: Here) -> None:
+    here.form("a", "b")
+    (client_id,) = {member.client_id for member in here.group.members.values()}
+    assert client_id == "c"
+    with pytest.raises(ValueError, match="names several members of group 'g': 'a', 'b'"):
+        here.pull("expire_session", member=client_id)
+
+
+def test_while_its_coordinator_is_paused_a_clock_is_not_moved(here: Here) -> None:
+    here.do(here.brokers.pause_node, here.node)
+    with pytest.raises(ValueError, match="which coordinates group 'g', is paused: resume it first"):
+        here.advance(1)
