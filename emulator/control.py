@@ -61,3 +61,8 @@ class Control:
     async def run(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - likewise
         """Do something that takes its time."""
         return await self.operations[operation](**arguments)
+
+
+def is_met(given: Any) -> bool:  # noqa: ANN401 - likewise
+    """Whether what an operation gives ends a wait: what is true; of a verdict, its `ok`."""
+    return bool(given["ok"] if isinstance(given, dict) and "ok" in given else given)

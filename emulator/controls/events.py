@@ -18,3 +18,8 @@ class Events:
         """What happened after sequence number `since`, the oldest first; of one group, if it is given."""
         del now
         return self._trace.events(since, group)
+
+    def header(self, now: int) -> dict[str, object]:
+        """The first line of a file of the trace: schema version, seed, versions."""
+        del now
+        return dict(self._trace.header)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.core.seeds import SeedRecord
+from koordinator.emulator.controls.record_likes import seed_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Sequence
 
     from koordinator.emulator.brokers import Brokers
 
@@ -19,20 +19,25 @@ class Topics:
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
 
-    def create(
-        self, now: int, *, topic: str, partitions: int = 1, records: Iterable[Mapping[str, object]] = ()
-    ) -> None:
-        """Make a topic, with records in it; RefusedError (a ValueError) where Kafka would refuse it, or a record."""
+    def create(self, now: int, *, topic: str, partitions: int = 1, records: int | Sequence[Any] | None = None) -> None:
+        """Make a topic, with records in it if some are given (see `produce`; a number makes that many).
+
+        RefusedError (a ValueError) where Kafka would refuse the topic, or a record.
+        """
         if partitions < 1:
             raise ValueError(f"topic {topic!r}: a topic has at least 1 partition, not {partitions}")
+        seeds = [] if records is None else seed_records(records)
         self._brokers.create_topic(now, topic, partitions)
-        seeds = [_seed(record) for record in records]
         if seeds:
             self._brokers.produce(now, topic, seeds)
 
-    def produce(self, now: int, *, topic: str, records: Iterable[Mapping[str, object]]) -> int:
-        """Append records, all or none; returns how many. RefusedError (a ValueError) where Kafka would refuse."""
-        return self._brokers.produce(now, topic, [_seed(record) for record in records])
+    def produce(self, now: int, *, topic: str, records: Sequence[Any]) -> int:
+        """Append records, all or none; returns how many. RefusedError (a ValueError) where Kafka would refuse.
+
+        A record is a value, a pair of key and value, or an object with some of `key value partition timestamp headers`;
+        text is written as UTF-8.
+        """
+        return self._brokers.produce(now, topic, seed_records(records))
 
     def records(self, now: int, *, topic: str) -> list[dict[str, object]]:
         """Every record of a topic, partition by partition: `partition offset timestamp key value headers`."""
@@ -52,7 +57,3 @@ class Topics:
             }
             for topic in self._brokers.cluster.topics.values()
         ]
-
-
-def _seed(record: Mapping[str, object]) -> SeedRecord:
-    return SeedRecord(**record)  # type: ignore[arg-type]

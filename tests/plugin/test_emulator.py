@@ -170,7 +170,7 @@ def test_a_handle_of_a_stopped_cluster_says_so_at_once(cluster: Cluster) -> None
         "groups.meets(group='g', state='Stable')": lambda: group.wait_stable(timeout=60),
         "events.read(since=0)": cluster.trace,
         "topics.produce(topic='orders', …)": lambda: cluster.produce("orders", "a"),
-        "topics.create(topic='new', partitions=1, …)": lambda: cluster.create_topic("new"),
+        "topics.create(topic='new', partitions=1)": lambda: cluster.create_topic("new"),
     }
     for name, use in uses.items():
         with pytest.raises(ClusterStopped) as caught:

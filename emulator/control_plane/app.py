@@ -1,0 +1,217 @@
+"""The HTTP API as an ASGI application: clusters, and for each of them every operation."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import unquote
+
+from pydantic import Field, ValidationError
+from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import Response
+from starlette.routing import Route as Routed
+
+from koordinator.emulator.control import is_met
+from koordinator.emulator.control_plane.fleet import NoSuchCluster, PortsTaken
+from koordinator.emulator.control_plane.guards import Guards
+from koordinator.emulator.control_plane.openapi import document_of
+from koordinator.emulator.control_plane.plain import from_json, to_json
+from koordinator.emulator.control_plane.problems import Problem, unfit
+from koordinator.emulator.control_plane.routes import BELOW, ROUTES
+from koordinator.emulator.control_plane.schemas import Arguments, NewCluster, arguments_of
+from koordinator.emulator.control_plane.streams import MEDIA_TYPE as STREAM
+from koordinator.emulator.control_plane.streams import stream_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+
+    from koordinator.emulator.assemble import Options
+    from koordinator.emulator.control import Control
+    from koordinator.emulator.control_plane.fleet import Fleet
+    from koordinator.emulator.control_plane.routes import Route
+
+WAIT_S_MAX = 600.0
+"""The longest that a request may ask to wait, in seconds."""
+
+
+TRACE = "events.read"
+"""The operation that can be had as a stream, too."""
+
+
+class Segment(Convertor[str]):
+    """A part of a path between slashes, with its escapes resolved."""
+
+    regex = "[^/]+"
+
+    def convert(self, value: str) -> str:
+        """What was meant."""
+        return unquote(value)
+
+    def to_string(self, value: str) -> str:
+        """Not used: no address is made from a route."""
+        raise NotImplementedError(value)
+
+
+register_url_convertor("segment", Segment())
+
+
+class Timeout(Arguments):
+    """What every long poll takes: how long it may last, in seconds; 0 asks once."""
+
+    timeout: Annotated[float, Field(ge=0, le=WAIT_S_MAX)] = 0.0
+
+
+class Operated:
+    """The endpoint of one operation: its arguments from path, query and body; what it gives as JSON, or 204."""
+
+    def __init__(self, fleet: Fleet, route: Route, control: Control) -> None:
+        operation = control.operations[route.operation]
+        self._fleet = fleet
+        self._route = route
+        self._in_path, self._given = arguments_of(operation, route)
+
+    async def serve(self, request: Request) -> Response:
+        """Do it."""
+        route, hosted = self._route, self._fleet[request.path_params["cluster"]]
+        in_path = {name: value for name, value in request.path_params.items() if name != "cluster"}
+        arguments = _checked(self._in_path, in_path, strict=False)
+        reads = route.method == "GET"
+        given = dict(request.query_params) if reads else await _body(request)
+        timeout_s = given.pop("timeout", None) if route.waits and isinstance(given, dict) else None
+        arguments |= _checked(self._given, given, strict=not reads)
+        if route.operation == TRACE and STREAM in request.headers.get("accept", ""):
+            return stream_of(hosted, **arguments)
+        try:
+            if timeout_s is None:
+                return _answer(await hosted.call(route.operation, arguments))
+            limit_s = _checked(Timeout, {"timeout": timeout_s}, strict=not reads)["timeout"]
+            return _answer(await hosted.wait(route.operation, arguments, limit_s, is_met))
+        except ValueError as error:
+            raise Problem(HTTPStatus.CONFLICT, str(error)) from error
+
+
+class Clusters:
+    """The endpoints that clusters come and go by."""
+
+    def __init__(self, fleet: Fleet, defaults: Options) -> None:
+        self._fleet = fleet
+        self._defaults = defaults
+
+    async def list(self, request: Request) -> Response:
+        """The clusters there are."""
+        del request
+        return _answer([hosted.described() for hosted in self._fleet])
+
+    async def create(self, request: Request) -> Response:
+        """Start one more."""
+        wanted = NewCluster(**_checked(NewCluster, await _body(request), strict=True))
+        try:
+            hosted = await self._fleet.add(wanted.options(self._defaults), wanted.id)
+        except (ValueError, OSError, PortsTaken) as error:
+            raise Problem(HTTPStatus.CONFLICT, str(error)) from error
+        return _answer(hosted.described(), HTTPStatus.CREATED)
+
+    async def describe(self, request: Request) -> Response:
+        """One of them."""
+        return _answer(self._fleet[request.path_params["cluster"]].described())
+
+    async def delete(self, request: Request) -> Response:
+        """End one."""
+        await self._fleet.remove(request.path_params["cluster"])
+        return _answer(None)
+
+
+class Pages:
+    """What is there beside clusters."""
+
+    def __init__(self, fleet: Fleet, document: Mapping[str, Any]) -> None:
+        self._fleet = fleet
+        self._document = document
+
+    async def health(self, request: Request) -> Response:
+        """The process lives."""
+        del request
+        return _answer({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        """Clients can connect to a cluster."""
+        del request
+        clusters = [hosted.id for hosted in self._fleet]
+        if not clusters:
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "there is no cluster yet")
+        return _answer({"status": "ready", "clusters": clusters})
+
+    async def openapi(self, request: Request) -> Response:
+        """The description of this API."""
+        del request
+        return _answer(self._document)
+
+
+def app_of(fleet: Fleet, control: Control, defaults: Options, token: str | None = None) -> Starlette:
+    """The application. `control` is any: it is asked what operations there are. New clusters begin with `defaults`."""
+    clusters, pages = Clusters(fleet, defaults), Pages(fleet, document_of(control))
+    routes = [
+        Routed("/healthz", pages.health),
+        Routed("/readyz", pages.ready),
+        Routed("/openapi.json", pages.openapi),
+        Routed("/v1/clusters", clusters.list),
+        Routed("/v1/clusters", clusters.create, methods=["POST"]),
+        Routed("/v1/clusters/{cluster:segment}", clusters.describe),
+        Routed("/v1/clusters/{cluster:segment}", clusters.delete, methods=["DELETE"]),
+        *(
+            Routed(
+                f"{BELOW}{route.path}".replace("}", ":segment}"),
+                Operated(fleet, route, control).serve,
+                methods=[route.method],
+            )
+            for route in ROUTES
+        ),
+    ]
+    handlers: dict[Any, Any] = {Problem: _problem, HTTPException: _http_error, NoSuchCluster: _no_such_cluster}
+    return Starlette(routes=routes, exception_handlers=handlers, middleware=[Middleware(Guards, token=token)])
+
+
+async def _problem(request: Request, problem: Problem) -> Response:
+    del request
+    return problem.response()
+
+
+async def _no_such_cluster(request: Request, error: NoSuchCluster) -> Response:
+    del request
+    return Problem(HTTPStatus.NOT_FOUND, str(error)).response()
+
+
+async def _http_error(request: Request, error: HTTPException) -> Response:
+    status = HTTPStatus(error.status_code)
+    said = f"{request.method} {request.url.path}: {status.phrase.lower()}; /openapi.json says what there is"
+    return Problem(status, said, headers=error.headers).response()
+
+
+def _checked(model: type[Arguments], given: Any, *, strict: bool) -> dict[str, Any]:  # noqa: ANN401 - plain data
+    try:
+        checked = model.model_validate(given, strict=strict)
+    except ValidationError as error:
+        raise unfit(error, list(model.model_fields)) from error
+    return {name: getattr(checked, name) for name in checked.model_fields_set}
+
+
+async def _body(request: Request) -> Any:  # noqa: ANN401 - plain data
+    """What a request brings as JSON; no body is an empty object."""
+    body = await request.body()
+    if not body:
+        return {}
+    try:
+        return from_json(body)
+    except (ValueError, RecursionError) as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"the body is no JSON document: {error}") from error
+
+
+def _answer(given: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:  # noqa: ANN401 - plain data
+    if given is None:
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+    return Response(to_json(given), status, media_type="application/json")

@@ -1,0 +1,72 @@
+"""What a request has to pass before anything is done for it: the token, and how much it may send."""
+
+from __future__ import annotations
+
+import hmac
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.control_plane.problems import Problem
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+BODY_BYTES_MAX = 64 * 1024 * 1024
+"""The largest body that is read; a snapshot with records may be large."""
+
+OPEN = ("/healthz", "/readyz")
+"""Paths that need no token."""
+
+
+class Guards:
+    """ASGI middleware: a token where one is wanted, bodies of a bounded size, and paths as they came.
+
+    A group's id may be any text, with slashes in it: routes look at the path before its escapes are resolved.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app = app
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            self._check(scope)
+            raw: bytes = scope.get("raw_path") or scope["path"].encode()
+            scope = {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
+            await self._app(scope, _bounded(receive), send)
+        except Problem as problem:
+            await problem.response()(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        headers = {name.lower(): value for name, value in scope["headers"]}
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > BODY_BYTES_MAX:
+            raise _too_large()
+        if self._token is None or scope["path"] in OPEN:
+            return
+        given = headers.get(b"authorization", b"")
+        if not hmac.compare_digest(given, b"Bearer " + self._token.encode()):
+            said = "a token is wanted: `Authorization: Bearer TOKEN` with the token of --control-token"
+            raise Problem(HTTPStatus.UNAUTHORIZED, said, headers={"WWW-Authenticate": "Bearer"})
+
+
+def _bounded(receive: Receive) -> Receive:
+    size = 0
+
+    async def receive_bounded() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > BODY_BYTES_MAX:
+            raise _too_large()
+        return message
+
+    return receive_bounded
+
+
+def _too_large() -> Problem:
+    return Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body of at most {BODY_BYTES_MAX} bytes is read")

@@ -1,0 +1,90 @@
+"""Which operation is reached how. Data alone: the server, the remote handle and the OpenAPI document are made from it.
+
+A route's path goes on below `/v1/clusters/{cluster}`. What stands in braces is an argument of the operation; its other
+arguments are fields of the query (GET) or of a JSON body. `waits`: with `timeout=` in seconds the answer comes when
+what the operation gives is met, and with what it gives then otherwise (a long poll).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BELOW = "/v1/clusters/{cluster}"
+"""What every route's path begins with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One operation, and where it is found."""
+
+    method: str
+    path: str
+    operation: str
+    waits: bool = False
+
+
+ROUTES = (
+    Route("GET", "/topics", "topics.describe"),
+    Route("PUT", "/topics/{topic}", "topics.create"),
+    Route("GET", "/topics/{topic}/records", "topics.records"),
+    Route("POST", "/topics/{topic}/records", "topics.produce"),
+    Route("GET", "/topics/{topic}/partitions/{partition}/leader", "nodes.leader"),
+    Route("POST", "/topics/{topic}/partitions/{partition}/move", "nodes.move_leader"),
+    Route("GET", "/nodes", "nodes.states"),
+    Route("POST", "/nodes", "nodes.add"),
+    Route("DELETE", "/nodes/{node}", "nodes.remove"),
+    Route("GET", "/nodes/{node}/address", "nodes.address"),
+    Route("POST", "/nodes/{node}/advertise", "nodes.advertise"),
+    Route("POST", "/nodes/{node}/believe", "nodes.believe"),
+    Route("POST", "/nodes/{node}/kill", "nodes.kill"),
+    Route("POST", "/nodes/{node}/pause", "nodes.pause"),
+    Route("POST", "/nodes/{node}/resume", "nodes.resume"),
+    Route("POST", "/nodes/{node}/start", "nodes.start"),
+    Route("POST", "/nodes/{node}/stop", "nodes.stop"),
+    Route("GET", "/groups", "groups.ids"),
+    Route("POST", "/world", "groups.load"),
+    Route("GET", "/world", "groups.dump"),
+    Route("GET", "/groups/{group}", "groups.describe"),
+    Route("GET", "/groups/{group}/wait", "groups.meets", waits=True),
+    Route("GET", "/groups/{group}/offsets", "groups.offsets"),
+    Route("GET", "/groups/{group}/coordinator", "nodes.coordinator"),
+    Route("POST", "/groups/{group}/actions/move_coordinator", "nodes.move_coordinator"),
+    Route("GET", "/puppets", "puppets.list"),
+    Route("POST", "/groups/{group}/puppets/{name}", "puppets.create"),
+    Route("GET", "/groups/{group}/puppets/{name}", "puppets.describe"),
+    Route("GET", "/groups/{group}/puppets/{name}/wait", "puppets.meets", waits=True),
+    Route("POST", "/groups/{group}/puppets/{name}/commit", "puppets.commit"),
+    Route("POST", "/groups/{group}/puppets/{name}/heartbeat", "puppets.heartbeat"),
+    Route("POST", "/groups/{group}/puppets/{name}/join", "puppets.join"),
+    Route("POST", "/groups/{group}/puppets/{name}/leave", "puppets.leave"),
+    Route("POST", "/groups/{group}/puppets/{name}/stop", "puppets.stop"),
+    Route("POST", "/groups/{group}/puppets/{name}/sync", "puppets.sync"),
+    Route("GET", "/nodes/connections", "nodes.connections"),
+    Route("GET", "/nodes/alone", "nodes.are_alone", waits=True),
+    Route("GET", "/groups/{group}/clock", "clocks.read"),
+    Route("PUT", "/groups/{group}/clock", "clocks.set_mode"),
+    Route("POST", "/groups/{group}/clock/advance", "clocks.advance"),
+    Route("GET", "/groups/{group}/timers", "clocks.timers"),
+    Route("POST", "/groups/{group}/actions/expire_join_barrier", "clocks.expire_join_barrier"),
+    Route("POST", "/groups/{group}/actions/expire_offsets", "clocks.expire_offsets"),
+    Route("POST", "/groups/{group}/actions/expire_pending", "clocks.expire_pending"),
+    Route("POST", "/groups/{group}/actions/expire_session", "clocks.expire_session"),
+    Route("POST", "/groups/{group}/actions/expire_sync", "clocks.expire_sync"),
+    Route("POST", "/groups/{group}/verify/assigned", "verify.assigned", waits=True),
+    Route("POST", "/groups/{group}/verify/committed", "verify.committed", waits=True),
+    Route("POST", "/groups/{group}/verify/conforms", "verify.conforms", waits=True),
+    Route("POST", "/groups/{group}/verify/did_not_leave", "verify.did_not_leave", waits=True),
+    Route("POST", "/groups/{group}/verify/fenced", "verify.fenced", waits=True),
+    Route("POST", "/groups/{group}/verify/left", "verify.left", waits=True),
+    Route("POST", "/groups/{group}/verify/no_zombies", "verify.no_zombies", waits=True),
+    Route("POST", "/groups/{group}/verify/not_rebalanced", "verify.not_rebalanced", waits=True),
+    Route("POST", "/groups/{group}/verify/owned", "verify.owned", waits=True),
+    Route("POST", "/groups/{group}/verify/rebalanced", "verify.rebalanced", waits=True),
+    Route("POST", "/groups/{group}/verify/rebalanced_times", "verify.rebalanced_times", waits=True),
+    Route("POST", "/groups/{group}/verify/requests", "verify.requests", waits=True),
+    Route("GET", "/groups/{group}/rebalances", "verify.rebalances"),
+    Route("GET", "/trace/position", "verify.position"),
+    Route("GET", "/trace", "events.read", waits=True),
+    Route("GET", "/trace/header", "events.header"),
+)
+"""Every operation there is, once; a test compares."""

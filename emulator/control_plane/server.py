@@ -1,0 +1,39 @@
+"""The HTTP API on a port: Hypercorn on Trio, beside the clusters it controls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import trio
+from hypercorn.config import Config
+from hypercorn.trio import serve
+
+from koordinator.emulator.control_plane.app import app_of
+from koordinator.emulator.listeners import host_port
+
+if TYPE_CHECKING:
+    from koordinator.emulator.assemble import Options
+    from koordinator.emulator.control import Control
+    from koordinator.emulator.control_plane.fleet import Fleet
+
+
+async def serve_control(  # noqa: PLR0913 - one wish each
+    fleet: Fleet,
+    control: Control,
+    defaults: Options,
+    *,
+    host: str,
+    port: int,
+    token: str | None,
+    task_status: trio.TaskStatus[str],
+) -> None:
+    """Serve until cancelled; reports the address, `http://127.0.0.1:9080`. Raises OSError if nothing can listen."""
+    config = Config()
+    config.bind = [host_port(host, port)]
+    config.accesslog = config.errorlog = None
+    config.graceful_timeout = 0.0
+    config.include_server_header = False
+    async with trio.open_nursery() as nursery:
+        app = cast("Any", app_of(fleet, control, defaults, token))
+        bound: list[str] = await nursery.start(serve, app, config)
+        task_status.started(bound[0])

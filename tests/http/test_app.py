@@ -1,0 +1,137 @@
+"""The HTTP API: clusters, problems, long polls, streams, tokens."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from serving import Serving
+
+from koordinator.emulator.control_plane import guards
+
+CLUSTER = "/v1/clusters/default"
+TOKEN = "open sesame"
+
+
+def problem(response: httpx.Response, status: int) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    said = response.json()
+    assert said["status"] == status
+    assert isinstance(said, dict)
+    return said
+
+
+def test_a_process_says_that_it_lives_and_is_ready(http: httpx.Client) -> None:
+    assert http.get("/healthz").json() == {"status": "ok"}
+    assert http.get("/readyz").json() == {"status": "ready", "clusters": ["default"]}
+
+
+def test_records_are_written_as_text_and_read_as_they_are(http: httpx.Client) -> None:
+    written = http.post(
+        f"{CLUSTER}/topics/orders/records", json={"records": ["a", ["k", "v"], {"value": {"base64": "/w=="}}]}
+    )
+    assert written.json() == 3
+    values = [record["value"]["base64"] for record in http.get(f"{CLUSTER}/topics/orders/records").json()]
+    assert sorted(values) == ["/w==", "YQ==", "dg=="]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "said"),
+    [
+        ("PUT", "/topics/new", {"partitions": "2"}, 422, "partitions: Input should be a valid integer"),
+        ("PUT", "/topics/new", {"partitons": 2}, 422, "partitons: Extra inputs are not permitted; known: partitions"),
+        ("PUT", "/topics/a%2Fb", {}, 409, "Topic name is invalid: 'a/b'"),
+        ("PUT", "/topics/new", {"partitions": 0}, 409, "a topic has at least 1 partition, not 0"),
+        ("POST", "/nodes/x/stop", {}, 422, "node: Input should be a valid integer"),
+        ("POST", "/nodes/9/stop", {}, 409, "there is no node 9; there are 1"),
+        ("GET", "/groups/g/wait?member=2", None, 422, "member: Extra inputs are not permitted; known: state, members"),
+        ("GET", "/groups/g/wait?timeout=-1", None, 422, "timeout: Input should be greater than or equal to 0"),
+        ("GET", "/groups/g/wait?timeout=1000", None, 422, "timeout: Input should be less than or equal to 600"),
+        ("DELETE", "/topics", None, 405, "method not allowed"),
+        ("GET", "/nothing", None, 404, "not found; /openapi.json says what there is"),
+    ],
+)
+def test_what_cannot_be_done_is_a_problem_that_names_it(
+    http: httpx.Client, method: str, path: str, body: object, status: int, said: str
+) -> None:
+    before = http.get(f"{CLUSTER}/topics").json()
+    assert said in problem(http.request(method, CLUSTER + path, json=body), status)["detail"]
+    assert http.get(f"{CLUSTER}/topics").json() == before
+
+
+def test_a_problem_names_the_field_and_what_it_was(http: httpx.Client) -> None:
+    errors = problem(http.put(f"{CLUSTER}/topics/new", json={"partitions": "two"}), 422)["errors"]
+    assert [(error["field"], error["value"]) for error in errors] == [("partitions", "'two'")]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b'"text"', b"\xff", b"[" * 100_000])
+def test_a_body_that_is_no_object_is_a_problem(http: httpx.Client, body: bytes) -> None:
+    assert http.put(f"{CLUSTER}/topics/new", content=body).status_code in {400, 422}
+    assert "new" not in http.get(f"{CLUSTER}/topics").text
+
+
+def test_a_body_that_is_too_large_is_not_read(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "BODY_BYTES_MAX", 100)
+    for content in (b"x" * 101, iter([b"x" * 60, b"x" * 60])):
+        said = problem(http.put(f"{CLUSTER}/topics/new", content=content), 413)
+        assert said["detail"] == "a body of at most 100 bytes is read"
+    assert http.put(f"{CLUSTER}/topics/new", content=iter([b"{}", b" " * 90])).is_success
+
+
+def test_a_group_may_have_any_name(http: httpx.Client) -> None:
+    for name in ("a%2Fb", "wait", "%3F%23%20", "%C3%A4"):
+        assert http.get(f"{CLUSTER}/groups/{name}").json()["state"] == "Dead"
+
+
+def test_a_long_poll_ends_at_its_timeout(http: httpx.Client) -> None:
+    response = http.get(f"{CLUSTER}/groups/g/wait?state=Stable&timeout=0.2")
+    assert response.json() is False
+    assert 0.2 <= response.elapsed.total_seconds() < 10
+
+
+def test_clusters_are_made_and_deleted_each_with_ports_of_its_own(http: httpx.Client) -> None:
+    made = http.post("/v1/clusters", json={"id": "two", "brokers": 2, "topics": {"a": 1}, "seed": 5})
+    assert made.status_code == 201
+    assert len(made.json()["bootstrap_servers"].split(",")) == 2
+    assert made.json()["seed"] == 5
+    assert [each["id"] for each in http.get("/v1/clusters").json()] == ["default", "two"]
+    assert [topic["topic"] for topic in http.get("/v1/clusters/two/topics").json()] == ["a"]
+    assert problem(http.post("/v1/clusters", json={"id": "two"}), 409)["detail"] == "there is a cluster 'two' already"
+    assert http.delete("/v1/clusters/two").status_code == 204
+    assert "there are default" in problem(http.get("/v1/clusters/two"), 404)["detail"]
+    assert "group.max.sise" in problem(http.post("/v1/clusters", json={"config": {"group.max.sise": 2}}), 409)["detail"]
+    assert [each["id"] for each in http.get("/v1/clusters").json()] == ["default"]
+
+
+def test_the_trace_is_streamed_as_server_sent_events(http: httpx.Client) -> None:
+    with http.stream("GET", f"{CLUSTER}/trace?since=0", headers={"accept": "text/event-stream"}) as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = stream.iter_lines()
+        http.post(f"{CLUSTER}/nodes/1/pause")
+        http.post(f"{CLUSTER}/nodes/1/resume")
+        told = (line.removeprefix("data: ") for line in lines if line.startswith("data: "))
+        seen = [json.loads(next(told)) for _ in range(2)]
+    assert [event["change"] for event in seen] == ["paused", "resumed"]
+
+
+def test_a_token_is_wanted_of_everybody_but_probes() -> None:
+    with Serving(token=TOKEN) as served, httpx.Client(base_url=served.url, trust_env=False) as http:
+        assert http.get("/healthz").is_success
+        assert http.get("/readyz").is_success
+        assert "Authorization: Bearer TOKEN" in problem(http.get("/v1/clusters"), 401)["detail"]
+        assert http.get("/v1/clusters", headers={"authorization": "Bearer wrong"}).status_code == 401
+        assert http.get("/v1/clusters", headers={"authorization": f"Bearer {TOKEN}"}).is_success
+
+
+def test_new_clusters_get_ports_of_the_range_until_none_is_left(free_ports: range) -> None:
+    with Serving(ports=free_ports) as served, httpx.Client(base_url=served.url, trust_env=False) as http:
+        assert http.get(CLUSTER).json()["bootstrap_servers"] == f"127.0.0.1:{free_ports[0]}"
+        two = http.post("/v1/clusters", json={"brokers": 2, "id": "two"}).json()
+        assert two["bootstrap_servers"] == f"127.0.0.1:{free_ports[1]},127.0.0.1:{free_ports[2]}"
+        said = problem(http.post("/v1/clusters", json={}), 409)["detail"]
+        assert "give more with --port-range" in said
+        http.delete("/v1/clusters/two")
+        assert http.post("/v1/clusters", json={}).is_success

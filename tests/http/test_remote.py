@@ -1,0 +1,133 @@
+"""The handle over HTTP is the handle: what it gives, what it refuses, and how it waits."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from koordinator import fixtures
+from koordinator.emulator.assemble import Options, build
+from koordinator.emulator.control_plane.routes import ROUTES
+from koordinator.fixtures.checks import GroupTimeout
+from koordinator.fixtures.port import BlockingCallInLoop, ClusterStopped
+from koordinator.fixtures.remote import Remote
+
+if TYPE_CHECKING:
+    from serving import Served
+
+
+def operations() -> set[str]:
+    return set(build(Options()).control.operations)
+
+
+def test_every_operation_has_one_route_and_every_route_an_operation() -> None:
+    routed = [route.operation for route in ROUTES]
+    assert sorted(routed) == sorted(operations())
+    assert len({(route.method, route.path) for route in ROUTES}) == len(ROUTES)
+
+
+def test_every_operation_is_a_method_of_the_handle() -> None:
+    folder = Path(fixtures.__file__).parent
+    said = "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
+    used = set(re.findall(r'"([a-z_]+\.[a-z_]+)"', said))
+    assert operations() - used == {"topics.describe"}, "no handle has these levers"
+
+
+def test_the_handle_does_over_http_what_it_does_in_process(server: Remote) -> None:
+    cluster = server.cluster()
+    cluster.create_topic("t", partitions=2, records=["a", ("k", b"\xff"), {"value": "v", "partition": 1}])
+    assert {(record.key, record.value) for record in cluster.records("t")} == {
+        (None, b"a"),
+        (None, b"v"),
+        (b"k", b"\xff"),
+    }
+    assert cluster.produce("t", "x", "y") == 2
+    cluster.load_groups([{"group_id": "g/1", "generation": 3, "members": [{"instance_id": "i"}]}])
+    group = cluster.group("g/1")
+    assert (group.state, group.generation, [member.instance_id for member in group.members]) == ("Stable", 3, ["i"])
+    assert [each.id for each in cluster.groups()] == ["g/1"]
+    assert group.wait_stable(members=1, timeout=5) is group
+    assert cluster.dump_groups()[0]["group_id"] == "g/1"
+    assert [event["kind"] for event in cluster.trace(group="g/1")] == [event["kind"] for event in group.events()]
+    assert (cluster.seed, len(cluster.nodes)) == (7, 1)
+    second = cluster.add_node()
+    cluster.move_coordinator("g/1", to=second.id)
+    coordinator = cluster.coordinator("g/1")
+    assert coordinator is not None
+    assert coordinator.id == second.id
+    assert cluster.bootstrap_servers.endswith(second.address())
+    second.stop()
+    assert second.state == "down"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_real_consumer_of_a_cluster_over_http_is_seen(server: Remote) -> None:
+    from kafka import KafkaConsumer  # noqa: PLC0415 - its import warns
+
+    cluster = server.create("mine", topics={"orders": 3})
+    consumer = KafkaConsumer("orders", **cluster.client_config("kafka-python", group_id="svc"))
+    try:
+        consumer.partitions_for_topic("orders")
+        deadline_polls = iter(range(100))
+        while not consumer.assignment():
+            next(deadline_polls)
+            consumer.poll(timeout_ms=200)
+        group = cluster.group("svc").wait_stable(members=1, timeout=10)
+        assert list(group.assignment.values()) == [{"orders": [0, 1, 2]}]
+    finally:
+        consumer.close()
+        cluster.stop()
+
+
+def test_what_is_refused_raises_as_in_process(server: Remote) -> None:
+    cluster = server.cluster()
+    with pytest.raises(ValueError, match="a topic has at least 1 partition, not 0"):
+        cluster.create_topic("t", partitions=0)
+    with pytest.raises(ValueError, match="there is no node 9; there are 1"):
+        cluster.move_coordinator("g", to=9)
+    with pytest.raises(GroupTimeout, match=r"group 'g' was not stable within 0\.1 s"):
+        cluster.group("g").wait_stable(timeout=0.1)
+    with pytest.raises(ClusterStopped, match="there is no cluster 'two'; there are default"):
+        server.cluster("two")
+
+
+def test_a_wait_inside_a_running_loop_is_refused(server: Remote) -> None:
+    group = server.cluster().group("g")
+
+    async def wait() -> None:
+        group.wait_stable(timeout=60)
+
+    with pytest.raises(BlockingCallInLoop, match="would block an asyncio loop"):
+        asyncio.run(wait())
+
+
+def test_a_cluster_that_was_deleted_says_so_and_keeps_its_trace(server: Remote) -> None:
+    cluster = server.create("short", topics={"t": 1})
+    cluster.nodes[1].pause()
+    cluster.stop()
+    cluster.stop()
+    assert [line["kind"] for line in cluster._port.trace_lines()] == ["header", "node"]
+    with pytest.raises(ClusterStopped, match="there is no cluster 'short'"):
+        cluster.groups()
+
+
+def test_a_server_that_is_not_there_is_named(served: Served) -> None:
+    del served
+    with Remote("http://127.0.0.1:9") as server, pytest.raises(ConnectionError, match=r"127\.0\.0\.1:9/v1/clusters"):
+        server.clusters()
+
+
+def test_a_puppet_is_led_over_http(server: Remote) -> None:
+    group = server.cluster().group("svc")
+    puppet = group.puppet("peer", topics=["orders"])
+    puppet.join()
+    group.wait_stable(members=1, timeout=10)
+    assert puppet.assignment == {"orders": [0, 1]}
+    with pytest.raises(ValueError, match="peer"):
+        group.puppet("peer")
+    puppet.leave()
+    assert group.state == "Empty"

@@ -1,0 +1,60 @@
+"""A server of the HTTP API with one cluster, on a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+
+import trio
+
+from koordinator.emulator.assemble import Options
+from koordinator.emulator.control_plane.fleet import FIRST, Fleet
+from koordinator.emulator.control_plane.server import serve_control
+
+WAIT_S = 30
+
+
+@dataclass
+class Served:
+    """A server that runs: where, and everything it said on its log."""
+
+    url: str
+    logged: list[str]
+
+
+class Serving:
+    """Runs a server on a thread; `port_range` and `token` are those of the command line."""
+
+    def __init__(self, ports: range | None = None, token: str | None = None, **options: object) -> None:
+        self._ports, self._token, self._options = ports, token, Options(**options)  # type: ignore[arg-type]
+        self._started: Future[str] = Future()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.logged: list[str] = []
+
+    def __enter__(self) -> Served:
+        self._thread.start()
+        return Served(self._started.result(WAIT_S), self.logged)
+
+    def __exit__(self, *error: object) -> None:
+        self._token_of_trio.run_sync_soon(self._scope.cancel)
+        self._thread.join(WAIT_S)
+        assert not self._thread.is_alive(), "the server did not end"
+
+    def _run(self) -> None:
+        try:
+            trio.run(self._serve)
+        except BaseException as error:
+            if not self._started.done():
+                self._started.set_exception(error)
+            raise
+
+    async def _serve(self) -> None:
+        self._token_of_trio = trio.lowlevel.current_trio_token()
+        async with trio.open_nursery() as nursery:
+            self._scope = nursery.cancel_scope
+            fleet = Fleet(nursery, self.logged.append, self._ports)
+            first = await fleet.add(self._options, FIRST)
+            serve = partial(serve_control, fleet, first.parts.control, Options(), host="127.0.0.1", port=0)
+            self._started.set_result(await nursery.start(partial(serve, token=self._token)))
