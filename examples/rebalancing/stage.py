@@ -1,0 +1,112 @@
+"""A stage for rebalances: a topic with the partitions P1, P2 …, a group, and members that are told what to do.
+
+There is no Kafka and no network. The members are puppets of the emulator, and time is a number: an hour passes when
+somebody says so. What is told here is what the coordinator, and each member, really said: all of it is in the trace.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from koordinator import Simulation
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from koordinator.fixtures.puppet_levers import Puppet
+
+TOPIC = "t"
+SESSION_S, HEARTBEAT_S = 45, 3
+"""Kafka's defaults of session.timeout.ms and heartbeat.interval.ms."""
+
+WHILE_S = 20
+"""Long enough for every member to hear of a rebalance with its next heartbeat, twice."""
+
+
+class Stage:
+    """One group and one topic, as a context manager. `puppet` holds what is said of every member, if nothing else is.
+
+    with Stage(protocols=["cooperative-sticky"]) as stage:
+        stage.start("C1")
+        assert stage.owns == {"C1": "P1 P2 P3 P4 P5 P6"}
+    """
+
+    def __init__(self, partitions: int = 6, **puppet: object) -> None:
+        self._simulation = Simulation(
+            topics={TOPIC: partitions}, config={"group.initial.rebalance.delay.ms": 0}, seed=1
+        )
+        self._puppet: dict[str, Any] = {
+            "session_timeout_s": SESSION_S,
+            "rebalance_timeout_s": 300,
+            "heartbeat_interval_s": HEARTBEAT_S,
+            **puppet,
+        }
+        self.cluster = self._simulation.start()
+        self.group = self.cluster.group("svc")
+        self._told = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.cluster.stop()
+
+    # -- what happens ----------------------------------------------------------------------------------------
+
+    def start(self, name: str, **puppet: object) -> Puppet:
+        """A new process: it joins, and a while passes in which the group comes to rest."""
+        member = self.group.puppet(name, **{**self._puppet, **puppet}).join()
+        self.pass_time(WHILE_S)
+        return member
+
+    def start_again(self, name: str) -> Puppet:
+        """The process of a member that has left or died, anew: it knows nothing of before but its configuration."""
+        member = self.group.puppets[name].join()
+        self.pass_time(WHILE_S)
+        return member
+
+    def leave(self, name: str) -> None:
+        """A consumer is closed: it says so to the coordinator, and a while passes."""
+        self.group.puppets[name].leave()
+        self.pass_time(WHILE_S)
+
+    def kill(self, name: str, *, for_s: float = WHILE_S) -> None:
+        """A process ends without a word, and so much time passes. A static member that is closed says no more."""
+        self.group.puppets[name].stop()
+        self.pass_time(for_s)
+
+    def pass_time(self, seconds: float) -> None:
+        """So many seconds pass, and everything happens that is due in them."""
+        self._simulation.pass_time(seconds)
+
+    # -- what can be seen ------------------------------------------------------------------------------------
+
+    @property
+    def owns(self) -> dict[str, str]:
+        """What each member holds now: {"C1": "P1 P2"}; "" is nothing."""
+        return {
+            name: partitions(puppet.assignment)
+            for name, puppet in self.group.puppets.items()
+            if puppet.state not in {"out", "failed"}
+        }
+
+    def rounds(self) -> list[dict[str, str]]:
+        """What each rebalance since the last question has left every member with, generation by generation."""
+        found: dict[int, dict[str, str]] = {}
+        for line in self.group.events():
+            if line["seq"] > self._told and line["kind"] == "puppet" and line["change"] == "assigned":
+                found.setdefault(line["generation"], {})[line["puppet"]] = partitions(line["body"]["holds"])
+        self.skip_rounds()
+        return [{name: of[name] for name in sorted(of)} for of in found.values()]
+
+    def skip_rounds(self) -> None:
+        """What has been until now is of no interest."""
+        self._told = max((line["seq"] for line in self.cluster.trace()), default=0)
+
+
+def partitions(holds: dict[str, list[int]]) -> str:
+    """Partition 0 is P1, and so on. (Task -1 of a connector, the connector itself, is left out.)."""
+    return " ".join(f"P{number + 1}" for numbers in holds.values() for number in sorted(numbers) if number >= 0)
