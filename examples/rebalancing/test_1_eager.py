@@ -57,7 +57,7 @@ def test_a_restart_rebalances_everybody_twice() -> None:
 
 
 def test_a_long_pause_looks_like_death() -> None:
-    """A process that stands still, to collect garbage, sends no heartbeats: it is thrown out when its session is over."""
+    """A process that stands still, to collect garbage, sends no heartbeats: it is out when its session is over."""
     with Stage(protocols=["range"]) as stage:
         stage.start("C1")
         stage.start("C2")
