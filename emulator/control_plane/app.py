@@ -15,7 +15,6 @@ from starlette.responses import Response
 from starlette.routing import Route as Routed
 
 from koordinator.emulator.control import is_met
-from koordinator.emulator.control_plane.fleet import NoSuchCluster, PortsTaken
 from koordinator.emulator.control_plane.guards import Guards
 from koordinator.emulator.control_plane.openapi import document_of
 from koordinator.emulator.control_plane.plain import from_json, to_json
@@ -24,6 +23,7 @@ from koordinator.emulator.control_plane.routes import BELOW, ROUTES
 from koordinator.emulator.control_plane.schemas import Arguments, NewCluster, arguments_of
 from koordinator.emulator.control_plane.streams import MEDIA_TYPE as STREAM
 from koordinator.emulator.control_plane.streams import stream_of
+from koordinator.emulator.fleet import NoSuchCluster, PortsTaken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.assemble import Options
     from koordinator.emulator.control import Control
-    from koordinator.emulator.control_plane.fleet import Fleet
     from koordinator.emulator.control_plane.routes import Route
+    from koordinator.emulator.fleet import Fleet
 
 WAIT_S_MAX = 600.0
 """The longest that a request may ask to wait, in seconds."""
@@ -111,7 +111,7 @@ class Clusters:
         """Start one more."""
         wanted = NewCluster(**_checked(NewCluster, await _body(request), strict=True))
         try:
-            hosted = await self._fleet.add(wanted.options(self._defaults), wanted.id)
+            hosted = await self._fleet.create(wanted.options(self._defaults), wanted.id)
         except (ValueError, OSError, PortsTaken) as error:
             raise Problem(HTTPStatus.CONFLICT, str(error)) from error
         return _answer(hosted.described(), HTTPStatus.CREATED)

@@ -10,11 +10,12 @@ from hypercorn.trio import serve
 
 from koordinator.emulator.control_plane.app import app_of
 from koordinator.emulator.listeners import host_port
+from koordinator.emulator.shell import listen, port_of
 
 if TYPE_CHECKING:
     from koordinator.emulator.assemble import Options
     from koordinator.emulator.control import Control
-    from koordinator.emulator.control_plane.fleet import Fleet
+    from koordinator.emulator.fleet import Fleet
 
 
 async def serve_control(  # noqa: PLR0913 - one wish each
@@ -28,12 +29,15 @@ async def serve_control(  # noqa: PLR0913 - one wish each
     task_status: trio.TaskStatus[str],
 ) -> None:
     """Serve until cancelled; reports the address, `http://127.0.0.1:9080`. Raises OSError if nothing can listen."""
+    listeners = await listen(host, port)
+    url = f"http://{host_port(host, port_of(listeners))}"
     config = Config()
-    config.bind = [host_port(host, port)]
+    # Hypercorn's own way to listen does not say where it could not
+    config.bind = [f"fd://{listener.socket.detach()}" for listener in listeners]
     config.accesslog = config.errorlog = None
     config.graceful_timeout = 0.0
     config.include_server_header = False
     async with trio.open_nursery() as nursery:
         app = cast("Any", app_of(fleet, control, defaults, token))
-        bound: list[str] = await nursery.start(serve, app, config)
-        task_status.started(bound[0])
+        await nursery.start(serve, app, config)
+        task_status.started(url)

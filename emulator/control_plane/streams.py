@@ -11,7 +11,7 @@ from koordinator.emulator.control_plane.plain import to_json
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from koordinator.emulator.control_plane.fleet import Hosted
+    from koordinator.emulator.fleet import Hosted
 
 KEEP_ALIVE_S = 15
 """A comment is sent after so much silence, so that nobody on the way takes the connection for dead."""

@@ -9,6 +9,8 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +19,18 @@ import trio
 
 import koordinator
 from koordinator.cli import values
+from koordinator.cli.control_options import ControlOptions, control_options
 from koordinator.emulator.assemble import BROKERS_MAX, Options, build
 from koordinator.emulator.core.cluster import PLAINTEXT
+from koordinator.emulator.fleet import FIRST, Fleet
 from koordinator.emulator.settings import PROFILES, Settings, rules
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from koordinator.emulator.assemble import Parts
     from koordinator.emulator.core.seeds import SeedRecord
+    from koordinator.emulator.fleet import Hosted
 
 ENDS = (signal.SIGINT, signal.SIGTERM)
 """The signals that end the process in order."""
@@ -102,6 +109,7 @@ FILE = click.Path(path_type=Path)
     help="Keep topics, records, groups and offsets in a directory, and begin with those it has kept.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="The same seed gives the same ids.  [default: any]")
+@control_options
 def serve(  # noqa: PLR0913, PLR0917 - one argument per option
     host: str,
     port: int,
@@ -117,11 +125,18 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument per option
     trace: Path | None,
     data_dir: Path | None,
     seed: int | None,
+    control_host: str,
+    control_port: int | None,
+    control_token: str | None,
+    insecure_control: bool,  # noqa: FBT001 - an option's
+    port_range: range | None,
 ) -> None:
     """Serve a cluster until SIGINT or SIGTERM.
 
     The first line on stdout says, as JSON, that clients can connect, and where; it is the only one.
     """
+    control = ControlOptions(control_host, control_port, control_token, insecure_control, port_range)
+    control.check()
     values.once(config, profile=profile, kafka_version=kafka_version, error_codes=error_codes)
     options = Options(
         host=host,
@@ -139,11 +154,12 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument per option
         data_dir=data_dir,
         seed=seed,
     )
-    run(options)
+    run(options, control)
 
 
-def run(options: Options) -> None:
+def run(options: Options, control: ControlOptions) -> None:
     """Serve until a signal. Raises click.UsageError, with nothing started, if that cannot be."""
+    serve_control = None if control.port is None else _server()
     try:
         parts = build(options, say)
     except ValueError as error:
@@ -154,27 +170,45 @@ def run(options: Options) -> None:
     # in which nobody is answered, and finds nothing
     gc.freeze()
     gc.set_threshold(*GARBAGE)
-    try:
-        refusal = trio.run(_until_a_signal, parts)
-    finally:
-        parts.close()
+    refusal = trio.run(_until_a_signal, parts, control, serve_control)
     if refusal is not None:
         raise click.UsageError(refusal.strerror or str(refusal))
 
 
-async def _until_a_signal(parts: Parts) -> OSError | None:
+def _server() -> Callable[..., Awaitable[None]]:
+    """What serves control; click.UsageError if it is not installed."""
+    try:
+        module = import_module("koordinator.emulator.control_plane.server")
+    except ImportError as error:
+        raise click.UsageError(
+            f"--control-port needs {error.name}, which is not installed: pip install 'koordinator[control]'"
+        ) from error
+    served: Callable[..., Awaitable[None]] = module.serve_control
+    return served
+
+
+async def _until_a_signal(
+    parts: Parts, control: ControlOptions, serve_control: Callable[..., Awaitable[None]] | None
+) -> OSError | None:
     """Listen, say so, serve; returns why nothing can listen, or None after a signal."""
     # before the first line: who has read it may send a signal
     with trio.open_signal_receiver(*ENDS) as signals:
         async with trio.open_nursery() as nursery:
+            fleet = Fleet(nursery, say, control.ports)
+            url = None
             try:
-                await nursery.start(parts.serve)
+                first = await fleet.add(parts, FIRST)
+                if serve_control is not None:
+                    defaults = Options(host=parts.options.host)
+                    serve = partial(serve_control, fleet, parts.control, defaults, token=control.token)
+                    url = await nursery.start(partial(serve, host=control.host, port=control.port))
             except OSError as error:
+                nursery.cancel_scope.cancel()
                 return error
             for warning in parts.warnings:
                 say(f"warning: {warning}")
             try:
-                click.echo(json.dumps(announcement(parts)))
+                click.echo(json.dumps(announcement(first, url)))
             except OSError as error:
                 nursery.cancel_scope.cancel()
                 # what could not be written would be tried again at the end of the process, and be reported there
@@ -185,18 +219,17 @@ async def _until_a_signal(parts: Parts) -> OSError | None:
     return None
 
 
-def announcement(parts: Parts) -> dict[str, object]:
+def announcement(hosted: Hosted, control_url: str | None) -> dict[str, object]:
     """The line that says that clients can connect."""
-    return {
-        "bootstrap_servers": parts.bootstrap_servers,
-        "listeners": {name: parts.hosting.bootstrap_servers(name) for name in parts.hosting.listeners},
+    parts = hosted.parts
+    said = {
+        **hosted.described(),
         "host": parts.options.host,
         "port": parts.cluster.brokers[1].endpoints[PLAINTEXT].port,
         "pid": os.getpid(),
         "version": koordinator.__version__,
-        "cluster_id": parts.cluster.cluster_id,
-        "seed": parts.seed,
     }
+    return said if control_url is None else {**said, "control_url": control_url}
 
 
 def say(line: str) -> None:

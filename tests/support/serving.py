@@ -10,8 +10,8 @@ from functools import partial
 import trio
 
 from koordinator.emulator.assemble import Options
-from koordinator.emulator.control_plane.fleet import FIRST, Fleet
 from koordinator.emulator.control_plane.server import serve_control
+from koordinator.emulator.fleet import FIRST, Fleet
 
 WAIT_S = 30
 
@@ -55,6 +55,6 @@ class Serving:
         async with trio.open_nursery() as nursery:
             self._scope = nursery.cancel_scope
             fleet = Fleet(nursery, self.logged.append, self._ports)
-            first = await fleet.add(self._options, FIRST)
+            first = await fleet.create(self._options, FIRST)
             serve = partial(serve_control, fleet, first.parts.control, Options(), host="127.0.0.1", port=0)
             self._started.set_result(await nursery.start(partial(serve, token=self._token)))

@@ -93,18 +93,20 @@ class Fleet:
             raise NoSuchCluster(f"there is no cluster {cluster_id!r}; there are {', '.join(self._clusters) or 'none'}")
         return hosted
 
-    async def add(self, options: Options, cluster_id: str | None = None) -> Hosted:
-        """Start one more cluster; its port is any in the range, unless the options say one.
+    async def create(self, options: Options, cluster_id: str | None = None) -> Hosted:
+        """Make one more cluster and serve it; its port is one of the range, unless the options say one.
 
         Raises ValueError for what cannot be (an id that is taken, a setting), PortsTaken, and OSError.
         """
-        if cluster_id is None:
-            cluster_id = next(each for number in self._numbers if (each := f"cluster-{number}") not in self._clusters)
-        elif cluster_id in self._clusters:
-            raise ValueError(f"there is a cluster {cluster_id!r} already")
         if options.port == 0 and self._ports is not None:
             options = replace(options, port=self._free_port(self._ports, options.brokers))
+        if cluster_id in self._clusters:
+            raise ValueError(f"there is a cluster {cluster_id!r} already")
         parts = build(options, self._log)
+        return await self.add(parts, cluster_id or self._free_id())
+
+    async def add(self, parts: Parts, cluster_id: str) -> Hosted:
+        """Serve a cluster, and close it when it has ended. Raises OSError if nothing can listen there."""
         ends, has_ended = trio.CancelScope(), trio.Event()
 
         async def serve(task_status: trio.TaskStatus[None]) -> None:
@@ -115,6 +117,7 @@ class Fleet:
                 parts.close()
                 has_ended.set()
 
+        options = parts.options
         ports = tuple(range(options.port, options.port + options.brokers)) if options.port else ()
         hosted = self._clusters[cluster_id] = Hosted(cluster_id, parts, ports, ends, has_ended)
         try:
@@ -130,6 +133,9 @@ class Fleet:
         hosted.ends.cancel()
         await hosted.has_ended.wait()
         del self._clusters[cluster_id]
+
+    def _free_id(self) -> str:
+        return next(each for number in self._numbers if (each := f"cluster-{number}") not in self._clusters)
 
     def _free_port(self, ports: range, wanted: int) -> int:
         taken = {port for hosted in self._clusters.values() for port in hosted.ports}
