@@ -1,0 +1,64 @@
+"""With more members than partitions some get none, and a worker that is ready only with a partition is never ready.
+
+A rollout that waits for such a worker waits for ever: the old workers, which have the partitions, are stopped only
+when the new ones are ready.
+
+Evidence: https://github.com/robinhood/faust/issues/134.
+Lever: as many members as are wanted; `wait_stable(members=…)`.
+"""
+
+import threading
+
+import pytest
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+
+pytestmark = pytest.mark.koordinator(topics={"orders": 1})
+
+
+class ReadyWithWork(ConsumerRebalanceListener):
+    def __init__(self):
+        self.is_ready = threading.Event()
+        """What the readiness probe looks at."""
+
+    def on_partitions_revoked(self, revoked):
+        pass
+
+    def on_partitions_assigned(self, assigned):
+        if assigned:
+            self.is_ready.set()
+
+
+class ReadyAsMember(ReadyWithWork):
+    def on_partitions_assigned(self, _):
+        self.is_ready.set()
+
+
+async def work(config, probe):
+    consumer = AIOKafkaConsumer(**config)
+    consumer.subscribe(["orders"], listener=probe)
+    try:
+        await consumer.start()
+        async for order in consumer:
+            print(order.value)
+    finally:
+        await consumer.stop()
+
+
+def deploy(koordinator, start, probe):
+    """Two workers, one after the other. By their names the first of them gets the partition."""
+    probes, group = [probe(), probe()], koordinator.group("svc")
+    for number, each in enumerate(probes):
+        start(work, koordinator.client_config("aiokafka", group_id="svc", group_instance_id=f"svc-{number}"), each)
+        group.wait_stable(members=number + 1)
+    assert group.assignment == {"svc-0": {"orders": [0]}, "svc-1": {}}
+    return probes
+
+
+def test_a_worker_without_a_partition_is_never_ready(koordinator, start):
+    probes = deploy(koordinator, start, ReadyWithWork)
+    assert sum(probe.is_ready.wait(0.5) for probe in probes) == 1
+
+
+def test_a_worker_without_a_partition_is_ready(koordinator, start):
+    probes = deploy(koordinator, start, ReadyAsMember)
+    assert all(probe.is_ready.wait(10) for probe in probes)

@@ -1,0 +1,75 @@
+"""With a cooperative assignor the callbacks are told only the difference; who takes it for all forgets what it keeps.
+
+The habit of an eager consumer, "on_assign: this is what I have", drops the orders of every partition that has not
+moved. In the same way `assign` instead of `incremental_assign` is refused by librdkafka.
+
+Evidence: https://github.com/confluentinc/confluent-kafka-python/issues/1040,
+https://github.com/mfontanini/cppkafka/issues/321, https://github.com/confluentinc/confluent-kafka-python/pull/2248.
+Lever: a puppet that joins and leaves: a cooperative rebalance each time.
+"""
+
+import queue
+
+import pytest
+from confluent_kafka import Consumer
+
+pytestmark = pytest.mark.koordinator(topics={"orders": 4})
+
+
+class Eager:
+    def __init__(self):
+        self.owned, self.handled = set(), queue.Queue()
+
+    def on_assign(self, _, partitions):
+        self.owned = {each.partition for each in partitions}
+
+    def on_revoke(self, _, partitions):
+        self.owned = set()
+
+    def run(self, config, stopped):
+        consumer = Consumer(config)
+        consumer.subscribe(["orders"], on_assign=self.on_assign, on_revoke=self.on_revoke)
+        while not stopped.is_set():
+            order = consumer.poll(0.1)
+            if order is not None and not order.error() and order.partition() in self.owned:
+                self.handled.put(order.partition())
+        consumer.close()
+
+
+class Incremental(Eager):
+    def on_assign(self, _, partitions):
+        self.owned |= {each.partition for each in partitions}
+
+    def on_revoke(self, _, partitions):
+        self.owned -= {each.partition for each in partitions}
+
+
+@pytest.fixture
+def handled(koordinator, start):
+    """What a worker handles of four partitions, two of which were with a peer for a while."""
+
+    def handled(worker):
+        group, cooperative = koordinator.group("svc"), "cooperative-sticky"
+        settings = {"group_id": "svc", "partition_assignment_strategy": cooperative}
+        start(worker.run, koordinator.client_config("confluent-kafka", **settings))
+        group.wait_stable(members=1)
+        peer = group.puppet("peer", protocols=[cooperative]).join()
+        group.wait_stable(members=2).assert_owned_exactly_once(timeout=30)
+        peer.leave()
+        group.wait_stable(members=1).assert_owned_exactly_once(timeout=30)
+        koordinator.produce("orders", *({"partition": number, "value": "order"} for number in range(4)))
+        return worker.handled
+
+    return handled
+
+
+def test_who_takes_the_difference_for_all_drops_half_of_the_orders(handled):
+    orders = handled(Eager())
+    assert len({orders.get(timeout=10) for _ in range(2)}) == 2
+    with pytest.raises(queue.Empty):
+        orders.get(timeout=0.5)
+
+
+def test_who_adds_and_removes_handles_them_all(handled):
+    orders = handled(Incremental())
+    assert {orders.get(timeout=10) for _ in range(4)} == {0, 1, 2, 3}

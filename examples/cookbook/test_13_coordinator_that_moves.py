@@ -1,0 +1,70 @@
+"""While a coordinator moves it answers COORDINATOR_LOAD_IN_PROGRESS, and no consumer need die of it.
+
+It is over within seconds, and nobody rebalances. But librdkafka hands the error to who commits, does not call it
+retriable, and a worker that takes it for the end crashes with all its siblings whenever a broker is restarted.
+
+Evidence: https://github.com/getsentry/arroyo/pull/487, https://github.com/confluentinc/librdkafka/issues/3396,
+https://github.com/thomhurst/Dekaf/issues/2249.
+Lever: `move_coordinator(group, to=…, load_s=…)`.
+"""
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException
+
+pytestmark = pytest.mark.koordinator(topics={"orders": 1})
+
+PASSES = {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
+
+
+def commit(consumer, order):
+    consumer.commit(order, asynchronous=False)
+
+
+def commit_in_the_end(consumer, order):
+    for _ in range(20):
+        try:
+            return consumer.commit(order, asynchronous=False)
+        except KafkaException as error:
+            # librdkafka has waited between some tries of its own
+            if error.args[0].code() not in PASSES:
+                raise
+    raise SystemExit("the group has no coordinator")
+
+
+def work(config, commit, stopped):
+    consumer = Consumer(config)
+    consumer.subscribe(["orders"])
+    try:
+        while not stopped.is_set():
+            order = consumer.poll(0.1)
+            if order is not None and not order.error():
+                commit(consumer, order)
+    finally:
+        consumer.close()
+
+
+@pytest.fixture
+def moved(koordinator, start):
+    """A worker that gets an order while its coordinator moves."""
+
+    def moved(commit, load_s):
+        running = start(work, koordinator.client_config("confluent-kafka", group_id="svc"), commit)
+        koordinator.group("svc").wait_stable(members=1)
+        koordinator.move_coordinator("svc", to=1, load_s=load_s)
+        koordinator.produce("orders", "a")
+        return running
+
+    return moved
+
+
+def test_who_takes_it_for_the_end_crashes(moved):
+    running = moved(commit, load_s=10)
+    with pytest.raises(KafkaException, match="COORDINATOR_LOAD_IN_PROGRESS"):
+        running.result()
+
+
+def test_who_tries_again_gets_through_without_a_rebalance(koordinator, moved):
+    group = koordinator.group("svc")
+    moved(commit_in_the_end, load_s=0.5)
+    group.assert_committed({("orders", 0): 1}, timeout=30)
+    assert (group.state, group.generation) == ("Stable", 1)

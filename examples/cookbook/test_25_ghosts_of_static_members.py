@@ -1,0 +1,70 @@
+"""From dynamic to static membership a rolling bounce is enough (KIP-345); on the way back each bounce leaves a ghost.
+
+A static member does not leave when it ends. Started again without its instance id it is somebody new, and the
+rebalance waits for its ghost, until that one's session ends or an administrator removes it.
+
+Evidence: KIP-345, "Upgrade Process", "Downgrade Process"
+(https://cwiki.apache.org/confluence/display/KAFKA/KIP-345%3A+Introduce+static+membership+protocol+to+reduce+consumer+rebalances).
+Lever: `timers`; `expire_session` for what happens 45 s later; the administrator's own `remove_group_members`.
+"""
+
+from contextlib import closing
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.admin import MemberToRemove
+
+pytestmark = pytest.mark.koordinator(topics={"orders": 4})
+
+DYNAMIC = [{}, {}]
+STATIC = [{"group_instance_id": "svc-0"}, {"group_instance_id": "svc-1"}]
+
+
+def work(config, stopped):
+    with closing(KafkaConsumer("orders", **config)) as consumer:
+        consumer.partitions_for_topic("orders")
+        while not stopped.is_set():
+            consumer.poll(timeout_ms=100)
+
+
+@pytest.fixture
+def run(koordinator, start):
+    return lambda who: start(work, koordinator.client_config("kafka-python", group_id="svc", **who))
+
+
+def test_upgrade_by_a_rolling_bounce(koordinator, run):
+    group, workers = koordinator.group("svc"), [run(who) for who in DYNAMIC]
+    group.wait_stable(members=2)
+    for place, who in enumerate(STATIC):
+        workers[place].stop()
+        group.wait_stable(members=1)
+        workers[place] = run(who)
+        group.wait_stable(members=2)
+    with group.assert_no_rebalance():
+        workers[0].stop()
+        run({"client_id": "again", "group_instance_id": "svc-0"})
+        group.assert_request("SyncGroup", error="NONE", client_id="again", timeout=30)
+    assert sorted(group.assignment) == ["svc-0", "svc-1"]
+
+
+def test_downgrade_by_a_rolling_bounce_alone_leaves_a_ghost_that_all_wait_for(koordinator, run):
+    group, workers = koordinator.group("svc"), [run(who) for who in STATIC]
+    group.wait_stable(members=2)
+    workers[0].stop()
+    run(DYNAMIC[0])
+    group.wait_state("PreparingRebalance")
+    assert [timer.remaining_ms > 20_000 for timer in group.timers() if timer.kind == "join"] == [True]
+    group.expire_session("svc-0")
+    group.wait_stable(members=2)
+
+
+def test_downgrade_removes_who_has_gone(koordinator, run):
+    group, workers = koordinator.group("svc"), [run(who) for who in STATIC]
+    group.wait_stable(members=2)
+    with closing(KafkaAdminClient(bootstrap_servers=koordinator.bootstrap_servers)) as admin:
+        for place, who in enumerate(DYNAMIC):
+            workers[place].stop()
+            admin.remove_group_members("svc", [MemberToRemove(group_instance_id=f"svc-{place}")])
+            run(who)
+            group.wait_stable(members=2)
+    assert [member.instance_id for member in group.members] == [None, None]
