@@ -102,7 +102,7 @@ def write(cluster: Cluster, now: int, name: str, records: Iterable[SeedRecord]) 
     batches = [
         (place, write_batch(chunk))
         for place, records_there in by_partition.items()
-        for chunk in _chunks(records_there, min(bytes_max, BATCH_BYTES))
+        for chunk in chunks(records_there, min(bytes_max, BATCH_BYTES))
     ]
     for _, batch in batches:
         if len(batch) > bytes_max:
@@ -135,7 +135,8 @@ def _created(cluster: Cluster, name: str) -> Topic:
     return cluster.topics[name]
 
 
-def _chunks(records: list[Record], bytes_max: int) -> Iterator[list[Record]]:
+def chunks(records: list[Record], bytes_max: int) -> Iterator[list[Record]]:
+    """Records in pieces that become batches of about that size at most; one record may be larger."""
     chunk: list[Record] = []
     size = 0
     for record in records:

@@ -11,6 +11,7 @@
 | `groups` | `list_groups`, `describe_groups`, `delete_groups` |
 | `members` | `remove_members` (KIP-345) |
 | `offsets` | the committed offsets of groups and the ends of logs |
+| `topics` | making and deleting topics |
 | `logs` | the records of a topic, read and appended |
 | `problems` | what can go wrong: `ClientError` for a connection, `Refusal` for what a broker said |
 

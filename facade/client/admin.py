@@ -36,6 +36,8 @@ LONGEST_PAUSE_S = 1.0
 MOVING = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR})
 """What a broker says of a group whose coordinator is about to be another one, or itself."""
 
+_ELECTING = frozenset({Error.NOT_CONTROLLER})
+
 TopicPartition: TypeAlias = tuple[str, int]
 
 _FIND = Need(ApiKey.FIND_COORDINATOR, 0, "0.10")
@@ -101,6 +103,16 @@ class Admin:
             return link.ask(MetadataRequest(), link.version(_BROKERS), MetadataResponse)
 
         return sorted(nodes_of(self._ask_any(ask)).values(), key=lambda node: node.node_id)
+
+    def controller(self) -> Node | Refusal:
+        """The broker that makes and deletes topics; without ZooKeeper, one that passes it on."""
+
+        def ask(link: Link) -> MetadataResponse:
+            return link.ask(MetadataRequest(topics=()), link.version(_BROKERS), MetadataResponse)
+
+        answer = self._ask_any(ask)
+        node = nodes_of(answer).get(answer.controller_id)
+        return node or refusal(Error.NOT_CONTROLLER, "there is no controller at the moment", again=_ELECTING)
 
     def topics(self, names: Iterable[str]) -> MetadataResponse:
         """The partitions of topics and their leaders. A topic that does not exist is not made."""
