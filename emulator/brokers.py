@@ -436,6 +436,12 @@ class Brokers:
         topic, partition = self.cluster.offsets_plan(), self.cluster.partition_of(group_id)
         return self._move(now, topic, partition, node_id, group_id, load_ms)
 
+    def reconfigure(self, settings: Settings) -> None:
+        """Let every node, also those to come, go by these settings from now on."""
+        self.cluster.settings = self._settings = settings
+        for broker in self:
+            broker.node.coordinator.stage.settings = settings
+
     # -- topics, from Python ---------------------------------------------------------------------------------
 
     def create_topic(self, now: int, name: str, partitions: int = -1) -> None:

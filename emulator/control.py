@@ -15,6 +15,7 @@ from koordinator.emulator.controls.groups import Groups
 from koordinator.emulator.controls.nodes import Nodes
 from koordinator.emulator.controls.puppets.operations import Puppets
 from koordinator.emulator.controls.topics import Topics
+from koordinator.emulator.controls.verbs import Verbs
 from koordinator.emulator.controls.verify import Verify
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Control:
             "nodes": Nodes(brokers, host, leave),
             "puppets": Puppets(brokers, leave),
             "topics": Topics(brokers),
+            "verbs": Verbs(brokers, leave),
             "verify": Verify(brokers),
         }
         self.operations: dict[str, Callable[..., Any]] = {

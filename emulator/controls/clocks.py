@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.controls.durations import duration_ms
 from koordinator.emulator.controls.moving import KINDS, Move, is_live, nobody, note
 from koordinator.emulator.controls.naming import coordinator_of, group_named, known, member_named
-from koordinator.emulator.core import offsets
+from koordinator.emulator.core import levers, offsets
 from koordinator.emulator.core.clock import mode_of
 from koordinator.emulator.core.group import State
 from koordinator.emulator.core.timers import (
@@ -171,6 +171,7 @@ class Clocks:
         found = group_named(self._brokers, group)
         coordinator = coordinator_of(self._brokers, group)
         assert coordinator is not None, "it has the group"
+        levers.refuse_frozen(found)
         last = offsets.all_old_at(coordinator.stage, found)
         if last is None:
             needed = "it is subscribed to all their topics" if found.offsets else "there are none"
@@ -205,6 +206,7 @@ class Clocks:
     def _until(
         self, now: int, group: Group, to: int, cause: str, key: TimerKey, *, spared: Callable[[Member], bool]
     ) -> list[dict[str, object]]:
+        levers.refuse_frozen(group)
         return self._move(now, group.id, to, cause, spared, lambda: group.timers.get(key) != to)
 
     def _move(
@@ -236,13 +238,8 @@ def _everybody(_member: Member) -> bool:
 
 def _session_of(group: Group, member: Member) -> int:
     """When a member's session ends. ValueError while it waits for an answer: that is not silence to Kafka."""
+    levers.refuse_waiting(group, member)
     deadline = group.timers.get(member.session)
-    waits = "JoinGroup" if member.joining is not None else "SyncGroup" if member.syncing is not None else None
-    if waits is not None and not member.is_new:
-        raise ValueError(
-            f"member {member.id!r} of group {group.id!r} waits for the answer to its {waits}: "
-            "its session does not end until it has that"
-        )
     if deadline is None:
         raise ValueError(f"no session of member {member.id!r} of group {group.id!r} has begun")
     return deadline

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from koordinator.emulator.core.group import State
     from koordinator.emulator.settings import Settings
 
 PLAINTEXT = "PLAINTEXT"
@@ -132,6 +133,8 @@ class Cluster:
         self.producer_ids = ProducerIds()
         self.group_clocks: dict[str, GroupClock] = {}
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
+        self.freezes: dict[str, State] = {}
+        """The state in which a group stays once it is in it, by group id; see `Stage.freeze`."""
         self.leaderships = 0
         """Grows with every change of a leader, so that nodes can see that there was one."""
         self.journal: Journal = kept_in_memory

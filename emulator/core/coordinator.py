@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from koordinator.emulator.core import join, listing, loading, membership, offsets, rebalance, sync
+from koordinator.emulator.core import join, levers, listing, loading, membership, offsets, rebalance, sync
 from koordinator.emulator.core.effects import TimerFired
 from koordinator.emulator.core.stage import Stage
 from koordinator.emulator.core.timers import (
@@ -172,6 +172,22 @@ class Coordinator:
         """Topics are gone, and with them their offsets in every group."""
         self._fire_due(now)
         offsets.topics_deleted(self._stage, now, names)
+        return self._stage.drain()
+
+    def set_offsets(self, now: int, group_id: str, positions: Mapping[tuple[str, int], int]) -> list[Effect]:
+        """Commit offsets of partitions that exist, whoever is in the group; one that is not there is made."""
+        self._fire_due(now)
+        group = self._stage.find(now, group_id) or self._stage.create(now, group_id)
+        levers.set_offsets(self._stage, group, positions)
+        return self._stage.drain()
+
+    def reach_in(self, now: int, group_id: str, action: Callable[[Stage, Group], None]) -> list[Effect]:
+        """Do to a group what no request would do (`core.levers`). ValueError if there is none."""
+        self._fire_due(now)
+        group = self._stage.find(now, group_id)
+        if group is None:
+            raise ValueError(f"there is no group {group_id!r}")
+        action(self._stage, group)
         return self._stage.drain()
 
     def move_clock(self, now: int, group_id: str, reading: int) -> list[Effect]:

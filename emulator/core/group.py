@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.timers import PendingMemberExpiry, SessionExpiry, Timers
+from koordinator.emulator.core.timers import PendingMemberExpiry, SessionExpiry, StoppedTimers, Timers
 from koordinator.wire.messages.consumer_protocol import read_subscription
 from koordinator.wire.primitives import ZERO_UUID, Malformed
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.clock import GroupClock
     from koordinator.emulator.core.effects import Call
     from koordinator.emulator.core.timers import TimerKey
+    from koordinator.wire.apis import Message
+
+    Handler = Callable[..., None]
+    """What serves a request: called with the stage, the node's time, the call and the request."""
 
 CONSUMER = "consumer"
 """The protocol type of consumers; other groups (Kafka Connect, …) carry bytes the coordinator never reads."""
@@ -139,6 +143,9 @@ class Group:
         self.new_member_added = False
         self.offsets: dict[tuple[str, int], CommittedOffset] = {}
         self.unwritten_commits: Counter[tuple[str, int]] = Counter()
+        self.held: list[tuple[Handler, Call, Message]] = []
+        """Requests that would take a frozen group out of its state, with what serves them; they wait for it to thaw."""
+        self.frozen_at = 0
         self.stored = False
         self._offering: Counter[str] = Counter()
         self._formed_with: tuple[bytes, ...] | None = None
@@ -146,6 +153,11 @@ class Group:
 
     def __repr__(self) -> str:
         return f"<Group {self.id!r} {self.state.value} generation={self.generation} members={len(self.members)}>"
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the group stays in its state, whatever comes; see `Stage.freeze`."""
+        return isinstance(self.timers, StoppedTimers)
 
     # -- membership ------------------------------------------------------------------------------------------
 

@@ -46,10 +46,16 @@ def join_group(stage: Stage, now: int, call: Call, request: JoinGroupRequest) ->
         return stage.reply(call, join_refused(status, echoed))
     group = stage.find(now, request.group_id)
     if group is not None:
+        # in a join phase it is parked as ever
+        may_end_state = group.state is not State.PREPARING_REBALANCE
+        if may_end_state and stage.waits_for_thaw(group, join_group, call, request):
+            return None
         return join_existing_group(stage, group, call, request)
     if request.member_id:
         return stage.reply(call, join_refused(Error.UNKNOWN_MEMBER_ID, request.member_id))
     group = stage.create(now, request.group_id)
+    if stage.waits_for_thaw(group, join_group, call, request):
+        return None
     join_existing_group(stage, group, call, request)
     if dialect.writes_new_groups:
         stage.append(group.id, [new_group_record(group)], GroupCreated(group))

@@ -89,6 +89,8 @@ def leave_group(stage: Stage, now: int, call: Call, request: LeaveGroupRequest) 
     if group is None:
         rows = tuple(_row(identity, Error.UNKNOWN_MEMBER_ID) for identity in request.members)
         return stage.reply(call, LeaveGroupResponse(members=rows))
+    if group.state is not State.PREPARING_REBALANCE and stage.waits_for_thaw(group, leave_group, call, request):
+        return None
     dialect, results, left = stage.dialect, list[MemberResponse](), list[MemberIdentity]()
     for identity in request.members:
         was_pending = identity.member_id in group.pending_members

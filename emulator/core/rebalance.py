@@ -87,6 +87,8 @@ def initial_delay_over(stage: Stage, group: Group, timer: InitialDelay) -> None:
 
 def complete_join(stage: Stage, group: Group, reason: str) -> None:
     """End the join phase: who did not rejoin is out, unless static; the others get the next generation."""
+    if group.is_frozen:
+        return
     for timer in [key for key in group.timers if isinstance(key, InitialDelay | RebalanceTimeout)]:
         group.timers.cancel(timer)
     missing = [member for member in group.members.values() if member.joining is None and not member.is_static]

@@ -15,7 +15,7 @@ from koordinator.emulator.core.effects import Append, MemberChanged, Reply, Stat
 from koordinator.emulator.core.group import MAY_COME_FROM, Group, Member, State
 from koordinator.emulator.core.group_records import group_tombstone, offset_tombstone
 from koordinator.emulator.core.records import offsets_partition
-from koordinator.emulator.core.timers import OffsetExpiryCheck, Timers
+from koordinator.emulator.core.timers import OffsetExpiryCheck, StoppedTimers, Timers
 from koordinator.emulator.core.writes import GroupDeleted
 from koordinator.wire.errors import Error
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.core.cluster import Cluster
     from koordinator.emulator.core.effects import Call, Effect
+    from koordinator.emulator.core.group import Handler
     from koordinator.emulator.core.records import Record
     from koordinator.emulator.core.writes import DeletionAnswer, Write
     from koordinator.emulator.settings import Settings
@@ -99,7 +100,32 @@ class Stage:
         self.groups[group_id] = group
         self.schedule_expiry_check(group)
         self.enter(now, group)
+        self._freeze_if_wanted(group)
         return group
+
+    def freeze(self, group: Group) -> None:
+        """The group stays in its state until it is thawed: no timer fires, and requests are held (`waits_for_thaw`)."""
+        group.frozen_at = group.now
+        group.timers = group.timers.shifted(0, StoppedTimers)
+
+    def thaw(self, group: Group) -> None:
+        """It goes on where it was: its timers have stood still meanwhile, and requests that were held are served."""
+        group.timers = group.timers.shifted(group.now - group.frozen_at, Timers)
+        self.schedule_expiry_check(group)
+        self.serve_held(group)
+
+    def waits_for_thaw(self, group: Group, handle: Handler, call: Call, request: Message) -> bool:
+        """Hold a request that may take a group out of its state, if it is frozen there."""
+        if not group.is_frozen:
+            return False
+        group.held.append((handle, call, request))
+        return True
+
+    def serve_held(self, group: Group) -> None:
+        """Serve what was held, in the order in which it came; the group may be gone."""
+        held, group.held = group.held, []
+        for handle, call, request in held:
+            handle(self, self._entered[group], call, request)
 
     def vanish(self, group: Group) -> None:
         """The group is no more; who still holds it finds it Dead. Since when it was Empty is kept: it may come back."""
@@ -110,6 +136,7 @@ class Stage:
         if group.clock.is_plain:
             # one like it is made with the next group of this name; nothing is kept of groups that are gone
             self.cluster.group_clocks.pop(group.id, None)
+        self.serve_held(group)
 
     def bury(self, group: Group, answer: DeletionAnswer | None = None) -> None:
         """An empty group goes, with its offsets; `answer` waits for the tombstones."""
@@ -125,6 +152,7 @@ class Stage:
         self._change(group, State.DEAD, Why("unloaded", f"Unloading group metadata for generation {group.generation}."))
         del self.groups[group.id]
         self.agenda.cancel(group.id)
+        self.serve_held(group)
 
     def restore(self, group: Group, state: State, why: Why) -> None:
         """A group that was loaded is in the state its record says; that is not a step from another one."""
@@ -220,6 +248,11 @@ class Stage:
         )
         group.previous_state = group.state
         group.state = state
+        self._freeze_if_wanted(group)
+
+    def _freeze_if_wanted(self, group: Group) -> None:
+        if self.cluster.freezes.get(group.id) is group.state:
+            self.freeze(group)
 
     def member_changed(self, group: Group, member: Member, change: str, why: Why) -> None:
         """A member of the group came, went or was replaced."""

@@ -32,6 +32,8 @@ def sync_group(stage: Stage, now: int, call: Call, request: SyncGroupRequest) ->
         case State.PREPARING_REBALANCE:
             return stage.reply(call, sync_refused(Error.REBALANCE_IN_PROGRESS))
         case State.COMPLETING_REBALANCE:
+            if member.id == group.leader_id and stage.waits_for_thaw(group, sync_group, call, request):
+                return None
             stage.park_sync(group, member, call)
             rebalance.sync_received(group, member)
             if member.id == group.leader_id:

@@ -154,6 +154,13 @@ class Timers(Generic[K]):
         in_order = sorted((due[0], due[1], key) for key, due in self._due.items())
         return ((at, key) for at, _, key in in_order)
 
+    def shifted(self, ms: int, kind: type[Timers[K]]) -> Timers[K]:
+        """The same keys in the same order as timers of a kind, each due so much later."""
+        timers = kind()
+        for at, key in self.pending():
+            timers.set(key, at + ms)
+        return timers
+
     def __iter__(self) -> Iterator[K]:
         """Every key, in no order."""
         return iter(self._due)
@@ -171,3 +178,11 @@ class Timers(Generic[K]):
 
     def __len__(self) -> int:
         return len(self._due)
+
+
+class StoppedTimers(Timers[K]):
+    """Timers of which none is due, however late it is: those of a group that is frozen."""
+
+    def deadline(self) -> int | None:
+        """Nothing is due next."""
+        return None
