@@ -179,7 +179,7 @@ def group_of_request(request: Message) -> str | None:
         case OffsetFetchRequest():
             return request.groups[0].group_id if len(request.groups) == 1 else None
         case FindCoordinatorRequest():
-            keys = request.coordinator_keys
+            keys = request.coordinator_keys or (request.key,)
             return keys[0] if len(keys) == 1 and request.key_type == GROUP_KEY else None
         case _:
             group_id: str | None = getattr(request, "group_id", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.group import CONSUMER
@@ -10,7 +11,7 @@ from koordinator.wire.messages.consumer_protocol import read_assignment, read_su
 from koordinator.wire.primitives import Malformed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from koordinator.emulator.core.cluster import Cluster
     from koordinator.emulator.core.group import Group, Member
@@ -24,6 +25,19 @@ def owners_of(group: Group) -> tuple[Owner, ...]:
         Owner(_label(member), partitions(member.assignment), _topics(group, member))
         for member in group.members.values()
     )
+
+
+def assignment_by(group: Group | None, names: Collection[str]) -> dict[str, dict[str, list[int]]]:
+    """What each member owns, by its instance id, or its client id if that is among `names`, or its member id."""
+    if group is None or group.protocol_type != CONSUMER:
+        return {}
+    clients = Counter(member.client_id for member in group.members.values())
+    return {
+        member.client_id
+        if _label(member) not in names and member.client_id in names and clients[member.client_id] == 1
+        else _label(member): partitions(member.assignment)
+        for member in group.members.values()
+    }
 
 
 def partition_counts(cluster: Cluster) -> Mapping[str, int]:

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.controls.owners import owners_of, partition_counts
+from koordinator.emulator.controls.owners import assignment_by, owners_of, partition_counts
 from koordinator.emulator.core.group import State
 from koordinator.emulator.verify import members, names
 from koordinator.emulator.verify.conformance import Now, conformance, failures
@@ -148,11 +148,12 @@ class Verify:
     # -- how the group is now --------------------------------------------------------------------------------
 
     def assigned(self, now: int, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> Verdict:
-        """Whether the members are these and own that, by instance id or member id; whatever its state."""
+        """Whether the members are these and own that; whatever the state of the group.
+
+        A member is named by its instance id, its member id, or a client id that no other has.
+        """
         del now
-        found = self._find(group)
-        seen = {each.label: {topic: list(held) for topic, held in each.assignment.items()} for each in _owners(found)}
-        wrong = difference(expected, seen)
+        wrong = difference(expected, assignment_by(self._find(group), expected))
         return _verdict(ok=not wrong, message="\n  ".join(["the assignment is another:", *wrong]))
 
     def owned(self, now: int, *, group: str, topics: Sequence[str] | None = None) -> Verdict:

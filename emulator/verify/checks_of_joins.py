@@ -11,8 +11,9 @@ from koordinator.emulator.verify.story import at_least_ms, between_ms
 if TYPE_CHECKING:
     from koordinator.emulator.verify.story import Call, Line, Story
 
-UNDER_WAY_MS = 100
-"""What comes so soon after an answer may have been sent before it: no client's `retry.backoff.ms` is less."""
+LOOKUP_MS = 1000
+"""So long a client may take to look for its coordinator, and ask the old one meanwhile: librdkafka looks twice a second
+at most, and goes on beating until then."""
 
 LOOP_CALLS, LOOP_MS = 10, 1000
 """The same refusal so many times within so long is a loop without a pause."""
@@ -100,7 +101,7 @@ def coordinator_is_looked_for(story: Story) -> Findings:
 
 
 def _asks_the_same_node(first: Call, call: Call) -> bool:
-    """Whether it is the same client's next request to the node that is no coordinator, sent when it knew."""
+    """Whether it is the same client's request to the node that is no coordinator, when it had time to look for it."""
     same = call.connection == first.connection or (bool(call.member_id) and call.member_id == first.member_id)
     return (
         same
@@ -108,7 +109,7 @@ def _asks_the_same_node(first: Call, call: Call) -> bool:
         and call.request.get("node") == first.request.get("node")
         and first.response is not None
         and call.seq > first.response["seq"]
-        and at_least_ms(first.response, call.request) > UNDER_WAY_MS
+        and at_least_ms(first.response, call.request) > LOOKUP_MS
     )
 
 

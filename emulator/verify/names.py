@@ -50,12 +50,16 @@ CAUSES = (
 _SUB_CAUSES = (
     ("poll_timeout", r"poll timeout has expired|max\.?poll\.?interval"),
     ("revoke_and_rejoin", r"revoke partitions and re-?join"),
-    ("member_id_required", r"re-?join with the given member.?id"),
-    ("already_rebalancing", r"group is already rebalancing"),
-    ("metadata_changed", r"(metadata|subscription|partitions?).* chang"),
+    ("member_id_required", r"member.?id.?required|with the given member.?id"),
+    ("already_rebalancing", r"already rebalancing|rebalance in progress"),
+    ("failed", r"rebalance failed due to|encountered .* from .* response"),
+    ("metadata_changed", r"metadata .*chang"),
+    ("subscription_changed", r"subscription .*chang"),
     ("unsubscribed", r"unsubscribe"),
+    ("enforced", r"enforce"),
     ("closed", r"clos|shut"),
 )
+"""The kinds of reasons that clients give, by what Java's consumer and those that follow it write."""
 
 
 def sub_cause(client_reason: str | None) -> str | None:

@@ -86,7 +86,7 @@ def expected(story: Story, wanted: Wanted, times: int | None) -> tuple[bool, str
         shown = "\n".join(f"  {call}" for call in found[-SHOWN:])
         more = f"\n  and {len(found) - SHOWN} before" if len(found) > SHOWN else ""
         return False, f"{said}:\n{shown}{more}", found
-    return False, f"{said}. {near_miss(story, wanted)}", found
+    return False, f"{said}\n  {near_miss(story, wanted)}", found
 
 
 SHOWN = 5
@@ -98,9 +98,9 @@ def near_miss(story: Story, wanted: Wanted) -> str:
     if not same:
         others = Counter(call.api for call in story.calls)
         seen = ", ".join(f"{count} {name}" for name, count in others.most_common())
-        return f"No {wanted.api} at all; seen: {seen or 'nothing'}"
+        return f"no {wanted.api} at all; seen: {seen or 'nothing'}"
     tests = wanted.tests(story)
     never = [what for what, test in tests.items() if not any(test(call) for call in same)]
     closest = max(same, key=lambda call: (sum(test(call) for test in tests.values()), call.seq))
     none = f", none {' and none '.join(never)}" if never else ", but no one of them is all of that"
-    return f"{len(same)} {wanted.api} seen{none}; closest: {closest}"
+    return f"{len(same)} {wanted.api} seen{none}; closest:\n  {closest}"

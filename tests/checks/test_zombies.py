@@ -1,0 +1,63 @@
+"""Commits that come from the past: of an old generation, of who is out, of what another owns."""
+
+from __future__ import annotations
+
+import pytest
+from tales import STABLE, Tale
+
+from koordinator.emulator.verify.zombies import zombies
+
+
+@pytest.fixture
+def tale() -> Tale:
+    tale = Tale()
+    tale.forms({"a": [0], "b": [1]}, instances={"b": "one"})
+    return tale
+
+
+def test_commits_of_members_in_good_standing_are_none(tale: Tale) -> None:
+    tale.commits("a", 1, 0)
+    tale.commits("b", 1, 1, 7)
+    # a consumer that assigns its partitions itself, an administrator
+    tale.call("OffsetCommit", "admin", generation=-1, body={"offsets": [["t", 0, 1]]})
+    assert zombies(tale.story) == []
+
+
+def test_an_old_generation(tale: Tale) -> None:
+    tale.forms({"a": [0], "b": [1]}, before=STABLE)
+    seq = tale.commits("a", 1, error="ILLEGAL_GENERATION")
+    (found,) = zombies(tale.story)
+    assert (found.call.seq, found.kind, found.behind, found.was_accepted) == (seq, "stale_generation", 1, False)
+    assert str(found) == (
+        f"#{seq} OffsetCommit v9 from a (generation 1) -> ILLEGAL_GENERATION: the group was in generation 2"
+    )
+
+
+@pytest.mark.parametrize("change", ["removed", "replaced"])
+def test_who_is_no_member_any_more(tale: Tale, change: str) -> None:
+    tale.member(change, "b", "session_expired", "one")
+    at = tale.seq
+    tale.commits("b", 1, error="UNKNOWN_MEMBER_ID")
+    (found,) = zombies(tale.story)
+    assert (found.kind, found.why) == ("not_a_member", f"it was {change}, session_expired, at #{at}")
+
+
+def test_who_is_back_is_a_member_again(tale: Tale) -> None:
+    tale.member("removed", "b", "session_expired", "one")
+    tale.member("added", "b", "member_join", "one")
+    tale.commits("b", 1, 1)
+    assert zombies(tale.story) == []
+
+
+def test_what_another_owns(tale: Tale) -> None:
+    tale.commits("a", 1, 0, 1)
+    (found,) = zombies(tale.story)
+    assert (found.kind, found.partitions, found.was_accepted) == ("not_the_owner", (("t", 1),), True)
+    assert found.why == "it commits t 1 of one"
+
+
+def test_a_commit_is_judged_by_when_it_came(tale: Tale) -> None:
+    asked = tale.asks("OffsetCommit", "a", member_id="a", generation=1, body={"offsets": [["t", 0, 1]]})
+    tale.member("removed", "a", "session_expired")
+    tale.answers(asked, "UNKNOWN_MEMBER_ID")
+    assert zombies(tale.story) == []
