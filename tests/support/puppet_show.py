@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nodes import GROUP, Nodes
 
+from koordinator.emulator.controls.clocks import Clocks
 from koordinator.emulator.controls.puppets.operations import Puppets
 
 if TYPE_CHECKING:
@@ -24,10 +25,11 @@ class Show(Nodes):
         settings.setdefault("group_initial_rebalance_delay_ms", 0)
         super().__init__(nodes, **settings)
         self.puppets = Puppets(self.brokers, self._perform)
-        self.failures: list[str] = []
+        self.clocks = Clocks(self.brokers, self._perform)
 
     def puppet(self, name: str, *, joins: bool = True, group: str = GROUP, **given: Any) -> dict[str, Any]:
         """Make a puppet, and let it join."""
+        given.setdefault("heartbeat_interval_ms", BEAT_MS)
         described = self.puppets.create(self.now, group=group, name=name, **given)
         return self.tell(name, "join", group=group) if joins else described
 
@@ -65,21 +67,9 @@ class Show(Nodes):
         return there.state.value == "Stable" and not there.pending_sync_members
 
     def advance(self, ms: int, group: str = GROUP) -> None:
-        """Put the clock of the group ahead, step by step, while the nodes' time stands still."""
-        clock = self.brokers.cluster.clock_of(group, self.now)
-        until = clock.read(self.now) + ms
-        while True:
-            there = self.group(group)
-            dues = (there.timers.deadline(), self.brokers.group_deadline(group))
-            due = min((each for each in dues if each is not None), default=until)
-            coordinator = self.brokers.of_group(group)
-            assert coordinator is not None
-            to = max(min(due, until), clock.read(self.now))
-            self._perform(coordinator.perform(self.now, coordinator.node.coordinator.move_clock(self.now, group, to)))
-            self.brokers.clock_changed(self.now, group)
-            self._perform(self.brokers.tick(self.now))
-            if due > until or (due == until and to == until):
-                return
+        """Put the clock of the group ahead, while the nodes' time stands still; nobody's session is spared."""
+        self._perform(self.brokers.tick(self.now))
+        self.clocks.advance(self.now, group=group, by=f"{ms}ms", keep_alive="none")
 
     def events(self, kind: str, **columns: object) -> list[dict[str, Any]]:
         """The events of the trace of one kind, with these columns."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from koordinator.emulator.apis.find_coordinator import KEYS_SINCE
+from koordinator.emulator.core.node import GROUP
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -22,9 +25,6 @@ REQUEST_TIMEOUT_MS = 30_000
 
 JOIN_EXTRA_MS = 5_000
 """A JoinGroup may take so much longer than the rebalance timeout (`JOIN_GROUP_TIMEOUT_LAPSE`)."""
-
-GROUP_KEY = 0
-"""The key type of groups in FindCoordinator."""
 
 
 class Caller(Protocol):
@@ -46,6 +46,7 @@ class Line:
     def __init__(self, troupe: Troupe, caller: Caller) -> None:
         self._troupe = troupe
         self._caller = caller
+        self.group_id = caller.group_id
         self._connection: int | None = None
         self._asking: int | None = None
         self._unanswered: deque[Message] = deque()
@@ -105,7 +106,7 @@ class Line:
         """Something was answered on one of its connections."""
         if connection == self._connection:
             request = self._unanswered.popleft()
-            if not isinstance(request, HeartbeatRequest):
+            if not (isinstance(request, HeartbeatRequest) or self._unanswered or self._backs_off):
                 self._troupe.end_wait(self)
             self._caller.answered(now, request, response)
         else:
@@ -121,10 +122,8 @@ class Line:
             self._tries += 1
             self._back_off(now)
         elif connection == self._connection:
-            self._connection, self.node_id = None, -1
-            self._unanswered.clear()
-            self._back_off(now)
-            self._caller.cut_off(now)
+            self._connection = None
+            self._cut_off(now)
 
     def time_is_up(self, now: int) -> None:
         """It has waited long enough: to try again, or for an answer."""
@@ -139,10 +138,8 @@ class Line:
             self._stop_asking(now)
             self._asking = number
             self.closed(now, number)
-        elif self._connection is not None:
-            self._disconnect(now)
-            self._back_off(now)
-            self._caller.cut_off(now)
+        elif self._unanswered:
+            self._cut_off(now)
 
     # -- inside ----------------------------------------------------------------------------------------------
 
@@ -153,9 +150,10 @@ class Line:
         if node_id is None:
             self._back_off(now)
             return
-        request = FindCoordinatorRequest(
-            key=self._caller.group_id, key_type=GROUP_KEY, coordinator_keys=(self._caller.group_id,)
-        )
+        if self._troupe.version(ApiKey.FIND_COORDINATOR) >= KEYS_SINCE:
+            request = FindCoordinatorRequest(key_type=GROUP, coordinator_keys=(self.group_id,))
+        else:
+            request = FindCoordinatorRequest(key_type=GROUP, key=self.group_id)
         self._asking = self._troupe.connect(now, node_id, self._caller.client_id, self)
         self._await(now, request)
         self._troupe.ask(now, self._asking, request)
@@ -183,7 +181,14 @@ class Line:
 
     def _back_off(self, now: int) -> None:
         self._backs_off = True
-        self._troupe.back_off(now, self, self._caller.group_id, RETRY_BACKOFF_MS)
+        self._troupe.back_off(now, self, RETRY_BACKOFF_MS)
+
+    def _cut_off(self, now: int) -> None:
+        """Whatever was to be answered or sent the caller asks again, if he still wants it."""
+        self._disconnect(now)
+        self._queued.clear()
+        self._back_off(now)
+        self._caller.cut_off(now)
 
     def _disconnect(self, now: int) -> None:
         if self._connection is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.controls.assignors import ASSIGNORS
@@ -14,10 +15,12 @@ from koordinator.emulator.controls.puppets.behaviours import (
 from koordinator.emulator.controls.puppets.consumer_role import ConsumerRole
 from koordinator.emulator.controls.puppets.puppet import Puppet
 from koordinator.emulator.controls.puppets.troupe import Troupe
+from koordinator.emulator.controls.puppets.worker_role import MAX_DELAY_MS, WorkerRole
 from koordinator.emulator.core.group import CONSUMER
+from koordinator.wire.messages.connect_protocol import PROTOCOLS as WORKER_PROTOCOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from koordinator.emulator.brokers import Brokers
     from koordinator.emulator.connections import Output
@@ -27,10 +30,19 @@ SESSION_TIMEOUT_MS = 6_000
 REBALANCE_TIMEOUT_MS = 30_000
 """The timeouts of puppets, as `client_config` has them: legal under every profile."""
 
-PROTOCOLS: Mapping[str, tuple[str, ...]] = {CONSUMER: ("range",)}
-"""The protocol types, with the protocols that are offered if nothing is said."""
+CONNECT = "connect"
+
+KNOWN: Mapping[str, Mapping[str, object]] = {CONSUMER: ASSIGNORS, CONNECT: WORKER_PROTOCOLS}
+"""The protocols there are of each protocol type."""
+
+OFFERED: Mapping[str, tuple[str, ...]] = {CONSUMER: ("range",), CONNECT: tuple(reversed(WORKER_PROTOCOLS))}
+"""What is offered if nothing is said."""
+
+COOPERATIVE = {name for name, assignor in ASSIGNORS.items() if assignor.is_cooperative} | {"sessioned", "compatible"}
+"""The protocols whose members keep what they have while they join again (KIP-429, KIP-415)."""
 
 Described = dict[str, object]
+Held = Mapping[str, tuple[int, ...]]
 
 
 class Puppets:
@@ -53,7 +65,7 @@ class Puppets:
         name: str,
         protocols: Sequence[str] | None = None,
         instance_id: str | None = None,
-        topics: Sequence[str] | None = None,
+        topics: Sequence[str] | Mapping[str, int] | None = None,
         owned: Mapping[str, Sequence[int]] | None = None,
         behaviour: str | Mapping[str, object] = "healthy",
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
@@ -61,13 +73,20 @@ class Puppets:
         heartbeat_interval_ms: int | None = None,
         client_id: str | None = None,
         protocol_type: str = CONSUMER,
+        scheduled_rebalance_max_delay_ms: int | None = None,
     ) -> Described:
         """Make a puppet, which is in no group yet: see `behaviours` for what it will do once it has joined.
 
         `protocols` are assignors, most preferred first (("range",)). `topics` it is subscribed to; None: all there
         are. `owned` are partitions by topic it claims to hold when it first joins. It beats every
-        `heartbeat_interval_ms`, a third of the session timeout if that is None. The client id is its name, if none is
-        given. ValueError for what cannot be, and for a name that is taken.
+        `heartbeat_interval_ms` of the group's time; None: every third of the session timeout, and every 200 ms of the
+        node's time. The client id is its name, if none is given.
+
+        Of protocol type "connect" it is a worker of Kafka Connect: `protocols` are "sessioned", "compatible" and
+        "default" (eager), `topics` the connectors with their numbers of tasks, `owned` the tasks it says it runs, by
+        connector, and `scheduled_rebalance_max_delay_ms` (300,000) how long it waits, as the leader, for a lost one.
+
+        ValueError for what cannot be, and for a name that is taken.
         """
         if not name:
             raise ValueError("a puppet has a name")
@@ -85,7 +104,13 @@ class Puppets:
             raise ValueError(
                 f"instance_id {instance_id!r} and topics {topics!r}: an id is not empty, topics are a list"
             )
-        new_role = self._consumer(offered, topics, owned or {})
+        claimed = {topic: tuple(held) for topic, held in (owned or {}).items()}
+        if protocol_type == CONNECT:
+            new_role = _worker(name, offered, topics, claimed, scheduled_rebalance_max_delay_ms)
+        elif isinstance(topics, Mapping) or scheduled_rebalance_max_delay_ms is not None:
+            raise ValueError(f"topics with numbers and scheduled_rebalance_max_delay_ms are for {CONNECT!r} only")
+        else:
+            new_role = self._consumer(offered, topics, claimed)
         puppet = Puppet(
             self._troupe,
             group_id=group,
@@ -175,36 +200,48 @@ class Puppets:
         names = [name for in_group, name in self._troupe.puppets if in_group == group]
         return f"it has {', '.join(map(repr, names))}" if names else "it has none"
 
-    def _consumer(
-        self, protocols: Sequence[str], topics: Sequence[str] | None, owned: Mapping[str, Sequence[int]]
-    ) -> Callable[[], Role]:
+    def _consumer(self, protocols: Sequence[str], topics: Sequence[str] | None, owned: Held) -> Callable[[], Role]:
         claims = [owned]
+        wanted = None if topics is None else tuple(topics)
+        cluster = self._brokers.cluster
+        # it claims something only the first time: later it has forgotten everything
+        return lambda: ConsumerRole(cluster, protocols, wanted, claims.pop() if claims else {})
 
-        def new_role() -> Role:
-            # only the first time: it has forgotten everything later
-            claimed = claims.pop() if claims else {}
-            return ConsumerRole(
-                self._brokers.cluster,
-                protocols,
-                None if topics is None else tuple(topics),
-                {topic: tuple(held) for topic, held in claimed.items()},
-            )
 
-        return new_role
+def _worker(
+    name: str,
+    protocols: Sequence[str],
+    connectors: Sequence[str] | Mapping[str, int] | None,
+    running: Held,
+    max_delay_ms: int | None,
+) -> Callable[[], Role]:
+    if not isinstance(connectors, Mapping):
+        given = "a connect puppet has connectors with numbers of tasks for topics"
+        raise ValueError(f"{given}, not {connectors!r}")  # noqa: TRY004 - a lever refuses with ValueErrors
+    delay_ms = MAX_DELAY_MS if max_delay_ms is None else max_delay_ms
+    claims = [running]
+    return lambda: WorkerRole(
+        protocols,
+        connectors,
+        url=f"http://{name}:8083/",
+        scheduled_rebalance_max_delay_ms=delay_ms,
+        running=claims.pop() if claims else None,
+    )
 
 
 def _protocols(protocol_type: str, given: Sequence[str] | None, *, eager_only: bool) -> tuple[str, ...]:
-    if protocol_type not in PROTOCOLS:
-        known = ", ".join(PROTOCOLS)
-        raise ValueError(f"protocol_type {protocol_type!r}: puppets have {known}{nearest(protocol_type, PROTOCOLS)}")
-    names = PROTOCOLS[protocol_type] if given is None else (given,) if isinstance(given, str) else tuple(given)
+    if protocol_type not in KNOWN:
+        there = ", ".join(KNOWN)
+        raise ValueError(f"protocol_type {protocol_type!r}: puppets have {there}{nearest(protocol_type, KNOWN)}")
+    known = KNOWN[protocol_type]
+    names = OFFERED[protocol_type] if given is None else (given,) if isinstance(given, str) else tuple(given)
     for name in names:
-        if name not in ASSIGNORS:
-            raise ValueError(f"protocol {name!r} is not known; known: {', '.join(ASSIGNORS)}{nearest(name, ASSIGNORS)}")
+        if name not in known:
+            raise ValueError(f"protocol {name!r} is not known; known: {', '.join(known)}{nearest(name, known)}")
+    eager = [name for name in known if name not in COOPERATIVE]
     if eager_only:
-        names = tuple(name for name in names if not ASSIGNORS[name].is_cooperative)
+        names = tuple(name for name in names if name in eager)
     if not names or len(set(names)) != len(names):
-        eager = [name for name, assignor in ASSIGNORS.items() if not assignor.is_cooperative]
         hint = f"; {EAGER_ONLY!r} offers only {', '.join(eager)}" if eager_only else ""
         raise ValueError(f"protocols {given!r}: at least one, and none twice{hint}")
     return names

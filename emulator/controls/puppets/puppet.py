@@ -52,7 +52,11 @@ JOINS_AT_ONCE = 3
 """So many times in one instant it joins; what goes wrong again after that is tried again a little later."""
 
 BEATS_PER_SESSION = 3
-"""How many heartbeats it sends in a session timeout, if nothing else is said (the advice of Kafka's documentation)."""
+"""How many heartbeats it sends in a session timeout, in the group's time, as Kafka's documentation advises."""
+
+NODE_BEAT_MS = 200
+"""It sends the next heartbeat as soon as so much of the node's time has passed, so that it learns of a rebalance at
+once, as `client_config` has it for clients; while a group's clock jumps only the group's time passes."""
 
 REASON_SINCE = {ApiKey.JOIN_GROUP: 8, ApiKey.LEAVE_GROUP: 5}
 """The versions that have a reason (KIP-800)."""
@@ -116,7 +120,7 @@ class Puppet:
         self.behaviour = behaviour
         self.session_timeout_ms = session_timeout_ms
         self.rebalance_timeout_ms = rebalance_timeout_ms
-        self.heartbeat_interval_ms = heartbeat_interval_ms or max(session_timeout_ms // BEATS_PER_SESSION, 1)
+        self.heartbeat_interval_ms = heartbeat_interval_ms
         self.state = State.OUT
         self.member_id = ""
         self.generation = NO_GENERATION
@@ -134,7 +138,7 @@ class Puppet:
         self._joins = (0, 0)
         self._reason: str | None = None
         self._heartbeat: HeartbeatRequest | None = None
-        self._missed = 0
+        self._beaten_at = 0
         self.alarms = {alarm: (self, alarm) for alarm in Alarm}
         """The keys of its timers."""
 
@@ -158,10 +162,10 @@ class Puppet:
         """Send JoinGroup; as a member, anew."""
         self._refuse("join", State.JOINING, State.SYNCING, State.LEAVING)
         if self.state is State.FAILED:
-            self._reset()
+            self._reset(now)
         if reason is None and self.state in (State.STABLE, State.JOINED):
             reason = "rebalance enforced by user"
-        self._troupe.cancel(now, self, Alarm.REJOIN)
+        self._troupe.cancel(self, Alarm.REJOIN)
         self._join(now, reason)
 
     def sync(self, now: int) -> None:
@@ -202,7 +206,7 @@ class Puppet:
         if not self.member_id:
             self.stop(now)
             return
-        self._troupe.silence(now, self)
+        self._troupe.silence(self)
         if self._line.waits_for is not None:
             # what is sent behind it on the same connection would wait with it
             self._line.hang_up(now)
@@ -213,9 +217,9 @@ class Puppet:
     def stop(self, now: int) -> None:
         """End without a word, as a process that is killed. It has forgotten everything when it joins again."""
         self._refuse("stop", State.OUT)
-        self._troupe.silence(now, self)
+        self._troupe.silence(self)
         self._line.hang_up(now)
-        self._out()
+        self._out(now)
         self.role = self._new_role()
         self._note(now, "stopped")
 
@@ -226,7 +230,6 @@ class Puppet:
         match response:
             case HeartbeatResponse():
                 self.error = Error(response.error_code)
-                self._missed = 0
                 if response.error_code:
                     assert isinstance(request, HeartbeatRequest)
                     self._heartbeat_failed(now, request, self.error)
@@ -268,7 +271,7 @@ class Puppet:
             case Alarm.BEHAVE if self.state is State.STABLE:
                 self.leave(now)
             case Alarm.BEHAVE if self.state in (State.OUT, State.FAILED):
-                self._reset()
+                self._reset(now)
                 self._join(now, None)
             case _:
                 # it is on its way somewhere else
@@ -277,20 +280,24 @@ class Puppet:
     def _beat_is_due(self, now: int) -> None:
         line = self._line
         if line.is_up:
-            if self._missed * self.heartbeat_interval_ms >= self.session_timeout_ms:
-                # its session has ended, as far as it knows
-                self._missed = 0
-                line.lose_coordinator(now)
-            elif line.waits_for is None:
-                self._missed += 1
+            if line.waits_for is None:
                 self._beat(now)
-            else:
-                self._missed += 1
-        self._troupe.set_alarm(now, self, Alarm.BEAT, self.heartbeat_interval_ms)
+            elif self._troupe.group_now(now, self.group_id) - self._beaten_at >= self.session_timeout_ms:
+                # its session has ended, as far as it knows
+                line.lose_coordinator(now)
+        self._set_beat(now)
         if self.state is State.STABLE and self.leader_id == self.member_id and self.role.is_outdated():
             self._rejoin(now, "cached metadata has changed")
 
+    def _set_beat(self, now: int) -> None:
+        interval_ms = self.heartbeat_interval_ms
+        if interval_ms is None:
+            self._troupe.set_alarm(now, self, Alarm.BEAT, self.session_timeout_ms // BEATS_PER_SESSION, NODE_BEAT_MS)
+        else:
+            self._troupe.set_alarm(now, self, Alarm.BEAT, interval_ms)
+
     def _beat(self, now: int) -> None:
+        self._beaten_at = self._troupe.group_now(now, self.group_id)
         beat = self._heartbeat
         if beat is None:
             beat = self._heartbeat = HeartbeatRequest(
@@ -308,16 +315,19 @@ class Puppet:
             self._reason = reason
             self._troupe.set_alarm(now, self, Alarm.REJOIN, delay_ms)
         else:
-            self._troupe.cancel(now, self, Alarm.REJOIN)
+            self._troupe.cancel(self, Alarm.REJOIN)
             self._join(now, reason)
 
     def _join(self, now: int, reason: str | None) -> None:
         group_now = self._troupe.group_now(now, self.group_id)
         at, times = self._joins
         self._joins = (group_now, times + 1 if at == group_now else 1)
-        self._troupe.cancel(now, self, Alarm.BEAT)
+        self._troupe.cancel(self, Alarm.BEAT)
         if self.state in (State.STABLE, State.JOINED, State.SYNCING):
+            held = self.role.holds
             self.role.prepare(self.protocol)
+            if self.role.holds != held:
+                self._note(now, "revoked")
         self.state = State.JOINING
         if self._joins[1] > JOINS_AT_ONCE:
             self._line.pause(now)
@@ -348,7 +358,7 @@ class Puppet:
         if self._is_manual:
             return
         if self.behaviour.kind == NEVER_SYNCS and self.is_leader:
-            self._troupe.set_alarm(now, self, Alarm.BEAT, self.heartbeat_interval_ms)
+            self._set_beat(now)
             return
         self._sync(now)
 
@@ -357,7 +367,7 @@ class Puppet:
         if error is Error.MEMBER_ID_REQUIRED:
             self.member_id = response.member_id
         elif error is Error.UNKNOWN_MEMBER_ID:
-            self._reset()
+            self._reset(now)
         elif error in COORDINATOR_GONE:
             self._line.lose_coordinator(now)
         elif error not in TRY_AGAIN:
@@ -419,11 +429,10 @@ class Puppet:
         group_now = self._troupe.group_now(now, self.group_id)
         delay_ms = self.role.take(group_now, self.protocol or "", self.generation, response.assignment)
         self.state = State.STABLE
-        self._missed = 0
         self._note(now, "assigned")
         if self._is_manual or self.behaviour.kind == SILENT:
             return
-        self._troupe.set_alarm(now, self, Alarm.BEAT, self.heartbeat_interval_ms)
+        self._set_beat(now)
         if delay_ms is not None:
             self._rejoin(now, "need to revoke partitions and rejoin", delay_ms)
         elif self.behaviour.kind == FLAPPING and not self._troupe.is_set(self, Alarm.BEHAVE):
@@ -437,9 +446,9 @@ class Puppet:
         if error in COORDINATOR_GONE:
             self._line.lose_coordinator(now)
         elif error is Error.UNKNOWN_MEMBER_ID:
-            self._reset()
+            self._reset(now)
         elif error is Error.ILLEGAL_GENERATION:
-            self._lose_generation()
+            self._lose_generation(now)
         if self._is_manual:
             self.state = State.JOINED if self.member_id else State.OUT
             return
@@ -455,7 +464,7 @@ class Puppet:
             return
         if self._is_manual:
             if error in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
-                self._out()
+                self._out(now)
             return
         if error in COORDINATOR_GONE:
             self._line.lose_coordinator(now)
@@ -465,9 +474,9 @@ class Puppet:
             self._fail(now)
         elif error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
             if error is Error.UNKNOWN_MEMBER_ID:
-                self._reset()
+                self._reset(now)
             else:
-                self._lose_generation()
+                self._lose_generation(now)
             self._rejoin(now, f"encountered {error.name} from HEARTBEAT response")
 
     def _rebalances(self, now: int) -> None:
@@ -486,7 +495,7 @@ class Puppet:
         codes = (response.error_code, *(row.error_code for row in response.members))
         self.error = Error(next((code for code in codes if code), 0))
         self._line.hang_up(now)
-        self._out()
+        self._out(now)
         if self.behaviour.kind == FLAPPING:
             self._troupe.set_alarm(now, self, Alarm.BEHAVE, self.behaviour.delay_ms)
 
@@ -494,26 +503,28 @@ class Puppet:
 
     def _fail(self, now: int) -> None:
         """What cannot be helped, as for Java's consumer, whose application gets an exception."""
-        self._troupe.silence(now, self)
+        self._troupe.silence(self)
         self._line.hang_up(now)
-        self._out()
+        self._out(now)
         self.state = State.FAILED
         self._note(now, "failed")
         if self.behaviour.kind == DUPLICATE_INSTANCE_ID and self.error is Error.FENCED_INSTANCE_ID:
             self._troupe.set_alarm(now, self, Alarm.BEHAVE, self.behaviour.delay_ms)
 
-    def _out(self) -> None:
-        self._reset()
+    def _out(self, now: int) -> None:
+        self._reset(now)
         self.state = State.OUT
 
-    def _reset(self) -> None:
+    def _reset(self, now: int) -> None:
         self.member_id = ""
-        self._lose_generation()
+        self._lose_generation(now)
 
-    def _lose_generation(self) -> None:
+    def _lose_generation(self, now: int) -> None:
         self.generation, self.protocol, self.leader_id = NO_GENERATION, None, ""
         self._heartbeat = None
-        self.role.lose()
+        if self.role.holds:
+            self.role.lose()
+            self._note(now, "lost")
         if self.state in (State.STABLE, State.JOINED, State.SYNCING):
             # there is nothing to be prepared
             self.state = State.JOINING

@@ -1,8 +1,8 @@
 """All puppets of a cluster: who is called when, by whom, and what leaves the nodes by it. A ticker of `Brokers`.
 
 Alarms of puppets are due in the time of their group, so that a group's clock takes them along wherever it is put;
-what is waited for on the network is due in the node's time. A back-off is over when either has gone by: a clock that
-stands still must not keep a puppet from finding its coordinator, and one that jumps ahead takes that for waiting.
+what is waited for on the network is due in the node's time. Some things are due when either has gone by, as a back-off
+is: a clock that stands still must not keep a puppet from finding its coordinator, and a jump of it is waiting enough.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
 Key = tuple[Puppet, Alarm] | Line
-"""What is waited for in the time of a group: an alarm of a puppet, or the end of a line's back-off."""
+"""What is waited for: an alarm of a puppet, or whatever a line waits for."""
 
 NEWEST_USED = {ApiKey.OFFSET_COMMIT: 9}
 """From version 10 on topics are named by id (KIP-848), which puppets do not look up."""
@@ -42,11 +42,10 @@ class Troupe:
             for key, versions in ACCEPTED[brokers.cluster.settings.kafka_version].items()
         }
         self._lines: dict[int, Line] = {}
-        self._groups: dict[Line, str] = {}
         self._alarms: dict[str, Timers[Key]] = {}
         # when the first alarm of each group is due, in the node's time
         self._agenda: Timers[str] = Timers()
-        self._waits: Timers[Line] = Timers()
+        self._waits: Timers[Key] = Timers()
         self._outputs: list[Output] = []
 
     # -- as a ticker -----------------------------------------------------------------------------------------
@@ -68,9 +67,9 @@ class Troupe:
             elif (due := self._agenda.pop_due(now)) is not None:
                 self._next_alarm(*due)
             elif (waited := self._waits.pop_due(now)) is not None:
-                at, line = waited
-                self._cancel_back_off(line)
-                line.time_is_up(at)
+                at, key = waited
+                self._cancel_alarm(key)
+                self._fire(at, key)
             else:
                 outputs, self._outputs = self._outputs, []
                 return outputs
@@ -101,11 +100,13 @@ class Troupe:
         alarms = self._alarms[group_id]
         due = alarms.pop_due(self._clock(at, group_id).read(at))
         self._schedule(at, group_id)
-        if due is None:
-            return
-        key = due[1]
+        if due is not None:
+            self._waits.cancel(due[1])
+            self._fire(at, due[1])
+
+    @staticmethod
+    def _fire(at: int, key: Key) -> None:
         if isinstance(key, Line):
-            self._waits.cancel(key)
             key.time_is_up(at)
         else:
             puppet, alarm = key
@@ -117,21 +118,23 @@ class Troupe:
         """What the clock of a group shows."""
         return self._clock(now, group_id).read(now)
 
-    def set_alarm(self, now: int, puppet: Puppet, alarm: Alarm, delay_ms: int) -> None:
-        """Call `puppet.alarmed` after so long, in the group's time."""
-        self._set(now, puppet.group_id, puppet.alarms[alarm], delay_ms)
+    def set_alarm(self, now: int, puppet: Puppet, alarm: Alarm, delay_ms: int, node_ms: int | None = None) -> None:
+        """Call `puppet.alarmed` after so long in the group's time, or after `node_ms` of the node's, if sooner."""
+        key = puppet.alarms[alarm]
+        self._set(now, puppet.group_id, key, delay_ms)
+        if node_ms is not None:
+            self._waits.set(key, now + node_ms)
 
-    def cancel(self, now: int, puppet: Puppet, alarm: Alarm) -> None:
+    def cancel(self, puppet: Puppet, alarm: Alarm) -> None:
         """Do not, after all."""
-        alarms = self._alarms.get(puppet.group_id)
-        if alarms is not None and puppet.alarms[alarm] in alarms:
-            alarms.cancel(puppet.alarms[alarm])
-            self._schedule(now, puppet.group_id)
+        key = puppet.alarms[alarm]
+        self._waits.cancel(key)
+        self._cancel_alarm(key)
 
-    def silence(self, now: int, puppet: Puppet) -> None:
+    def silence(self, puppet: Puppet) -> None:
         """Cancel every alarm of a puppet."""
         for alarm in Alarm:
-            self.cancel(now, puppet, alarm)
+            self.cancel(puppet, alarm)
 
     def is_set(self, puppet: Puppet, alarm: Alarm) -> bool:
         """Whether an alarm is set."""
@@ -141,22 +144,21 @@ class Troupe:
         """Call `line.time_is_up` after so long, in the node's time, instead of whenever that was to be."""
         self._waits.set(line, now + delay_ms)
 
-    def back_off(self, now: int, line: Line, group_id: str, delay_ms: int) -> None:
-        """Likewise, and also when so long has gone by in the group's time."""
+    def back_off(self, now: int, line: Line, delay_ms: int) -> None:
+        """Likewise, or when so long has gone by in the group's time."""
         self._waits.set(line, now + delay_ms)
-        self._groups[line] = group_id
-        self._set(now, group_id, line, delay_ms)
+        self._set(now, line.group_id, line, delay_ms)
 
     def end_wait(self, line: Line) -> None:
         """Do not call it."""
         self._waits.cancel(line)
-        self._cancel_back_off(line)
+        self._cancel_alarm(line)
 
-    def _cancel_back_off(self, line: Line) -> None:
-        group_id = self._groups.pop(line, None)
-        if group_id is not None:
-            # what the agenda has of it stays: it finds nothing due
-            self._alarms[group_id].cancel(line)
+    def _cancel_alarm(self, key: Key) -> None:
+        alarms = self._alarms.get(key.group_id if isinstance(key, Line) else key[0].group_id)
+        if alarms is not None and key in alarms:
+            # what the agenda has of it stays: nothing is due then
+            alarms.cancel(key)
 
     def _set(self, now: int, group_id: str, key: Key, delay_ms: int) -> None:
         alarms = self._alarms.get(group_id)

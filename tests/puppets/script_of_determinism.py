@@ -1,0 +1,51 @@
+"""A cluster on virtual time with puppets of every kind, and its trace: run by `test_determinism`."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from koordinator import Simulation
+
+BEHAVIOURS = (
+    "healthy",
+    "manual",
+    "straggler",
+    "flapping",
+    "silent",
+    "never_syncs",
+    "omits_members",
+    "eager_only",
+    "duplicate_instance_id",
+)
+
+
+def play(seed: int) -> list[dict[str, object]]:
+    """The trace of the script."""
+    simulation = Simulation(topics={"t": 7, "u": 3}, brokers=3, seed=seed)
+    with simulation as cluster:
+        group, other = cluster.group("svc"), cluster.group("other")
+        for number, behaviour in enumerate(BEHAVIOURS):
+            protocols = ("cooperative-sticky", "range") if number % 2 else ("sticky", "range")
+            group.puppet(behaviour, protocols, instance_id="x" if number % 4 == 0 else None, behaviour=behaviour).join()
+            simulation.pass_time(1)
+        for name in "cab":
+            other.puppet(name, ("cooperative-sticky",)).join()
+        for name in "ab":
+            other.puppet(f"w{name}").join()
+        cluster.group("connect").puppet("w", protocol_type="connect", topics={"mirror": 3}).join()
+        simulation.pass_time(40)
+        cluster.move_coordinator("other", 3, load_s=1)
+        cluster.nodes[1].kill()
+        simulation.pass_time(20)
+        group.advance(100, keep_alive="none")
+        cluster.nodes[1].start()
+        for puppet in other.puppets.values():
+            if puppet.state == "stable":
+                puppet.commit({("t", 0): 5}).leave()
+        simulation.pass_time(5)
+        return cluster.trace()
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(json.dumps(line) for line in play(int(sys.argv[1]))))
