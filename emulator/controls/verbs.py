@@ -154,21 +154,21 @@ class Verbs:
         if positions:
             self._perform(now, group, coordinator.set_offsets(now, group, positions))
 
-    def set_max_size(self, now: int, *, size: object) -> None:
+    def set_max_size(self, now: int, *, size: int) -> None:
         """Set `group.max.size` on every node; who is in a group stays until its next join phase (KIP-389)."""
         del now
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= INT_MAX:
+        if not _is_whole(size) or not 1 <= size <= INT_MAX:
             raise ValueError(f"group.max.size={size!r}: must be an integer from 1 to {INT_MAX}")
         self._brokers.reconfigure(replace(self._brokers.cluster.settings, group_max_size=size))
 
-    def add_partitions(self, now: int, *, topic: str, count: object) -> int:
+    def add_partitions(self, now: int, *, topic: str, count: int) -> int:
         """Let a topic have so many partitions more; returns how many it has then. RefusedError as Kafka refuses it."""
         del now
         cluster = self._brokers.cluster
         grown = cluster.topics.get(topic)
         if grown is None:
             raise ValueError(f"there is no topic {topic!r}{known(topic, cluster.topics)}")
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        if not _is_whole(count) or count < 1:
             raise ValueError(f"topic {topic!r}: partitions are added from 1 on, not {count!r}")
         wanted = len(grown.logs) + count
         refusal = cluster.refuse_shape(wanted, -1)
@@ -198,3 +198,8 @@ class Verbs:
         broker = self._brokers.of_group(group)
         assert broker is not None, "there is a coordinator"
         self._leave(broker.perform(now, effects))
+
+
+def _is_whole(number: object) -> bool:
+    # a bool is an int to Python
+    return isinstance(number, int) and not isinstance(number, bool)
