@@ -130,8 +130,9 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> Parts:
     world = build_world(options, _clock(), log)
     shell = Shell(world.brokers, world.started_at)
     hosting = Hosting(world.brokers, shell, listeners)
+    control = Control(world.brokers, hosting, shell.take_in, world.seed)
     made = {each.name: getattr(world, each.name) for each in fields(world)}
-    return Parts(**made, shell=shell, hosting=hosting, control=Control(world.brokers, hosting, shell.take_in))
+    return Parts(**made, shell=shell, hosting=hosting, control=control)
 
 
 def build_world(options: Options, wall_us: Callable[[], int], log: Callable[[str], None] | None = None) -> World:

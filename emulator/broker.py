@@ -217,6 +217,10 @@ class Broker:
         clients = (peer for peer in self._connections.values() if peer.messages is None)
         return {peer.number: (peer.client_id, peer.client_host) for peer in clients}
 
+    def connections(self) -> Iterable[int]:
+        """The open connections, of clients and of puppets."""
+        return self._connections.keys()
+
     def behind(self, connection: int) -> list[tuple[Call, Message]]:
         """The requests that wait on a connection behind the one in hand, as far as they can be read."""
         peer = self._connections.get(connection)

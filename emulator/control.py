@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.controls.clocks import Clocks
 from koordinator.emulator.controls.events import Events
+from koordinator.emulator.controls.faults import Faults
+from koordinator.emulator.controls.gatekeeper import Gatekeeper
 from koordinator.emulator.controls.groups import Groups
+from koordinator.emulator.controls.holds import Holds
 from koordinator.emulator.controls.nodes import Nodes
 from koordinator.emulator.controls.puppets.operations import Puppets
 from koordinator.emulator.controls.topics import Topics
@@ -27,15 +30,21 @@ if TYPE_CHECKING:
 
 
 class Control:
-    """The operations on a cluster. `leave` sends what an operation lets leave the nodes, at once."""
+    """The operations on a cluster. `leave` sends what an operation lets leave the nodes, at once.
 
-    def __init__(self, brokers: Brokers, host: Host, leave: Callable[[Iterable[Output]], None]) -> None:
+    `seed` decides what rules leave to chance.
+    """
+
+    def __init__(self, brokers: Brokers, host: Host, leave: Callable[[Iterable[Output]], None], seed: int) -> None:
         self._brokers = brokers
         self._leave = leave
+        gatekeeper = Gatekeeper(brokers, seed)
         parts: dict[str, object] = {
             "clocks": Clocks(brokers, leave),
             "events": Events(brokers.trace),
+            "faults": Faults(brokers, gatekeeper),
             "groups": Groups(brokers, leave),
+            "holds": Holds(brokers, gatekeeper, leave),
             "nodes": Nodes(brokers, host, leave),
             "puppets": Puppets(brokers, leave),
             "topics": Topics(brokers),

@@ -14,13 +14,16 @@ Kinds of event:
 * `clock`: a group's clock was moved, or made to run another way (`mode`); `cause` is the lever, or `auto`. `body` has
   `from_ms` and `to_ms`, where it was and where it goes; what it passes on the way follows.
 * `puppet`: `puppet`, a member that lives in the emulator, was created, assigned something, stopped, or has failed.
+* `rule`: a rule was added, removed, or acted on a request (`used`). The events of that request and of its answer name
+  it, too, as `rule_id`; `synthetic` is true of an answer that Kafka would never give there.
+* `hold`: a hold was added or removed; a request entered it, was released, or waits behind one that is held.
 * `leader`: a test's hand moved a partition, and with one of `__consumer_offsets` the groups it keeps, to a node.
 
 The ring is bounded in events and in bytes: see `trace_kept` for what is kept of large messages. A body that is not
 kept is `{"omitted_bytes": n}`.
 
 Every event has `seq` (total order), `wall_ts` (microseconds since the epoch) and `kind`, and all but the header and
-`dropped` the `node` they happened on; what concerns a group has
+`dropped` the `node` they happened on, unless that is the whole cluster; what concerns a group has
 `group_id` and `group_ts_us`, the group's own time. Columns without a value are left out. In memory events are kept
 as they came and rendered when somebody looks.
 """

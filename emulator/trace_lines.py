@@ -15,6 +15,7 @@ from koordinator.emulator.core.effects import (
     Superseded,
     TimerFired,
 )
+from koordinator.emulator.trace_levers import HoldNoted, RuleNoted
 from koordinator.wire.apis import APIS, Message
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import read_assignment, read_subscription
@@ -153,12 +154,24 @@ class PuppetChanged:
     holds: tuple[tuple[str, tuple[int, ...]], ...]
 
 
-Happening = Answered | Asked | ClockMoved | Connected | Disconnected | Fact | LeaderMoved | NodeChanged | PuppetChanged
+Happening = (
+    Answered
+    | Asked
+    | ClockMoved
+    | Connected
+    | Disconnected
+    | Fact
+    | HoldNoted
+    | LeaderMoved
+    | NodeChanged
+    | PuppetChanged
+    | RuleNoted
+)
 
 
 def line(seq: int, wall_us: int, happening: Happening, node_id: int) -> Line:
-    """The event as a JSON object; columns without a value are left out."""
-    columns = {"seq": seq, "wall_ts": wall_us, "node": node_id, **_columns(happening)}
+    """The event as a JSON object; columns without a value are left out. Node 0 is none: it is the whole cluster's."""
+    columns = {"seq": seq, "wall_ts": wall_us, "node": node_id or None, **_columns(happening)}
     return {name: value for name, value in columns.items() if value is not None}
 
 
@@ -266,6 +279,27 @@ def _(happening: PuppetChanged) -> Line:
         "generation": happening.generation if happening.generation >= 0 else None,
         "error": happening.error,
         "body": {"behaviour": happening.behaviour, "holds": {name: list(held) for name, held in happening.holds}},
+    }
+
+
+@_columns.register
+def _(happening: RuleNoted) -> Line:
+    return {"kind": "rule", "rule_id": happening.rule_id, **_hand(happening)}
+
+
+@_columns.register
+def _(happening: HoldNoted) -> Line:
+    return {"kind": "hold", "hold_id": happening.hold_id, **_hand(happening)}
+
+
+def _hand(happening: RuleNoted | HoldNoted) -> Line:
+    return {
+        "change": happening.change,
+        **(_call(happening.call, None) if happening.call is not None else {}),
+        "group_id": happening.group_id,
+        "group_ts_us": happening.group_now * 1000 if happening.group_now is not None else None,
+        "member_id": happening.member_id or None,
+        "body": dict(happening.body) or None,
     }
 
 
