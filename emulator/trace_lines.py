@@ -18,6 +18,7 @@ from koordinator.emulator.core.effects import (
 from koordinator.emulator.trace_levers import HoldNoted, RuleNoted
 from koordinator.wire.apis import APIS, Message
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.connect_protocol import CONNECT, read_worker_assignment
 from koordinator.wire.messages.consumer_protocol import read_assignment, read_subscription
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -514,7 +515,11 @@ def _(request: SyncGroupRequest) -> Line | None:
 
 @_body.register
 def _(response: SyncGroupResponse) -> Line | None:
-    return None if response.error_code else {"assignment": assigned(response.assignment)}
+    if response.error_code:
+        return None
+    if response.protocol_type == CONNECT:
+        return _told_worker(response.assignment)
+    return {"assignment": assigned(response.assignment)}
 
 
 @_body.register
@@ -551,6 +556,19 @@ def assigned(assignment: bytes) -> dict[str, list[int]] | None:
         return {each.topic: list(each.partitions) for each in read_assignment(assignment).assigned_partitions}
     except Malformed:
         return None
+
+
+def _told_worker(assignment: bytes) -> Line | None:
+    """Connector -> tasks that a worker of Kafka Connect is to start, and to stop; in how many ms to join again."""
+    try:
+        told = read_worker_assignment(assignment)
+    except Malformed:
+        return None
+    body: Line = {
+        "started": {each.connector: list(each.tasks) for each in told.assignment or ()},
+        "stopped": {each.connector: list(each.tasks) for each in told.revoked or ()},
+    }
+    return {**body, "delay_ms": told.delay} if told.delay else body
 
 
 def _subscribed(request: JoinGroupRequest) -> Line:

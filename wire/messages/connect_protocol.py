@@ -15,6 +15,9 @@ from koordinator.wire.codec import decode, encode
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.schema import array, binary, entity, int16, int32, int64, message, string
 
+CONNECT = "connect"
+"""The protocol type of workers."""
+
 NEWEST = 2
 """The newest version that is known here."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.controls.assignors.connect import IncrementalLeader, assign_eagerly, units_of
 from koordinator.wire.messages.connect_protocol import (
+    CONNECT,
     PROTOCOLS,
     ConnectorTasks,
     WorkerAssignment,
@@ -34,7 +35,7 @@ class WorkerRole:
     was away. Times are the group's, in ms. ValueError for protocols that workers do not speak.
     """
 
-    protocol_type = "connect"
+    protocol_type = CONNECT
 
     def __init__(
         self,
