@@ -9,16 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koordinator import Simulation
+from koordinator.fixtures.simulation import BEGIN_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
     from typing import Self
 
     from koordinator.fixtures.puppet_levers import Puppet
 
-TOPIC = "t"
+TOPIC, PARTITIONS = "t", 6
 SESSION_S, HEARTBEAT_S = 45, 3
 """Kafka's defaults of session.timeout.ms and heartbeat.interval.ms."""
+
+INITIAL_DELAY_S = 3
+"""Kafka's default of group.initial.rebalance.delay.ms: so long an empty group waits for more members to come."""
 
 WHILE_S = 20
 """Long enough for every member to hear of a rebalance with its next heartbeat, twice."""
@@ -32,9 +37,9 @@ class Stage:
         assert stage.owns == {"C1": "P1 P2 P3 P4 P5 P6"}
     """
 
-    def __init__(self, partitions: int = 6, **puppet: object) -> None:
+    def __init__(self, partitions: int = PARTITIONS, **puppet: object) -> None:
         self._simulation = Simulation(
-            topics={TOPIC: partitions}, config={"group.initial.rebalance.delay.ms": 0}, seed=1
+            topics={TOPIC: partitions}, config={"group.initial.rebalance.delay.ms": INITIAL_DELAY_S * 1000}, seed=1
         )
         self._puppet: dict[str, Any] = {
             "session_timeout_s": SESSION_S,
@@ -44,6 +49,7 @@ class Stage:
         }
         self.cluster = self._simulation.start()
         self.group = self.cluster.group("svc")
+        self.now_s: float = BEGIN_MS / 1000
         self._told = 0
 
     def __enter__(self) -> Self:
@@ -62,16 +68,22 @@ class Stage:
         self.pass_time(WHILE_S)
         return member
 
+    def start_together(self, **puppets: Mapping[str, object]) -> None:
+        """New processes that join within the initial delay (group.initial.rebalance.delay.ms), in one generation."""
+        for name, puppet in puppets.items():
+            self.group.puppet(name, **{**self._puppet, **puppet}).join()
+        self.pass_time(INITIAL_DELAY_S + WHILE_S)
+
     def start_again(self, name: str) -> Puppet:
         """The process of a member that has left or died, anew: it knows nothing of before but its configuration."""
         member = self.group.puppets[name].join()
         self.pass_time(WHILE_S)
         return member
 
-    def leave(self, name: str) -> None:
-        """A consumer is closed: it says so to the coordinator, and a while passes."""
+    def leave(self, name: str, *, for_s: float = WHILE_S) -> None:
+        """A consumer is closed: it says so to the coordinator, and so much time passes."""
         self.group.puppets[name].leave()
-        self.pass_time(WHILE_S)
+        self.pass_time(for_s)
 
     def kill(self, name: str, *, for_s: float = WHILE_S) -> None:
         """A process ends without a word, and so much time passes. A static member that is closed says no more."""
@@ -81,6 +93,7 @@ class Stage:
     def pass_time(self, seconds: float) -> None:
         """So many seconds pass, and everything happens that is due in them."""
         self._simulation.pass_time(seconds)
+        self.now_s += seconds
 
     # -- what can be seen ------------------------------------------------------------------------------------
 
