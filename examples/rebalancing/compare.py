@@ -1,4 +1,4 @@
-"""The same story in four styles, and what it costs in each: `python -m rebalancing.compare` in this folder's parent.
+"""The same story in four styles, and what it costs in each: `python -m rebalancing.compare` in `examples/`.
 
 A newcomer joins, a member is restarted, a member leaves for good. Time is virtual, therefore the figures are exact, and
 the same on every machine. They are read off the trace, from what each member holds at each moment:
@@ -99,7 +99,12 @@ def cost(events: Iterable[Mapping[str, Any]], begin_s: float, end_s: float) -> C
             idle_s += (now - at) * (PARTITIONS - len(set().union(*held.values())))
             at = now
         match line:
-            case {"kind": "puppet", "change": "assigned" | "revoked" | "lost", "puppet": name, "body": {"holds": holds}}:
+            case {
+                "kind": "puppet",
+                "change": "assigned" | "revoked" | "lost",
+                "puppet": name,
+                "body": {"holds": holds},
+            }:
                 held[name] = {number for number in holds.get(TOPIC, ()) if number >= 0}
                 owners.update(dict.fromkeys(held[name], name))
                 if held[name]:

@@ -1,9 +1,9 @@
 """A worker that goes and comes back in time gets its own tasks back: Kafka Connect's way, with a delay (KIP-415).
 
 The article: "An Existing Consumer Bounces" and "An existing worker leaves permanently". It speaks of consumers, but
-scheduled.rebalance.max.delay.ms is a setting of Connect's workers, which share out connectors and their tasks by the same
-group protocol. P1 to P6 are six tasks of one connector here. A worker is told in SyncGroup what to start, what to stop,
-and in how many milliseconds to join again; what it is not told it goes on with.
+scheduled.rebalance.max.delay.ms is a setting of Connect's workers, which share out connectors and their tasks by the
+same group protocol. P1 to P6 are six tasks of one connector here. A worker is told in SyncGroup what to start, what to
+stop, and in how many milliseconds to join again; what it is not told it goes on with.
 """
 
 from collections.abc import Iterator
@@ -96,7 +96,7 @@ def test_who_comes_back_too_late_begins_anew(stage: Stage) -> None:
 
 
 def test_a_leader_that_is_lost_takes_the_delay_with_it(stage: Stage) -> None:
-    """It is the leader who remembers what has been assigned. A new one takes lost tasks for new ones, and waits for nobody."""
+    """The leader remembers what was assigned. A new one takes what is lost for new, and waits for nobody."""
     stage.leave("C1")
     assert stage.rounds() == [{"C2": "P1 P4 P5", "C3": "P2 P3 P6"}]
     assert delays(stage)[-1] == 0

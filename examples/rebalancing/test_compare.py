@@ -1,6 +1,7 @@
 """What `compare.py` prints is what the article says: each step of the protocol stops the members for less."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from rebalancing.compare import LONG_S, RESTART_S, STYLES, Cost, cost, play, table
@@ -56,6 +57,11 @@ def test_the_table_has_every_style_for_every_act(costs: Mapping[str, Mapping[str
     for act in (JOINS, RESTARTED, LEAVES):
         at = next(i for i, line in enumerate(lines) if line.startswith(act))
         assert [line.split()[0] for line in lines[at + 1 : at + 5]] == list(STYLES)
+
+
+def test_the_table_in_the_readme_is_this_one(costs: Mapping[str, Mapping[str, Cost]]) -> None:
+    readme = Path(__file__).parents[1] / "README.md"
+    assert f"```\n{table(costs)}\n```" in readme.read_text(encoding="utf-8")
 
 
 def test_costs_are_read_off_what_members_hold() -> None:
