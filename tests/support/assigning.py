@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -89,6 +90,18 @@ def metadata_of(member: Candidate) -> Any:
         owned_partitions=[SimpleNamespace(topic=t, partitions=list(ps)) for t, ps in member.owned.items()],
         generation_id=member.generation,
     )
+
+
+def claiming(random: Random) -> tuple[list[Candidate], dict[str, int]]:
+    """A group whose members say by the sticky assignor's user data that they had any of what they want, and its topics."""
+    sizes = {topic: random.randint(1, 6) for topic in TOPICS[: random.randint(1, 4)]}
+    members = []
+    for number in range(random.randint(2, 6)):
+        topics = sorted(random.sample(sorted(sizes), random.randint(1, len(sizes))))
+        had = {topic: [p for p in range(sizes[topic]) if random.random() < 0.35] for topic in topics}
+        user_data = ASSIGNORS["sticky"].user_data({t: ps for t, ps in had.items() if ps}, random.choice([1, 1, 2]))
+        members.append(Candidate(f"m{number}", None, topics, user_data=user_data))
+    return members, sizes
 
 
 def remembering(name: str, members: Sequence[Candidate], assignment: Assignment, generation: int) -> list[Candidate]:

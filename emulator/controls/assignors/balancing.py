@@ -4,8 +4,7 @@ It is that of Kafka's AbstractStickyAssignor, general case, as kafka-python has 
 (For equal subscriptions Kafka has a shorter way, whose results are as balanced and as sticky, but not the same.)
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
 
 from koordinator.emulator.controls.assignors.members import TopicPartition
 from koordinator.emulator.controls.assignors.moves import Moves
@@ -37,11 +36,9 @@ class Balancing:
         self._wanted_by = {
             (topic, partition): subscribers[topic] for topic in sorted(subscribers) for partition in range(sizes[topic])
         }
-        self._can_have = [sum(sizes[topic] for topic in topics) for topics in self._topics]
         self._has: list[list[TopicPartition]] = [[] for _ in claims]
         self._owner: dict[TopicPartition, int] = {}
         self._owner_before: dict[TopicPartition, int] = {}
-        self._free = set(range(len(claims)))  # members whose share can change
         self._moves = Moves()
         self._believe(claims)
 
@@ -49,18 +46,13 @@ class Balancing:
         """Who gets what, member by member."""
         in_turn = self._candidates()
         must_give = self._give_up_unwanted()
-        is_first = not any(self._has)
         unowned = [partition for partition in in_turn if partition not in self._owner]
         for partition in unowned:
             self._give(partition, min(self._wanted_by[partition], key=self._load))
 
-        self._free = {member for member in self._free if self._is_free(member)}
-        before = [list(has) for has in self._has]
         if not must_give:
-            self._even_out(partition for partition in unowned if self._is_shared(partition))
-        has_moved = self._even_out(partition for partition in in_turn if self._is_shared(partition))
-        if has_moved and not is_first and self._unevenness(self._has) >= self._unevenness(before):
-            self._has = before
+            self._even_out(unowned)
+        self._even_out(in_turn)
         return self._has
 
     def _believe(self, claims: Sequence[Claim]) -> None:
@@ -105,24 +97,19 @@ class Balancing:
                     del self._owner[partition]
         return must_give
 
-    def _even_out(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Move partitions to whoever has less by two or more, until nothing can be gained; whether any has moved."""
-        offered = list(partitions)
-        has_moved = False
-        while self._even_out_once(offered):
-            has_moved = True
-        return has_moved
+    def _even_out(self, offered: Sequence[TopicPartition]) -> None:
+        """Move partitions to whoever has less by two or more, until nothing can be gained.
 
-    def _even_out_once(self, offered: Iterable[TopicPartition]) -> bool:
-        has_moved = False
-        for partition in offered:
-            if self._is_balanced():
-                break
-            taker = self._taker(partition)
-            if taker is not None:
-                self._reassign(partition, taker)
-                has_moved = True
-        return has_moved
+        Every move makes loads more even. (Kafka looks in the end whether they are, and takes it all back if not.)
+        """
+        while any([self._improve(partition) for partition in offered]):
+            pass
+
+    def _improve(self, partition: TopicPartition) -> bool:
+        taker = self._taker(partition)
+        if taker is not None:
+            self._reassign(partition, taker)
+        return taker is not None
 
     def _taker(self, partition: TopicPartition) -> int | None:
         few_enough = len(self._has[self._owner[partition]]) - 1
@@ -149,26 +136,5 @@ class Balancing:
         self._has[member].append(partition)
         self._owner[partition] = member
 
-    def _is_balanced(self) -> bool:
-        """Whether loads differ by one at most, or nobody has less than the owner of something it could have, too."""
-        loads = [len(self._has[member]) for member in self._free]
-        return min(loads) >= max(loads) - 1 or not any(self._envied())
-
-    def _envied(self) -> Iterator[TopicPartition]:
-        for partition, wanting in self._wanted_by.items():
-            load = len(self._has[self._owner[partition]])
-            if any(len(self._has[member]) < load for member in wanting):
-                yield partition
-
-    def _is_shared(self, partition: TopicPartition) -> bool:
-        return len(self._wanted_by[partition]) > 1
-
-    def _is_free(self, member: int) -> bool:
-        return len(self._has[member]) < self._can_have[member] or any(map(self._is_shared, self._has[member]))
-
     def _load(self, member: int) -> tuple[int, int]:
         return len(self._has[member]), member
-
-    def _unevenness(self, has: Sequence[Sequence[TopicPartition]]) -> int:
-        """The differences between the loads of all pairs of members that can change, added up."""
-        return sum(abs(len(has[a]) - len(has[b])) for a, b in combinations(sorted(self._free), 2))

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 from assigning import (
+    claiming,
     counts,
     flat,
     groups,
@@ -85,6 +87,25 @@ def test_whatever_members_claim_to_have_had_it_is_kafka_pythons(
         assert assigned == by_kafka_python(name, asking, now)
         heard = remembering(name, asking, assigned, generation)
         claims |= {m.member_id: m for m in heard}
+
+
+@given(st.randoms(use_true_random=False))
+def test_whatever_members_claim_is_kafka_pythons(random: Random) -> None:
+    agree_about(random)
+
+
+@pytest.mark.parametrize("seed", [445, 1137, 1193, 1244])
+def test_partitions_that_would_cross_go_back_as_kafka_pythons_do(seed: int) -> None:
+    """Groups in which `Moves` decides."""
+    agree_about(Random(seed))
+
+
+def agree_about(random: Random) -> None:
+    """Both assign the same, in a group whose members claim anything they want."""
+    members, partitions = claiming(random)
+    assigned = STICKY.assign(members, partitions)
+    assert assigned == by_kafka_python("sticky", members, partitions)
+    assert owned_exactly_once(assigned, members, partitions)
 
 
 def disputed_by_strangers(name: str, members: Sequence[Candidate]) -> bool:
