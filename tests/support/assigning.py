@@ -93,7 +93,7 @@ def metadata_of(member: Candidate) -> Any:
 
 
 def claiming(random: Random) -> tuple[list[Candidate], dict[str, int]]:
-    """A group whose members say by the sticky assignor's user data that they had any of what they want, and its topics."""
+    """Members that say, by the sticky assignor's user data, that they had any of what they want; and the topics."""
     sizes = {topic: random.randint(1, 6) for topic in TOPICS[: random.randint(1, 4)]}
     members = []
     for number in range(random.randint(2, 6)):

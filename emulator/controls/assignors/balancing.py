@@ -102,7 +102,7 @@ class Balancing:
 
         Every move makes loads more even. (Kafka looks in the end whether they are, and takes it all back if not.)
         """
-        while any([self._improve(partition) for partition in offered]):
+        while sum(self._improve(partition) for partition in offered):
             pass
 
     def _improve(self, partition: TopicPartition) -> bool:
