@@ -29,9 +29,12 @@ globalThis.Koordinator = globalThis.Koordinator || {};
         stops.push({ at, us: late, x: 0 });
       }
       if (!stops.length) stops.push({ at: 0, us: start, x: 0 });
+      const waits = stops.map((stop, n) => (n ? 1.5 * Math.log2(1 + (stop.us - stops[n - 1].us) / 1000) : 0));
+      // where thousands of things happen they do not crowd out the waits
+      const event = Math.min(EVENT, waits.reduce((sum, each) => sum + each, 1) / stops.length);
       for (let n = 1; n < stops.length; n += 1) {
         const ms = (stops[n].us - stops[n - 1].us) / 1000;
-        stops[n].x = stops[n - 1].x + (squeezed ? EVENT + 1.5 * Math.log2(1 + ms) : ms + 1e-3);
+        stops[n].x = stops[n - 1].x + (squeezed ? event + waits[n] : ms + 1e-3);
         if (squeezed && ms / 1000 >= WAIT_NAMED_S) this.waits.push({ from: stops[n - 1].at, to: stops[n].at, s: ms / 1000 });
       }
       const width = stops[stops.length - 1].x || 1;

@@ -27,7 +27,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
   /** The rows of a group: `{part, kind, height, label, …}`; part "top" stays in sight, "body" scrolls. */
   function rowsOf(group) {
     const rows = [
-      { part: "top", kind: "ruler", height: 20, label: "" },
+      { part: "top", kind: "ruler", height: 20, label: "time" },
       { part: "top", kind: "flags", height: 18, label: "why" },
       { part: "top", kind: "band", height: 28, label: "group" },
       { part: "top", kind: "barrier", height: 30, label: "join barrier" },
@@ -186,8 +186,8 @@ globalThis.Koordinator = globalThis.Koordinator || {};
         const x = this.x(each.start);
         const text = words.whyOf(this.group, each);
         const room = this.pen.measureText(text).width;
-        if (x < free || x + room < 0 || x > this.width) continue;
         const left = Math.min(x, this.width - room - 8);
+        if (left < free || x + room < 0 || x > this.width) continue;
         this.pen.fillStyle = this.colour("PreparingRebalance");
         this.pen.fillRect(x, row.top + 2, 2, row.height - 2);
         this.pen.fillStyle = this.colour("ink");
@@ -247,15 +247,17 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       let free = -1;
       for (const mark of this.group.marks) {
         const x = this.x(mark.at);
-        if (x < -4 || x > this.width + 4) continue;
+        if (x < Math.max(-4, free - 8) || x > this.width + 4) continue;
         this.diamond(x, row.top + row.height / 2, this.colour("hand"));
         const text = words.handTold(this.model.lines[mark.at]);
         if (x < free) continue;
         this.pen.font = FONT;
         const shown = text.length > 48 ? `${text.slice(0, 47)}…` : text;
         this.pen.fillStyle = this.colour("hand");
-        this.pen.fillText(shown, x + 7, row.top + row.height / 2);
-        free = x + this.pen.measureText(shown).width + 16;
+        const room = this.pen.measureText(shown).width;
+        const left = x + room + 7 > this.width ? x - room - 7 : x + 7;
+        if (left > free) this.pen.fillText(shown, left, row.top + row.height / 2);
+        free = x + room + 16;
       }
     }
 
@@ -304,7 +306,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
           this.cross(x, middle);
           break;
         case "notice":
-          this.disc(x, middle, this.colour("joining"), 2.5);
+          this.disc(x, bottom - 3, this.colour("joining"), 2.5);
           break;
         case "avoided":
           this.disc(x, middle, this.colour("good"), 6);

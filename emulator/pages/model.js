@@ -22,6 +22,9 @@ globalThis.Koordinator = globalThis.Koordinator || {};
   /* Lines that are a test's own doing. */
   const BY_HAND = new Set(["rule", "hold", "clock", "puppet", "node", "leader"]);
 
+  /* Kinds with an `on_…` of their own. */
+  const HANDLERS = new Set(["request", "response", "member", "state", "avoided_static", "timer", "offsets", "puppet"]);
+
   const EXPELLED = new Set(["session_expired", "join_timeout", "sync_timeout", "fenced", "evicted", "over_capacity"]);
 
   const isError = (line) => Boolean(line.error) && !(EXPECTED[line.error] || []).includes(line.api);
@@ -30,6 +33,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
   function isRoutine(line) {
     if (line.error || line.rule_id || line.synthetic) return false;
     if (line.kind === "request" || line.kind === "response") return ROUTINE.has(line.api);
+    if (line.kind === "puppet") return line.change === "created" || line.change === "assigned";
     return line.kind === "conn" && line.change === "opened";
   }
 
@@ -95,7 +99,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
 
     take(line, at) {
       this.at.push(at);
-      const handler = this[`on_${line.kind}`];
+      const handler = HANDLERS.has(line.kind) ? this[`on_${line.kind}`] : null;
       if (handler) handler.call(this, line, at);
       else if (BY_HAND.has(line.kind)) this.marks.push({ at, kind: line.kind });
     }
@@ -238,6 +242,14 @@ globalThis.Koordinator = globalThis.Koordinator || {};
 
     on_offsets(line, at) {
       this.marks.push({ at, kind: "offsets" });
+    }
+
+    /** What a puppet does is seen in its requests; that it ends, and how, only here. */
+    on_puppet(line, at) {
+      if (line.change === "created" || line.change === "assigned") return;
+      const lane = this.lanes.find((each) => each.name === (line.instance_id || line.puppet));
+      if (lane) lane.mark(at, "hand", `puppet ${line.change}`);
+      else this.marks.push({ at, kind: "puppet" });
     }
 
     /** A connection is gone: a member of it is still a member, until it leaves or its session runs out. */

@@ -170,7 +170,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       const rule = (answered && answered.rule_id) || (asked && asked.rule_id);
       this.element.replaceChildren(...[
         make("h2", {}, title(line)),
-        make("p", { class: "k-when" }, `${words.moment(model.secondsAt(at))} · seq ${line.seq}`
+        make("p", { class: "k-when" }, `${words.moment(model.secondsAt(at))} · seq ${line.seq}` + groupTime(model, group, at)
           + (answered && answered.latency_us !== undefined ? ` · answered in ${words.duration(answered.latency_us / 1e6)}` : "")),
         line.reason ? make("p", {}, line.reason) : null,
         rule ? make("p", { class: "k-rule" }, `Rule ${rule} acted${answered && answered.synthetic ? "; Kafka would never answer so there" : ""}.`) : null,
@@ -179,6 +179,16 @@ globalThis.Koordinator = globalThis.Koordinator || {};
         answered ? block("Reply", answered) : asked && asked.kind === "request" ? make("p", { class: "k-unanswered" }, "No reply in this trace.") : null,
       ].filter(Boolean));
     }
+  }
+
+  /** The group's own clock, where a test has put it ahead of the wall's. */
+  function groupTime(model, group, at) {
+    const first = model.lines[group.at.find((each) => model.lines[each].group_ts_us !== undefined)];
+    const line = model.lines[at];
+    if (!first || line.group_ts_us === undefined) return "";
+    const own = (line.group_ts_us - first.group_ts_us) / 1e6;
+    const ahead = own - (line.wall_ts - first.wall_ts) / 1e6;
+    return Math.abs(ahead) < 0.1 ? "" : ` · the group's clock is ${words.duration(ahead)} ${ahead > 0 ? "ahead" : "behind"}`;
   }
 
   function title(line) {

@@ -3,7 +3,7 @@
 globalThis.Koordinator = globalThis.Koordinator || {};
 
 (() => {
-  const { Axis, Details, Model, Painter, Tape, asTest, isRoutine, make, ownerColour, rowsOf, spanAt, words } = Koordinator;
+  const { Axis, Details, Model, Painter, Tape, asTest, isError, isRoutine, make, ownerColour, rowsOf, spanAt, words } = Koordinator;
 
   const GUTTER = 170;
 
@@ -126,7 +126,9 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       const other = !this.group || this.group.id !== id;
       this.group = this.model.group(id);
       const { lines } = this.model;
-      this.steps = [...new Set(this.group.at)].filter((at) => !isRoutine(lines[at]));
+      // a heartbeat that is told to rejoin, again and again, is a matter of its lane
+      const isStep = (line) => !isRoutine(line) && (line.api !== "Heartbeat" || isError(line));
+      this.steps = [...new Set(this.group.at)].filter((at) => isStep(lines[at]));
       if (!this.steps.length) this.steps = [...new Set(this.group.at)];
       if (!this.steps.length) this.steps = [0];
       this.range.max = String(this.steps.length - 1);

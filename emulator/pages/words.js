@@ -45,6 +45,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
 
   function duration(seconds) {
     const s = Math.abs(seconds);
+    if (s === 0) return "0 s";
     if (s < 0.001) return `${Math.round(s * 1e6)} µs`;
     if (s < 1) return `${+(s * 1000).toPrecision(s < 0.01 ? 2 : 3)} ms`;
     if (s < 120) return `${+s.toPrecision(3)} s`;
@@ -52,6 +53,9 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     if (s < 172800) return `${+(s / 3600).toPrecision(3)} h`;
     return `${+(s / 86400).toPrecision(3)} days`;
   }
+
+  /** How long it took, on a clock that may stand still. */
+  const lasting = (seconds) => (seconds === 0 ? "at once" : `in ${duration(seconds)}`);
 
   const moment = (seconds) => `+${seconds.toFixed(3)} s`;
 
@@ -151,12 +155,13 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       const after = ownersAt(spans, settled);
       if (!before && !after) continue;
       const idle = idleIn(model, spans, each.start, settled);
+      const paused = idle !== null;
       if (!after) told.freed.push(name);
       else if (!before) told.handed.push(name);
       else if (before !== after) told.moved.push(name);
-      else if (idle > 0) told.paused.push(name);
+      else if (paused) told.paused.push(name);
       else told.kept.push(name);
-      if (before && after) told.longest = Math.max(told.longest, idle);
+      if (before && after) told.longest = Math.max(told.longest, idle || 0);
     }
     return told;
   }
@@ -173,12 +178,12 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     return span ? span.owners.join() : "";
   }
 
-  /** Seconds without an owner between two positions. */
+  /** Seconds without an owner between two positions; null if it always had one. */
   function idleIn(model, spans, from, to) {
-    let idle = 0;
+    let idle = null;
     for (const span of spans) {
       const [start, end] = [Math.max(span.start, from), Math.min(span.end === null ? to : span.end, to)];
-      if (!span.owners.length && start < end) idle += model.secondsAt(end) - model.secondsAt(start);
+      if (!span.owners.length && start < end) idle = (idle || 0) + model.secondsAt(end) - model.secondsAt(start);
     }
     return idle;
   }
@@ -219,7 +224,8 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       for (const span of lane.spans) if (span.state === "away") told.push({ at: span.start, level: "info", ...awayTold(group, lane, span) });
       for (const mark of lane.marks) {
         if (mark.kind === "avoided") told.push({ at: mark.at, level: "good", ...avoidedTold(group, lane, mark) });
-        if (mark.kind === "expelled") told.push({ at: mark.at, level: "bad", title: `${lane.name} is thrown out`, text: mark.text });
+        if (mark.kind === "hand") told.push({ at: mark.at, level: "hand", title: `${lane.name}: ${mark.text}`, text: "" });
+        if (mark.kind === "expelled") told.push({ at: mark.at, level: "bad", title: `${lane.name} is thrown out`, text: thrownOut(model.lines[mark.at], mark) });
         if (mark.kind === "error") told.push({ at: mark.at, level: "bad", ...errorTold(model, lane, mark) });
       }
     }
@@ -238,7 +244,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     const model = group.model;
     const why = whyOf(group, each);
     if (each.end === null) return { title: `A rebalance begins: ${why}`, text: "It has not ended." };
-    const took = duration(model.secondsAt(each.end) - model.secondsAt(each.start));
+    const took = lasting(model.secondsAt(each.end) - model.secondsAt(each.start));
     if (each.state !== "Stable") return { title: `${why}: the group is ${each.state}`, text: "" };
     const barrier = group.barriers.filter((one) => one.start >= each.start && one.start < each.end).pop();
     const parts = [];
@@ -246,12 +252,21 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     else if (barrier && barrier.last && barrier.joined.size > 1) parts.push(`${barrier.last.name} joined last.`);
     const { kept, paused, moved, freed, handed, longest } = effect(group, each);
     if (moved.length) parts.push(`${spread(moved)} moved${longest > 0 ? `, after ${duration(longest)} without an owner` : ""}.`);
-    if (paused.length) parts.push(`${spread(paused)} stood still for ${duration(longest)} and stayed where ${paused.length === 1 ? "it was" : "they were"}.`);
+    if (paused.length) parts.push(`${spread(paused)} stood still${longest > 0 ? ` for ${duration(longest)}` : ""} and stayed where ${paused.length === 1 ? "it was" : "they were"}.`);
     if (freed.length) parts.push(`${spread(freed)} given up: nobody's until the next round.`);
     if (handed.length) parts.push(`${spread(handed)} handed out.`);
     if (kept.length) parts.push(`${several(kept.length, "partition")} went on without a pause.`);
-    return { title: `${why}: generation ${each.generation}, in ${took}`, text: parts.join(" ") };
+    return { title: `${why}: generation ${each.generation}, ${took}`, text: parts.join(" ") };
   }
+
+  const THROWN_OUT = {
+    session_expired: "It was silent for its whole session timeout.",
+    join_timeout: "It had not rejoined when the join barrier's time was up.",
+    sync_timeout: "It had not sent SyncGroup in time.",
+    over_capacity: "The group has more members than group.max.size.",
+  };
+
+  const thrownOut = (line, mark) => THROWN_OUT[line.cause] || mark.text;
 
   function awayTold(group, lane, span) {
     const owned = ownedAt(group, lane, span.start);
