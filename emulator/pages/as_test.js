@@ -26,24 +26,26 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     return topics;
   }
 
+  /** When a member came and went, in order. */
+  function turns(lane) {
+    const spans = lane.spans.filter(({ state }) => ["joining", "away", "removed"].includes(state));
+    const left = lane.marks.filter(({ kind }) => kind === "left");
+    return [...spans.map(({ start, state }) => ({ at: start, what: state })), ...left.map(({ at }) => ({ at, what: "left" }))]
+      .sort((one, other) => one.at - other.at);
+  }
+
   /** What members did: they came, closed without leaving, left, were thrown out. */
   function steps(group) {
     const found = [];
     for (const lane of group.lanes) {
       const name = identifier(lane.name);
-      let gone = true;
-      for (const span of lane.spans) {
-        if (span.state === "joining" && gone) {
-          found.push({ at: span.start, code: `${name}.join()` });
-          gone = false;
-        }
-        if (span.state === "away") {
-          found.push({ at: span.start, code: `${name}.stop()`, note: "gone without leaving" });
-          gone = true;
-        }
-        if (span.state === "removed") gone = true;
+      let isGone = true;
+      for (const { at, what } of turns(lane)) {
+        if (what === "joining" && isGone) found.push({ at, code: `${name}.join()` });
+        if (what === "away") found.push({ at, code: `${name}.stop()`, note: "gone without leaving" });
+        if (what === "left") found.push({ at, code: `${name}.leave()` });
+        isGone = what !== "joining";
       }
-      for (const mark of lane.marks) if (mark.kind === "left") found.push({ at: mark.at, code: `${name}.leave()` });
     }
     for (const each of words.rebalances(group)) {
       if (each.state !== "Stable") continue;

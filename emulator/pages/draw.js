@@ -234,7 +234,8 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       for (const text of words.barrierTold(this.group, barrier)) {
         const room = this.pen.measureText(text).width;
         const inside = to - from > room + 10;
-        const left = inside ? Math.max(from, free) + 5 : to + 4;
+        let left = inside ? Math.max(from, free) + 5 : to + 4;
+        if (!inside && left + room > end && from - room - 4 > free) left = from - room - 4;
         if (left < free || left + room > (inside ? to : end)) continue;
         this.pen.fillStyle = this.colour(inside && barrier.steps.length < 2 ? "on-PreparingRebalance" : "ink");
         this.pen.fillText(text, left, middle);

@@ -39,6 +39,9 @@ class Lane:
     is_static: bool = False
     is_member: bool = False
     connection: int | None = None
+    member_id: str | None = None
+    former: set[str] = field(default_factory=set)
+    """Members that were here before, whose process is gone, and for whom the group still waits."""
 
     def become(self, at: int, state: str | None) -> None:
         """From this position on the member is in that state; in none, if it is not in the group."""
@@ -79,7 +82,7 @@ class GroupLanes:
         while True:
             lane = self.lanes.setdefault(label, Lane(label, is_static=bool(line.get("instance_id"))))
             # a client id may belong to several members; an instance id belongs to one
-            is_free = lane.state in {None, "removed"} or lane.connection == line.get("conn_id")
+            is_free = lane.state in {None, "removed", "away"} or lane.connection == line.get("conn_id")
             if line.get("instance_id") or is_free:
                 break
             number += 1
@@ -161,6 +164,9 @@ class _Reading:
         # a commit without a member is from outside the group, a tool's say
         if line["api"] == "OffsetCommit" and not line.get("member_id"):
             return
+        if lane.state == "away" and lane.member_id != line.get("member_id") and not lane.is_static:
+            lane.former.add(lane.member_id or "")
+            lane.member_id, lane.is_member = None, False
         lane.connection = line.get("conn_id")
         if line["api"] == "JoinGroup":
             self._joiner[group.id] = lane
@@ -175,7 +181,9 @@ class _Reading:
             return
         group.lane_of_member[line["member_id"]] = lane
         if change == "added":
-            lane.is_member = True
+            lane.member_id, lane.is_member = line["member_id"], True
+        elif change == "removed" and line["member_id"] in lane.former:
+            lane.former.remove(line["member_id"])
         elif change == "removed":
             lane.is_member = False
             lane.become(at, "removed" if line.get("cause") in EXPELLED else None)
@@ -192,7 +200,7 @@ def _response(group: GroupLanes, lane: Lane, at: int, line: Line) -> None:
             if line.get("member_id") and error not in {"FENCED_INSTANCE_ID", "UNKNOWN_MEMBER_ID"}:
                 group.lane_of_member[line["member_id"]] = lane
             if error is None:
-                lane.is_member = True
+                lane.member_id, lane.is_member = line.get("member_id"), True
                 lane.become(at, "syncing")
             elif error == "MEMBER_ID_REQUIRED":
                 lane.become(at, "pending")

@@ -45,6 +45,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     constructor(name, isStatic, index) {
       Object.assign(this, { name, isStatic, index, spans: [], beats: [], marks: [], owned: new Set() });
       Object.assign(this, { state: null, isMember: false, conn: null, memberId: null, protocols: [], topics: [] });
+      this.former = new Set();
     }
 
     become(at, state) {
@@ -91,7 +92,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
           this.lanes.push(lane);
         }
         // a client id may belong to several members; an instance id belongs to one
-        if (line.instance_id || lane.state === null || lane.state === "removed" || lane.conn === line.conn_id) break;
+        if (line.instance_id || [null, "removed", "away"].includes(lane.state) || lane.conn === line.conn_id) break;
       }
       if (line.member_id) this.laneOfMember.set(line.member_id, lane);
       return lane;
@@ -111,6 +112,11 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       this.model.laneOfCall.set(at, lane);
       // a commit without a member is from outside the group, a tool's say
       if (line.api === "OffsetCommit" && !line.member_id) return;
+      if (lane.state === "away" && lane.memberId !== line.member_id && !lane.isStatic) {
+        // a new process, and the group still waits for the one that was here before
+        lane.former.add(lane.memberId);
+        Object.assign(lane, { memberId: null, isMember: false });
+      }
       lane.conn = line.conn_id;
       if (line.api !== "JoinGroup") return;
       const body = line.body || {};
@@ -184,12 +190,18 @@ globalThis.Koordinator = globalThis.Koordinator || {};
           this.progress(at, lane);
           break;
         case "removed": {
+          if (lane.former.delete(line.member_id)) {
+            lane.mark(at, "expelled", `the process before this one is removed: ${line.reason || line.cause}`);
+            if (line.cause === "join_timeout") this.missed(`${lane.name} (its former process)`);
+            this.progress(at, null);
+            return;
+          }
           const expelled = EXPELLED.has(line.cause);
           lane.isMember = false;
           lane.mark(at, expelled ? "expelled" : "left", line.reason || line.cause);
           lane.become(at, expelled ? "removed" : null);
           this.own(lane, [], at);
-          if (expelled) this.missed(lane, line.cause);
+          if (line.cause === "join_timeout") this.missed(lane.name);
           this.progress(at, null);
           break;
         }
@@ -277,14 +289,15 @@ globalThis.Koordinator = globalThis.Koordinator || {};
         open.joined.add(lane.index);
       }
       const members = this.lanes.filter((each) => each.isMember);
-      const waiting = members.filter((each) => !open.joined.has(each.index));
+      const waiting = members.filter((each) => !open.joined.has(each.index)).map((each) => each.name);
       const joined = members.length - waiting.length;
-      open.steps.push({ at, joined, expected: members.length, waiting: waiting.map((each) => each.name) });
+      for (const each of this.lanes) for (const _ of each.former) waiting.push(`${each.name} (its former process)`);
+      open.steps.push({ at, joined, expected: joined + waiting.length, waiting });
     }
 
-    missed(lane, cause) {
+    missed(name) {
       const barrier = this.barriers[this.barriers.length - 1];
-      if (barrier && cause === "join_timeout") barrier.missed.push(lane.name);
+      if (barrier) barrier.missed.push(name);
     }
 
     /** An eager consumer has given up everything before it joins; a cooperative one keeps it meanwhile. */

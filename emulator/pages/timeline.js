@@ -215,7 +215,12 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       this.now.textContent = said;
       for (const item of this.story.children) item.classList.remove("k-current");
       const current = [...this.story.children].filter((item) => Number(item.dataset.at) <= at).pop();
-      if (current) current.classList.add("k-current");
+      if (current) {
+        current.classList.add("k-current");
+        const [top, bottom] = [current.offsetTop, current.offsetTop + current.offsetHeight];
+        const list = this.story;
+        if (top < list.scrollTop || bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight;
+      }
       this.axis.show(at);
       this.paint();
       this.tape.go(at);

@@ -292,9 +292,16 @@ globalThis.Koordinator = globalThis.Koordinator || {};
 
   function handTold(line) {
     if (line.kind === "timer") return timer(line, null);
+    if (line.kind === "clock") return clockTold(line);
     const words = [line.kind, line.change, line.timer, line.rule_id, line.reason || line.cause];
     const body = line.body ? JSON.stringify(line.body) : "";
     return `${words.filter((word) => word !== undefined && word !== null && word !== "").join(" ")} ${body}`.trim();
+  }
+
+  function clockTold(line) {
+    const ahead = (line.body.to_ms - line.body.from_ms) / 1000;
+    const by = line.cause ? ` (${line.cause.replaceAll("_", " ")})` : "";
+    return ahead ? `clock put ${duration(ahead)} ahead${by}` : `the group's clock is ${line.mode} now`;
   }
 
   /** A line of the trace in a few words. */

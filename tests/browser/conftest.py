@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 from recorded import lines_of
@@ -62,7 +62,8 @@ def page(browser: Browser) -> Iterator[Page]:
 def opened(page: Page, tmp_path: Path) -> Callable[..., Page]:
     """Opens the page of a trace: a recorded one by its name, or lines."""
 
-    def open_it(trace: str | list[dict[str, Any]], anchor: str = "", **texts: str) -> Page:
+    def open_it(trace: str | list[dict[str, Any]], anchor: str = "", scheme: str = "light", **texts: str) -> Page:
+        page.emulate_media(color_scheme=cast("Literal['light', 'dark']", scheme))
         path = tmp_path / "trace.html"
         path.write_text(html_of(lines_of(trace) if isinstance(trace, str) else trace, **{"title": "a test", **texts}))
         page.goto(path.as_uri() + anchor)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from recorded import NAMES, lines_of
+from pictures import kept
+from recorded import NAMES, crowd, lines_of
 
+from koordinator import Simulation
 from koordinator.emulator.pages.lanes import lanes_of
 
 if TYPE_CHECKING:
@@ -86,6 +88,51 @@ def test_what_stands_in_a_trace_is_shown_and_not_run(opened: Open) -> None:
     assert page.locator("img").count() == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "colours"),
+    [
+        ("static_bounce", ("Stable", "PreparingRebalance", "joining", "syncing", "stable", "good")),
+        ("cooperative", ("Stable", "PreparingRebalance", "CompletingRebalance", "joining", "unjoined", "stable")),
+    ],
+)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_picture_has_its_colours_in_light_and_dark(
+    opened: Open, name: str, colours: list[str], scheme: str
+) -> None:
+    page = opened(name, scheme=scheme)
+    with kept(page, f"timeline-{name}-{scheme}", only=".k-main") as drawn:
+        assert drawn.has(*colours, inside=".k-chart")
+
+
+def test_fifty_members_and_ten_thousand_events_open_in_seconds(opened: Open) -> None:
+    page = opened(crowd(events=10_000))
+    assert page.locator(".k-l-lane").count() == 50
+    assert page.locator(".k-row").count() < 100
+    took_ms = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert took_ms < 10_000
+    step_ms = page.evaluate(
+        """() => {
+            const before = performance.now();
+            for (let n = 0; n < 10; n += 1) Koordinator.timeline.step(-1);
+            return (performance.now() - before) / 10;
+        }"""
+    )
+    assert step_ms < 1_000
+
+
+def test_the_copied_test_is_one_that_passes_and_does_the_same(opened: Open) -> None:
+    page = opened(crowd(members=3, events=400))
+    text = page.evaluate("Koordinator.asTest(Koordinator.timeline.group)")
+    ended = page.evaluate("Object.fromEntries(Koordinator.timeline.group.lanes.map((lane) => [lane.name, lane.state]))")
+    with Simulation() as cluster:
+        names: dict[str, Any] = {}
+        exec(compile(text, "copied", "exec"), names)  # noqa: S102 - it is what the page offers
+        names["test_crowd"](cluster)
+        puppets = cluster.group("crowd").puppets
+        played = {name: "away" if puppet.state == "out" else puppet.state for name, puppet in puppets.items()}
+    assert played == ended
+
+
 def test_an_empty_trace_opens(opened: Open) -> None:
     assert opened([]).locator(".k-l-lane").count() == 0
 
@@ -105,11 +152,12 @@ def test_later_lines_are_added_to_what_is_there(opened: Open) -> None:
     assert titles(page) == whole
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "crowd"])
 def test_the_page_and_perfetto_see_the_same_lanes(opened: Open, name: str) -> None:
-    drawn = opened(name).evaluate(
+    lines = lines_of(name) if name in NAMES else crowd(members=5, events=3000)
+    drawn = opened(lines).evaluate(
         """Object.fromEntries(Koordinator.timeline.group.lanes.map((lane) =>
             [lane.name, lane.spans.map((span) => [span.start, span.end, span.state])]))"""
     )
-    (group,) = lanes_of([line for line in lines_of(name) if line["kind"] != "header"]).values()
+    (group,) = lanes_of([line for line in lines if line["kind"] != "header"]).values()
     assert drawn == {lane.name: [[s.start, s.end, s.state] for s in lane.spans] for lane in group.lanes.values()}

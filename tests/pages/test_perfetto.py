@@ -8,16 +8,16 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from recorded import NAMES, lines_of
+from recorded import NAMES, crowd, lines_of
 
 from koordinator.emulator.pages.perfetto import perfetto_of
 
 Event = dict[str, Any]
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=[*NAMES, "crowd"])
 def given(request: pytest.FixtureRequest) -> list[Event]:
-    return lines_of(request.param)
+    return lines_of(request.param) if request.param in NAMES else crowd(members=5, events=3000)
 
 
 @pytest.fixture
@@ -98,13 +98,16 @@ def test_the_clock_is_the_groups(given: list[Event], events: list[Event]) -> Non
             assert 0 <= event["ts"] - clock[event["args"]["seq"]] < 1000
 
 
-def test_the_counters_end_where_the_trace_does(events: list[Event]) -> None:
+def test_the_counters_end_where_the_trace_does(given: list[Event], events: list[Event]) -> None:
+    bodies = [line["body"] for line in given if line.get("api") == "SyncGroup" and "body" in line]
+    assigned = [partitions for body in bodies for partitions in (body.get("assignment") or {}).values()]
+    partitions = len({partition for group in assigned for partition in group})
     last: dict[tuple[int, str], int] = {}
     for event in of(events, "C"):
         last[event["pid"], event["name"]] = event["args"][event["name"]]
     (pid,) = {pid for pid, name in last if name == "members"}
     assert last[pid, "members"] > 0
-    assert last[pid, "owned partitions"] == 6
+    assert last[pid, "owned partitions"] == partitions
 
 
 def test_a_trace_without_events_is_still_one() -> None:

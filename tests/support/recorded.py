@@ -1,10 +1,12 @@
-"""Traces of real clients, recorded by `tests/pages/record.py`."""
+"""Traces to look at: of real clients, recorded by `tests/pages/record.py`, and of crowds of puppets."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from typing import Any
+
+from koordinator import Simulation
 
 TRACES = Path(__file__).parent.parent / "pages" / "traces"
 
@@ -14,3 +16,23 @@ NAMES = tuple(sorted(path.stem for path in TRACES.glob("*.jsonl")))
 def lines_of(name: str) -> list[dict[str, Any]]:
     """A recorded trace with its header."""
     return [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
+
+
+def crowd(*, members: int = 50, events: int) -> list[dict[str, Any]]:
+    """The last events of a group in which puppets, half of them static, are restarted one after the other."""
+    simulation = Simulation(topics={"orders": 2 * members}, seed=1)
+    with simulation as cluster:
+        group = cluster.group("crowd")
+        names = [f"svc-{number:02}" for number in range(members)]
+        puppets = [group.puppet(name, instance_id=name if number % 2 else None) for number, name in enumerate(names)]
+        for puppet in puppets:
+            puppet.join()
+        turn = 0
+        while cluster.trace()[-1]["seq"] < events:
+            simulation.pass_time(4)
+            puppets[turn % members].stop() if turn % 2 else puppets[turn % members].leave()
+            simulation.pass_time(2)
+            puppets[turn % members].join()
+            turn += 1
+        simulation.pass_time(60)
+        return cluster._port.trace_lines()[: events + 1]

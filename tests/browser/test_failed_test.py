@@ -1,0 +1,63 @@
+"""A test that fails leaves a page that shows why: the plugin's, of a real client's bug."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pictures import kept
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.needs("chromium")
+
+LATE_COMMIT = '''
+    """svc-1 does not poll while the group rebalances, is removed, and commits what it has in hand."""
+    import time
+
+    from confluent_kafka import Consumer, TopicPartition
+
+    def test_a_commit_survives_a_rebalance(koordinator):
+        koordinator.create_topic("orders", partitions=6)
+        group = koordinator.group("orders-svc")
+        config = koordinator.client_config("confluent-kafka", **{"group.id": group.id, "client.id": "svc-1"})
+        consumer = Consumer(config)
+        consumer.subscribe(["orders"], on_revoke=lambda *_: None)
+        while group.state != "Stable":
+            consumer.poll(0.05)
+        consumer.commit(offsets=[TopicPartition("orders", 2, 10)], asynchronous=False)
+
+        peer = group.puppet("peer", topics=("orders",))
+        peer.join()
+        group.wait_state("PreparingRebalance")
+        group.expire_join_barrier()
+        group.wait_stable(members=1)
+        consumer.commit(offsets=[TopicPartition("orders", 2, 41)], asynchronous=False)
+'''
+
+
+@pytest.fixture
+def failed(pytester: pytest.Pytester) -> Path:
+    """The page that a failed test left."""
+    pytester.makepyfile(test_app=LATE_COMMIT)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=60)
+    result.assert_outcomes(failed=1)
+    (page,) = pytester.path.rglob("trace.html")
+    return page
+
+
+def test_the_page_of_a_failed_test_shows_lanes_barrier_and_first_error(page: Page, failed: Path) -> None:
+    page.goto(failed.as_uri())
+    assert page.locator("h1").inner_text() == "test_app.py::test_a_commit_survives_a_rebalance"
+    assert "UNKNOWN_MEMBER_ID" in page.locator(".k-subtitle").inner_text()
+    assert page.locator(".k-l-lane").all_inner_texts() == ["svc-1", "peer"]
+    told = page.locator(".k-tale").all_inner_texts()
+    assert any("svc-1 did not rejoin in time" in text for text in told)
+    assert any("First error: svc-1 is refused: UNKNOWN_MEMBER_ID" in text for text in told)
+    assert page.locator(".k-row.k-first").is_visible()
+    assert page.evaluate("Koordinator.timeline.group.barriers.at(-1).missed") == ["svc-1"]
+    with kept(page, "timeline-failed-test") as drawn:
+        assert drawn.has("PreparingRebalance", "joining", "removed", "bad", inside=".k-chart")
