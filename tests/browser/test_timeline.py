@@ -108,7 +108,14 @@ def test_fifty_members_and_ten_thousand_events_open_in_seconds(opened: Open) -> 
     page = opened(crowd(events=10_000))
     assert page.locator(".k-l-lane").count() == 50
     assert page.locator(".k-row").count() < 100
-    took_ms = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    took_ms = page.evaluate(
+        """() => {
+            const before = performance.now();
+            const given = JSON.parse(document.getElementById("trace").textContent).lines;
+            Koordinator.timeline = Koordinator.mount(document.getElementById("timeline"), given, {title: "again"});
+            return performance.now() - before;
+        }"""
+    )
     assert took_ms < 10_000
     step_ms = page.evaluate(
         """() => {

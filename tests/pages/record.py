@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,30 @@ def cooperative() -> None:
     cut("cooperative", kept)
 
 
+def late_commit() -> None:
+    """A member is too slow to rejoin, is removed when the join barrier expires, and commits."""
+    with recorded("late_commit") as cluster:
+        group = cluster.group(GROUP)
+        slow = librdkafka(cluster, "slow", "range")
+        # with a callback it does not rejoin before it is polled
+        slow.subscribe(["orders"], on_revoke=lambda *_: None)
+        poll_until([slow], lambda: group.state == "Stable" and len(owned(group)) == 1)
+        poll_for([slow], 0.5)
+        quick = librdkafka(cluster, "quick", "range")
+        poll_until([quick], lambda: group.state == "PreparingRebalance")
+        poll_for([quick], 0.8)
+        group.expire_join_barrier()
+        poll_until([quick], lambda: group.state == "Stable" and len(owned(group)) == 1)
+        with suppress(confluent_kafka.KafkaException):
+            slow.commit(offsets=[confluent_kafka.TopicPartition("orders", 2, 41)], asynchronous=False)
+        group.assert_request("OffsetCommit", error="UNKNOWN_MEMBER_ID", times=1)
+        poll_for([quick], 0.5)
+        kept = cluster.trace()[-1]["seq"]
+        for consumer in (slow, quick):
+            consumer.close()
+    cut("late_commit", kept)
+
+
 def librdkafka(cluster: Cluster, name: str, assignor: str) -> confluent_kafka.Consumer:
     extra: dict[str, Any] = {"group.id": GROUP, "client.id": name, "partition.assignment.strategy": assignor}
     consumer = confluent_kafka.Consumer(cluster.client_config("confluent-kafka", **extra))
@@ -124,5 +148,5 @@ def cut(name: str, last_seq: int) -> None:
 
 
 if __name__ == "__main__":
-    static_bounce()
-    cooperative()
+    for record in (static_bounce, cooperative, late_commit):
+        record()
