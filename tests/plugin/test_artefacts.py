@@ -49,12 +49,18 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 def test_the_trace_of_a_failed_test_is_kept_and_that_of_a_good_one_is_not(project: pytest.Pytester) -> None:
     run(project).assert_outcomes(passed=1, failed=1)
-    assert kept(project) == ["test_app-test_bad/trace.html", "test_app-test_bad/trace.jsonl"]
+    assert kept(project) == [f"test_app-test_bad/trace.{suffix}" for suffix in ("html", "json", "jsonl")]
     lines = (project.path / "test-results" / "test_app-test_bad" / "trace.jsonl").read_text().splitlines()
     header, *events = map(json.loads, lines)
     assert header["kind"] == "header"
     assert header["schema_version"] == 1
     assert [event["kind"] for event in events][:3] == ["conn", "request", "response"]
+
+
+def test_perfetto_gets_its_own_file(project: pytest.Pytester) -> None:
+    run(project)
+    loaded = json.loads((project.path / "test-results" / "test_app-test_bad" / "trace.json").read_text())
+    assert loaded["traceEvents"]
 
 
 def test_the_page_is_titled_with_the_test_and_what_it_failed_of(project: pytest.Pytester) -> None:
@@ -83,7 +89,7 @@ def test_the_section_tells_the_story_the_files_and_how_to_run_it_again(project: 
             "koordinator: --koordinator-seed=4711",
             "*- koordinator timeline (svc) -*",
             "*Empty => Stable (generation 7)  Loaded group svc *",
-            "full trace: test-results/test_app-test_bad/trace.html*",
+            "full trace: test-results/test_app-test_bad/trace.html   perfetto: test-results/test_app-test_bad/trace.json",
             "rerun: pytest test_app.py::test_bad --koordinator-seed=4711",
         ]
     )
