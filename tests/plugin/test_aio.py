@@ -1,0 +1,176 @@
+"""`koordinator.aio`: the handles for asyncio and Trio."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from typing import TYPE_CHECKING, Any
+
+import aio_source
+import pytest
+import trio
+
+from koordinator import Emulator, aio
+from koordinator.fixtures.checks import GroupTimeout
+from koordinator.fixtures.port import BlockingCallInLoop, ClusterStopped
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+HANDLES = {each.__name__: each for each in aio_source.HANDLES}
+
+
+async def pause(seconds: float) -> None:
+    """Of whichever loop it is."""
+    if trio.lowlevel.in_trio_run():
+        await trio.sleep(seconds)
+    else:
+        await asyncio.sleep(seconds)
+
+
+def run_asyncio(function: Callable[[], Awaitable[Any]]) -> Any:
+    async def limited() -> Any:
+        return await asyncio.wait_for(function(), 30)
+
+    return asyncio.run(limited())
+
+
+def run_trio(function: Callable[[], Awaitable[Any]]) -> Any:
+    async def limited() -> Any:
+        with trio.fail_after(30):
+            return await function()
+
+    return trio.run(limited)
+
+
+loops = pytest.mark.parametrize("run", [run_asyncio, run_trio], ids=["asyncio", "trio"])
+
+
+# -- the same surface ----------------------------------------------------------------------------------------
+
+
+def test_the_twins_are_made_from_the_handles_as_they_are_now() -> None:
+    made = aio_source.source()
+    assert aio_source.TARGET.read_text(encoding="utf-8") == made, "renew it: python tests/support/aio_source.py"
+
+
+@pytest.mark.parametrize("name", HANDLES)
+def test_a_twin_has_what_its_handle_has_and_nothing_else(name: str) -> None:
+    theirs, ours = aio_source.surface(HANDLES[name]), vars(getattr(aio, name))
+    public = {member for member in ours if not member.startswith("_")}
+    assert public == set(theirs)
+    for member, blocking in theirs.items():
+        if isinstance(blocking, str | property):
+            assert isinstance(ours[member], property), member
+            continue
+        wanted, have = (inspect.signature(inspect.unwrap(each)) for each in (blocking, ours[member]))
+        assert list(have.parameters.values()) == list(wanted.parameters.values()), member
+        assert inspect.getdoc(ours[member]) in (inspect.getdoc(blocking) or ""), member
+
+
+def test_every_handle_that_a_handle_gives_has_a_twin() -> None:
+    assert set(aio.__all__) == {*HANDLES, *(each.__name__ for each in aio_source.ROOTS)}
+
+
+# -- waiting -------------------------------------------------------------------------------------------------
+
+
+@loops
+def test_what_blocks_is_awaited_and_the_loop_goes_on(run: Any) -> None:
+    async def story() -> list[Any]:
+        async with aio.Emulator(topics={"orders": 4}, seed=7) as cluster:
+            group = cluster.group("svc")
+            assert (group.id, cluster.seed, await group.state) == ("svc", 7, "Dead")
+            peer = await group.puppet("peer", topics=["orders"])
+            async with group.expect_rebalance(cause="member_join") as expected:
+                await peer.join()
+            assert expected.rebalance.generation == 1
+            assert await group.wait_stable(members=1) is group
+            await group.assert_owned_exactly_once(["orders"])
+            assert await peer.assignment == {"orders": [0, 1, 2, 3]}
+            assert [each.id for each in await cluster.groups()] == ["svc"]
+            assert [each.id for each in (await cluster.nodes).values()] == [1]
+            assert (await cluster.coordinator("svc")).id == 1
+            await cluster.produce("orders", "a", "b")
+            return [record.value for record in await cluster.records("orders")]
+
+    assert sorted(run(story)) == [b"a", b"b"]
+
+
+@loops
+def test_a_failure_is_the_one_of_the_handle_and_ends_its_block(run: Any) -> None:
+    async def story() -> None:
+        async with aio.Emulator() as cluster:
+            with pytest.raises(GroupTimeout, match="group 'svc' was not stable within 0 s"):
+                await cluster.group("svc").wait_stable(timeout=0)
+            with pytest.raises(ZeroDivisionError):
+                async with cluster.group("svc").expect_rebalance(timeout=60):
+                    raise ZeroDivisionError
+            with pytest.raises(AssertionError, match="expected a rebalance, but none has begun"):
+                async with cluster.group("svc").expect_rebalance(timeout=0.01):
+                    pass
+        with pytest.raises(ClusterStopped):
+            await cluster.groups()
+
+    run(story)
+
+
+@loops
+def test_a_wait_that_is_cancelled_ends_at_once_and_so_does_the_loop(run: Any) -> None:
+    async def wait(group: aio.Group) -> None:
+        if run is run_trio:
+            with trio.fail_after(0.05):
+                await group.wait_stable(timeout=60)
+        else:
+            async with asyncio.timeout(0.05):
+                await group.wait_stable(timeout=60)
+
+    async def story() -> float:
+        async with aio.Emulator() as cluster:
+            begun = time.monotonic()
+            with pytest.raises((TimeoutError, trio.TooSlowError)):
+                await wait(cluster.group("svc"))
+            return time.monotonic() - begun
+
+    begun = time.monotonic()
+    assert run(story) < 5
+    assert time.monotonic() - begun < 10
+
+
+@loops
+def test_other_tasks_have_their_turn_while_one_waits(run: Any) -> None:
+    async def story() -> int:
+        with Emulator() as blocking:
+            cluster = aio.Cluster(blocking)
+            assert cluster.blocking is blocking
+            turns = 0
+
+            async def make() -> None:
+                nonlocal turns
+                while turns < 5:
+                    turns += 1
+                    await pause(0)
+                await (await cluster.group("svc").puppet("peer")).join()
+
+            if run is run_trio:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(make)
+                    await cluster.group("svc").wait_stable(members=1)
+            else:
+                task = asyncio.create_task(make())
+                await cluster.group("svc").wait_stable(members=1)
+                await task
+            return turns
+
+    assert run(story) == 5
+
+
+@loops
+def test_a_wait_that_would_block_a_loop_names_the_twin(run: Any) -> None:
+    async def story() -> None:
+        with Emulator() as cluster:
+            cluster.group("svc").wait_stable(timeout=60)
+
+    with pytest.raises(BlockingCallInLoop, match=r"await it with a handle of koordinator\.aio, such as aio\.Cluster\("):
+        run(story)
