@@ -122,8 +122,9 @@ SEEDS ?= 200
 explore: $(VENV)/test-tools $(VENV)/installed ## random sequences against real Kafka and the emulator (SEEDS, SEED; needs Java 17, Maven)
 	@$(BIN)/python tests/explore/run.py --seeds $(SEEDS) --first $(SEED)
 
-docs: $(VENV)/test-tools $(VENV)/installed ## renew what is made from the code in docs/
+docs: $(VENV)/test-tools $(VENV)/installed ## renew what is made from the code: parts of docs/, and koordinator.aio
 	@$(BIN)/python tests/support/documents.py
+	@$(BIN)/python tests/support/aio_source.py
 
 # How often the server is killed; SEED, above, decides when.
 KILLS ?= 100

@@ -20,7 +20,6 @@ results and exceptions are the same.
 
 from __future__ import annotations
 
-from koordinator.aio.handles import *  # noqa: F403 - it lists them
-from koordinator.aio.handles import __all__
+from koordinator.aio.handles import Cluster, Emulator, Group, Node, Puppet
 
-__all__ = [*__all__]
+__all__ = ["Cluster", "Emulator", "Group", "Node", "Puppet"]

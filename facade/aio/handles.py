@@ -127,7 +127,7 @@ class Cluster:
 
     async def groups(self) -> list[Group]:
         """The groups there are, by id."""
-        return [Group(each) for each in await in_thread(lambda: self.blocking.groups())]
+        return [Group(each) for each in await in_thread(self.blocking.groups)]
 
     @property
     def nodes(self) -> Awaitable[dict[int, Node]]:
@@ -141,7 +141,7 @@ class Cluster:
 
     async def add_node(self) -> Node:
         """Take one more broker into the cluster, and start it. It leads nothing until something is moved to it."""
-        return Node(await in_thread(lambda: self.blocking.add_node()))
+        return Node(await in_thread(self.blocking.add_node))
 
     async def coordinator(self, group: str) -> Node | None:
         """The broker that coordinates a group, whether it exists or not; None while there is none."""
@@ -161,13 +161,21 @@ class Cluster:
         """Let node `to` lead a partition. Raises ValueError if there is no such partition or node, or it is down."""
         await in_thread(lambda: self.blocking.move_leader(topic, partition, to))
 
+    async def add_partitions(self, topic: str, count: int) -> int:
+        """Let a topic have so many partitions more; returns how many it has then. RefusedError as Kafka refuses it."""
+        return await in_thread(lambda: self.blocking.add_partitions(topic, count))
+
+    async def set_max_size(self, size: int) -> None:
+        """Set `group.max.size` (KIP-389); who is in a group stays until its next join phase."""
+        await in_thread(lambda: self.blocking.set_max_size(size))
+
     async def load_groups(self, source: GroupLines) -> None:
         """Let groups, with members and committed offsets, be as a file says, or lines of one (text or mappings)."""
         await in_thread(lambda: self.blocking.load_groups(source))
 
     async def dump_groups(self) -> list[dict[str, object]]:
         """What `__consumer_offsets` says of all groups, as the lines of a file: see `load_groups`."""
-        return await in_thread(lambda: self.blocking.dump_groups())
+        return await in_thread(self.blocking.dump_groups)
 
     def client_config(self, kind: str, **extra: object) -> dict[str, object]:
         """Settings for a consumer of "kafka-python", "confluent-kafka" or "aiokafka", with short timeouts."""
@@ -179,7 +187,7 @@ class Cluster:
 
     async def stop(self) -> None:
         """Stop the cluster: its port is closed, and so is every connection. A second stop does nothing."""
-        await in_thread(lambda: self.blocking.stop())
+        await in_thread(self.blocking.stop)
 
 
 class Group:
@@ -196,6 +204,32 @@ class Group:
     def id(self) -> str:
         """As it was made."""
         return self.blocking.id
+
+    async def rebalance(self, cause: str = "forced rebalance") -> None:
+        """Begin a join phase; the trace gives `cause` as its reason. The group is Stable or CompletingRebalance."""
+        await in_thread(lambda: self.blocking.rebalance(cause))
+
+    async def evict(self, member: str, as_if: Literal["poll_timeout", "session"] = "poll_timeout") -> None:
+        """Let a member go: as one whose `max.poll.interval.ms` is over, which leaves; or as one whose session ends."""
+        await in_thread(lambda: self.blocking.evict(member, as_if))
+
+    async def fence(self, instance: str) -> None:
+        """Let another process join with an instance id (KIP-345): who has held it is told FENCED_INSTANCE_ID (82)."""
+        await in_thread(lambda: self.blocking.fence(instance))
+
+    async def freeze(
+        self, state: Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Stable"] | None = None
+    ) -> None:
+        """Let the group stay in its state, or in a state once it is in that, until `thaw`. It need not exist yet."""
+        await in_thread(lambda: self.blocking.freeze(state))
+
+    async def thaw(self) -> None:
+        """Let the group go on; its timers have stood still meanwhile."""
+        await in_thread(self.blocking.thaw)
+
+    async def set_offsets(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Commit offsets, `{("orders", 0): 5}`, whoever is in the group; Kafka lets only members, if there are any."""
+        await in_thread(lambda: self.blocking.set_offsets(offsets))
 
     async def puppet(
         self,
@@ -265,7 +299,7 @@ class Group:
 
     async def timers(self) -> list[Timer]:
         """The timers that are running, the next one first; those of kind `offsets` look for old offsets."""
-        return await in_thread(lambda: self.blocking.timers())
+        return await in_thread(self.blocking.timers)
 
     async def advance(
         self, duration: Duration, keep_alive: KeepAlive = "connected", expire: Sequence[str] = ()
@@ -279,11 +313,11 @@ class Group:
 
     async def expire_join_barrier(self) -> list[Fired]:
         """Move on to where the group waits no longer for members to join; all sessions live on."""
-        return await in_thread(lambda: self.blocking.expire_join_barrier())
+        return await in_thread(self.blocking.expire_join_barrier)
 
     async def expire_sync(self) -> list[Fired]:
         """Move on to where members that have not sent their SyncGroup are removed; all sessions live on."""
-        return await in_thread(lambda: self.blocking.expire_sync())
+        return await in_thread(self.blocking.expire_sync)
 
     async def expire_pending(self, member: str) -> list[Fired]:
         """Move on to where a handed-out member id is forgotten (KIP-394), named by itself or by its client id."""
@@ -291,7 +325,7 @@ class Group:
 
     async def expire_offsets(self) -> list[Fired]:
         """Move on to where every offset expires that the group does without; all sessions live on (KIP-211)."""
-        return await in_thread(lambda: self.blocking.expire_offsets())
+        return await in_thread(self.blocking.expire_offsets)
 
     async def wait_stable(
         self,
@@ -314,7 +348,7 @@ class Group:
 
     async def rebalances(self) -> list[Rebalance]:
         """Every rebalance the trace has of this group, the oldest first: causes, generations, times, the straggler."""
-        return await in_thread(lambda: self.blocking.rebalances())
+        return await in_thread(self.blocking.rebalances)
 
     @asynccontextmanager
     async def expect_rebalance(
@@ -330,23 +364,27 @@ class Group:
         async with entered(self.blocking.assert_no_rebalance()):
             yield
 
-    async def assert_rebalances(self, exactly: int) -> None:
+    async def assert_rebalances(self, exactly: int) -> Self:
         """So many rebalances have begun since the cluster was started; one that was superseded counts, too."""
         await in_thread(lambda: self.blocking.assert_rebalances(exactly))
+        return self
 
     async def assert_assignment(
         self, expected: Mapping[str, Mapping[str, Collection[int]]], timeout: float = 0
-    ) -> None:
-        """The members, by instance id or member id, and what they own (topic -> partitions), are exactly these."""
+    ) -> Self:
+        """The members, and what they own (topic -> partitions), are exactly these."""
         await in_thread(lambda: self.blocking.assert_assignment(expected, timeout))
+        return self
 
-    async def assert_owned_exactly_once(self, topics: Collection[str] | None = None, timeout: float = 0) -> None:
+    async def assert_owned_exactly_once(self, topics: Collection[str] | None = None, timeout: float = 0) -> Self:
         """The group is Stable, and each partition of these topics is owned by exactly one member."""
         await in_thread(lambda: self.blocking.assert_owned_exactly_once(topics, timeout))
+        return self
 
-    async def assert_committed(self, offsets: Mapping[tuple[str, int], int], timeout: float = 0) -> None:
+    async def assert_committed(self, offsets: Mapping[tuple[str, int], int], timeout: float = 0) -> Self:
         """These offsets, by topic and partition, are committed. Others may be, too."""
         await in_thread(lambda: self.blocking.assert_committed(offsets, timeout))
+        return self
 
     async def assert_request(
         self,
@@ -359,7 +397,7 @@ class Group:
         instance_id: str | None = None,
         generation: int | None = None,
         timeout: float = 0,
-    ) -> None:
+    ) -> Self:
         """Such requests came: so many `times`, or at least one."""
         await in_thread(
             lambda: self.blocking.assert_request(
@@ -373,32 +411,40 @@ class Group:
                 timeout=timeout,
             )
         )
+        return self
 
-    async def assert_left(self, member: str, timeout: float = 0) -> None:
+    async def assert_left(self, member: str, timeout: float = 0) -> Self:
         """A member, by instance id, member id or client id, has left by LeaveGroup: it was not thrown out."""
         await in_thread(lambda: self.blocking.assert_left(member, timeout))
+        return self
 
-    async def assert_did_not_leave(self, member: str) -> None:
+    async def assert_did_not_leave(self, member: str) -> Self:
         """A member, likewise, has sent no LeaveGroup, nor anybody for it."""
         await in_thread(lambda: self.blocking.assert_did_not_leave(member))
+        return self
 
-    async def assert_fenced(self, instance_id: str, timeout: float = 0) -> None:
+    async def assert_fenced(self, instance_id: str, timeout: float = 0) -> Self:
         """Somebody was told FENCED_INSTANCE_ID as this instance: another has taken its place (KIP-345)."""
         await in_thread(lambda: self.blocking.assert_fenced(instance_id, timeout))
+        return self
 
-    async def assert_no_zombie_commits(self) -> None:
+    async def assert_no_zombie_commits(self) -> Self:
         """Nobody has committed in an old generation, after it was out of the group, or what another member owned."""
-        await in_thread(lambda: self.blocking.assert_no_zombie_commits())
+        await in_thread(self.blocking.assert_no_zombie_commits)
+        return self
 
-    async def assert_conformant(
-        self, ignore: Collection[str] = (), *, auto_commit: bool | None = None
-    ) -> list[Verdict]:
-        """None of the client checks C01 to C10 fails over the trace so far; returns their verdicts."""
-        return await in_thread(lambda: self.blocking.assert_conformant(ignore, auto_commit=auto_commit))
+    async def assert_conformant(self, ignore: Collection[str] = (), *, auto_commit: bool | None = None) -> Self:
+        """None of the client checks C01 to C10 fails over the trace so far; docs/assertions.md explains them."""
+        await in_thread(lambda: self.blocking.assert_conformant(ignore, auto_commit=auto_commit))
+        return self
+
+    async def conformance(self, *, auto_commit: bool | None = None) -> dict[str, Verdict]:
+        """The verdicts of the client checks, by id; "inconclusive" is what the coordinator cannot see."""
+        return await in_thread(lambda: self.blocking.conformance(auto_commit=auto_commit))
 
     async def snapshot(self) -> Snapshot:
         """State, generation, protocol, leader and members at one moment."""
-        return await in_thread(lambda: self.blocking.snapshot())
+        return await in_thread(self.blocking.snapshot)
 
     @property
     def state(self) -> Awaitable[str]:
@@ -465,7 +511,7 @@ class Group:
 
     async def events(self) -> list[dict[str, object]]:
         """What the trace has of this group, the oldest first."""
-        return await in_thread(lambda: self.blocking.events())
+        return await in_thread(self.blocking.events)
 
 
 class Node:
@@ -498,27 +544,27 @@ class Node:
 
     async def stop(self) -> None:
         """Shut it down in order: others lead what it led, who waits for an answer is told so, its port is closed."""
-        await in_thread(lambda: self.blocking.stop())
+        await in_thread(self.blocking.stop)
 
     async def kill(self) -> None:
         """End it at once, without a word to anybody who waits for an answer."""
-        await in_thread(lambda: self.blocking.kill())
+        await in_thread(self.blocking.kill)
 
     async def start(self) -> None:
         """Start it again, at its old port. It reads the groups it coordinates from `__consumer_offsets`."""
-        await in_thread(lambda: self.blocking.start())
+        await in_thread(self.blocking.start)
 
     async def remove(self) -> None:
         """Take it out of the cluster for good; it is stopped, if it is not down."""
-        await in_thread(lambda: self.blocking.remove())
+        await in_thread(self.blocking.remove)
 
     async def pause(self) -> None:
         """Let it accept and read what comes, and do nothing, while time goes on. It leads what it led."""
-        await in_thread(lambda: self.blocking.pause())
+        await in_thread(self.blocking.pause)
 
     async def resume(self) -> None:
         """Let it go on: what was due in the meantime happens, then what has come in."""
-        await in_thread(lambda: self.blocking.resume())
+        await in_thread(self.blocking.resume)
 
     async def advertise(self, host: str, port: int, listener: str = "PLAINTEXT") -> None:
         """Tell clients that came in by a listener another address of this node, from now on."""
@@ -555,11 +601,11 @@ class Puppet:
 
     async def sync(self) -> Puppet:
         """Send SyncGroup; a leader assigns."""
-        return Puppet(await in_thread(lambda: self.blocking.sync()))
+        return Puppet(await in_thread(self.blocking.sync))
 
     async def heartbeat(self) -> Puppet:
         """Send a heartbeat now; `error` is what it was told."""
-        return Puppet(await in_thread(lambda: self.blocking.heartbeat()))
+        return Puppet(await in_thread(self.blocking.heartbeat))
 
     async def commit(self, offsets: Mapping[tuple[str, int], int]) -> Puppet:
         """Commit offsets, by topic and partition; `error` is what it was told."""
@@ -571,7 +617,7 @@ class Puppet:
 
     async def stop(self) -> Puppet:
         """End without a word, as a process that is killed; `join` starts it again, with nothing known."""
-        return Puppet(await in_thread(lambda: self.blocking.stop()))
+        return Puppet(await in_thread(self.blocking.stop))
 
     async def wait(self, state: str, timeout: float = 30.0) -> Puppet:
         """Wait until it is in a state; `timeout` in seconds. Raises PuppetTimeout, and BlockingCallInLoop in a loop."""
@@ -579,7 +625,7 @@ class Puppet:
 
     async def describe(self) -> dict[str, Any]:
         """All of it at one moment: see `koordinator.emulator.controls.puppets.operations.Puppets.describe`."""
-        return await in_thread(lambda: self.blocking.describe())
+        return await in_thread(self.blocking.describe)
 
     @property
     def state(self) -> Awaitable[str]:
