@@ -245,6 +245,7 @@ class Group:
         heartbeat_interval_s: float | None = None,
         client_id: str | None = None,
         protocol_type: str = "consumer",
+        scheduled_rebalance_max_delay_s: float | None = None,
     ) -> Puppet:
         """Make a puppet, which is in no group until it is told to `join`."""
         return Puppet(
@@ -261,6 +262,7 @@ class Group:
                     heartbeat_interval_s=heartbeat_interval_s,
                     client_id=client_id,
                     protocol_type=protocol_type,
+                    scheduled_rebalance_max_delay_s=scheduled_rebalance_max_delay_s,
                 )
             )
         )
