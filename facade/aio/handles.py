@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
-    from typing import Any, Literal, Self
+    from typing import Any, Literal, Self, Unpack
 
+    from koordinator.emulator.controls.actions import Action
     from koordinator.emulator.controls.record_likes import RecordLike
     from koordinator.emulator.core.seeds import StoredRecord
     from koordinator.emulator.verify.conformance import Verdict
@@ -21,13 +22,17 @@ if TYPE_CHECKING:
     from koordinator.fixtures.checks import ExpectedRebalance
     from koordinator.fixtures.clock_levers import Duration, Fired, KeepAlive, Timer
     from koordinator.fixtures.cluster import Cluster as BlockingCluster
+    from koordinator.fixtures.fault_levers import Held as BlockingHeld
+    from koordinator.fixtures.fault_levers import Lockstep as BlockingLockstep
+    from koordinator.fixtures.fault_levers import MatchWords, Request, RuleWords
+    from koordinator.fixtures.fault_levers import Rule as BlockingRule
     from koordinator.fixtures.group import Group as BlockingGroup
     from koordinator.fixtures.group import Member, Snapshot
     from koordinator.fixtures.nodes import Node as BlockingNode
     from koordinator.fixtures.puppet_levers import Puppet as BlockingPuppet
     from koordinator.fixtures.seeding import GroupLines
 
-__all__ = ["Cluster", "Emulator", "Group", "Node", "Puppet"]
+__all__ = ["Cluster", "Emulator", "Group", "Held", "Lockstep", "Node", "Puppet", "Rule"]
 
 
 class Emulator:
@@ -96,6 +101,37 @@ class Cluster:
 
     def __repr__(self) -> str:
         return repr(self.blocking)
+
+    async def rule(self, api: str, action: Action, **words: Unpack[RuleWords]) -> Rule:
+        """Let a rule act on requests, as `Group.rule` does; of every group, unless `group=` says which. "*" is any API."""
+        return Rule(await in_thread(lambda: self.blocking.rule(api, action, **words)))
+
+    @asynccontextmanager
+    async def hold(self, api: str, **words: Unpack[MatchWords]) -> AsyncIterator[Held]:
+        """Stop requests before they are applied, as `Group.hold` does; of every group, unless `group=` says which."""
+        async with entered(await in_thread(lambda: self.blocking.hold(api, **words))) as given:
+            yield Held(given)
+
+    @property
+    def rules(self) -> Awaitable[list[Rule]]:
+        """The rules there are, the oldest first."""
+
+        async def ask() -> list[Rule]:
+            return [Rule(each) for each in await in_thread(lambda: self.blocking.rules)]
+
+        return ask()
+
+    async def unused_rules(self) -> list[Rule]:
+        """The rules that have never acted and are not optional."""
+        return [Rule(each) for each in await in_thread(self.blocking.unused_rules)]
+
+    async def check(self) -> None:
+        """Raise AssertionError if a rule that is not optional has never acted; the pytest plugin does so at the end."""
+        await in_thread(self.blocking.check)
+
+    async def disturb(self, seed: int | None) -> None:
+        """Delay requests and answers of group APIs by a few milliseconds, as a seed decides; None ends it."""
+        await in_thread(lambda: self.blocking.disturb(seed))
 
     @property
     def bootstrap_servers(self) -> str:
@@ -276,6 +312,22 @@ class Group:
             return {key: Puppet(each) for key, each in found.items()}
 
         return ask()
+
+    async def rule(self, api: str, action: Action, **words: Unpack[RuleWords]) -> Rule:
+        """Let a rule act on requests of this group: `group.rule("OffsetCommit", faults.lose_reply(), nth=2)`."""
+        return Rule(await in_thread(lambda: self.blocking.rule(api, action, **words)))
+
+    @asynccontextmanager
+    async def hold(self, api: str, **words: Unpack[MatchWords]) -> AsyncIterator[Held]:
+        """Stop requests of this group before they are applied, until they are released."""
+        async with entered(await in_thread(lambda: self.blocking.hold(api, **words))) as given:
+            yield Held(given)
+
+    @asynccontextmanager
+    async def lockstep(self, api: str, clients: Iterable[str]) -> AsyncIterator[Lockstep]:
+        """Serve these requests of this group in rounds, one of each client, whatever the order in which they come."""
+        async with entered(await in_thread(lambda: self.blocking.lockstep(api, clients))) as given:
+            yield Lockstep(given)
 
     @property
     def clock(self) -> Awaitable[str]:
@@ -691,3 +743,130 @@ class Puppet:
             return await in_thread(lambda: self.blocking.waits_for)
 
         return ask()
+
+
+class Rule:
+    """A rule of a cluster. Each property asks anew."""
+
+    def __init__(self, blocking: BlockingRule) -> None:
+        self.blocking = blocking
+        """The one that blocks."""
+
+    def __repr__(self) -> str:
+        return repr(self.blocking)
+
+    @property
+    def id(self) -> str:
+        """As it was made."""
+        return self.blocking.id
+
+    @property
+    def hits(self) -> Awaitable[int]:
+        """How many requests it has acted on."""
+
+        async def ask() -> int:
+            return await in_thread(lambda: self.blocking.hits)
+
+        return ask()
+
+    @property
+    def matched(self) -> Awaitable[int]:
+        """How many requests it has matched, whether it was to act on them or not."""
+
+        async def ask() -> int:
+            return await in_thread(lambda: self.blocking.matched)
+
+        return ask()
+
+    @property
+    def requests(self) -> Awaitable[list[Request]]:
+        """What it has acted on, the newest last; at most the last 100."""
+
+        async def ask() -> list[Request]:
+            return await in_thread(lambda: self.blocking.requests)
+
+        return ask()
+
+    @property
+    def last(self) -> Awaitable[Request | None]:
+        """What it has acted on last."""
+
+        async def ask() -> Request | None:
+            return await in_thread(lambda: self.blocking.last)
+
+        return ask()
+
+    async def remove(self) -> None:
+        """End it; what it has decided about requests stays so. RuleError (a ValueError) if it has ended."""
+        await in_thread(self.blocking.remove)
+
+
+class Held:
+    """A hold, from when it is made to the end of its block. What it has entered is let go at the end, at the latest."""
+
+    def __init__(self, blocking: BlockingHeld) -> None:
+        self.blocking = blocking
+        """The one that blocks."""
+
+    def __repr__(self) -> str:
+        return repr(self.blocking)
+
+    @property
+    def id(self) -> str:
+        """As it was made."""
+        return self.blocking.id
+
+    @property
+    def entered(self) -> Awaitable[list[Request]]:
+        """The requests in it now."""
+
+        async def ask() -> list[Request]:
+            return await in_thread(lambda: self.blocking.entered)
+
+        return ask()
+
+    @property
+    def behind(self) -> Awaitable[list[Request]]:
+        """The requests that wait on the same connections behind what is held; a connection is answered in order."""
+
+        async def ask() -> list[Request]:
+            return await in_thread(lambda: self.blocking.behind)
+
+        return ask()
+
+    async def wait_entered(self, timeout: float = 30.0) -> Request:
+        """Wait until a request has entered, and return it. `timeout` is in seconds."""
+        return await in_thread(lambda: self.blocking.wait_entered(timeout))
+
+    async def release(self, error: str | None = None, at: str | None = None) -> None:
+        """Let go what is held, and hold nothing more. With an error's name it is answered so, and not applied."""
+        await in_thread(lambda: self.blocking.release(error, at))
+
+
+class Lockstep:
+    """Requests of declared clients, served in rounds: when there is one of each, in an order that the seed gives."""
+
+    def __init__(self, blocking: BlockingLockstep) -> None:
+        self.blocking = blocking
+        """The one that blocks."""
+
+    def __repr__(self) -> str:
+        return repr(self.blocking)
+
+    @property
+    def id(self) -> str:
+        """As it was made."""
+        return self.blocking.id
+
+    @property
+    def rounds(self) -> Awaitable[int]:
+        """How many rounds there have been."""
+
+        async def ask() -> int:
+            return await in_thread(lambda: self.blocking.rounds)
+
+        return ask()
+
+    async def wait_round(self, timeout: float = 30.0) -> None:
+        """Wait until the next round is complete: the first, when it is first called. `timeout` is in seconds."""
+        await in_thread(lambda: self.blocking.wait_round(timeout))

@@ -11,7 +11,7 @@ import aio_source
 import pytest
 import trio
 
-from koordinator import Emulator, aio
+from koordinator import Emulator, aio, faults
 from koordinator.fixtures.checks import GroupTimeout
 from koordinator.fixtures.port import BlockingCallInLoop, ClusterStopped
 
@@ -96,6 +96,25 @@ def test_what_blocks_is_awaited_and_the_loop_goes_on(run: Any) -> None:
             return [record.value for record in await cluster.records("orders")]
 
     assert sorted(run(story)) == [b"a", b"b"]
+
+
+@loops
+def test_a_hold_is_entered_and_released(run: Any) -> None:
+    async def story() -> None:
+        async with aio.Emulator(topics={"orders": 4}) as cluster:
+            group = cluster.group("svc")
+            peer = await group.puppet("peer", topics=["orders"])
+            async with group.hold("JoinGroup") as held:
+                await peer.join()
+                entered = await held.wait_entered()
+                assert (entered.api, await group.members) == ("JoinGroup", [])
+                await held.release()
+                await group.wait_stable(members=1)
+            rule = await group.rule("Heartbeat", faults.error("REBALANCE_IN_PROGRESS"), once=True)
+            assert await rule.hits == 0
+            assert [each.id for each in await cluster.unused_rules()] == [rule.id]
+
+    run(story)
 
 
 @loops

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from koordinator.fixtures import cluster, group, nodes, puppet_levers, running
+from koordinator.fixtures import cluster, fault_levers, group, nodes, puppet_levers, running
 
 TARGET = Path(__file__).parents[2] / "facade" / "aio" / "handles.py"
 
@@ -29,6 +29,9 @@ HANDLES: tuple[type, ...] = (
     group.Group,
     nodes.Node,
     puppet_levers.Puppet,
+    fault_levers.Rule,
+    fault_levers.Held,
+    fault_levers.Lockstep,
 )
 """What has a twin."""
 
