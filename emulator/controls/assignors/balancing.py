@@ -102,8 +102,13 @@ class Balancing:
 
         Every move makes loads more even. (Kafka looks in the end whether they are, and takes it all back if not.)
         """
-        while sum(self._improve(partition) for partition in offered):
+        while self._can_improve() and sum(self._improve(partition) for partition in offered):
             pass
+
+    def _can_improve(self) -> bool:
+        """False if it certainly cannot; to look at every partition takes long."""
+        loads = [len(has) for has in self._has]
+        return max(loads) - min(loads) > 1
 
     def _improve(self, partition: TopicPartition) -> bool:
         taker = self._taker(partition)

@@ -1,5 +1,6 @@
 """sticky and cooperative-sticky: kafka-python's results, and what KIP-54 and KIP-429 promise."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
@@ -264,3 +265,13 @@ def test_version_0_of_the_user_data_is_read_and_rubbish_is_nothing() -> None:
     assert STICKY.assign(members, {"t": 3})["b"]["t"][-1] == 2
     for rubbish in (b"", b"\1", b"\xff" * 9):
         assert read_sticky(rubbish).previous_assignment == ()
+
+
+@BOTH
+def test_a_thousand_members_and_five_thousand_partitions_take_a_second_or_two(name: str) -> None:
+    members = [Candidate(f"m-{n:04}", topics=["t"]) for n in range(1000)]
+    start = time.perf_counter()
+    assigned = ASSIGNORS[name].assign(members, {"t": 5000})
+    ASSIGNORS[name].assign(remembering(name, members[1:], assigned, 1), {"t": 5000})
+    assert time.perf_counter() - start < 10
+    assert counts(assigned) == [5] * 1000
