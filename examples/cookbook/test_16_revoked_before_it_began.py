@@ -63,5 +63,6 @@ def test_who_counts_on_a_record_dies_in_the_callback(revoked):
 
 
 def test_who_counts_on_nothing_shares_with_the_other(koordinator, revoked):
-    revoked(Unhurried())
+    running = revoked(Unhurried())
     koordinator.group("svc").wait_stable(members=2).assert_owned_exactly_once(timeout=30)
+    running.stop()

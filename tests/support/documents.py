@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import cookbook
 import fidelity
 import reactions
 from consumers import KINDS
@@ -122,6 +123,7 @@ def _bytes(number: int) -> str:
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "clients.md": {"error codes": reactions_table},
+    "cookbook.md": {"recipes": cookbook.cookbook_table},
     "fidelity.md": {
         "brokers": fidelity.brokers_table,
         "versions": fidelity.versions_table,

@@ -1,0 +1,84 @@
+"""A revoke handler that commits until it works locks up a consumer the group does not know any more.
+
+aiokafka joins again only when the handler has returned, and the commit of somebody who is no member is refused
+(UNKNOWN_MEMBER_ID) for as long as others are in the group.
+
+Evidence: https://github.com/aio-libs/aiokafka/issues/575, https://github.com/aio-libs/aiokafka/issues/727.
+Lever: `evict(member)`.
+"""
+
+import logging
+
+import pytest
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka.errors import CommitFailedError
+
+pytestmark = pytest.mark.koordinator(topics={"orders": 2})
+
+LOG = logging.getLogger(__name__)
+
+
+class Insistent(ConsumerRebalanceListener):
+    consumer = None
+
+    async def on_partitions_revoked(self, revoked):
+        while revoked and not await self.committed():
+            LOG.warning("once more")
+
+    async def on_partitions_assigned(self, assigned):
+        pass
+
+    async def committed(self):
+        try:
+            await self.consumer.commit()
+        except CommitFailedError as error:
+            LOG.warning("not committed: %s", error)
+            return False
+        return True
+
+
+class Modest(Insistent):
+    async def on_partitions_revoked(self, revoked):
+        if revoked and not await self.committed():
+            LOG.warning("others will handle it again")
+
+
+async def work(config, listener):
+    listener.consumer = consumer = AIOKafkaConsumer(**config)
+    consumer.subscribe(["orders"], listener=listener)
+    try:
+        await consumer.start()
+        async for order in consumer:
+            print(order.value)
+    finally:
+        await consumer.stop()
+
+
+@pytest.fixture
+def evicted(koordinator, start):
+    """The group of a peer and a worker, when the worker has been thrown out."""
+    group = koordinator.group("svc")
+    peer = group.puppet("peer", protocols=["roundrobin"]).join()
+
+    def evicted(listener):
+        koordinator.produce("orders", *"abcd")
+        settings = {"group_id": "svc", "client_id": "svc-1", "enable_auto_commit": False}
+        start(work, koordinator.client_config("aiokafka", **settings), listener)
+        group.wait_stable(members=2)
+        group.evict("svc-1")
+        return group
+
+    yield evicted
+    # of an empty group everybody may commit
+    peer.leave()
+
+
+def test_who_insists_is_locked_up(evicted):
+    group = evicted(Insistent())
+    group.assert_request("OffsetCommit", error="UNKNOWN_MEMBER_ID", timeout=30)
+    with pytest.raises(AssertionError):
+        group.wait_stable(members=2, timeout=1)
+
+
+def test_who_lets_go_comes_back(evicted):
+    evicted(Modest()).wait_stable(members=2).assert_owned_exactly_once()

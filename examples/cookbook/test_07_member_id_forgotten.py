@@ -1,0 +1,77 @@
+"""A start that takes too long is given up and tried anew, and the first one, forgotten, joins all the same.
+
+A new member is first given an id and asks again with it (MEMBER_ID_REQUIRED, KIP-394): two round trips, which take no
+time on localhost. Beyond a slow network the attempts are more members, who get partitions that nobody reads.
+
+Evidence: https://github.com/confluentinc/librdkafka/issues/5569, https://github.com/segmentio/kafka-go/pull/1444,
+https://github.com/kafkaex/kafka_ex/pull/540 (passed on localhost, failed with latency).
+Lever: a rule that delays JoinGroup.
+"""
+
+import asyncio
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from koordinator import faults
+
+pytestmark = pytest.mark.koordinator(topics={"orders": 4})
+
+PATIENCE_MS = 300
+
+
+async def forgetful(config):
+    while True:
+        consumer = AIOKafkaConsumer("orders", **config)
+        try:
+            await asyncio.wait_for(consumer.start(), PATIENCE_MS / 1000)
+            break
+        except TimeoutError:
+            continue
+    await read(consumer)
+
+
+async def tidy(config):
+    while True:
+        consumer = AIOKafkaConsumer("orders", **config)
+        try:
+            await asyncio.wait_for(consumer.start(), PATIENCE_MS / 1000)
+            break
+        except TimeoutError:
+            await consumer.stop()
+    await read(consumer)
+
+
+async def read(consumer):
+    try:
+        async for order in consumer:
+            print(order.value)
+    finally:
+        await consumer.stop()
+
+
+@pytest.fixture
+def delayed(koordinator, start):
+    """The group of a program, and the member id of its first attempt, which takes longer than its patience."""
+
+    def delayed(program):
+        group = koordinator.group("svc")
+        rule = group.rule("JoinGroup", faults.delay(ms=3 * PATIENCE_MS), nth=2)
+        start(program, koordinator.client_config("aiokafka", group_id="svc"))
+        group.wait_stable()
+        return group, rule.last.member_id
+
+    return delayed
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_forgotten_attempt_becomes_a_member_whose_partitions_nobody_reads(delayed):
+    group, forgotten = delayed(forgetful)
+    group.assert_request("SyncGroup", error="NONE", member=forgotten, timeout=30)
+    assert [member.assignment != {} for member in group.members if member.member_id == forgotten] == [True]
+
+
+def test_an_attempt_that_is_given_up_leaves(delayed):
+    group, given_up = delayed(tidy)
+    group.assert_left(given_up, timeout=30)
+    group.wait_stable(members=1)
