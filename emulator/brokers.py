@@ -294,6 +294,11 @@ class Brokers:
         """Every node, by id, and whether it is up, paused or down."""
         return {machine.node_id: machine.state for machine in self._machines.values()}
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether logs are kept elsewhere than in memory, too."""
+        return self._store is not None
+
     def broker(self, node_id: int) -> Broker:
         """The broker ring of a node; ValueError if there is no such node, or it is down."""
         broker = self._machine(node_id).broker

@@ -17,9 +17,11 @@ from koordinator.emulator.controls.groups import Groups
 from koordinator.emulator.controls.holds import Holds
 from koordinator.emulator.controls.nodes import Nodes
 from koordinator.emulator.controls.puppets.operations import Puppets
+from koordinator.emulator.controls.puppets.troupe import Troupe
 from koordinator.emulator.controls.topics import Topics
 from koordinator.emulator.controls.verbs import Verbs
 from koordinator.emulator.controls.verify import Verify
+from koordinator.emulator.controls.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,17 +41,28 @@ class Control:
         self._brokers = brokers
         self._leave = leave
         gatekeeper = Gatekeeper(brokers, seed)
+        faults, holds, troupe = Faults(brokers, gatekeeper), Holds(brokers, gatekeeper, leave), Troupe(brokers)
+
+        def no_rules(now: int) -> None:
+            for rule_id in list(gatekeeper.uses):
+                faults.remove_rule(now, rule=rule_id)
+
+        def no_holds(now: int) -> None:
+            for hold_id in list(gatekeeper.stops):
+                holds.remove(now, hold=hold_id)
+
         parts: dict[str, object] = {
             "clocks": Clocks(brokers, leave),
             "events": Events(brokers.trace),
-            "faults": Faults(brokers, gatekeeper),
+            "faults": faults,
             "groups": Groups(brokers, leave),
-            "holds": Holds(brokers, gatekeeper, leave),
+            "holds": holds,
             "nodes": Nodes(brokers, host, leave),
-            "puppets": Puppets(brokers, leave),
+            "puppets": Puppets(brokers, leave, troupe),
             "topics": Topics(brokers),
             "verbs": Verbs(brokers, leave),
             "verify": Verify(brokers),
+            "world": World(brokers, leave, {"rules": no_rules, "holds": no_holds, "puppets": troupe.disband}),
         }
         self.operations: dict[str, Callable[..., Any]] = {
             f"{name}.{method}": operation

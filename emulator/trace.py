@@ -67,7 +67,7 @@ class Trace:
         self.now_us = wall_us
         """The wall clock, in microseconds since the epoch."""
         self._sink = sink
-        self._seq = 0
+        self._seq = self._cleared = 0
         self.header = {"kind": "header", "schema_version": SCHEMA_VERSION, "wall_ts": wall_us(), **(header or {})}
         """The first line of a file of the trace."""
         if sink is not None:
@@ -95,6 +95,12 @@ class Trace:
         if self._sink is not None:
             self._sink(json.dumps(trace_lines.line(self._seq, wall_us, happening, node_id), separators=(",", ":")))
 
+    def clear(self) -> None:
+        """Forget what has happened; numbers go on, and a file keeps what it has."""
+        self._ring.clear()
+        self._bytes = 0
+        self._cleared = self._seq
+
     def happenings(self, since: int) -> list[Happening]:
         """What has happened after sequence number `since`, as it came, as far as it is still in the ring."""
         newest = []
@@ -111,9 +117,9 @@ class Trace:
         """
         lines: list[dict[str, object]] = []
         lost = self._seq - len(self._ring)
-        if lost > since:
+        if lost > max(since, self._cleared):
             since_us = self._ring[0][1] if self._ring else self.now_us()
-            lines.append({"seq": lost, "wall_ts": since_us, "kind": "dropped", "count": lost})
+            lines.append({"seq": lost, "wall_ts": since_us, "kind": "dropped", "count": lost - self._cleared})
         newer = list(takewhile(lambda event: event[0] > since, reversed(self._ring)))
         for seq, wall_us, happening, node_id, _ in reversed(newer):
             if group is None or trace_lines.group_of(happening) == group:

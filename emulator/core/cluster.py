@@ -403,11 +403,14 @@ class Cluster:
                 return error.refusal
         return refusal
 
-    def offsets_topic(self) -> Topic:
-        """`__consumer_offsets`, made when the first group writes to it, or is looked for."""
+    def offsets_topic(self, topic_id: uuid.UUID | None = None) -> Topic:
+        """`__consumer_offsets`; made, with this id or a new one, when a group first writes to it, or is looked for."""
         topic = self.topics.get(OFFSETS_TOPIC)
+        if topic is not None and topic_id not in {None, topic.topic_id}:
+            self.delete_topic(topic)
+            topic, self._offsets_plan = None, topic
         if topic is None:
-            topic, topic_id = self.offsets_plan(), self._new_uuid()
+            topic, topic_id = self.offsets_plan(), topic_id or self._new_uuid()
             led = [
                 PartitionLed(topic_id, at, topic.replicas[at], epoch) for at, epoch in enumerate(topic.epochs) if epoch
             ]

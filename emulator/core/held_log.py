@@ -55,12 +55,3 @@ class HeldLog(PartitionLog):
                 if header.producer_id >= 0:
                     self.producers.appended(header, header.base_offset)
         self._held.clear()
-
-    def restore(self, header: BatchHeader, batch: bytes) -> None:
-        """Take back a batch from disk, in its place. Gaps between batches are those of compaction."""
-        self.end = header.base_offset
-        if not self._epochs or header.partition_leader_epoch > self._epochs[-1]:
-            self.begin_epoch(header.partition_leader_epoch)
-        super().append(header, batch, header.partition_leader_epoch)
-        if header.producer_id >= 0:
-            self.producers.appended(header, header.base_offset)

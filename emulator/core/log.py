@@ -101,6 +101,15 @@ class PartitionLog:
         self.end = last_offset + 1
         return base_offset
 
+    def restore(self, header: BatchHeader, batch: bytes) -> None:
+        """Take back a batch that was kept, in its place. Gaps between batches are those of compaction."""
+        self.end = header.base_offset
+        if not self._epochs or header.partition_leader_epoch > self._epochs[-1]:
+            self.begin_epoch(header.partition_leader_epoch)
+        PartitionLog.append(self, header, batch, header.partition_leader_epoch)
+        if header.producer_id >= 0:
+            self.producers.appended(header, header.base_offset)
+
     def readable_bytes(self, offset: int, bytes_max: int) -> int:
         """How many bytes a read from `offset` (`start` to `end`) would bring: at least a batch, if there is one.
 

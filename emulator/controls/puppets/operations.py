@@ -52,10 +52,12 @@ class Puppets:
     `describe` does: what needs no waiting has been answered.
     """
 
-    def __init__(self, brokers: Brokers, leave: Callable[[Iterable[Output]], None]) -> None:
+    def __init__(
+        self, brokers: Brokers, leave: Callable[[Iterable[Output]], None], troupe: Troupe | None = None
+    ) -> None:
         self._brokers = brokers
         self._leave = leave
-        self._troupe = Troupe(brokers)
+        self._troupe = troupe or Troupe(brokers)
 
     def create(  # noqa: PLR0913 - what a consumer is configured with
         self,

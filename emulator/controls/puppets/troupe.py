@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.apis.releases import ACCEPTED
 from koordinator.emulator.connections import Answer
 from koordinator.emulator.controls.puppets.line import Line
-from koordinator.emulator.controls.puppets.puppet import Alarm, Puppet
+from koordinator.emulator.controls.puppets.puppet import Alarm, Puppet, State
 from koordinator.emulator.core.timers import Timers
 from koordinator.emulator.trace_lines import PuppetChanged
 from koordinator.wire.apis import REQUEST_KEYS, ApiKey
@@ -47,6 +47,13 @@ class Troupe:
         self._agenda: Timers[str] = Timers()
         self._waits: Timers[Key] = Timers()
         self._outputs: list[Output] = []
+
+    def disband(self, now: int) -> None:
+        """End all puppets without a word, and forget them."""
+        for puppet in self.puppets.values():
+            if puppet.state is not State.OUT:
+                puppet.stop(now)
+        self.puppets.clear()
 
     # -- as a ticker -----------------------------------------------------------------------------------------
 

@@ -1,0 +1,122 @@
+"""A snapshot is one JSON document; restored it gives equal answers."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from koordinator import Cluster, Simulation, faults
+
+
+def a_world(cluster: Cluster) -> None:
+    cluster.create_topic("orders", partitions=3, records=[("k", "v"), "w"])
+    group = cluster.group("svc")
+    for name in ("a", "b"):
+        group.puppet(name, topics=["orders"], instance_id=f"i-{name}").join()
+    group.wait_stable(members=2)
+    group.puppets["a"].commit({("orders", 0): 1})
+    cluster.load_groups([{"group_id": "old", "generation": 4, "members": [{"instance_id": "x"}]}])
+    group.advance("1m")
+
+
+def answers(cluster: Cluster) -> list[object]:
+    groups = [[each.id, each.snapshot(), each.offsets, each.clock] for each in cluster.groups()]
+    return [groups, cluster.dump_groups(), cluster.records("orders"), cluster.produce("orders", "more")]
+
+
+def a_document() -> dict[str, Any]:
+    with Simulation() as cluster:
+        a_world(cluster)
+        document = json.loads(json.dumps(cluster.snapshot()))
+    assert isinstance(document, dict)
+    return document
+
+
+def test_a_restored_cluster_gives_equal_answers() -> None:
+    with Simulation() as cluster:
+        a_world(cluster)
+        document = json.loads(json.dumps(cluster.snapshot()))
+        then = answers(cluster)
+    with Simulation(topics={"other": 2}, seed=99) as another:
+        another.load_groups([{"group_id": "gone", "generation": 1, "members": [{"instance_id": "y"}]}])
+        another.restore(document)
+        assert answers(another) == then
+        assert another.group("gone").state == "Dead"
+        assert another.records("other") == []
+        another.create_topic("other")
+
+
+def test_what_is_restored_goes_on() -> None:
+    document = a_document()
+    with Simulation() as cluster:
+        cluster.restore(document)
+        back = cluster.group("svc").puppet("again", topics=["orders"], instance_id="i-a")
+        with cluster.group("svc").assert_no_rebalance():
+            back.join()
+        assert back.assignment == {"orders": [0, 1]}
+        again = cluster.snapshot()
+        assert [topic["topic_id"] for topic in again["topics"]] == [topic["topic_id"] for topic in document["topics"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda said: said.update(format=2), "format 2: snapshots of format 1 are understood"),
+        (lambda said: said.pop("topics"), "this is no snapshot of a cluster: KeyError: 'topics'"),
+        (lambda said: said["clocks"][0].update(mode="reall"), "clock 'reall': must be real, manual or auto"),
+        (
+            lambda said: said["topics"][0]["partitions"][0].update(batches="AAAA"),
+            "orders-0: the last write is torn",
+        ),
+        (lambda said: said["topics"][1]["partitions"].pop(), "offsets.topic.num.partitions is 50 here, and 49"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused_and_changes_nothing(change: Any, said: str) -> None:
+    document = copy.deepcopy(a_document())
+    change(document)
+    with Simulation() as cluster:
+        a_world(cluster)
+        before = cluster.snapshot()
+        with pytest.raises(ValueError, match=said):
+            cluster.restore(document)
+        assert cluster.snapshot() == before
+
+
+def test_a_node_that_is_down_has_no_part_in_it() -> None:
+    with Simulation(brokers=2) as cluster:
+        cluster.nodes[2].stop()
+        with pytest.raises(ValueError, match="node 2 is down; a cluster is restored while all its nodes are up"):
+            cluster.restore(cluster.snapshot())
+        with pytest.raises(ValueError, match="node 2 is down; a cluster is reset while all its nodes are up"):
+            cluster.reset()
+
+
+def test_a_reset_leaves_nothing_or_what_was_not_named() -> None:
+    with Simulation() as cluster:
+        a_world(cluster)
+        cluster.reset("trace")
+        assert cluster.trace() == []
+        cluster.reset("groups")
+        assert ([group.id for group in cluster.groups()], len(cluster.records("orders"))) == ([], 2)
+        a_world_again = cluster.group("svc").puppets["a"]
+        assert a_world_again.state != "out"
+        cluster.rule("Heartbeat", faults.error("UNKNOWN_MEMBER_ID"), optional=True)
+        cluster.reset()
+        assert cluster.rules == []
+        assert cluster.group("svc").puppets == {}
+        assert cluster.records("orders") == []
+        cluster.create_topic("orders")
+        with pytest.raises(ValueError, match=r"scope 'topic': must be some of .*; the nearest is 'topics'"):
+            cluster.reset("topic")
+
+
+def test_the_trace_goes_on_after_a_reset_as_if_nothing_were_missing() -> None:
+    with Simulation() as cluster:
+        a_world(cluster)
+        newest = cluster.trace()[-1]["seq"]
+        cluster.reset("trace")
+        cluster.nodes[1].pause()
+        assert [(event["seq"], event["kind"]) for event in cluster.trace()] == [(newest + 1, "node")]  # type: ignore[operator]
