@@ -156,13 +156,22 @@ class Member:
 
     def do(self, wish: Callable[[Any], Any]) -> Any:
         """Call a function with the client's own consumer, between two polls; returns or raises what it does."""
+        return self.begin(wish).result(PATIENCE_S)
+
+    def begin(self, wish: Callable[[Any], Any]) -> Future[Any]:
+        """The same without waiting for it."""
         result: Future[Any] = Future()
         self._wishes.put((wish, result))
-        return result.result(PATIENCE_S)
+        return result
 
     def commit(self) -> None:
         """Commit what was consumed, and wait for it."""
-        self.do(lambda consumer: consumer.commit(**({"asynchronous": False} if self.kind == "confluent-kafka" else {})))
+        self.begin_commit().result(PATIENCE_S)
+
+    def begin_commit(self) -> Future[Any]:
+        """Commit what was consumed."""
+        how = {"asynchronous": False} if self.kind == "confluent-kafka" else {}
+        return self.begin(lambda consumer: consumer.commit(**how))
 
     def close(self) -> None:
         """Close the client as a program does that ends in order. Raises what the client gave up with."""

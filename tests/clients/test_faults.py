@@ -1,0 +1,140 @@
+"""Rules and holds, and what real clients make of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from consumers import PATIENCE_S, error_name, wait_until
+
+from koordinator import faults
+
+if TYPE_CHECKING:
+    from consumers import Member, Members
+
+    from koordinator import Cluster
+
+CLIENTS = pytest.mark.parametrize("kind", ["kafka-python", "confluent-kafka"])
+
+
+def consuming(koordinator: Cluster, join: Members, kind: str, **extra: object) -> Member:
+    """A member that has all of topic t and has read its four records."""
+    koordinator.create_topic("t", partitions=2, records=4)
+    member = join(kind, client_id="svc-1", enable_auto_commit=False, **extra)
+    koordinator.group("g").wait_stable(members=1, timeout=PATIENCE_S)
+    wait_until("its records", lambda: len(member.records) == 4, member)
+    return member
+
+
+def test_kafka_python_sends_a_commit_again_that_was_applied_and_not_answered(
+    koordinator: Cluster, join: Members
+) -> None:
+    member = consuming(koordinator, join, "kafka-python")
+    group = koordinator.group("g")
+    generation = group.generation
+    rule = group.rule("OffsetCommit", faults.lose_reply(), once=True)
+    member.commit()
+    assert (rule.hits, sum(group.offsets.values())) == (1, 4)
+    asked = [each for each in group.events() if each["kind"] == "request" and each["api"] == "OffsetCommit"]
+    assert len(asked) == 2
+    assert group.generation == generation
+
+
+def test_confluent_kafka_may_lose_its_session_over_a_commit_that_was_applied_and_not_answered(
+    koordinator: Cluster, join: Members
+) -> None:
+    """It connects and hangs up again until the session has ended: docs/clients.md."""
+    member = consuming(koordinator, join, "confluent-kafka", session_timeout_ms=1_000)
+    group = koordinator.group("g")
+    rule = group.rule("OffsetCommit", faults.lose_reply(), once=True)
+    committing = member.begin_commit()
+    wait_until("the end of the commit", committing.done, member)
+    assert (rule.hits, sum(group.offsets.values())) == (1, 4), "whatever it was told"
+    error = committing.exception()
+    assert error is None or error_name(error) in {"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"}
+    group.wait_stable(members=1, timeout=PATIENCE_S)
+
+
+@CLIENTS
+def test_a_commit_in_flight_meets_a_group_that_has_moved_on(koordinator: Cluster, join: Members, kind: str) -> None:
+    member = consuming(koordinator, join, kind)
+    group = koordinator.group("g")
+    peer = group.puppet("peer", protocols=["range", "roundrobin"], topics=["t"])
+    with group.hold("OffsetCommit", client_id="svc-1") as held:
+        committing = member.begin_commit()
+        assert held.wait_entered().client_id == "svc-1"
+        peer.join()
+        group.expire_join_barrier()
+        held.release()
+    with pytest.raises(Exception) as failed:  # noqa: PT011 - of whichever client
+        committing.result(PATIENCE_S)
+    assert error_name(failed.value) in {"CommitFailedError", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"}
+    assert group.offsets == {}
+    group.wait_stable(members=2, timeout=PATIENCE_S)
+
+
+@CLIENTS
+def test_a_request_that_is_never_answered_runs_into_the_clients_own_timeout(
+    koordinator: Cluster, join: Members, kind: str
+) -> None:
+    timeouts = {
+        "kafka-python": {"request_timeout_ms": 3_000, "session_timeout_ms": 2_000, "fetch_max_wait_ms": 500},
+        "confluent-kafka": {"socket.timeout.ms": 2_000},
+    }
+    member = consuming(koordinator, join, kind, **timeouts[kind])
+    group = koordinator.group("g")
+    rule = group.rule("OffsetCommit", faults.never_answer(), once=True)
+    committing = member.begin_commit()
+    if kind == "kafka-python":
+        # it has waited as long as a commit may take
+        with pytest.raises(Exception, match="KafkaTimeoutError"):
+            committing.result(PATIENCE_S)
+        assert group.offsets == {}
+    else:
+        # it sends it again, on another connection
+        committing.result(PATIENCE_S)
+        assert sum(group.offsets.values()) == 4
+    assert rule.hits == 1
+    assert rule.last is not None
+    closed = [each for each in koordinator.trace() if each["kind"] == "conn" and each["change"] == "closed"]
+    assert rule.last.connection in {each["conn_id"] for each in closed}
+
+
+@CLIENTS
+def test_a_truncated_answer_costs_a_connection_and_no_rebalance(koordinator: Cluster, join: Members, kind: str) -> None:
+    member = consuming(koordinator, join, kind)
+    group = koordinator.group("g")
+    generation = group.generation
+    rule = group.rule("Heartbeat", faults.truncate(6), once=True)
+    wait_until("the next heartbeat", lambda: rule.hits == 1, member)
+    member.commit()
+    assert sum(group.offsets.values()) == 4
+    assert group.generation == generation
+
+
+@CLIENTS
+def test_a_member_joins_over_a_slow_network(koordinator: Cluster, join: Members, kind: str) -> None:
+    """kafka_ex #540: MEMBER_ID_REQUIRED that comes late."""
+    group = koordinator.group("g")
+    rule = group.rule("JoinGroup", faults.delay(300), member="", version=">=4")
+    consuming(koordinator, join, kind)
+    assert rule.hits >= 1
+    late = [each for each in group.events() if each["kind"] == "response" and each.get("rule_id") == rule.id]
+    assert [each["error"] for each in late] == ["MEMBER_ID_REQUIRED"] * rule.hits
+    assert all(int(str(each["latency_us"])) >= 299_000 for each in late)
+    assert [member.client_id for member in group.members] == ["svc-1"]
+
+
+@pytest.mark.koordinator(config={"group.initial.rebalance.delay.ms": 100})
+@CLIENTS
+def test_clients_that_take_turns_form_one_generation(koordinator: Cluster, join: Members, kind: str) -> None:
+    koordinator.create_topic("t", partitions=2)
+    group = koordinator.group("g")
+    names = ["svc-1", "svc-2"]
+    with group.lockstep("JoinGroup", clients=names) as step:
+        for name in names:
+            join(kind, client_id=name)
+        step.wait_round(PATIENCE_S)  # they are told their ids
+        step.wait_round(PATIENCE_S)
+    group.wait_stable(members=2, timeout=PATIENCE_S)
+    assert group.generation == 1

@@ -1,0 +1,123 @@
+"""The handles of rules, holds and lock-steps, on a cluster on virtual time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from koordinator import Cluster, Simulation, faults
+from koordinator.fixtures.fault_levers import HoldTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Simulation(topics={"t": 4}, seed=7) as cluster:
+        yield cluster
+
+
+def test_a_rule_tells_what_it_has_done(cluster: Cluster) -> None:
+    group = cluster.group("g")
+    rule = group.rule("JoinGroup", faults.error("COORDINATOR_LOAD_IN_PROGRESS"), once=True, client_id="a")
+    assert (rule.hits, rule.matched, rule.requests, rule.last) == (0, 0, [], None)
+    assert repr(rule) == (
+        "<Rule rule-1: error(name='COORDINATOR_LOAD_IN_PROGRESS') on JoinGroup(client_id='a', group='g') once=True>"
+    )
+    group.puppet("a", topics=["t"]).join()
+    group.wait_stable(members=1)
+    assert rule.hits == 1
+    assert rule.last is not None
+    assert (rule.last.api, rule.last.client_id, rule.last.group) == ("JoinGroup", "a", "g")
+    assert [each.id for each in cluster.rules] == ["rule-1"]
+    rule.remove()
+    assert cluster.rules == []
+    with pytest.raises(faults.RuleError, match="unknown rule 'rule-1'"):
+        rule.remove()
+
+
+def test_a_rule_that_was_never_used_fails_the_check_unless_it_is_optional(cluster: Cluster) -> None:
+    cluster.check()
+    cluster.rule("OffsetCommit", faults.drop(), group="g", optional=True)
+    cluster.check()
+    rule = cluster.group("g").rule("OffsetCommit", faults.drop())
+    assert [each.id for each in cluster.unused_rules()] == [rule.id]
+    with pytest.raises(AssertionError, match=r"never used .*\n  rule-2: drop\(\) on .*: no OffsetCommit was seen"):
+        cluster.check()
+
+
+def test_a_group_of_any_name_is_matched_as_it_is_called(cluster: Cluster) -> None:
+    rule = cluster.group("a*[b]").rule("JoinGroup", faults.error("NOT_COORDINATOR"), once=True)
+    other = cluster.group("axb").rule("JoinGroup", faults.error("NOT_COORDINATOR"), once=True)
+    cluster.group("a*[b]").puppet("p", topics=["t"]).join()
+    cluster.group("a*[b]").wait_stable(members=1)
+    assert (rule.hits, other.hits) == (1, 0)
+
+
+def test_a_word_that_nobody_knows(cluster: Cluster) -> None:
+    group = cluster.group("g")
+    with pytest.raises(faults.RuleError, match="unknown word 'clientid'; the nearest is 'client_id'"):
+        group.rule("JoinGroup", faults.drop(), clientid="a")  # type: ignore[call-arg]
+    with pytest.raises(faults.RuleError, match="unknown word 'nth'"):
+        group.hold("JoinGroup", nth=1)  # type: ignore[call-arg]
+    assert cluster.rules == []
+
+
+def test_a_hold_stops_a_puppet_until_it_is_released(cluster: Cluster) -> None:
+    group = cluster.group("g")
+    with group.hold("JoinGroup", client_id="a") as held:
+        group.puppet("a", topics=["t"]).join()
+        entered = held.wait_entered()
+        assert (entered.api, entered.client_id, held.entered, held.behind) == ("JoinGroup", "a", [entered], [])
+        assert group.state == "Dead"
+        held.release()
+        assert held.entered == []
+    group.wait_stable(members=1)
+
+
+def test_nothing_that_enters_is_a_failure_with_what_came_nearest(cluster: Cluster) -> None:
+    group = cluster.group("g")
+    group.puppet("a", topics=["t"]).join()
+    group.wait_stable(members=1)
+    with group.hold("JoinGroup", client_id="b") as held, pytest.raises(HoldTimeout) as failed:
+        held.wait_entered(timeout=1)
+    assert str(failed.value) == (
+        "nothing entered hold-1 on JoinGroup(client_id='b', group='g') within 1 s: "
+        "2 JoinGroup seen; the nearest is of client 'a', and differs in client_id"
+    )
+
+
+def test_a_wait_that_fails_says_what_is_held(cluster: Cluster) -> None:
+    group = cluster.group("g")
+    with group.hold("SyncGroup"):
+        group.puppet("a", topics=["t"]).join()
+        with pytest.raises(AssertionError, match=r"held just now: .* of client 'a': its SyncGroup is held by hold-1"):
+            group.wait_stable(members=1, timeout=1)
+
+
+def test_a_lockstep_lets_puppets_take_turns(cluster: Cluster) -> None:
+    group = cluster.group("g")
+    with group.lockstep("JoinGroup", clients=["a", "b"]) as step:
+        group.puppet("a", topics=["t"]).join()
+        with pytest.raises(HoldTimeout, match="JoinGroup round 1 of lockstep-1: none of 'b' in 1 s"):
+            step.wait_round(timeout=1)
+        group.puppet("b", topics=["t"]).join()
+        step.wait_round()
+        step.wait_round()
+        assert step.rounds >= 2
+    group.wait_stable(members=2)
+
+
+def test_the_same_seed_disturbs_in_the_same_way() -> None:
+    def story(seed: int) -> list[tuple[object, object]]:
+        with Simulation(topics={"t": 4}, seed=7) as cluster:
+            cluster.disturb(seed)
+            group = cluster.group("g")
+            for name in ("a", "b", "c"):
+                group.puppet(name, topics=["t"]).join()
+            group.wait_stable(members=3)
+            return [(each["wall_ts"], each["kind"]) for each in cluster.trace()]
+
+    assert story(1) == story(1) != story(2)
