@@ -36,7 +36,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.records import read_header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from uuid import UUID
 
     from koordinator.emulator.connections import Mail, Output
@@ -56,6 +56,19 @@ if TYPE_CHECKING:
 
 PUPPETS_HOST = "/127.0.0.1"
 """Where puppets connect from, as DescribeGroups shows it."""
+
+
+class Beats(Protocol):
+    """Who sends heartbeats in groups' own time: puppets. Times are a group's."""
+
+    def beating(self, group_id: str, generation: int) -> set[str]:
+        """The members of a stable generation whose heartbeats will come, and change nothing."""
+
+    def leave_out(self, group_id: str, member_ids: Collection[str], until: int) -> None:
+        """Do not send those heartbeats of these members that are due before `until`."""
+
+    def next_act(self, group_id: str) -> int | None:
+        """When it is time next for anything else than a heartbeat."""
 
 
 class Ticker(Protocol):
@@ -130,6 +143,10 @@ class Brokers:
         self._windows_ms: dict[int, int] = {}
         self.tickers: list[Ticker] = []
         """Who is asked for deadlines beside the nodes. At equal times the nodes go first, then these in turn."""
+        self.beats: Beats | None = None
+        """The puppets, if there are any."""
+        self.newest = now
+        """The time of the newest input, while there are tickers."""
         self.mail: Mail = deque()
         """What puppets are told."""
         self._puppet_connections = 0
@@ -151,9 +168,11 @@ class Brokers:
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Bytes have come in. Answers may be due to this connection and to any other."""
-        if self.tickers and (due := self.deadline()) is not None and due <= now:
-            # what was due has happened before: a group's time does not go back
-            return self.tick(now) + self._received(now, connection, data)
+        if self.tickers:
+            self.newest = now
+            if (due := self.deadline()) is not None and due <= now:
+                # what was due has happened before: a group's time does not go back
+                return self.tick(now) + self._received(now, connection, data)
         return self._received(now, connection, data)
 
     def _received(self, now: int, connection: int, data: bytes) -> list[Output]:
@@ -177,12 +196,14 @@ class Brokers:
     def disconnected(self, now: int, connection: int, reason: str = "") -> None:
         """A connection is gone."""
         machine = self._at.pop(connection, None)
+        self.newest = now
         if machine is not None:
             self._input(machine, now, Broker.disconnected, connection, reason)
 
     def tick(self, now: int) -> list[Output]:
         """Let everything due by `now` happen, on whichever node, in the order in which it was due."""
         outputs: list[Output] = []
+        self.newest = now
         while (due := self.deadline()) is not None and due <= now:
             outputs += self.step(now, due)
         return outputs

@@ -83,6 +83,8 @@ ROUTES = (
     Route("PUT", "/groups/{group}/clock", "clocks.set_mode"),
     Route("POST", "/groups/{group}/clock/advance", "clocks.advance"),
     Route("GET", "/groups/{group}/timers", "clocks.timers"),
+    Route("GET", "/groups/{group}/awaited", "clocks.awaited"),
+    Route("GET", "/groups/{group}/awaited/wait", "clocks.awaits_only", waits=True),
     Route("POST", "/groups/{group}/actions/expire_join_barrier", "clocks.expire_join_barrier"),
     Route("POST", "/groups/{group}/actions/expire_offsets", "clocks.expire_offsets"),
     Route("POST", "/groups/{group}/actions/expire_pending", "clocks.expire_pending"),

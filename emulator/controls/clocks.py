@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from koordinator.emulator.controls.auto_clock import AutoClock
 from koordinator.emulator.controls.durations import duration_ms
-from koordinator.emulator.controls.moving import KINDS, Move, is_live, nobody, note
-from koordinator.emulator.controls.naming import coordinator_of, group_named, known, member_named
+from koordinator.emulator.controls.moving import KINDS, Move, is_awaited, is_live, nobody, note
+from koordinator.emulator.controls.naming import coordinator_of, group_named, known, labels_of, member_named
 from koordinator.emulator.core import levers, offsets
 from koordinator.emulator.core.clock import mode_of
 from koordinator.emulator.core.group import State
@@ -50,6 +51,9 @@ class Clocks:
     def __init__(self, brokers: Brokers, leave: Callable[[Iterable[Output]], None]) -> None:
         self._brokers = brokers
         self._leave = leave
+        self._auto = AutoClock(brokers)
+        if brokers.cluster.settings.group_clock == "auto":
+            brokers.tickers.append(self._auto)
 
     def read(self, now: int, *, group: str) -> dict[str, object]:
         """A group's clock: `mode`, what it shows (`now_ms`), and how far that is ahead of the node's (`ahead_ms`)."""
@@ -68,6 +72,10 @@ class Clocks:
         else:
             self._perform(now, group, coordinator.set_clock(now, group, wanted))
         self._brokers.clock_changed(now, group)
+        if wanted == "auto":
+            self._brokers.cluster.waiting[group] = None
+            if self._auto not in self._brokers.tickers:
+                self._brokers.tickers.append(self._auto)
 
     def timers(self, now: int, *, group: str) -> list[dict[str, object]]:
         """The timers of a group, the next first: as what fires is told, with `remaining_ms`, and the checks.
@@ -115,15 +123,35 @@ class Clocks:
         def spared(member: Member) -> bool:
             return member.id not in victims and self._lives_on(now, member)
 
-        return self._move(now, group, to, "advance", nobody if keep_alive == "none" else spared)
+        coordinator = coordinator_of(self._brokers, group)
+        lives_on = nobody if keep_alive == "none" else spared
+        return self._run(Move(self._brokers, coordinator, now, group, lives_on, victims), to, "advance")
 
     def expire_session(self, now: int, *, group: str, member: str) -> list[dict[str, object]]:
         """Move on to where a member's session ends; everybody else lives on. ValueError if it waits for an answer."""
         found = group_named(self._brokers, group)
         victim = member_named(found, member)
-        deadline = _session_of(found, victim)
-        session = victim.session
-        return self._until(now, found, deadline, "expire_session", session, spared=lambda each: each is not victim)
+        _session_of(found, victim)
+        coordinator = coordinator_of(self._brokers, group)
+        move = Move(self._brokers, coordinator, now, group, lambda each: each is not victim, {victim.id})
+        return self._to_end(move, found, victim.session, "expire_session")
+
+    def awaited(self, now: int, *, group: str) -> list[str]:
+        """Whom a group waits for: who has not joined in its join phase, or not synced in its generation."""
+        del now
+        found = group_named(self._brokers, group)
+        return [
+            label
+            for label, each in zip(labels_of(found), found.members.values(), strict=True)
+            if is_awaited(found, each)
+        ]
+
+    def awaits_only(self, now: int, *, group: str, members: Sequence[str]) -> bool:
+        """Whether these are those whom a group waits for, all of them and nobody else."""
+        del now
+        found = group_named(self._brokers, group)
+        named = {member_named(found, name).id for name in members}
+        return named == {each.id for each in found.members.values() if is_awaited(found, each)}
 
     def expire_join_barrier(self, now: int, *, group: str) -> list[dict[str, object]]:
         """Move on to where the group does not wait any longer for members to join; all sessions live on.
@@ -136,7 +164,7 @@ class Clocks:
             raise ValueError(f"group {group!r} is {found.state.value}: there is no join phase that could end")
         fired: list[dict[str, object]] = []
         while key is not None:
-            fired += self._until(now, found, found.timers[key], "expire_join_barrier", key, spared=_everybody)
+            fired += self._to_end(self._with_all(now, group), found, key, "expire_join_barrier")
             key = _join_barrier(found) if isinstance(key, InitialDelay) else None
         return fired
 
@@ -146,7 +174,7 @@ class Clocks:
         key = PendingSyncExpiry(found.generation)
         if key not in found.timers:
             raise ValueError(f"group {group!r} is {found.state.value} and waits for no SyncGroup")
-        return self._until(now, found, found.timers[key], "expire_sync", key, spared=_everybody)
+        return self._to_end(self._with_all(now, group), found, key, "expire_sync")
 
     def expire_pending(self, now: int, *, group: str, member: str) -> list[dict[str, object]]:
         """Move on to where an id that was handed out is forgotten; all sessions live on (KIP-394).
@@ -160,7 +188,7 @@ class Clocks:
             there = known(member, found.pending_members)
             raise ValueError(f"in group {group!r} {problem} handed out to {member!r} waits to be used{there}")
         key = PendingMemberExpiry(named[0])
-        return self._until(now, found, found.timers[key], "expire_pending", key, spared=_everybody)
+        return self._to_end(self._with_all(now, group), found, key, "expire_pending")
 
     def expire_offsets(self, now: int, *, group: str) -> list[dict[str, object]]:
         """Move on to the check that finds everything old which the group does without; all sessions live on (KIP-211).
@@ -181,9 +209,13 @@ class Clocks:
         interval_ms = self._brokers.cluster.settings.offsets_retention_check_interval_ms
         check = found.timers[OffsetExpiryCheck()]
         to = check + max(-((check - last) // interval_ms), 0) * interval_ms
-        return self._move(now, group, to, "expire_offsets", _everybody)
+        return self._run(self._with_all(now, group), to, "expire_offsets")
 
     # -- inside ----------------------------------------------------------------------------------------------
+
+    def _with_all(self, now: int, group_id: str) -> Move:
+        """A move that everybody lives through."""
+        return Move(self._brokers, coordinator_of(self._brokers, group_id), now, group_id, lambda _: True)
 
     def _lives_on(self, now: int, member: Member) -> bool:
         call = member.last_call
@@ -203,23 +235,13 @@ class Clocks:
             victims.add(member.id)
         return victims
 
-    def _until(
-        self, now: int, group: Group, to: int, cause: str, key: TimerKey, *, spared: Callable[[Member], bool]
-    ) -> list[dict[str, object]]:
+    def _to_end(self, move: Move, group: Group, key: TimerKey, cause: str) -> list[dict[str, object]]:
+        """Move on to where a timer fires, or to where it is not wanted any more."""
         levers.refuse_frozen(group)
-        return self._move(now, group.id, to, cause, spared, lambda: group.timers.get(key) != to)
+        to = group.timers[key]
+        return self._run(move, to, cause, lambda: group.timers.get(key) != to)
 
-    def _move(
-        self,
-        now: int,
-        group_id: str,
-        to: int,
-        cause: str,
-        spared: Callable[[Member], bool],
-        until: Callable[[], bool] | None = None,
-    ) -> list[dict[str, object]]:
-        coordinator = coordinator_of(self._brokers, group_id)
-        move = Move(self._brokers, coordinator, now, group_id, spared)
+    def _run(self, move: Move, to: int, cause: str, until: Callable[[], bool] | None = None) -> list[dict[str, object]]:
         try:
             move.run(to, cause, until)
         finally:
@@ -230,10 +252,6 @@ class Clocks:
         broker = self._brokers.of_group(group_id)
         assert broker is not None, "there is a coordinator"
         self._leave(broker.perform(now, effects))  # type: ignore[arg-type]
-
-
-def _everybody(_member: Member) -> bool:
-    return True
 
 
 def _session_of(group: Group, member: Member) -> int:

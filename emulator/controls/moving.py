@@ -25,7 +25,7 @@ from koordinator.emulator.core.timers import (
 from koordinator.emulator.trace_lines import ClockMoved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from koordinator.emulator.brokers import Brokers
     from koordinator.emulator.connections import Output
@@ -64,8 +64,9 @@ class Move:
     """A move of one group's clock, at one instant `now` of the node.
 
     `spared` says of whom it is taken for granted that he was heard of all the while; such a member has a whole session
-    at the end. `outputs` is what leaves by the move, `fired` the timers that fired, in order, each with `kind member_id
-    instance_id deadline_ms generation`. A check for offsets that found nothing to expire is not among them.
+    at the end. `victims` are members that are not to be heard of: puppets send no heartbeats for them. `outputs` is
+    what leaves by the move, `fired` the timers that fired, in order, each with `kind member_id instance_id deadline_ms
+    generation`. A check for offsets that found nothing to expire is not among them.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Move:
         now: int,
         group_id: str,
         spared: Callable[[Member], bool] = nobody,
+        victims: Collection[str] = (),
     ) -> None:
         self.outputs: list[Output] = []
         self.fired: list[dict[str, object]] = []
@@ -82,7 +84,9 @@ class Move:
         self._coordinator = coordinator
         self._now = now
         self._group_id = group_id
-        self._spared = spared
+        self._spared_by = spared
+        self._victims = victims
+        self._beating: set[str] = set()
         self._clock = brokers.cluster.clock_of(group_id, now)
         self._instances: dict[str, str | None] = {}
         self._generation = -1
@@ -98,6 +102,8 @@ class Move:
             raise ValueError(f"the clock of group {self._group_id!r} shows {before} ms and cannot go back to {to} ms")
         note(self._brokers, ClockMoved(self._group_id, before, to, self._clock.mode, cause))
         begun = self._waits()
+        if self._victims and self._brokers.beats is not None:
+            self._brokers.beats.leave_out(self._group_id, self._victims, to + 1)
         self._spare(to)
         rounds = 0
         while (due := self._next()) is not None and due <= to:
@@ -113,7 +119,7 @@ class Move:
             if until is not None and until():
                 to = at
                 self._spare(to)
-        self._go(to)
+        self._go(max(to, self._clock.read(now)))
 
     # -- one instant -----------------------------------------------------------------------------------------
 
@@ -195,6 +201,7 @@ class Move:
         if group is None:
             return
         self._generation = group.generation
+        self._beating = self._who_beats(group)
         for member in group.members.values():
             self._instances[member.id] = member.instance_id
             if member.session in group.timers and self._spared(member):
@@ -202,6 +209,28 @@ class Move:
                 group.timers.set(
                     member.session, to + (NEW_MEMBER_JOIN_TIMEOUT_MS if is_first else member.session_timeout_ms)
                 )
+
+        if self._beating and self._brokers.beats is not None:
+            others = [due for due, key in group.timers.pending() if not isinstance(key, OffsetExpiryCheck)]
+            acts = self._brokers.beats.next_act(self._group_id)
+            calm_until = min(to + 1, *others, to + 1 if acts is None else acts)
+            self._brokers.beats.leave_out(self._group_id, self._beating, calm_until)
+
+    def _spared(self, member: Member) -> bool:
+        return member.id in self._beating or self._spared_by(member)
+
+    def _who_beats(self, group: Group) -> set[str]:
+        """Members whose heartbeats come in the group's own time, where they change nothing: these are left out.
+
+        Unless somebody is asked about each request, or nobody is to live on for nothing.
+        """
+        brokers = self._brokers
+        if brokers.beats is None or brokers.gate is not None or self._spared_by is nobody:
+            return set()
+        if group.state is not State.STABLE:
+            return set()
+        beating = brokers.beats.beating(self._group_id, group.generation)
+        return beating & group.members.keys() - set(self._victims)
 
     def _waits_on(self, begun: Mapping[TimerKey, int], at: int, to: int) -> bool:
         """Let a wait go on that has begun on the way and would be over, if it is one for somebody who is alive."""

@@ -133,6 +133,8 @@ class Cluster:
         self.producer_ids = ProducerIds()
         self.group_clocks: dict[str, GroupClock] = {}
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
+        self.waiting: dict[str, None] = {}
+        """Groups whose clock jumps (`auto`) and that may wait for something; who moves them takes the others out."""
         self.freezes: dict[str, State] = {}
         """The state in which a group stays once it is in it, by group id; see `Stage.freeze`."""
         self.leaderships = 0

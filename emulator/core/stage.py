@@ -248,6 +248,8 @@ class Stage:
         )
         group.previous_state = group.state
         group.state = state
+        if group.clock.mode == "auto":
+            self.cluster.waiting[group.id] = None
         self._freeze_if_wanted(group)
 
     def _freeze_if_wanted(self, group: Group) -> None:

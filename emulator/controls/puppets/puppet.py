@@ -277,6 +277,19 @@ class Puppet:
                 # it is on its way somewhere else
                 pass
 
+    @property
+    def beat_interval_ms(self) -> int:
+        """How often it beats, in the group's time."""
+        interval_ms = self.heartbeat_interval_ms
+        return self.session_timeout_ms // BEATS_PER_SESSION if interval_ms is None else interval_ms
+
+    @property
+    def beats_idly(self) -> bool:
+        """Whether it is in its group, beats, and would find nothing to do if all is well there."""
+        leads = self.leader_id == self.member_id
+        is_calm = self.state is State.STABLE and self._line.is_up and self._line.waits_for is None
+        return is_calm and self._troupe.is_set(self, Alarm.BEAT) and not (leads and self.role.is_outdated())
+
     def _beat_is_due(self, now: int) -> None:
         line = self._line
         if line.is_up:
@@ -290,11 +303,8 @@ class Puppet:
             self._rejoin(now, "cached metadata has changed")
 
     def _set_beat(self, now: int) -> None:
-        interval_ms = self.heartbeat_interval_ms
-        if interval_ms is None:
-            self._troupe.set_alarm(now, self, Alarm.BEAT, self.session_timeout_ms // BEATS_PER_SESSION, NODE_BEAT_MS)
-        else:
-            self._troupe.set_alarm(now, self, Alarm.BEAT, interval_ms)
+        node_ms = NODE_BEAT_MS if self.heartbeat_interval_ms is None else None
+        self._troupe.set_alarm(now, self, Alarm.BEAT, self.beat_interval_ms, node_ms)
 
     def _beat(self, now: int) -> None:
         self._beaten_at = self._troupe.group_now(now, self.group_id)

@@ -18,6 +18,8 @@ from koordinator.emulator.trace_lines import PuppetChanged
 from koordinator.wire.apis import REQUEST_KEYS, ApiKey
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from koordinator.emulator.brokers import Brokers
     from koordinator.emulator.connections import Output
     from koordinator.emulator.core.clock import GroupClock
@@ -28,6 +30,11 @@ Key = tuple[Puppet, Alarm] | Line
 
 NEWEST_USED = {ApiKey.OFFSET_COMMIT: 9}
 """From version 10 on topics are named by id (KIP-848), which puppets do not look up."""
+
+
+def is_beat(key: Key) -> bool:
+    """Whether this is the time of a heartbeat."""
+    return isinstance(key, tuple) and key[1] is Alarm.BEAT
 
 
 class Troupe:
@@ -90,6 +97,35 @@ class Troupe:
         """The clock of a group was moved, or runs another way."""
         if group_id in self._alarms:
             self._schedule(now, group_id)
+
+    # -- who beats -------------------------------------------------------------------------------------------
+
+    def beating(self, group_id: str, generation: int) -> set[str]:
+        """The members of a stable generation whose heartbeats will come, and change nothing."""
+        return {
+            puppet.member_id
+            for (group, _), puppet in self.puppets.items()
+            if group == group_id and puppet.generation == generation and puppet.beats_idly
+        }
+
+    def leave_out(self, group_id: str, member_ids: Collection[str], until: int) -> None:
+        """Do not send those heartbeats of these members that are due before `until`, in the group's time."""
+        alarms = self._alarms.get(group_id)
+        for (group, _), puppet in self.puppets.items():
+            if alarms is None or group != group_id or puppet.member_id not in member_ids:
+                continue
+            key = puppet.alarms[Alarm.BEAT]
+            due, every_ms = alarms.get(key), puppet.beat_interval_ms
+            if due is not None and due < until:
+                alarms.set(key, due + -((due - until) // every_ms) * every_ms)
+
+    def next_act(self, group_id: str) -> int | None:
+        """When it is time next for anything else than a heartbeat, in the group's time."""
+        alarms = self._alarms.get(group_id)
+        others = [] if alarms is None else [at for at, key in alarms.pending() if not is_beat(key)]
+        return others[0] if others else None
+
+    # -- inside, as a ticker ---------------------------------------------------------------------------------
 
     def _deliver(self) -> None:
         at, item = self._mail.popleft()

@@ -1,0 +1,149 @@
+"""A clock that jumps over waits as soon as nobody who is alive is missing, and never over a session."""
+
+from __future__ import annotations
+
+import pytest
+from here import Here
+from nodes import GROUP, SESSION_MS, joining, syncing
+
+from koordinator.wire.errors import Error
+
+
+@pytest.fixture
+def here() -> Here:
+    return Here(group_clock="auto", group_initial_rebalance_delay_ms=3_000)
+
+
+def ahead_ms(here: Here) -> object:
+    return here.clocks.read(here.now, group=GROUP)["ahead_ms"]
+
+
+def test_the_initial_delay_is_jumped_over_once_everybody_has_come(here: Here) -> None:
+    peer = here.connect(here.node)
+    here.send(peer, here.request(peer, joining("a"), 5))
+    here.wait(0)
+    assert peer.answers()[-1][1].generation_id == 1
+    assert ahead_ms(here) == 3_000
+
+
+def test_who_has_got_an_id_and_is_connected_is_waited_for(here: Here) -> None:
+    handed_out = here.told(here.node, joining(), 5).member_id
+    (connection,) = (call.connection for call in here.group.pending_members.values())
+    peer = here.connect(here.node)
+    here.send(peer, here.request(peer, joining("a"), 5))
+    here.wait(0)
+    assert (peer.answers(), list(here.group.pending_members)) == ([], [handed_out])
+    here.brokers.disconnected(here.now, connection)
+    here.wait(0)
+    assert peer.answers()[-1][1].generation_id == 1
+
+
+def test_a_join_phase_is_jumped_over_when_who_is_missing_has_gone(here: Here) -> None:
+    (a, b) = form(here, "a", "b")
+    session = here.group.members[b].session
+    left_ms = here.group.timers[session] - here.group.now
+    peer = here.connect(here.node)
+    here.send(peer, here.request(peer, joining("a", a), 5))
+    here.wait(0)
+    assert peer.answers() == []
+    gone = here.group.members[b].last_call.connection
+    here.brokers.disconnected(here.now, gone)
+    here.wait(0)
+    assert peer.answers()[-1][1].generation_id == 2
+    # a static member stays; its session has not been jumped over
+    assert here.group.timers[session] - here.group.clock.read(here.now) == left_ms
+
+
+def test_who_is_connected_but_has_been_silent_for_its_session_is_not_waited_for(here: Here) -> None:
+    (a, _) = form(here, "a", "b")
+    here.clocks.set_mode(here.now, group=GROUP, mode="manual")
+    here.wait(SESSION_MS)
+    here.clocks.set_mode(here.now, group=GROUP, mode="auto")
+    peer = here.connect(here.node)
+    here.send(peer, here.request(peer, joining("a", a), 5))
+    here.wait(0)
+    assert peer.answers()[-1][1].generation_id == 2
+
+
+def test_who_waits_for_a_leader_that_has_gone_does_not_wait(here: Here) -> None:
+    joined = join(here, "a", "b")
+    (follower,) = (member_id for member_id in joined if member_id != here.group.leader_id)
+    own = here.connect(here.node)
+    here.send(own, here.request(own, syncing(follower), 3))
+    here.wait(0)
+    assert own.answers() == []
+    here.brokers.disconnected(here.now, here.group.leader.last_call.connection)
+    here.wait(0)
+    assert own.answers()[-1][1].error_code == Error.REBALANCE_IN_PROGRESS
+
+
+def test_sessions_are_never_jumped_over(here: Here) -> None:
+    form(here, "a")
+    before = ahead_ms(here)
+    here.leave_all()
+    here.wait(SESSION_MS - 1)
+    assert (ahead_ms(here), len(here.group.members)) == (before, 1)
+    here.wait(1)
+    assert not here.group.members
+
+
+def test_nothing_is_jumped_over_for_a_group_in_which_nobody_waits(here: Here) -> None:
+    form(here, "a", "b")
+    here.leave_all()
+    before = ahead_ms(here)
+    here.verbs.rebalance(here.now, group=GROUP)
+    here.wait(0)
+    assert (ahead_ms(here), here.group.state.value) == (before, "PreparingRebalance")
+
+
+def test_who_was_loaded_and_not_heard_of_since_is_waited_for_as_long_as_its_session_lasts(here: Here) -> None:
+    (a, _) = form(here, "a", "b")
+    here.do(here.brokers.move_coordinator, GROUP, 3 - here.node)
+    here.node = 3 - here.node
+    peer = here.connect(here.node)
+    here.verbs.rebalance(here.now, group=GROUP)
+    here.send(peer, here.request(peer, joining("a", a), 5))
+    here.wait(0)
+    assert peer.answers() == []
+
+
+def test_a_frozen_group_waits(here: Here) -> None:
+    here.verbs.freeze(here.now, group=GROUP, state="PreparingRebalance")
+    peer = here.connect(here.node)
+    here.send(peer, here.request(peer, joining("a"), 5))
+    here.wait(1_000)
+    assert (peer.answers(), ahead_ms(here)) == ([], 0)
+
+
+def test_the_trace_says_that_the_clock_has_moved_itself(here: Here) -> None:
+    form(here, "a")
+    moves = [line for line in here.trace.events(group=GROUP) if line["kind"] == "clock"]
+    assert [(line["cause"], line["mode"]) for line in moves][-1] == ("auto", "auto")
+
+
+def test_other_groups_do_not_jump() -> None:
+    here = Here(group_initial_rebalance_delay_ms=3_000)
+    here.clocks.set_mode(here.now, group="another", mode="auto")
+    peer = here.connect(here.node)
+    here.send(peer, here.request(peer, joining("a"), 5))
+    here.wait(0)
+    assert (peer.answers(), ahead_ms(here)) == ([], 0)
+
+
+def join(here: Here, *instances: str) -> list[str]:
+    """All join, then the clock begins to jump; their ids."""
+    here.clocks.set_mode(here.now, group=GROUP, mode="real")
+    for instance in instances:
+        here.at[instance] = peer = here.connect(here.node)
+        here.send(peer, here.request(peer, joining(instance), 5))
+    here.clocks.set_mode(here.now, group=GROUP, mode="auto")
+    here.wait(0)
+    return [here.at[instance].answers()[-1][1].member_id for instance in instances]
+
+
+def form(here: Here, *instances: str) -> list[str]:
+    """A stable group; the ids of its members."""
+    ids = join(here, *instances)
+    for member_id in sorted(ids, key=lambda each: each != here.group.leader_id):
+        assert here.told(here.node, syncing(member_id), 3).error_code == 0
+    return ids

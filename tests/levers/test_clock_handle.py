@@ -1,0 +1,147 @@
+"""The time of a group by its handle, with puppets: these live in the group's own time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from koordinator import Simulation
+from koordinator.fixtures.checks import GroupTimeout
+from koordinator.fixtures.clock_levers import Fired
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from koordinator.fixtures.cluster import Cluster
+    from koordinator.fixtures.group import Group
+
+SESSION_MS = 6_000
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Simulation(topics={"t": 100}) as cluster:
+        yield cluster
+
+
+def stable(cluster: Cluster, *names: str, **arguments: object) -> Group:
+    """A stable group of healthy puppets with these names."""
+    group = cluster.group("svc")
+    for name in names:
+        group.puppet(name, topics=["t"], **arguments).join()  # type: ignore[arg-type]
+    return group.wait_stable(members=len(names))
+
+
+def beats(group: Group, since: int = 0) -> int:
+    events = group.events()[since:]
+    return sum(line["kind"] == "request" and line["api"] == "Heartbeat" for line in events)
+
+
+def test_a_week_of_fifty_puppets_is_not_a_week_of_their_heartbeats(cluster: Cluster) -> None:
+    group = stable(cluster, *(f"p{number}" for number in range(50)))
+    before, start = len(group.events()), group.now_ms
+    assert group.advance("7d") == []
+    assert (group.now_ms - start, len(group.members)) == (7 * 86_400_000, 50)
+    assert beats(group, before) <= 100
+    # and they live on as before
+    assert group.advance("1m", keep_alive="none") == []
+
+
+def test_without_keeping_anybody_alive_puppets_keep_themselves_alive_by_their_heartbeats(cluster: Cluster) -> None:
+    group = stable(cluster, "a", "b")
+    before = len(group.events())
+    assert group.advance("1m", keep_alive="none") == []
+    assert beats(group, before) == 2 * 30
+
+
+def test_a_puppet_that_is_to_expire_sends_no_heartbeat_and_learns_of_it_by_its_next_one(cluster: Cluster) -> None:
+    group = stable(cluster, "a", "b")
+    (fired,) = group.advance("1m", expire=["b"])
+    assert fired.kind == "session"
+    group.wait_stable(members=2)
+    assert group.generation > 2
+
+
+def test_the_session_of_a_healthy_puppet_is_made_to_end(cluster: Cluster) -> None:
+    group = stable(cluster, "a", "b", session_timeout_s=SESSION_MS / 1000)
+    (fired,) = group.expire_session("b")
+    assert fired.kind == "session"
+    assert [member.client_id for member in group.members] == ["a"]
+
+
+def test_a_silent_puppet_expires_and_its_neighbour_rejoins(cluster: Cluster) -> None:
+    group = stable(cluster, "a")
+    group.puppet("mute", topics=["t"], behaviour="silent").join()
+    group.wait_stable(members=2)
+    kinds = [fired.kind for fired in group.advance("10s")]
+    assert kinds == ["session"]
+    group.wait_stable(members=1)
+
+
+def test_a_straggler_is_thrown_out_when_the_join_barrier_ends(cluster: Cluster) -> None:
+    group = stable(cluster, "a")
+    group.puppet("late", topics=["t"], behaviour={"kind": "straggler", "delay_s": 3_600}).join()
+    group.wait_stable(members=2)
+    group.rebalance("deploy")
+    group.advance("5s")
+    fired = group.expire_join_barrier(without="late")
+    assert [each.kind for each in fired] == ["join"]
+    (gone,) = [line for line in group.events() if line.get("cause") == "join_timeout"]
+    assert str(gone["member_id"]).startswith("late-")
+
+
+def test_who_is_waited_for_must_be_missing_alone(cluster: Cluster) -> None:
+    group = stable(cluster, "a", "b")
+    group.freeze()
+    with pytest.raises(GroupTimeout, match=r"was not waiting for a alone within 0\.1 s, but for nobody"):
+        group.expire_sync(without="a", timeout=0.1)
+    with pytest.raises(ValueError, match="has no member 'c'; there is 'a', 'b'"):
+        group.expire_join_barrier(without=["c"])
+
+
+def test_durations_are_seconds_texts_or_timedeltas(cluster: Cluster) -> None:
+    group = cluster.group("svc")
+    start = group.now_ms
+    for duration in (1, 0.5, "500ms", "1m", timedelta(hours=1, microseconds=1_999)):
+        group.advance(duration)
+    assert group.now_ms - start == 1_000 + 500 + 500 + 60_000 + 3_600_001
+
+
+def test_a_negative_timedelta_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(ValueError, match="is negative: time goes only ahead"):
+        cluster.group("svc").advance(timedelta(seconds=-1))
+
+
+def test_timers_and_what_fired_are_told_alike(cluster: Cluster) -> None:
+    group = stable(cluster, "a")
+    timer = next(timer for timer in group.timers() if timer.kind == "session")
+    (fired,) = group.expire_session("a")
+    assert fired == Fired("session", timer.member_id, None, timer.deadline_ms, timer.generation)
+    assert str(fired) == f"session of {timer.member_id}"
+
+
+@pytest.mark.parametrize("mode", ["real", "manual", "auto"])
+def test_the_argument_says_how_clocks_run(mode: str) -> None:
+    with Simulation(clock=mode) as cluster:
+        assert cluster.group("svc").clock == mode
+
+
+def test_a_clock_that_stands_still_lets_nothing_of_the_group_be_due() -> None:
+    simulation = Simulation(topics={"t": 1}, clock="manual")
+    with simulation as cluster:
+        group = cluster.group("svc")
+        group.puppet("mute", topics=["t"], behaviour="silent").join()
+        group.wait_stable(members=1)
+        simulation.pass_time(86_400)
+        assert len(group.members) == 1
+        assert group.advance("6s")[0].kind == "session"
+
+
+def test_a_flapping_group_is_no_loop(cluster: Cluster) -> None:
+    group = cluster.group("svc")
+    for name in ("a", "b"):
+        group.puppet(name, topics=["t"], behaviour={"kind": "flapping", "every_s": 10}).join()
+    group.advance("5m")
+    assert group.generation > 20
