@@ -221,6 +221,10 @@ class Broker:
         """The open connections, of clients and of puppets."""
         return self._connections.keys()
 
+    def in_hand(self) -> list[Call]:
+        """The requests that wait for their answer."""
+        return [peer.in_hand.call for peer in self._connections.values() if peer.in_hand is not None]
+
     def behind(self, connection: int) -> list[tuple[Call, Message]]:
         """The requests that wait on a connection behind the one in hand, as far as they can be read."""
         peer = self._connections.get(connection)

@@ -81,6 +81,8 @@ class Fleet:
         self._ports = ports
         self._clusters: dict[str, Hosted] = {}
         self._numbers = count(1)
+        self.on_added: list[Callable[[Hosted], None]] = []
+        """Who is told of every cluster that is served from now on."""
 
     def __iter__(self) -> Iterator[Hosted]:
         """The clusters there are, the oldest first."""
@@ -125,6 +127,8 @@ class Fleet:
         except BaseException:
             del self._clusters[cluster_id]
             raise
+        for tell in self.on_added:
+            tell(hosted)
         return hosted
 
     async def remove(self, cluster_id: str) -> None:

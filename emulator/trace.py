@@ -70,6 +70,8 @@ class Trace:
         self._seq = self._cleared = 0
         self.header = {"kind": "header", "schema_version": SCHEMA_VERSION, "wall_ts": wall_us(), **(header or {})}
         """The first line of a file of the trace."""
+        self.observers: list[Callable[[Happening], None]] = []
+        """Who is told of everything that happens, as it happens."""
         if sink is not None:
             sink(json.dumps(self.header, separators=(",", ":")))
 
@@ -92,6 +94,8 @@ class Trace:
         self._bytes += weight
         while len(ring) > self._capacity or self._bytes > BYTES_MAX:
             self._bytes -= ring.popleft()[-1]
+        for observer in self.observers:
+            observer(happening)
         if self._sink is not None:
             self._sink(json.dumps(trace_lines.line(self._seq, wall_us, happening, node_id), separators=(",", ":")))
 

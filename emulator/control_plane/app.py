@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
 
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
 from pydantic import Field, ValidationError
 from starlette.applications import Starlette
 from starlette.convertors import Convertor, register_url_convertor
@@ -16,6 +17,7 @@ from starlette.routing import Route as Routed
 
 from koordinator.emulator.control import is_met
 from koordinator.emulator.control_plane.guards import Guards
+from koordinator.emulator.control_plane.metrics import Metrics
 from koordinator.emulator.control_plane.openapi import document_of
 from koordinator.emulator.control_plane.plain import from_json, to_json
 from koordinator.emulator.control_plane.problems import Problem, unfit
@@ -132,6 +134,8 @@ class Pages:
     def __init__(self, fleet: Fleet, document: Mapping[str, Any]) -> None:
         self._fleet = fleet
         self._document = document
+        self._metrics = CollectorRegistry()
+        self._metrics.register(Metrics(fleet))
 
     async def health(self, request: Request) -> Response:
         """The process lives."""
@@ -146,6 +150,11 @@ class Pages:
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "there is no cluster yet")
         return _answer({"status": "ready", "clusters": clusters})
 
+    async def metrics(self, request: Request) -> Response:
+        """What Prometheus wants to know, in its text format."""
+        del request
+        return Response(generate_latest(self._metrics), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
     async def openapi(self, request: Request) -> Response:
         """The description of this API."""
         del request
@@ -158,6 +167,7 @@ def app_of(fleet: Fleet, control: Control, defaults: Options, token: str | None 
     routes = [
         Routed("/healthz", pages.health),
         Routed("/readyz", pages.ready),
+        Routed("/metrics", pages.metrics),
         Routed("/openapi.json", pages.openapi),
         Routed("/v1/clusters", clusters.list),
         Routed("/v1/clusters", clusters.create, methods=["POST"]),

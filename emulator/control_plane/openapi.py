@@ -55,6 +55,7 @@ def document_of(control: Control) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {
         "/healthz": {"get": _plain("health", "The process lives; needs no token.")},
         "/readyz": {"get": _plain("ready", "Clients can connect to a cluster; needs no token.")},
+        "/metrics": {"get": _text("metrics", "What Prometheus wants to know.")},
         "/openapi.json": {"get": _plain("openapi", "This document.")},
         "/v1/clusters": {
             "get": _plain("clusters.describe_all", "The clusters there are."),
@@ -121,6 +122,11 @@ def _parameters(schema: dict[str, Any], place: str) -> list[dict[str, Any]]:
 
 def _body(schema: dict[str, Any]) -> dict[str, Any]:
     return {"required": bool(schema.get("required")), "content": {"application/json": {"schema": schema}}}
+
+
+def _text(operation: str, summary: str) -> dict[str, Any]:
+    text = {"description": "done", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    return {"operationId": operation, "summary": summary, "responses": {"200": text, **REFUSED}}
 
 
 def _plain(operation: str, summary: str) -> dict[str, Any]:

@@ -1,0 +1,54 @@
+"""What Prometheus is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client.parser import text_string_to_metric_families
+
+if TYPE_CHECKING:
+    import httpx
+
+    from koordinator.fixtures.remote import Remote
+
+
+def samples(http: httpx.Client) -> dict[tuple[str, ...], float]:
+    """Name and the values of the labels beside the cluster's, in the order of their names, of the first cluster."""
+    response = http.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain")
+    return {
+        (sample.name, *(value for label, value in sorted(sample.labels.items()) if label != "cluster")): sample.value
+        for family in text_string_to_metric_families(response.text)
+        for sample in family.samples
+        if sample.labels["cluster"] == "default"
+    }
+
+
+def test_metrics_tell_of_groups_requests_and_rebalances(http: httpx.Client, server: Remote) -> None:
+    group = server.cluster().group("svc")
+    for name in ("a", "b"):
+        group.puppet(name, topics=["orders"]).join()
+    group.wait_stable(members=2)
+    waits = group.puppet("late", topics=["orders"])
+    group.freeze("PreparingRebalance")
+    waits.join()
+    said = samples(http)
+    assert said["kafka_coordinator_group_groupmetadatamanager_numgroups",] == 1
+    assert said["kafka_coordinator_group_groupmetadatamanager_numgroupspreparingrebalance",] == 1
+    assert said["kafka_coordinator_group_groupmetadatamanager_numgroupsstable",] == 0
+    assert said["koordinator_group_members",] == 3
+    assert said["koordinator_rebalances_total", "member_join"] == 3
+    assert said["koordinator_join_barrier_seconds_count",] == 2
+    assert said["kafka_network_requestmetrics_errors_total", "MEMBER_ID_REQUIRED", "JoinGroup"] == 3
+    assert said["kafka_network_requestmetrics_requests_total", "JoinGroup"] >= 5
+    assert said["koordinator_parked_requests", "JoinGroup"] >= 1
+    group.thaw()
+    group.wait_stable(members=3)
+    assert samples(http)["kafka_coordinator_group_groupmetadatamanager_numgroupsstable",] == 1
+
+
+def test_a_cluster_that_is_gone_has_no_metrics(http: httpx.Client, server: Remote) -> None:
+    cluster = server.create("two")
+    assert 'cluster="two"' in http.get("/metrics").text
+    cluster.stop()
+    assert 'cluster="two"' not in http.get("/metrics").text
