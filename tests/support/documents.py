@@ -22,6 +22,7 @@ from tables import table
 from koordinator.emulator import broker, connections, trace, trace_lines
 from koordinator.emulator.core import cluster, fetch_sessions, join, log, produce
 from koordinator.emulator.settings import Settings, rules
+from koordinator.fixtures.plugin import options as plugin_options
 from koordinator.wire import primitives
 
 if TYPE_CHECKING:
@@ -103,6 +104,31 @@ def reactions_table() -> str:
     return "\n".join(parts)
 
 
+def options_table() -> str:
+    """What can be chosen for a run of pytest, in which places; the places in the order in which they count."""
+    head = (
+        "what it is",
+        "1 argument, 2 marker, 5 `koordinator_config`",
+        "3 command line",
+        "4 environment",
+        "6 ini file",
+        "otherwise",
+    )
+    rows = []
+    for option in plugin_options.OPTIONS:
+        argument = f"`{option.argument}=`" if option.argument is not None else "–"
+        default = "as `Emulator` has it" if option.default is None else f"`{option.default}`"
+        if option.name in OTHERWISE:
+            default = OTHERWISE[option.name]
+        flag = f"`{option.flag}={option.shown}`"
+        rows.append((option.doc, argument, flag, f"`{option.variable}`", f"`{option.ini}`", default))
+    return table(head, rows)
+
+
+OTHERWISE = {"seed": "any; it is in the header", "bootstrap": "–"}
+"""What options are that have no default."""
+
+
 def _reaction(reaction: reactions.Reaction) -> str:
     told = "nothing is raised" if reaction.told is None else f"`{reaction.told}`"
     return f"{told}; {reaction.then.value}"
@@ -132,6 +158,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "scenarios": fidelity.scenarios_tables,
     },
     "operations.md": {"settings": settings_table, "limits": limits_table},
+    "pytest.md": {"options": options_table},
 }
 """The made parts of each document."""
 
