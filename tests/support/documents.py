@@ -116,7 +116,7 @@ def options_table() -> str:
     )
     rows = []
     for option in plugin_options.OPTIONS:
-        argument = f"`{option.argument}=`" if option.argument is not None else "–"
+        argument = f"`{option.argument}=`" if option.argument is not None else ""
         default = "as `Emulator` has it" if option.default is None else f"`{option.default}`"
         if option.name in OTHERWISE:
             default = OTHERWISE[option.name]
@@ -125,7 +125,7 @@ def options_table() -> str:
     return table(head, rows)
 
 
-OTHERWISE = {"seed": "any; it is in the header", "bootstrap": "–"}
+OTHERWISE = {"seed": "any; it is in the header", "bootstrap": ""}
 """What options are that have no default."""
 
 
