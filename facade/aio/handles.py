@@ -213,6 +213,18 @@ class Cluster:
         """What `__consumer_offsets` says of all groups, as the lines of a file: see `load_groups`."""
         return await in_thread(self.blocking.dump_groups)
 
+    async def snapshot(self) -> dict[str, Any]:
+        """Topics, records, groups, offsets and clocks as one JSON document; see `koordinator.emulator.worlds`."""
+        return await in_thread(self.blocking.snapshot)
+
+    async def restore(self, document: Mapping[str, Any]) -> None:
+        """Let everything be as a snapshot says, whatever it was; the answers of Kafka's APIs are those of then."""
+        await in_thread(lambda: self.blocking.restore(document))
+
+    async def reset(self, *scopes: str) -> None:
+        """Empty the cluster, or only some of rules, holds, puppets, groups, topics, trace. Connections stay."""
+        await in_thread(lambda: self.blocking.reset(*scopes))
+
     def client_config(self, kind: str, **extra: object) -> dict[str, object]:
         """Settings for a consumer of "kafka-python", "confluent-kafka" or "aiokafka", with short timeouts."""
         return self.blocking.client_config(kind, **extra)
