@@ -377,13 +377,15 @@ class Group:
         """Move on to where the session of a member ends, named by instance, member or client id; the others live on."""
         return await in_thread(lambda: self.blocking.expire_session(member))
 
-    async def expire_join_barrier(self) -> list[Fired]:
+    async def expire_join_barrier(
+        self, without: str | Sequence[str] | None = None, timeout: float = 30.0
+    ) -> list[Fired]:
         """Move on to where the group waits no longer for members to join; all sessions live on."""
-        return await in_thread(self.blocking.expire_join_barrier)
+        return await in_thread(lambda: self.blocking.expire_join_barrier(without, timeout))
 
-    async def expire_sync(self) -> list[Fired]:
+    async def expire_sync(self, without: str | Sequence[str] | None = None, timeout: float = 30.0) -> list[Fired]:
         """Move on to where members that have not sent their SyncGroup are removed; all sessions live on."""
-        return await in_thread(self.blocking.expire_sync)
+        return await in_thread(lambda: self.blocking.expire_sync(without, timeout))
 
     async def expire_pending(self, member: str) -> list[Fired]:
         """Move on to where a handed-out member id is forgotten (KIP-394), named by itself or by its client id."""
