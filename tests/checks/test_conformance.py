@@ -127,13 +127,13 @@ def test_c02_the_same_broker_is_asked_again_without_looking(tale: Tale) -> None:
 
 def test_c02_an_endless_ping_pong(tale: Tale) -> None:
     # librdkafka #3396
-    for _ in range(10):
+    for _ in range(15):
         tale.call("JoinGroup", "a", "NOT_COORDINATOR")
         tale.call("FindCoordinator", "a", connection="another")
         tale.passes(50)
     verdict = judge(tale, "C02")
     assert verdict.status == "fail"
-    assert verdict.message.startswith("a has asked 10 times within 1000 ms who is no coordinator")
+    assert verdict.message.startswith("a has asked 15 times within 1000 ms who is no coordinator")
 
 
 def test_c02_who_has_not_asked_again_may_still_look(tale: Tale) -> None:
@@ -467,22 +467,22 @@ FATAL = ["FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED", "INCONSISTENT_GROUP_PRO
 def test_c09_asking_again_with_a_pause(tale: Tale, error: str) -> None:
     for _ in range(30):
         tale.call("JoinGroup", "a", error)
-        tale.passes(112)
+        tale.passes(72)
     assert judge(tale, "C09").status == "pass"
 
 
 @pytest.mark.parametrize("error", FATAL)
 def test_c09_a_tight_loop(tale: Tale, error: str) -> None:
-    for _ in range(10):
+    for _ in range(15):
         tale.call("JoinGroup", "a", error)
-        tale.passes(111)
+        tale.passes(71)
     verdict = judge(tale, "C09")
-    assert (verdict.status, len(verdict.evidence)) == ("fail", 10)
-    assert verdict.message == f"a has asked 10 times within 1000 ms: #19 JoinGroup v9 from a -> {error}"
+    assert (verdict.status, len(verdict.evidence)) == ("fail", 15)
+    assert verdict.message == f"a has asked 15 times within 1000 ms: #29 JoinGroup v9 from a -> {error}"
 
 
-def test_c09_ten_clients_at_once_are_no_loop(tale: Tale) -> None:
-    for number in range(10):
+def test_c09_many_clients_at_once_are_no_loop(tale: Tale) -> None:
+    for number in range(30):
         tale.call("JoinGroup", f"client-{number}", FATAL[0])
     assert judge(tale, "C09").status == "pass"
 

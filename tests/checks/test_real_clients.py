@@ -78,5 +78,26 @@ def test_a_coordinator_that_moves_is_looked_for(koordinator: Cluster, join: Memb
     assert group.conformance()["C02"].status == "pass"
 
 
+LOOPS = [("kafka-python", 20, "fail"), ("confluent-kafka", 3, "pass"), ("aiokafka", 20, "pass")]
+"""How often each asks while it is watched, and what is said of that: confluent-kafka asks once a second."""
+
+
+@pytest.mark.koordinator(config={"group.max.size": 1})
+@pytest.mark.parametrize(("kind", "times", "status"), LOOPS)
+def test_who_asks_for_a_place_in_a_full_group_without_a_pause(
+    koordinator: Cluster, join: Members, kind: str, times: int, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # an application that polls on at once, whatever poll raises
+    monkeypatch.setattr("consumers.POLL_MS", 1)
+    group = koordinator.group("g")
+    first = join("aiokafka", client_id="first", **assignor_settings("aiokafka", "range"))
+    group.wait_stable(members=1, owned="all")
+    second = join(kind, client_id="second", goes_on=True, **assignor_settings(kind, "range"))
+    group.assert_request("JoinGroup", client_id="second", error="GROUP_MAX_SIZE_REACHED", timeout=30)
+    asked = count(group, "JoinGroup")
+    wait_until("it asks again", lambda: count(group, "JoinGroup") >= asked + times, second, first)
+    assert group.conformance()["C09"].status == status
+
+
 def count(group: Group, api: str) -> int:
     return sum(event.get("api") == api and event["kind"] == "response" for event in group.events())
