@@ -16,7 +16,7 @@ LOOKUP_MS = 1000
 at most, and goes on beating until then."""
 
 LOOP_CALLS, LOOP_MS = 15, 1000
-"""The same refusal so many times within so long is a loop without a pause: `retry.backoff.ms` is 100 everywhere."""
+"""The same refusal so many times within so long is a loop without a pause: clients' `retry.backoff.ms` is 100."""
 
 FATAL = ("FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED", "INCONSISTENT_GROUP_PROTOCOL")
 """Errors that asking again does not help against."""

@@ -39,7 +39,7 @@ def member(group: Group) -> Callable[..., Puppet]:
 
     def join(name: str, instance: str | None = None) -> Puppet:
         generation = group.generation
-        puppet = group.puppet(name, topics=["t"], instance_id=instance).join()
+        puppet = group.puppet(name, topics=["t"], instance_id=instance, heartbeat_interval_s=2).join()
         group.wait_stable(owned="all", after_generation=generation)
         return puppet
 

@@ -78,7 +78,7 @@ def test_a_coordinator_that_moves_is_looked_for(koordinator: Cluster, join: Memb
     assert group.conformance()["C02"].status == "pass"
 
 
-LOOPS = [("kafka-python", 20, "fail"), ("confluent-kafka", 3, "pass"), ("aiokafka", 20, "pass")]
+LOOPS = [("kafka-python", 20, "fail"), ("confluent-kafka", 3, "pass"), ("aiokafka", 20, "fail")]
 """How often each asks while it is watched, and what is said of that: confluent-kafka asks once a second."""
 
 
