@@ -68,6 +68,7 @@ ROUTES = (
     Route("DELETE", "/rules/{rule}", "faults.remove_rule"),
     Route("GET", "/unused_rules", "faults.unused"),
     Route("PUT", "/disturbance", "faults.disturb"),
+    Route("GET", "/holds", "holds.all"),
     Route("POST", "/holds", "holds.add"),
     Route("GET", "/holds/{hold}", "holds.look"),
     Route("DELETE", "/holds/{hold}", "holds.remove"),

@@ -46,6 +46,10 @@ class Holds:
             raise RuleError(f"clients {list(clients)!r}: must be different client or instance ids, at least one")
         return self._add(now, "lockstep", Match(api, group=group), names)
 
+    def all(self, now: int) -> list[dict[str, object]]:
+        """The holds and lock-steps there are, the oldest first, each as `look` gives it."""
+        return [self.look(now, hold=hold) for hold in self._gatekeeper.stops]
+
     def look(self, now: int, *, hold: str) -> dict[str, object]:
         """A hold: `id match clients entered inside behind rounds is_open`.
 

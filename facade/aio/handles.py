@@ -121,6 +121,15 @@ class Cluster:
 
         return ask()
 
+    @property
+    def holds(self) -> Awaitable[list[Held]]:
+        """The holds there are, the oldest first."""
+
+        async def ask() -> list[Held]:
+            return [Held(each) for each in await in_thread(lambda: self.blocking.holds)]
+
+        return ask()
+
     async def unused_rules(self) -> list[Rule]:
         """The rules that have never acted and are not optional."""
         return [Rule(each) for each in await in_thread(self.blocking.unused_rules)]

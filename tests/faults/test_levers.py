@@ -72,6 +72,7 @@ def test_a_hold_stops_a_puppet_until_it_is_released(cluster: Cluster) -> None:
         entered = held.wait_entered()
         assert (entered.api, entered.client_id, held.entered, held.behind) == ("JoinGroup", "a", [entered], [])
         assert group.state == "Dead"
+        assert [each.id for each in cluster.holds] == [held.id]
         held.release()
         assert held.entered == []
     group.wait_stable(members=1)
