@@ -161,8 +161,13 @@ class Pages:
         return _answer(self._document)
 
 
-def app_of(fleet: Fleet, control: Control, defaults: Options, token: str | None = None) -> Starlette:
-    """The application. `control` is any: it is asked what operations there are. New clusters begin with `defaults`."""
+def app_of(
+    fleet: Fleet, control: Control, defaults: Options, token: str | None = None, *, is_local: bool = True
+) -> Starlette:
+    """The application. `control` is any: it is asked what operations there are. New clusters begin with `defaults`.
+
+    `is_local`: it is reached on loopback only.
+    """
     clusters, pages = Clusters(fleet, defaults), Pages(fleet, document_of(control))
     routes = [
         Routed("/healthz", pages.health),
@@ -183,7 +188,9 @@ def app_of(fleet: Fleet, control: Control, defaults: Options, token: str | None 
         ),
     ]
     handlers: dict[Any, Any] = {Problem: _problem, HTTPException: _http_error, NoSuchCluster: _no_such_cluster}
-    return Starlette(routes=routes, exception_handlers=handlers, middleware=[Middleware(Guards, token=token)])
+    return Starlette(
+        routes=routes, exception_handlers=handlers, middleware=[Middleware(Guards, token=token, is_local=is_local)]
+    )
 
 
 async def _problem(request: Request, problem: Problem) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from koordinator.emulator.control_plane.problems import Problem
 
@@ -18,15 +19,24 @@ OPEN = ("/healthz", "/readyz")
 """Paths that need no token."""
 
 
+LOCAL = ("localhost", "127.0.0.1", "::1")
+"""What this machine is called on itself."""
+
+
 class Guards:
     """ASGI middleware: a token where one is wanted, bodies of a bounded size, and paths as they came.
 
     A group's id may be any text, with slashes in it: routes look at the path before its escapes are resolved.
+
+    Pages of other sites that a browser on this machine shows must not control clusters: a request that names another
+    `Origin` is refused, and where no token is wanted on loopback also one to another `Host`, by which DNS would lend
+    such a page our address.
     """
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, token: str | None, *, is_local: bool) -> None:
         self._app = app
         self._token = token
+        self._hosts = LOCAL if is_local and token is None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it."""
@@ -46,6 +56,12 @@ class Guards:
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > BODY_BYTES_MAX:
             raise _too_large()
+        host = headers.get(b"host", b"").decode("latin-1")
+        if self._hosts is not None and urlsplit(f"//{host}").hostname not in self._hosts:
+            raise Problem(HTTPStatus.FORBIDDEN, f"host {host!r}: this is {', '.join(self._hosts)} without a token")
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        if origin and urlsplit(origin).netloc != host:
+            raise Problem(HTTPStatus.FORBIDDEN, f"origin {origin!r}: pages of other sites may not control clusters")
         if self._token is None or scope["path"] in OPEN:
             return
         given = headers.get(b"authorization", b"")

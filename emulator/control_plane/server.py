@@ -9,7 +9,7 @@ from hypercorn.config import Config
 from hypercorn.trio import serve
 
 from koordinator.emulator.control_plane.app import app_of
-from koordinator.emulator.listeners import host_port
+from koordinator.emulator.listeners import host_port, is_loopback
 from koordinator.emulator.shell import listen, port_of
 
 if TYPE_CHECKING:
@@ -38,6 +38,6 @@ async def serve_control(  # noqa: PLR0913 - one wish each
     config.graceful_timeout = 0.0
     config.include_server_header = False
     async with trio.open_nursery() as nursery:
-        app = cast("Any", app_of(fleet, control, defaults, token))
+        app = cast("Any", app_of(fleet, control, defaults, token, is_local=is_loopback(host)))
         await nursery.start(serve, app, config)
         task_status.started(url)

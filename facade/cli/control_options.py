@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from koordinator.emulator.listeners import is_loopback
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-LOCAL = "localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class ControlOptions:
 
     def check(self) -> None:
         """Refuse to let anybody on the network control clusters without a token."""
-        if self.port is None or self.token is not None or self.is_insecure or _is_loopback(self.host):
+        if self.port is None or self.token is not None or self.is_insecure or is_loopback(self.host):
             return
         raise click.UsageError(
             f"--control-host {self.host}: everybody who reaches it could control the clusters; give --control-token,"
@@ -69,10 +68,3 @@ OPTIONS = (
         help="The ports of clusters that are made over HTTP.  [default: any free ones]",
     ),
 )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == LOCAL or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

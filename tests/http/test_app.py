@@ -135,3 +135,14 @@ def test_new_clusters_get_ports_of_the_range_until_none_is_left(free_ports: rang
         assert "give more with --port-range" in said
         http.delete("/v1/clusters/two")
         assert http.post("/v1/clusters", json={}).is_success
+
+
+@pytest.mark.parametrize("headers", [{"host": "evil.example"}, {"origin": "http://evil.example"}, {"origin": "null"}])
+def test_pages_of_other_sites_control_nothing(http: httpx.Client, headers: dict[str, str]) -> None:
+    refused = http.put(f"{CLUSTER}/topics/new", headers=headers)
+    assert next(iter(headers.values())) in problem(refused, 403)["detail"]
+    assert "new" not in http.get(f"{CLUSTER}/topics").text
+
+
+def test_the_page_of_the_server_itself_may(http: httpx.Client) -> None:
+    assert http.put(f"{CLUSTER}/topics/new", headers={"origin": str(http.base_url).rstrip("/")}).is_success
