@@ -30,7 +30,7 @@ POM = """<?xml version="1.0" encoding="UTF-8"?>
   <dependencies>
     <dependency>
       <groupId>org.apache.kafka</groupId>
-      <artifactId>kafka_2.13</artifactId>
+      <artifactId>{artifact}</artifactId>
       <version>{version}</version>
     </dependency>
     <!-- what writes the log is left to those who run Kafka; this needs no file, and suits all releases -->
@@ -89,14 +89,18 @@ RELEASES = {
 }
 
 
-def jars(version: str) -> Path:
-    """The folder with the jars of a release, fetched if they are not there yet."""
-    folder = CACHE / version
+BROKER = "kafka_2.13"
+"""What a broker is run from."""
+
+
+def jars(version: str, artifact: str = BROKER) -> Path:
+    """The folder with the jars of a release, of the broker or of another part; fetched if they are not there yet."""
+    folder = CACHE / (version if artifact == BROKER else f"{artifact}-{version}")
     if not folder.is_dir():
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as work:
             pom = Path(work, "pom.xml")
-            pom.write_text(POM.format(version=version))
+            pom.write_text(POM.format(version=version, artifact=artifact))
             goal = f"{DEPENDENCY_PLUGIN}:copy-dependencies"
             options = ("-DincludeScope=runtime", f"-DoutputDirectory={work}/jars")
             run("mvn", "--batch-mode", "--quiet", "--file", str(pom), goal, *options, timeout_s=FETCH_S)

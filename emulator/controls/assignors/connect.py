@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
+from math import log
 
 from koordinator.wire.messages.connect_protocol import CONNECTOR
 
@@ -134,7 +135,7 @@ class IncrementalLeader:
             return
         if self._has_balanced:
             self._balanced_in_a_row += 1
-            self.delay_ms = min(BACKOFF_MULTIPLIER**self._balanced_in_a_row, self._max_delay_ms)
+            self.delay_ms = _back_off_ms(self._balanced_in_a_row, self._max_delay_ms)
             if self.delay_ms:
                 self._due_at = now + self.delay_ms
                 return
@@ -148,6 +149,13 @@ class IncrementalLeader:
         self._came_empty = {}
         self._due_at = 0
         self.delay_ms = 0
+
+
+def _back_off_ms(times: int, max_ms: int) -> int:
+    """Kafka's ExponentialBackoff, which computes in floating point and so may say 999 for 1,000."""
+    if max_ms == 0:
+        return 0
+    return int(BACKOFF_MULTIPLIER ** min(times, log(max_ms) / log(BACKOFF_MULTIPLIER)))
 
 
 def _duplicated(running: Mapping[str, Sequence[Unit]]) -> set[Unit]:

@@ -1,11 +1,12 @@
 """How connectors and tasks are shared out: Kafka Connect's answers, the article's bounce, and what must always hold."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
 import pytest
+from connect_rounds import answer_of, parsed, read
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,43 +20,15 @@ from koordinator.emulator.controls.assignors.connect import (
 
 ROUNDS = Path(__file__).with_name("connect_rounds.txt")
 DELAY_MS = 300_000
-Running = Mapping[str, list[Unit]]
 
 
-def units(said: str, separator: str) -> list[Unit]:
-    """Units as the file writes them: connector/task, and so on."""
-    return [(name, int(task)) for each in said.split(separator) if each for name, task in [each.split("/")]]
-
-
-def groups() -> list[list[tuple[str, str]]]:
-    """Each group of the file: the line that opens it, and its rounds with Kafka's answers."""
-    lines = [line for line in ROUNDS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    found: list[list[tuple[str, str]]] = []
-    for line in lines:
-        if line.startswith("max "):
-            found.append([(line, "")])
-        elif line.startswith("= "):
-            found[-1][-1] = (found[-1][-1][0], line[2:])
-        else:
-            found[-1].append((line, ""))
-    return found
-
-
-@pytest.mark.parametrize("number", range(len(groups())))
+@pytest.mark.parametrize("number", range(60))
 def test_the_incremental_assignor_says_what_kafkas_says(number: int) -> None:
-    (opening, _), *rounds = groups()[number]
-    leader = IncrementalLeader(int(opening.removeprefix("max ")))
-    for asked, answered in rounds:
-        now, completed, generation, connectors, workers = asked.split(" ")
-        configured = {name: int(count) for each in connectors.split(",") if each for name, count in [each.split(":")]}
-        running = {name: units(said, ",") for each in workers.split(";") for name, said in [each.split("=")]}
-        changes = leader.assign(int(now), (int(completed), int(generation)), units_of(configured), running)
-        delay, *told = answered.split(" ")
-        assert leader.delay_ms == int(delay)
-        for name, change in zip(told, changes.values(), strict=True):
-            started, _, stopped = name[2:].partition("!")
-            assert sorted(change.started) == sorted(units(started, "+"))
-            assert sorted(change.stopped) == sorted(units(stopped, "!"))
+    """tests/kafka/test_connect_assignor.py looks whether this is what Kafka says, and plays random groups, too."""
+    max_delay_ms, rounds = read(ROUNDS)[number]
+    leader = IncrementalLeader(max_delay_ms)
+    for question, answer in rounds:
+        assert answer_of(leader, question) == parsed(answer), question
 
 
 class Workers:

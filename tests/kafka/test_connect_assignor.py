@@ -1,0 +1,62 @@
+"""Kafka Connect's own assignor says what ours says, in the rounds that are kept and in random ones."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from connect_rounds import parsed, play, read
+from kafka_releases import RELEASES, jars, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+VERSION = RELEASES["3.9-new"].version
+SOURCE = Path(__file__).with_name("java") / "AskedAssignor.java"
+KEPT = Path(__file__).parents[1] / "controls" / "assignors" / "connect_rounds.txt"
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
+    """Asks it; a line that opens a group is not answered."""
+    folder = tmp_path_factory.mktemp("connect")
+    path = f"{jars(VERSION, 'connect-runtime')}/*"
+    run("javac", "-cp", path, "-d", str(folder), str(SOURCE), timeout_s=120)
+    command = (
+        "java",
+        "-Xmx256m",
+        "-cp",
+        f"{folder}:{path}",
+        f"org.apache.kafka.connect.runtime.distributed.{SOURCE.stem}",
+    )
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        put, get = process.stdin, process.stdout
+
+        def asked(line: str) -> str:
+            print(line, file=put, flush=True)
+            return "" if line.startswith("max ") else get.readline().rstrip("\n")
+
+        yield asked
+        put.close()
+
+
+def test_what_is_kept_of_it_is_what_it_says(ask: Callable[[str], str]) -> None:
+    for max_delay, rounds in read(KEPT):
+        ask(f"max {max_delay}")
+        for question, answer in rounds:
+            assert parsed(ask(question)) == parsed(answer), question
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_groups_are_told_the_same(ask: Callable[[str], str], seed: int) -> None:
+    random = Random(seed)
+    for _ in range(50):
+        for question, theirs, ours in play(random, ask):
+            assert ours == theirs, question
