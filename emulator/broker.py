@@ -20,11 +20,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.connections import Answer, Close, Connection, Send
-from koordinator.emulator.core.cluster import OFFSETS_TOPIC, PLAINTEXT
+from koordinator.emulator.core.cluster import PLAINTEXT
 from koordinator.emulator.core.effects import Append, Call, Hangup, Reply, Rewritten
-from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.gate import Park, Respond, Serve, Write
-from koordinator.emulator.offsets_log import batch_of, records_of
+from koordinator.emulator.group_logs import GroupLogs
 from koordinator.emulator.services import Services
 from koordinator.emulator.trace_kept import kept, rough_size
 from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected, error_of, group_of_request
@@ -88,8 +87,8 @@ class Broker:
         self._serving: Connection | None = None
         self._held_back: dict[int, Connection] = {}
         self._closing: list[Close] = []
-        self._store = store
-        self._tokens: list[int] = []
+        self._logs = GroupLogs(node, store, log)
+        self._keeps = store is not None
         self._due_since: int | None = None
         self._mail: Mail = deque() if mail is None else mail
         self.gate: Gate | None = None
@@ -162,7 +161,7 @@ class Broker:
         if partition not in self.node.coordinator.stage.loading:
             # another node has it by now
             return []
-        return self.perform(now, self._load(now, partition))
+        return self.perform(now, self._logs.load(now, partition))
 
     def rewritten(self, now: int, partition: int) -> list[Output]:
         """Somebody has written to a partition of `__consumer_offsets`: its groups are what is written there now."""
@@ -186,7 +185,7 @@ class Broker:
     def tick(self, now: int) -> list[Output]:
         """Let everything due by `now` happen."""
         self._perform(now, self.node.tick(now))
-        self._flush(now)
+        self._perform(now, self._logs.flush(now))
         self._due_since = None
         return self._serve(now)
 
@@ -201,8 +200,8 @@ class Broker:
 
     def flush(self, now: int) -> None:
         """Have written what waits to be. Answers that are due then leave at the next `tick`, for which it is time."""
-        if self._tokens or self.node.data.holds:
-            self._flush(now)
+        if self._logs.wait:
+            self._perform(now, self._logs.flush(now))
             self._due_since = now
 
     # -- what is there ---------------------------------------------------------------------------------------
@@ -262,7 +261,7 @@ class Broker:
             peer.out.clear()
             peer.out_bytes = 0
         self._dirty.clear()
-        if self._store is not None and self._due_since is None and (self._tokens or self.node.data.holds):
+        if self._keeps and self._due_since is None and self._logs.wait:
             self._due_since = now
         if self._closing:
             outputs += self._closing
@@ -374,56 +373,15 @@ class Broker:
             if isinstance(effect, Reply):
                 self._reply(now, effect.call, effect.response)
             elif isinstance(effect, Append):
-                waiting += self._append(now, effect)
+                waiting += self._logs.append(now, effect)
             elif isinstance(effect, Rewritten):
                 coordinator = self.node.coordinator
                 waiting += coordinator.unload(now, effect.partition) + coordinator.begin_load(now, effect.partition)
-                waiting += self._load(now, effect.partition)
+                waiting += self._logs.load(now, effect.partition)
             elif isinstance(effect, Hangup):
                 self._hang_up(now, effect.call, effect.reason)
             else:
                 self._note(effect)
-
-    def _append(self, now: int, effect: Append) -> list[Effect]:
-        """Write records of a group."""
-        try:
-            topic = self.node.cluster.offsets_topic()
-        except RefusedError as error:
-            return self.node.appended(now, effect.token, error.error)
-        effects = self.node.data.append(now, topic, effect.partition, batch_of(effect.records, now))
-        if self._store is None:
-            return effects + self.node.appended(now, effect.token, NONE)
-        self._tokens.append(effect.token)
-        return effects
-
-    def _flush(self, now: int) -> None:
-        """Write what waits to be written, all at once; then let those go on who wait for it."""
-        data, error = self.node.data, NONE
-        if self._store is None or not (self._tokens or data.holds):
-            return
-        try:
-            for topic, partition, batches in data.unwritten():
-                self._store.append(topic.name, topic.topic_id, partition, batches)
-            self._store.sync()
-        except OSError:
-            error = Error.KAFKA_STORAGE_ERROR
-        tokens, self._tokens = self._tokens, []
-        effects = data.written(now, error)
-        for token in tokens:
-            effects += self.node.appended(now, token, error)
-        for topic, partition, batches in data.compacted():
-            self._store.rewrite(topic.name, topic.topic_id, partition, batches)
-        self._perform(now, effects)
-
-    def _load(self, now: int, partition: int) -> list[Effect]:
-        coordinator = self.node.coordinator
-        log = self.node.cluster.log(OFFSETS_TOPIC, partition)
-        try:
-            records = [] if log is None else list(records_of(log.records()))
-        except (Malformed, ImportError) as error:
-            self._log(f"{OFFSETS_TOPIC}-{partition} cannot be loaded by node {self._node_id}: {error}")
-            return coordinator.load_failed(now, partition)
-        return coordinator.loaded(now, partition, records)
 
     def _waiting(self, call: Call) -> Connection | None:
         """The connection that waits for the answer to a call; None if its client has gone in the meantime."""

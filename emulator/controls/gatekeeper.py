@@ -1,8 +1,7 @@
 """The gatekeeper: the one gate of a cluster, at which holds, lock-steps, rules and disturbances take their turn.
 
 A request meets holds first, and then the others, in this order, when it is let go: so rules look at the group as it is
-when the request would be applied, not as it was when it came in. What is to be done later stands in an agenda, in the
-node's time or in a group's; with that the gatekeeper is one of the `tickers` of the nodes.
+when the request would be applied, not as it was when it came in. What is to be done later stands in an agenda.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ from koordinator.emulator.controls.actions import (
     WrongCorrelationId,
     action_data,
 )
+from koordinator.emulator.controls.agenda import Agenda
 from koordinator.emulator.controls.chance import between, draw, log_normal
-from koordinator.emulator.controls.passages import Fate, Later, Passage, Stop, Use
+from koordinator.emulator.controls.passages import Fate, Passage, Stop, Use
 from koordinator.emulator.controls.plausible import is_given_by_kafka
 from koordinator.emulator.controls.refusals import PLACES_OF, is_applied, refused, spoilt
 from koordinator.emulator.controls.sight import Sight
@@ -38,7 +38,7 @@ from koordinator.wire.messages.produce import ProduceRequest
 from koordinator.wire.schema import fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from koordinator.emulator.broker import Broker
     from koordinator.emulator.brokers import Brokers
@@ -59,7 +59,7 @@ ON_BYTES = (Truncate, Drip, WrongCorrelationId)
 
 
 class Gatekeeper:
-    """The gate of a cluster (`emulator.gate`), and a ticker of its nodes. `seed` decides what is left to chance."""
+    """The gate of a cluster (`emulator.gate`). `seed` decides what is left to chance."""
 
     def __init__(self, brokers: Brokers, seed: int) -> None:
         self._brokers = brokers
@@ -72,8 +72,7 @@ class Gatekeeper:
         """The seed of the disturbance, if there is one."""
         self._asked: dict[tuple[str, str], int] = {}
         self._fates: dict[int, Fate] = {}
-        self._agenda: list[Later] = []
-        self._now = 0
+        self._agenda = Agenda(brokers)
         self._buffer: list[Happening] | None = None
         self._leaving: list[Output] = []
         self._verbs = Verbs(brokers, self._leaving.extend)
@@ -83,10 +82,10 @@ class Gatekeeper:
         brokers = self._brokers
         has_reason = any((self.uses, self.stops, self.disturbed_by is not None, self._fates, self._agenda))
         brokers.gate = self if has_reason else None
-        if has_reason and self not in brokers.tickers:
-            brokers.tickers.append(self)
-        elif not has_reason and self in brokers.tickers:
-            brokers.tickers.remove(self)
+        if has_reason and self._agenda not in brokers.tickers:
+            brokers.tickers.append(self._agenda)
+        elif not has_reason and self._agenda in brokers.tickers:
+            brokers.tickers.remove(self._agenda)
 
     # -- the gate --------------------------------------------------------------------------------------------
 
@@ -130,41 +129,6 @@ class Gatekeeper:
                 if stop.clients:
                     stop.inside.remove(passage)
 
-    # -- the ticker ------------------------------------------------------------------------------------------
-
-    def deadline(self) -> int | None:
-        """When the next thing of the agenda is to be done."""
-        return min((due for later in self._agenda if (due := self._due(later)) is not None), default=None)
-
-    def tick(self, now: int) -> list[Output]:
-        """Do what is to be done by now, in the order in which it is due."""
-        self._now = now
-        outputs: list[Output] = []
-        while True:
-            due = [(at, number) for number, each in enumerate(self._agenda) if (at := self._due(each)) is not None]
-            if not due or min(due)[0] > now:
-                return outputs
-            outputs += self._agenda.pop(min(due)[1]).do(now)
-
-    def group_deadline(self, group_id: str) -> int | None:
-        """When the next thing is to be done that is due in the time of a group, in that time."""
-        return min((later.due for later in self._agenda if later.group_id == group_id), default=None)
-
-    def clock_changed(self, now: int, group_id: str) -> None:
-        """The clock of a group was moved: what is due by it is looked up when it is asked for."""
-
-    def _due(self, later: Later) -> int | None:
-        clock = None if later.group_id is None else self._brokers.cluster.group_clocks.get(later.group_id)
-        return later.due if clock is None else clock.due_at(later.due, self._now)
-
-    def _soon(self, now: int, ms: int, do: Callable[[int], Iterable[Output]], group_id: str | None = None) -> None:
-        self._now = now
-        self._agenda.append(Later(self._group_now(now, group_id) + ms, group_id, do))
-
-    def _group_now(self, now: int, group_id: str | None) -> int:
-        clock = None if group_id is None else self._brokers.cluster.group_clocks.get(group_id)
-        return now if clock is None else clock.read(now)
-
     # -- a request -------------------------------------------------------------------------------------------
 
     def _admit(self, now: int, passage: Passage) -> tuple[tuple[Step, ...], Fate | None]:
@@ -180,7 +144,7 @@ class Gatekeeper:
             return (Serve(passage.request),), None
         self._fates[passage.call.connection] = fate
         if fate.action("verb") is not None:
-            self._soon(now, 0, lambda at: self._do_verb(at, fate))
+            self._agenda.enter(now, 0, lambda at: self._do_verb(at, fate))
             return (Park(),), fate
         return self._serve(now, fate), fate
 
@@ -280,7 +244,7 @@ class Gatekeeper:
             case _:
                 pass
         if fate.disturbed_ms < 0:
-            self._soon(now, -fate.disturbed_ms, lambda at: self._resume(at, passage, (Serve(passage.request),)))
+            self._agenda.enter(now, -fate.disturbed_ms, lambda at: self._resume(at, passage, (Serve(passage.request),)))
             return (Park(),)
         return (Serve(passage.request),)
 
@@ -299,7 +263,7 @@ class Gatekeeper:
         if not ms:
             return self._leave(now, fate, response)
         in_group_time = isinstance(delay, Delay) and delay.clock == "group"
-        self._soon(
+        self._agenda.enter(
             now,
             ms,
             lambda at: self._resume(at, fate.passage, self._leave(at, fate, response)),
@@ -335,7 +299,7 @@ class Gatekeeper:
         return first
 
     def _write_later(self, now: int, ms: int, passage: Passage, write: Write) -> None:
-        self._soon(now, ms, lambda at: self._resume(at, passage, (write,)))
+        self._agenda.enter(now, ms, lambda at: self._resume(at, passage, (write,)))
 
     # -- letting go ------------------------------------------------------------------------------------------
 
@@ -371,7 +335,7 @@ class Gatekeeper:
             stop.rounds += 1
             name = stop.match, stop.rounds
             passages.sort(key=lambda each: draw(self._seed, "lockstep", *name, stop.client_of(each)))
-            self._soon(now, 0, lambda at: self.let_go(at, stop, passages))
+            self._agenda.enter(now, 0, lambda at: self.let_go(at, stop, passages))
 
     def _resume(self, now: int, passage: Passage, steps: tuple[Step, ...]) -> list[Output]:
         return self._brokers.resume(now, passage.broker, passage.call, steps)
@@ -382,23 +346,25 @@ class Gatekeeper:
         """A hold was added, or removed."""
         body = {"match": stop.match.data(), **({"clients": list(stop.clients)} if stop.clients else {})}
         group = stop.match.group
-        self._note(0, HoldNoted(change, stop.id, group, body, group_now=self._group_now(now, group)))
+        self._note(0, HoldNoted(change, stop.id, group, body, group_now=self._agenda.group_now(now, group)))
 
     def note_rule(self, now: int, change: str, rule: Rule) -> None:
         """A rule was added, or removed."""
         group = rule.match.group
-        self._note(0, RuleNoted(change, rule.id, group, rule.data(), group_now=self._group_now(now, group)))
+        self._note(0, RuleNoted(change, rule.id, group, rule.data(), group_now=self._agenda.group_now(now, group)))
 
     def _note_rule(self, now: int, change: str, rule_id: str, body: Mapping[str, object], passage: Passage) -> None:
         group, call = passage.sight.group, passage.call
-        noted = RuleNoted(change, rule_id, group, body, call, passage.member_id, self._group_now(now, group))
+        noted = RuleNoted(change, rule_id, group, body, call, passage.member_id, self._agenda.group_now(now, group))
         self._note(passage.sight.node_id, noted)
 
     def _note_hold(
         self, now: int, change: str, stop: Stop, passage: Passage, body: Mapping[str, object] | None = None
     ) -> None:
         group, call = passage.sight.group, passage.call
-        noted = HoldNoted(change, stop.id, group, body or {}, call, passage.member_id, self._group_now(now, group))
+        noted = HoldNoted(
+            change, stop.id, group, body or {}, call, passage.member_id, self._agenda.group_now(now, group)
+        )
         self._note(passage.sight.node_id, noted)
 
     def _note_behind(self, now: int, broker: Broker, stop: Stop, passage: Passage) -> None:
@@ -417,13 +383,15 @@ class Gatekeeper:
 
 
 def _applies(action: Action, sight: Sight) -> bool:
-    """Whether an action can be done to this request at all: older answers have no throttle_time_ms."""
-    return not isinstance(action, Throttle) or _is_throttled(sight)
+    """Whether an action can be done to this request at all: older answers have no place for it."""
+    if isinstance(action, Throttle):
+        return _has("throttle_time_ms", sight)
+    return not isinstance(action, Error) or sight.api != "Fetch" or _has("error_code", sight)
 
 
-def _is_throttled(sight: Sight) -> bool:
-    throttled = fields_of(APIS[sight.call.api_key].response).get("throttle_time_ms")
-    return throttled is not None and sight.version in throttled.versions
+def _has(name: str, sight: Sight) -> bool:
+    declared = fields_of(APIS[sight.call.api_key].response).get(name)
+    return declared is not None and sight.version in declared.versions
 
 
 def _other_correlation_id(frame: bytes) -> bytes:

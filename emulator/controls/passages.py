@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from koordinator.emulator.broker import Broker
-    from koordinator.emulator.connections import Output
     from koordinator.emulator.controls.actions import Action
     from koordinator.emulator.controls.rules import Match, Rule
     from koordinator.emulator.controls.sight import Sight
@@ -128,12 +125,3 @@ class Fate:
         """What the rule of a slot does, if there is one."""
         rule = self.rules.get(slot)
         return None if rule is None else rule.action
-
-
-@dataclass(slots=True, eq=False)
-class Later:
-    """Something to be done at `due`: in the time of a group, or of the node if there is none."""
-
-    due: int
-    group_id: str | None
-    do: Callable[[int], Iterable[Output]]

@@ -124,7 +124,6 @@ REBALANCING = {
 }
 """The one state in which each is answered REBALANCE_IN_PROGRESS."""
 
-ID_REQUIRED_SINCE = 4
 UNKNOWN_GROUP_SINCE = {"OffsetCommit": 9, "DescribeGroups": 6}
 
 
@@ -141,7 +140,8 @@ def is_given_by_kafka(sight: Sight, error: Error, at: str) -> bool:
         case Error.ILLEGAL_GENERATION:
             return group is None or group.generation != sight.generation
         case Error.MEMBER_ID_REQUIRED:
-            return sight.version >= ID_REQUIRED_SINCE and "" in sight.member_ids and not sight.instance_ids
+            # Kafka's has an id in it, under which the member is expected back
+            return False
         case Error.FENCED_INSTANCE_ID:
             return bool(sight.instance_ids)
         case Error.INVALID_GROUP_ID:
