@@ -11,7 +11,6 @@ the same on every machine. They are read off the trace, from what each member ho
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from rebalancing.stage import PARTITIONS, TOPIC, Stage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-STYLES: Mapping[str, dict[str, object]] = {
+STYLES: Mapping[str, dict[str, Any]] = {
     "eager": {"protocols": ["range"]},
     "static": {"protocols": ["range"]},
     "cooperative": {"protocols": ["cooperative-sticky"]},
@@ -68,15 +67,15 @@ def play(style: str) -> dict[str, Cost]:
         begin = stage.now_s
         start("C3")
         stage.pass_time(LONG_S)
-        costs["C3 joins"] = cost(stage.group.events(), begin, stage.now_s)
+        costs["C3 joins"] = cost(stage.events, begin, stage.now_s)
         begin = stage.now_s
         close("C2", for_s=RESTART_S)
         stage.start_again("C2")
         stage.pass_time(LONG_S)
-        costs["C2 is restarted"] = cost(stage.group.events(), begin, stage.now_s)
+        costs["C2 is restarted"] = cost(stage.events, begin, stage.now_s)
         begin = stage.now_s
         close("C2", for_s=LONG_S)
-        costs["C2 leaves for good"] = cost(stage.group.events(), begin, stage.now_s)
+        costs["C2 leaves for good"] = cost(stage.events, begin, stage.now_s)
         return costs
 
 
@@ -138,4 +137,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -106,10 +106,15 @@ class Stage:
             if puppet.state not in {"out", "failed"}
         }
 
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What the trace has of the group, line by line."""
+        return self.group.events()
+
     def rounds(self) -> list[dict[str, str]]:
         """What each rebalance since the last question has left every member with, generation by generation."""
         found: dict[int, dict[str, str]] = {}
-        for line in self.group.events():
+        for line in self.events:
             if line["seq"] > self._told and line["kind"] == "puppet" and line["change"] == "assigned":
                 found.setdefault(line["generation"], {})[line["puppet"]] = partitions(line["body"]["holds"])
         self.skip_rounds()
@@ -117,7 +122,7 @@ class Stage:
 
     def skip_rounds(self) -> None:
         """What has been until now is of no interest."""
-        self._told = max((line["seq"] for line in self.cluster.trace()), default=0)
+        self._told = max((line["seq"] for line in self.events), default=0)
 
 
 def partitions(holds: dict[str, list[int]]) -> str:

@@ -26,11 +26,11 @@ def test_members_say_what_they_own_and_keep_it_while_they_join_again() -> None:
     with Stage(protocols=["cooperative-sticky"]) as stage:
         stage.start("C1")
         stage.start("C2")
-        asked_before = len(stage.group.events())
+        asked_before = len(stage.events)
         stage.start("C3")
         asked = [
             (line["client_id"], line["body"].get("owned", {}).get("t", []))
-            for line in stage.group.events()[asked_before:]
+            for line in stage.events[asked_before:]
             if line["kind"] == "request" and line["api"] == "JoinGroup"
         ]
         # C3 asks twice at first: the coordinator gives it a member id to come back with (KIP-394)
