@@ -98,25 +98,25 @@ class Verify:
         api: str,
         error: str | None = None,
         times: int | None = None,
+        at_least: int | None = None,
         client_id: str | None = None,
         member: str | None = None,
         instance_id: str | None = None,
         generation: int | None = None,
     ) -> Verdict:
-        """Whether so many requests (None: at least one) came that are as wanted; `seqs` are those that did.
+        """Whether so many requests came that are as wanted; `seqs` are those that did.
 
-        `error` is what they were answered with ("NONE": all went well), `client_id` a glob, `member` a member id, an
-        instance id or a client id, `generation` that of the request, or that a JoinGroup has led to.
+        `times` is exactly, `at_least` what it says; without both it is at least one. `error` is what they were answered
+        with ("NONE": all went well), `client_id` a glob, `member` a member id, an instance id or a client id,
+        `generation` that of the request, or that a JoinGroup has led to.
         """
         del now
         wanted = Wanted(api, error, client_id, member, instance_id, generation)
-        if times is not None and times < 0:
-            raise ValueError(f"{api} cannot be seen {times} times")
         story = self._story(group)
         if times == 0 and member is not None:
             # a name that is written wrong would always be right
             members.named(story, member, self._present(group))
-        ok, message, found = expected(story, wanted, times)
+        ok, message, found = expected(story, wanted, times, at_least)
         return _verdict(ok=ok, message=message, seqs=[call.seq for call in found])
 
     def left(self, now: int, *, group: str, member: str) -> Verdict:

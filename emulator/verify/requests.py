@@ -75,12 +75,22 @@ def matching(story: Story, wanted: Wanted, since: int = 0) -> list[Call]:
     ]
 
 
-def expected(story: Story, wanted: Wanted, times: int | None) -> tuple[bool, str, list[Call]]:
-    """Whether so many requests came (None: at least one); what to say if not; and which came."""
+def expected(
+    story: Story, wanted: Wanted, times: int | None = None, at_least: int | None = None
+) -> tuple[bool, str, list[Call]]:
+    """Whether so many requests came, what to say if not, and which came. Nothing said: at least one.
+
+    Raises ValueError for a number below 0, and for both numbers.
+    """
+    if times is not None and at_least is not None:
+        raise ValueError(f"{wanted.api}: either times={times}, exactly, or at_least={at_least}")
+    if min(times or 0, at_least or 0) < 0:
+        raise ValueError(f"{wanted.api} cannot be seen {min(times or 0, at_least or 0)} times")
     found = matching(story, wanted)
-    if len(found) == times or (times is None and found):
+    fewest = 1 if at_least is None else at_least
+    if len(found) == times or (times is None and len(found) >= fewest):
         return True, "", found
-    how_many = "at least 1" if times is None else str(times)
+    how_many = f"at least {fewest}" if times is None else str(times)
     said = f"expected {how_many} {wanted}, seen {len(found)}"
     if found:
         shown = "\n".join(f"  {call}" for call in found[-SHOWN:])

@@ -469,18 +469,20 @@ class Group:
         *,
         error: str | None = None,
         times: int | None = None,
+        at_least: int | None = None,
         client_id: str | None = None,
         member: str | None = None,
         instance_id: str | None = None,
         generation: int | None = None,
         timeout: float = 0,
     ) -> Self:
-        """Such requests came: so many `times`, or at least one."""
+        """Such requests came: exactly so many `times`, or `at_least` so many; nothing said is at least one."""
         await in_thread(
             lambda: self.blocking.assert_request(
                 api,
                 error=error,
                 times=times,
+                at_least=at_least,
                 client_id=client_id,
                 member=member,
                 instance_id=instance_id,

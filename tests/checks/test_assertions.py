@@ -268,6 +268,9 @@ def test_a_request_and_how_often(group: Group, member: Callable[..., Puppet]) ->
     group.assert_request("OffsetCommit", member="b").assert_request("OffsetCommit", member="one", client_id="[bc]*")
     group.assert_request("OffsetCommit", member="a", times=0)
     group.assert_request("JoinGroup", instance_id="one", times=1, generation=2)
+    group.assert_request("OffsetCommit", at_least=7)
+    with pytest.raises(AssertionError, match="expected at least 8 OffsetCommit, seen 7:"):
+        group.assert_request("OffsetCommit", at_least=8)
     says(
         lambda: group.assert_request("OffsetCommit", times=0),
         "group 'g': expected 0 OffsetCommit, seen 7:",
@@ -315,6 +318,8 @@ def test_a_request_that_did_not_come_and_what_came_nearest(group: Group, member:
         ),
         ({"api": "JoinGroup", "error": "MEMBERID_REQUIRED"}, "did you mean 'MEMBER_ID_REQUIRED'"),
         ({"api": "JoinGroup", "times": -1}, "JoinGroup cannot be seen -1 times"),
+        ({"api": "JoinGroup", "at_least": -2}, "JoinGroup cannot be seen -2 times"),
+        ({"api": "JoinGroup", "times": 1, "at_least": 1}, "JoinGroup: either times=1, exactly, or at_least=1"),
         (
             {"api": "JoinGroup", "member": "worker1", "times": 0},
             "'worker1' is not known; did you mean 'worker'",
@@ -424,3 +429,20 @@ def test_of_a_group_that_never_was_nothing_is_known(group: Group) -> None:
     )
     with pytest.raises(ValueError, match="the member 'a' is not known; known: none"):
         group.assert_left("a")
+
+
+def test_the_trace_has_lookups_of_the_group_and_what_members_say_they_own(group: Group) -> None:
+    for name in "ab":
+        generation = group.generation
+        group.puppet(name, ["cooperative-sticky"], topics=["t"]).join()
+        group.wait_stable(owned="all", after_generation=generation)
+    lookups = [event["body"] for event in group.events() if event.get("api") == "FindCoordinator" and "body" in event]
+    assert lookups == [{"coordinator": 1}] * 2
+    claimed = [event["body"].get("owned") for event in group.events() if is_join(event)]  # type: ignore[attr-defined]
+    assert {"t": [0, 1, 2, 3]} in claimed
+    assert claimed[0] is None
+    assert group.conformance()["C06"].status == "pass"
+
+
+def is_join(event: dict[str, object]) -> bool:
+    return event["kind"] == "request" and event.get("api") == "JoinGroup"
