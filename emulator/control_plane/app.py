@@ -16,16 +16,19 @@ from starlette.responses import Response
 from starlette.routing import Route as Routed
 
 from koordinator.emulator.control import is_met
+from koordinator.emulator.control_plane.exports import JSON, checked_form, export_of
 from koordinator.emulator.control_plane.guards import Guards
 from koordinator.emulator.control_plane.metrics import Metrics
 from koordinator.emulator.control_plane.openapi import document_of
+from koordinator.emulator.control_plane.pages import dashboard, static_file
 from koordinator.emulator.control_plane.plain import from_json, to_json
 from koordinator.emulator.control_plane.problems import Problem, unfit
-from koordinator.emulator.control_plane.routes import BELOW, ROUTES
+from koordinator.emulator.control_plane.routes import BELOW, ROUTES, TRACE
 from koordinator.emulator.control_plane.schemas import Arguments, NewCluster, arguments_of
 from koordinator.emulator.control_plane.streams import MEDIA_TYPE as STREAM
 from koordinator.emulator.control_plane.streams import stream_of
 from koordinator.emulator.fleet import NoSuchCluster, PortsTaken
+from koordinator.emulator.pages.dashboard import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,10 +42,6 @@ if TYPE_CHECKING:
 
 WAIT_S_MAX = 600.0
 """The longest that a request may ask to wait, in seconds."""
-
-
-TRACE = "events.read"
-"""The operation that can be had as a stream, too."""
 
 
 class Segment(Convertor[str]):
@@ -85,7 +84,10 @@ class Operated:
         reads = route.method == "GET"
         given = dict(request.query_params) if reads else await _body(request)
         timeout_s = given.pop("timeout", None) if route.waits and isinstance(given, dict) else None
+        form = checked_form(given.pop("format", JSON)) if route.operation == TRACE else JSON
         arguments |= _checked(self._given, given, strict=not reads)
+        if form != JSON:
+            return await export_of(hosted, form, arguments)
         if route.operation == TRACE and STREAM in request.headers.get("accept", ""):
             return stream_of(hosted, **arguments)
         try:
@@ -170,6 +172,8 @@ def app_of(
     """
     clusters, pages = Clusters(fleet, defaults), Pages(fleet, document_of(control))
     routes = [
+        Routed("/", dashboard),
+        Routed(f"{FOLDER}/{{name:segment}}", static_file),
         Routed("/healthz", pages.health),
         Routed("/readyz", pages.ready),
         Routed("/metrics", pages.metrics),

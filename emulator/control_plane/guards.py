@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from koordinator.emulator.control_plane.problems import Problem
+from koordinator.emulator.pages.dashboard import FOLDER
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 BODY_BYTES_MAX = 64 * 1024 * 1024
 """The largest body that is read; a snapshot with records may be large."""
 
-OPEN = ("/healthz", "/readyz")
-"""Paths that need no token."""
+OPEN = ("/", "/healthz", "/readyz")
+"""Paths that need no token. Nor do those below `STATIC`: the files of the dashboard, in which there is no data."""
 
+STATIC = f"{FOLDER}/"
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 """What this machine is called on itself."""
@@ -62,7 +64,7 @@ class Guards:
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and urlsplit(origin).netloc != host:
             raise Problem(HTTPStatus.FORBIDDEN, f"origin {origin!r}: pages of other sites may not control clusters")
-        if self._token is None or scope["path"] in OPEN:
+        if self._token is None or scope["path"] in OPEN or scope["path"].startswith(STATIC):
             return
         given = headers.get(b"authorization", b"")
         if not hmac.compare_digest(given, b"Bearer " + self._token.encode()):

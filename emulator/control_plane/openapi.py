@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koordinator import __version__
-from koordinator.emulator.control_plane.routes import BELOW, ROUTES
+from koordinator.emulator.control_plane.exports import FORMS, JSON
+from koordinator.emulator.control_plane.routes import BELOW, ROUTES, TRACE
 from koordinator.emulator.control_plane.schemas import NewCluster, arguments_of, summary_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ TIMEOUT = {
     "in": "query",
     "description": "wait so many seconds, at most, for what is asked to be so (a long poll)",
     "schema": {"type": "number", "minimum": 0, "maximum": 600},
+}
+
+FORMAT = {
+    "name": "format",
+    "in": "query",
+    "description": "JSON, what Perfetto opens, or a page; as a stream with `Accept: text/event-stream`",
+    "schema": {"type": "string", "enum": [JSON, *FORMS], "default": JSON},
 }
 
 PROBLEM = {
@@ -53,6 +61,7 @@ DONE = {"200": {"description": "done", "content": {"application/json": {"schema"
 def document_of(control: Control) -> dict[str, Any]:
     """The whole document."""
     paths: dict[str, dict[str, Any]] = {
+        "/": {"get": _plain("dashboard", "The dashboard; needs no token, its data does.")},
         "/healthz": {"get": _plain("health", "The process lives; needs no token.")},
         "/readyz": {"get": _plain("ready", "Clients can connect to a cluster; needs no token.")},
         "/metrics": {"get": _text("metrics", "What Prometheus wants to know.")},
@@ -104,6 +113,7 @@ def _operation(route: Route, control: Control) -> dict[str, Any]:
     }
     if route.method == "GET":
         described["parameters"] += [*_parameters(given, "query"), *([TIMEOUT] if route.waits else [])]
+        described["parameters"] += [FORMAT] if route.operation == TRACE else []
     else:
         if route.waits:
             given["properties"] = {**given.get("properties", {}), TIMEOUT["name"]: TIMEOUT["schema"]}

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 BELOW = "/v1/clusters/{cluster}"
 """What every route's path begins with."""
 
+TRACE = "events.read"
+"""The operation that can be had as a stream, and in other forms, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Route:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import aclosing
+from typing import TYPE_CHECKING, cast
 
 from starlette.responses import StreamingResponse
 
 from koordinator.emulator.control_plane.plain import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
+
+    from starlette.types import Send
 
     from koordinator.emulator.fleet import Hosted
 
@@ -21,12 +24,19 @@ MEDIA_TYPE = "text/event-stream"
 
 def stream_of(hosted: Hosted, since: int = 0, group: str | None = None) -> StreamingResponse:
     """The events after `since`, and every one that comes, each with its `seq` as id, until somebody hangs up."""
-    return StreamingResponse(
-        _events(hosted, since, group), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"}
-    )
+    return Stream(_events(hosted, since, group), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
 
-async def _events(hosted: Hosted, since: int, group: str | None) -> AsyncIterator[str]:
+class Stream(StreamingResponse):
+    """A response whose source ends with it, at once, whoever ends it."""
+
+    async def stream_response(self, send: Send) -> None:
+        """Send everything there is."""
+        async with aclosing(cast("AsyncGenerator[str, None]", self.body_iterator)):
+            await super().stream_response(send)
+
+
+async def _events(hosted: Hosted, since: int, group: str | None) -> AsyncGenerator[str, None]:
     trace = hosted.parts.trace
 
     def has_more() -> bool:

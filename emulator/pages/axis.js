@@ -29,6 +29,8 @@ globalThis.Koordinator = globalThis.Koordinator || {};
         stops.push({ at, us: late, x: 0 });
       }
       if (!stops.length) stops.push({ at: 0, us: start, x: 0 });
+      const end = lines.length - 1;
+      if (stops[stops.length - 1].at < end) stops.push({ at: end, us: Math.max(late, lines[end].wall_ts), x: 0 });
       const waits = stops.map((stop, n) => (n ? 1.5 * Math.log2(1 + (stop.us - stops[n - 1].us) / 1000) : 0));
       // where thousands of things happen they do not crowd out the waits
       const event = Math.min(EVENT, waits.reduce((sum, each) => sum + each, 1) / stops.length);

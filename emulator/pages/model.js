@@ -33,7 +33,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
   function isRoutine(line) {
     if (line.error || line.rule_id || line.synthetic) return false;
     if (line.kind === "request" || line.kind === "response") return ROUTINE.has(line.api);
-    if (line.kind === "puppet") return line.change === "created" || line.change === "assigned";
+    if (line.kind === "puppet") return line.change !== "failed";
     return line.kind === "conn" && line.change === "opened";
   }
 
@@ -256,9 +256,9 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       this.marks.push({ at, kind: "offsets" });
     }
 
-    /** What a puppet does is seen in its requests; that it ends, and how, only here. */
+    /** What a puppet does is seen in its requests; that it has given up only here. */
     on_puppet(line, at) {
-      if (line.change === "created" || line.change === "assigned") return;
+      if (line.change !== "failed") return;
       const lane = this.lanes.find((each) => each.name === (line.instance_id || line.puppet));
       if (lane) lane.mark(at, "hand", `puppet ${line.change}`);
       else this.marks.push({ at, kind: "puppet" });

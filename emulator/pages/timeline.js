@@ -57,7 +57,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       this.chooserLabel = make("label", { class: "k-chooser" }, "group ", this.chooser);
       this.copied = make("span", { role: "status", class: "k-copied" });
       return make("header", { class: "k-head" },
-        make("div", {}, make("h1", {}, title || "koordinator timeline"), subtitle ? make("p", { class: "k-subtitle" }, subtitle) : null),
+        make("div", {}, title ? make("h1", {}, title) : null, subtitle ? make("p", { class: "k-subtitle" }, subtitle) : null),
         make("div", { class: "k-actions" }, this.chooserLabel,
           make("button", { type: "button", onclick: () => this.copy(`${location.href.split("#")[0]}#seq=${this.seq}`, "link") }, "Copy link to this moment"),
           make("button", { type: "button", onclick: () => this.copy(asTest(this.group), "test") }, "Copy as test"), this.copied));
@@ -103,10 +103,11 @@ globalThis.Koordinator = globalThis.Koordinator || {};
 
     append(lines) {
       this.model.append(lines);
-      if (!this.pending) this.pending = requestAnimationFrame(() => {
+      // a page in the background has no frames, and many lines are not drawn at every one that comes
+      if (!this.pending) this.pending = setTimeout(() => {
         this.pending = null;
         this.renew();
-      });
+      }, this.model.lines.length > 2000 ? 300 : 30);
     }
 
     /** Everything anew, after lines have come. */
@@ -125,6 +126,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       if (id === null) return;
       const other = !this.group || this.group.id !== id;
       this.group = this.model.group(id);
+      if (other && this.options.chosen) this.options.chosen(id);
       const { lines } = this.model;
       // a heartbeat that is told to rejoin, again and again, is a matter of its lane
       const isStep = (line) => !isRoutine(line) && (line.api !== "Heartbeat" || isError(line));
@@ -135,6 +137,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       this.rows = rowsOf(this.group);
       this.tell();
       this.label();
+      this.flash(other);
       this.tape.show(this.model, this.group);
       this.toError.disabled = this.model.firstError === null;
       this.rescale(this.squeezed);
@@ -154,14 +157,31 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     }
 
     label() {
+      const wanted = this.rows.map((row) => `${row.kind} ${row.name || row.label} ${row.top}`).join();
+      if (this.labelled === wanted) return;
+      this.labelled = wanted;
       for (const part of ["top", "body"]) {
-        this.gutters[part].replaceChildren(...this.rows.filter((row) => row.part === part && row.label).map((row) => {
+        this.gutters[part].replaceChildren(...this.rows.filter((row) => row.part === part && (row.label || row.name)).map((row) => {
           const kids = [];
           if (row.lane) kids.push(make("i", { class: "k-dot", style: `background:${ownerColour(row.lane.index)}`, "aria-hidden": "true" }));
           kids.push(row.label);
           if (row.lane && row.lane.isStatic && row.height >= 20) kids.push(make("small", {}, "static"));
-          return make("div", { class: `k-label k-l-${row.kind}`, style: `top:${row.top}px;height:${row.height}px`, title: row.label }, ...kids);
+          const place = { style: `top:${row.top}px;height:${row.height}px`, title: row.label, "data-name": row.name || null };
+          return make("div", { class: `k-label k-l-${row.kind}`, ...place }, ...kids);
         }));
+      }
+    }
+
+    /** Partitions that have another owner than when we looked last light up, where somebody watches. */
+    flash(quietly) {
+      const owners = new Map([...this.group.partitions].map(([name, spans]) => [name, spans[spans.length - 1].owners.join()]));
+      const before = this.owners || new Map();
+      this.owners = owners;
+      if (quietly || !this.options.live || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+      for (const label of this.gutters.body.querySelectorAll("[data-name]")) {
+        const owner = owners.get(label.dataset.name);
+        if (!owner || owner === before.get(label.dataset.name)) continue;
+        label.animate([{ background: ownerColour(Number(owner.split(",")[0])) }, { background: "transparent" }], 1500);
       }
     }
 
@@ -198,7 +218,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     goToHash() {
       const wanted = /seq=(\d+)/.exec(location.hash);
       if (wanted) this.go(this.model.positionOf(Number(wanted[1])));
-      else if (this.model.firstError !== null) this.go(this.model.firstError);
+      else if (this.model.firstError !== null && !this.options.live) this.go(this.model.firstError);
       else this.go(this.steps[this.steps.length - 1]);
     }
 

@@ -235,7 +235,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
 
   /** The cause of a rebalance; a cooperative member that joins again has given up what others are to get. */
   function whyOf(group, each) {
-    const second = each.cause === "metadata_change" && each.lane && each.lane.isCooperative;
+    const second = ["metadata_change", "leader_rejoin"].includes(each.cause) && each.lane && each.lane.isCooperative;
     const freed = second && [...group.partitions.values()].some((spans) => spans.length && !ownersAt(spans, each.start - 1));
     return freed ? `${each.lane.name} joins again: what was given up can be handed out` : cause(each.cause, each.lane, each.reason);
   }

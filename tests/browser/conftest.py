@@ -27,6 +27,8 @@ QUIETLY = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # grey letters: pictures are smaller, and the same on every screen
+    "--disable-lcd-text",
 )
 
 WAIT_MS = 20_000

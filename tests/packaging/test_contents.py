@@ -61,7 +61,9 @@ def test_every_file_of_the_tree_is_in_the_wheel(repository: Path, pyproject: dic
 
 def test_the_files_of_the_pages_are_in_the_wheel(repository: Path, files: list[str]) -> None:
     pages = repository / "emulator" / "pages"
-    expected = {f"koordinator/emulator/pages/{path.name}" for path in pages.iterdir() if path.suffix in {".js", ".css"}}
+    expected = {
+        f"koordinator/emulator/pages/{path.name}" for path in pages.iterdir() if path.suffix in {".css", ".html", ".js"}
+    }
     assert expected
     assert expected <= set(files)
 

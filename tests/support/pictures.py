@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-DOCS = Path(__file__).parent.parent.parent / "docs" / "img"
+DOCS = Path(__file__).parent.parent.parent / "docs"
 
 KEEP = "KOORDINATOR_PICTURES"
-"""With this set, the pictures of the docs are made anew."""
+"""With this set, the pictures that the docs show are made anew."""
 
 NEAR = 6
 """How far a channel of a pixel may be off: a canvas mixes colours at edges only."""
@@ -61,6 +61,5 @@ COUNT = """([inside, names, near]) => {
 def kept(page: Page, name: str, only: str = "body") -> Iterator[Drawn]:
     """What is asserted of the picture; if it holds and `KEEP` is set, the picture of an element goes to the docs."""
     yield Drawn(page)
-    if os.environ.get(KEEP):
-        DOCS.mkdir(parents=True, exist_ok=True)
-        page.locator(only).screenshot(path=DOCS / f"{name}.png")
+    if os.environ.get(KEEP) and any(f"img/{name}.png" in text.read_text() for text in DOCS.glob("*.md")):
+        page.locator(only).screenshot(path=DOCS / "img" / f"{name}.png")

@@ -1,0 +1,214 @@
+"""The live page in a browser, on a server with real consumers and puppets."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from consumers import Members
+from pictures import kept
+from serving import WAIT_S, Serving
+
+from koordinator.fixtures.remote import Remote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+    from serving import Served
+
+pytestmark = pytest.mark.needs("chromium")
+
+BELOW = "/v1/clusters/default"
+GROUP = f"{BELOW}/groups/orders-svc"
+WAIT_MS = 20_000
+
+
+@contextmanager
+def looking_at(browser: Browser, served: Served, scheme: Any = "light") -> Iterator[Page]:
+    """A tab with the page; a script that fails, or an address that is not the server's, fails the test."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
+    context.set_default_timeout(WAIT_MS)
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda asked: None if asked.url.startswith((served.url, "data:")) else wrong.append(asked.url))
+    page.goto(served.url)
+    yield page
+    context.close()
+    assert wrong == []
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with Serving(seed=7, topics={"orders": 6}) as served:
+        yield served
+
+
+@pytest.fixture
+def http(served: Served) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=served.url, trust_env=False, timeout=WAIT_S) as client:
+        yield client
+
+
+def puppet(http: httpx.Client, name: str, **wanted: object) -> None:
+    http.post(f"{GROUP}/puppets/{name}", json={"topics": ["orders"], **wanted}).raise_for_status()
+    http.post(f"{GROUP}/puppets/{name}/join").raise_for_status()
+
+
+def settled(http: httpx.Client, members: int, **wanted: object) -> None:
+    query = {"state": "Stable", "members": members, "owned": "all", "timeout": WAIT_S, **wanted}
+    assert http.get(f"{GROUP}/wait", params=query).raise_for_status().json() is True
+
+
+def lane_has(page: Page, name: str, state: str) -> None:
+    """Waits until the lane has been in that state."""
+    page.wait_for_function(
+        """([name, state]) => {
+            const group = Koordinator.dashboard.timeline?.group;
+            return group?.lanes.find((lane) => lane.name === name)?.spans.some((span) => span.state === state);
+        }""",
+        arg=[name, state],
+    )
+
+
+def panel(page: Page, name: str) -> Any:
+    return page.locator(".d-panel", has=page.locator("summary", has_text=name))
+
+
+def test_expire_now_is_seen_in_the_lane_of_a_real_consumer(browser: Browser, served: Served) -> None:
+    with Remote(served.url) as server, Members(server.cluster()) as member, looking_at(browser, served) as page:
+        member("confluent-kafka", group="orders-svc", topics=["orders"], client_id="svc-1")
+        lane_has(page, "svc-1", "stable")
+        page.get_by_label("Expire now: session of svc-1").click()
+        lane_has(page, "svc-1", "removed")
+        page.locator(".k-tale", has_text="svc-1 is thrown out").wait_for()
+
+
+def test_what_comes_while_one_looks_is_drawn(browser: Browser, served: Served, http: httpx.Client) -> None:
+    with looking_at(browser, served) as page:
+        page.locator(".d-hint", has_text="Waiting for the first group").wait_for()
+        puppet(http, "svc-1")
+        lane_has(page, "svc-1", "stable")
+        puppet(http, "svc-2")
+        lane_has(page, "svc-2", "stable")
+        page.locator(".k-l-lane", has_text="svc-2").wait_for()
+        assert page.locator(".d-live").inner_text().endswith("live")
+
+
+def test_a_puppet_is_added_and_killed(browser: Browser, served: Served, http: httpx.Client) -> None:
+    puppet(http, "svc-1")
+    with looking_at(browser, served) as page:
+        page.get_by_label("Name of a new puppet").fill("peer-7")
+        page.get_by_label("Add a puppet, which joins").click()
+        lane_has(page, "peer-7", "stable")
+        page.get_by_label("peer-7: Kill: it goes without a word").click()
+        lane_has(page, "peer-7", "away")
+        assert page.get_by_label("Name of a new puppet").input_value() == "peer-8"
+
+
+def test_the_clock_is_advanced_by_hand(browser: Browser, served: Served, http: httpx.Client) -> None:
+    puppet(http, "svc-1")
+    with looking_at(browser, served) as page:
+        page.get_by_label("How far: 30s, 5m, 7d").fill("90s")
+        page.get_by_label("Move the group's clock ahead").click()
+        panel(page, "Clock").get_by_text("90 s ahead").wait_for()
+        assert http.get(f"{GROUP}/clock").json()["ahead_ms"] == 90_000
+
+
+def test_what_is_refused_is_said_in_the_servers_words(browser: Browser, served: Served, http: httpx.Client) -> None:
+    puppet(http, "svc-1")
+    with looking_at(browser, served) as page:
+        page.get_by_label("Let the group go on").click()
+        page.get_by_role("alert").get_by_text("group 'orders-svc' is not frozen").wait_for()
+
+
+def test_rules_are_shown_with_their_hits_and_holds_are_released(
+    browser: Browser, served: Served, http: httpx.Client
+) -> None:
+    puppet(http, "svc-1")
+    settled(http, 1)
+    action = {"kind": "error", "name": "COORDINATOR_NOT_AVAILABLE"}
+    rule = {"match": {"api": "Heartbeat"}, "action": action, "trigger": {"once": True}}
+    made = http.post(f"{BELOW}/rules", json={"rule": rule})
+    assert made.is_success, made.text
+    hold = http.post(f"{BELOW}/holds", json={"match": {"api": "OffsetCommit"}})
+    assert hold.is_success, hold.text
+    with looking_at(browser, served) as page:
+        panel(page, "Rules and holds").get_by_text("acted once").wait_for()
+        panel(page, "Rules and holds").get_by_text("has 0 requests in it").wait_for()
+        page.get_by_label(f"Remove hold {hold.json()['id']}").click()
+        page.get_by_label(f"Remove rule {made.json()['id']}").click()
+        panel(page, "Rules and holds").get_by_text("None.").wait_for()
+
+
+def test_committed_offsets_are_shown_with_their_lag(browser: Browser, served: Served, http: httpx.Client) -> None:
+    http.post(
+        f"{BELOW}/topics/orders/records", json={"records": [{"value": "a", "partition": 2}] * 5}
+    ).raise_for_status()
+    puppet(http, "svc-1")
+    offsets = [{"topic": "orders", "partition": 2, "offset": 3}]
+    http.post(f"{GROUP}/actions/set_offsets", json={"offsets": offsets}).raise_for_status()
+    with looking_at(browser, served) as page:
+        row = panel(page, "Offsets and lag").locator("tbody tr")
+        row.wait_for()
+        assert row.inner_text().split() == ["orders-2", "3", "5", "2"]
+
+
+def test_the_token_is_asked_for_and_kept(browser: Browser) -> None:
+    with Serving(token="s3cret") as served, looking_at(browser, served) as page:
+        page.get_by_label("Token").fill("wrong")
+        page.keyboard.press("Enter")
+        page.get_by_label("Token").fill("s3cret")
+        page.keyboard.press("Enter")
+        page.locator(".d-live", has_text="live").wait_for()
+        page.reload()
+        page.locator(".d-live", has_text="live").wait_for()
+
+
+def test_fifty_members_are_followed(browser: Browser, served: Served, http: httpx.Client) -> None:
+    for number in range(50):
+        puppet(http, f"svc-{number:02}", protocols=["cooperative-sticky"])
+    with looking_at(browser, served) as page:
+        page.wait_for_function(
+            "() => Koordinator.dashboard.timeline?.group?.lanes.filter((l) => l.isMember).length === 50"
+        )
+        page.wait_for_function("() => Koordinator.dashboard.timeline.model.lines.length > 10000", timeout=90_000)
+        before = page.evaluate("performance.now()")
+        page.locator(".k-scrub").press("Home")
+        page.locator(".k-scrub").press("ArrowRight")
+        assert page.evaluate("performance.now()") - before < 5_000
+        assert page.locator(".k-row").count() < 100
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_static_bounce_is_seen_live(browser: Browser, served: Served, http: httpx.Client, scheme: str) -> None:
+    for number in (1, 2, 3):
+        puppet(http, f"svc-{number}", instance_id=f"svc-{number}")
+    settled(http, 3)
+    with looking_at(browser, served, scheme) as page:
+        lane_has(page, "svc-3", "stable")
+        page.get_by_label("svc-2: Kill: it goes without a word").click()
+        lane_has(page, "svc-2", "away")
+        page.get_by_label("svc-2: Join").click()
+        page.locator(".k-tale", has_text="svc-2 is back").wait_for()
+        page.wait_for_function("() => Koordinator.dashboard.timeline.group.lanes[1].beats.length > 25")
+        assert http.get(GROUP).json()["state"] == "Stable"
+        with kept(page, f"dashboard-static-bounce-{scheme}") as drawn:
+            assert drawn.has("Stable", "stable", "good", inside=".k-chart")
+
+
+def test_a_cooperative_rebalance_is_seen_live(browser: Browser, served: Served, http: httpx.Client) -> None:
+    for name in ("C1", "C2"):
+        puppet(http, name, protocols=["cooperative-sticky"])
+    settled(http, 2)
+    with looking_at(browser, served) as page:
+        lane_has(page, "C2", "stable")
+        puppet(http, "C3", protocols=["cooperative-sticky"])
+        settled(http, 3)
+        page.wait_for_function("() => Koordinator.dashboard.timeline.group.lanes[2]?.owned.size === 2")
+        page.wait_for_function("() => Koordinator.dashboard.timeline.group.lanes[2].beats.length > 20")
+        with kept(page, "dashboard-cooperative") as drawn:
+            assert drawn.has("Stable", "PreparingRebalance", "joining", "stable", inside=".k-chart")

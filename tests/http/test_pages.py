@@ -1,0 +1,80 @@
+"""What the HTTP API has for people: the dashboard, and the trace as a page and for Perfetto."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from serving import WAIT_S, Serving
+
+from koordinator.emulator.pages.dashboard import FILES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TRACE = "/v1/clusters/default/trace"
+
+
+@pytest.fixture
+def guarded() -> Iterator[httpx.Client]:
+    with (
+        Serving(token="s3cret") as served,
+        httpx.Client(base_url=served.url, trust_env=False, timeout=WAIT_S) as client,
+    ):
+        yield client
+
+
+def test_the_page_and_its_files_need_no_token_and_have_no_data(guarded: httpx.Client) -> None:
+    page = guarded.get("/")
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    files = re.findall(r'(?:src|href)="/static/([^"]+)"', page.text)
+    assert files == list(FILES)
+    for name in files:
+        file = guarded.get(f"/static/{name}")
+        assert file.status_code == 200
+        assert file.headers["content-type"] in {"text/css; charset=utf-8", "text/javascript; charset=utf-8"}
+    assert guarded.get(TRACE).status_code == 401
+
+
+def test_the_page_may_load_only_from_its_own_server(http: httpx.Client) -> None:
+    page = http.get("/")
+    assert "default-src 'none'; script-src 'self';" in page.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    for name in FILES:
+        assert not re.search(r"https?://(?!www\.w3\.org/)", http.get(f"/static/{name}").text), name
+
+
+@pytest.mark.parametrize("name", ["html.py", "..%2fhtml.py", "%2e%2e", "dashboard.html"])
+def test_nothing_else_is_a_file(http: httpx.Client, name: str) -> None:
+    refused = http.get(f"/static/{name}")
+    assert refused.status_code == 404
+    assert refused.headers["content-type"] == "application/problem+json"
+
+
+def test_the_trace_is_to_be_had_for_perfetto(http: httpx.Client) -> None:
+    http.post("/v1/clusters/default/groups/g/puppets/p").raise_for_status()
+    http.post("/v1/clusters/default/groups/g/puppets/p/join").raise_for_status()
+    given = http.get(TRACE, params={"format": "perfetto"}).raise_for_status().json()
+    names = {event["args"]["name"] for event in given["traceEvents"] if event["name"] == "process_name"}
+    assert "group g" in names
+    assert given["otherData"]["seed"] == 7
+
+
+def test_the_trace_is_to_be_had_as_a_page(http: httpx.Client) -> None:
+    page = http.get(TRACE, params={"format": "html"}).raise_for_status()
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "Koordinator.mount" in page.text
+
+
+def test_another_form_is_refused_with_those_there_are(http: httpx.Client) -> None:
+    refused = http.get(TRACE, params={"format": "yaml"})
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == "format: must be json, perfetto or html"
+    assert refused.json()["errors"][0]["field"] == "format"
+
+
+def test_json_is_the_form_if_nothing_is_said(http: httpx.Client) -> None:
+    assert http.get(TRACE, params={"format": "json"}).json() == http.get(TRACE).json()
