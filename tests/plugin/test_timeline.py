@@ -1,0 +1,105 @@
+"""Events as lines for people."""
+
+from __future__ import annotations
+
+from koordinator import Simulation, faults
+from koordinator.fixtures.timeline import timeline
+
+UUID = "5b1f0000-1111-2222-3333-444455556666"
+
+
+def event(seq: int, kind: str, **columns: object) -> dict[str, object]:
+    return {"seq": seq, "wall_ts": 1_000_000 + seq * 1000, "kind": kind, "group_id": "g", **columns}
+
+
+def call(seq: int, kind: str, api: str, **columns: object) -> dict[str, object]:
+    named = {"conn_id": 1, "correlation_id": columns.pop("id", seq), "client_id": "svc-1", "api_version": 8}
+    return event(seq, kind, api=api, **named, **columns)
+
+
+def said(*events: dict[str, object], shown: int = 15) -> list[str]:
+    """The lines without their times and names."""
+    return [line.partition("s  ")[2][15:] for line in timeline(events, shown)]
+
+
+def test_a_commit_is_told_with_its_offsets_its_error_and_how_long_it_took() -> None:
+    offsets = [["orders", 0, 41], ["orders", 1, 7], ["orders", 2, 1], ["orders", 3, 1]]
+    request = call(1, "request", "OffsetCommit", generation=1, body={"offsets": offsets[:1]})
+    held = call(2, "hold", "OffsetCommit", id=1, change="entered", hold_id="hold-1")
+    answer = call(3, "response", "OffsetCommit", id=1, error="UNKNOWN_MEMBER_ID", latency_us=20_400, generation=1)
+    assert said(request, held, answer) == [
+        "OffsetCommit v8, generation 1, orders-0: 41",
+        "OffsetCommit v8, generation 1, orders-0: 41 HELD by hold-1",
+        "OffsetCommit v8, generation 1, orders-0: 41 -> UNKNOWN_MEMBER_ID, after 20 ms   <-- first error",
+    ]
+    many = call(1, "request", "OffsetCommit", body={"offsets": offsets})
+    assert said(many) == ["OffsetCommit v8, orders-0: 41, orders-1: 7, orders-2: 1 and 1 more"]
+
+
+def test_a_member_id_is_short_and_a_static_member_is_called_by_its_instance() -> None:
+    came = event(1, "member", change="added", member_id=f"svc-1-{UUID}", reason=f"Adding new member svc-1-{UUID}")
+    gone = event(2, "member", change="removed", member_id=f"svc-1-{UUID}", reason=f"Member svc-1-{UUID} has left")
+    static = event(3, "member", change="replaced", member_id=f"a-{UUID}", instance_id="a", reason="Static member a")
+    assert timeline([came, gone, static]) == [
+        "   +0.000s  svc-1-5b1f     added: Adding new member svc-1-5b1f",
+        "   +0.001s  svc-1-5b1f     removed: Member svc-1-5b1f has left",
+        "   +0.002s  a              replaced as a-5b1f: Static member a",
+    ]
+
+
+def test_a_rebalance_is_told_by_its_cause_the_time_of_its_join_phase_and_who_owns_what() -> None:
+    with Simulation(topics={"orders": 4}, seed=1) as cluster:
+        group = cluster.group("g")
+        group.puppet("a", instance_id="a", topics=["orders"]).join()
+        group.wait_stable(members=1)
+        lines = [line.partition("s  ")[2] for line in timeline(group.events()) if "====" in line]
+    assert [line.removeprefix("====           ") for line in lines] == [
+        "Empty => PreparingRebalance, generation 0, member_join of a",
+        "PreparingRebalance => CompletingRebalance, generation 1, after 0 ms: the initial delay has passed",
+        "CompletingRebalance => Stable, generation 1, a orders [0, 1, 2, 3]",
+    ]
+
+
+def test_what_a_test_does_is_told_as_its_doing() -> None:
+    with Simulation(topics={"orders": 4}, seed=1) as cluster:
+        group = cluster.group("g")
+        rule = group.rule("SyncGroup", faults.error("REBALANCE_IN_PROGRESS"), once=True)
+        group.puppet("a", topics=["orders"]).join()
+        group.wait_stable(members=1)
+        group.advance(5)
+        lines = "\n".join(timeline(group.events(), shown=100))
+    assert f"{rule.id} added" in lines
+    assert f"SyncGroup v5, generation 1 meets {rule.id}" in lines
+    assert "clock          advance, the group's time is 5 s later" in lines
+    assert "first error" not in lines, "it is how a rebalance goes"
+
+
+def test_the_first_error_is_shown_however_long_ago_it_was() -> None:
+    first = call(1, "response", "OffsetCommit", error="ILLEGAL_GENERATION")
+    later = [call(number, "response", "OffsetFetch") for number in range(2, 30)]
+    lines = said(first, *later, shown=3)
+    assert lines[0] == "OffsetCommit v8 -> ILLEGAL_GENERATION   <-- first error"
+    assert lines[2:] == ["OffsetFetch v8 -> OK"] * 3
+
+
+def test_what_every_rebalance_has_is_no_error() -> None:
+    told = [
+        call(1, "response", "JoinGroup", error="MEMBER_ID_REQUIRED", member_id=f"svc-1-{UUID}"),
+        call(2, "response", "Heartbeat", error="REBALANCE_IN_PROGRESS"),
+        call(3, "response", "SyncGroup", error="REBALANCE_IN_PROGRESS"),
+        call(4, "response", "OffsetCommit", error="REBALANCE_IN_PROGRESS"),
+    ]
+    marked = [line for line in said(*told) if "first error" in line]
+    assert marked == ["OffsetCommit v8 -> REBALANCE_IN_PROGRESS   <-- first error"]
+
+
+def test_heartbeats_that_went_well_are_counted() -> None:
+    beats = [call(number, kind, "Heartbeat", id=number // 2) for number in range(8) for kind in ("request", "response")]
+    assert timeline(beats) == ["and 8 heartbeats that went well"]
+    assert timeline([]) == []
+
+
+def test_a_line_is_no_longer_than_can_be_read() -> None:
+    (line,) = timeline([event(1, "member", change="removed", member_id="m", reason="x" * 1000)])
+    assert len(line) == 200
+    assert line.endswith("x…")
