@@ -88,7 +88,7 @@ def test_the_section_tells_the_story_the_files_and_how_to_run_it_again(project: 
         [
             "koordinator: --koordinator-seed=4711",
             "*- koordinator timeline (svc) -*",
-            "*Empty => Stable (generation 7)  Loaded group svc *",
+            "*Empty => Stable, generation 7, loaded",
             "full trace: test-results/test_app-test_bad/trace.html   perfetto: test-results/*/trace.json",
             "rerun: pytest test_app.py::test_bad --koordinator-seed=4711",
         ]
