@@ -9,12 +9,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from koordinator.emulator.controls.assignors import ASSIGNORS, Assignment, Candidate
 from koordinator.wire.messages.assignor_user_data import read_sticky
 
 TOPICS = ("t0", "t1", "t2", "t3")
+
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""On a busy machine an example takes as long as it takes."""
 
 sizes = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 12), min_size=1)
 """Topics with their numbers of partitions."""

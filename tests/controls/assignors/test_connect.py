@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from assigning import patient
 from connect_rounds import answer_of, parsed, read
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,6 +106,7 @@ def test_the_eager_assignor_takes_turns_over_connectors_and_then_tasks() -> None
     assert assigned == {"w1": [("a", -1), ("a", 0), ("b", 0)], "w2": [("b", -1), ("a", 1)]}
 
 
+@patient
 @given(st.data())
 def test_nothing_runs_twice_and_all_of_it_runs_evenly_in_the_end(data: st.DataObject) -> None:
     """Workers come and go while connectors stay; then rounds follow until no delay is left."""

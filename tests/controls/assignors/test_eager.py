@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from assigning import TOPICS, counts, groups, kafka_python, owned_exactly_once, sizes
+from assigning import TOPICS, counts, groups, kafka_python, owned_exactly_once, patient, sizes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,11 +25,13 @@ def by_kafka_python(name: str, members: list[Candidate], partitions: Mapping[str
     return kafka_python(getattr(module, cls)(), members, partitions)
 
 
+@patient
 @given(members=groups() | groups(instances=True), partitions=sizes)
 def test_range_is_kafka_pythons(members: list[Candidate], partitions: dict[str, int]) -> None:
     assert RANGE.assign(members, partitions) == by_kafka_python("range", members, partitions)
 
 
+@patient
 @given(members=groups(equal=True) | groups(instances=True, equal=True), partitions=sizes)
 def test_roundrobin_is_kafka_pythons_where_all_want_the_same(
     members: list[Candidate], partitions: dict[str, int]
@@ -39,6 +41,7 @@ def test_roundrobin_is_kafka_pythons_where_all_want_the_same(
 
 
 @EAGER
+@patient
 @given(members=groups(instances=None), partitions=sizes)
 def test_every_partition_is_owned_by_one_subscriber(
     name: str, members: list[Candidate], partitions: dict[str, int]
@@ -48,6 +51,7 @@ def test_every_partition_is_owned_by_one_subscriber(
 
 
 @EAGER
+@patient
 @given(members=groups(instances=None, equal=True), partitions=st.fixed_dictionaries({TOPICS[0]: st.integers(1, 40)}))
 def test_one_topic_is_shared_out_to_within_one(name: str, members: list[Candidate], partitions: dict[str, int]) -> None:
     shares = counts(ASSIGNORS[name].assign(members, partitions))
@@ -55,6 +59,7 @@ def test_one_topic_is_shared_out_to_within_one(name: str, members: list[Candidat
 
 
 @EAGER
+@patient
 @given(st.data(), groups(instances=None), sizes)
 def test_the_order_in_which_members_joined_changes_nothing(
     name: str, data: st.DataObject, members: list[Candidate], partitions: dict[str, int]

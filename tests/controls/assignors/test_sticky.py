@@ -14,6 +14,7 @@ from assigning import (
     groups,
     kafka_python,
     owned_exactly_once,
+    patient,
     remembering,
     sizes,
     theirs_takes_the_smallest,
@@ -57,12 +58,14 @@ def moved(before: Assignment, after: Assignment) -> int:
 
 
 @BOTH
+@patient
 @given(members=groups(), partitions=sizes)
 def test_a_first_assignment_is_kafka_pythons(name: str, members: list[Candidate], partitions: dict[str, int]) -> None:
     assert ASSIGNORS[name].assign(members, partitions) == by_kafka_python(name, members, partitions)
 
 
 @BOTH
+@patient
 @given(data=st.data(), equal=st.booleans(), partitions=sizes, later=sizes)
 def test_whatever_members_claim_to_have_had_it_is_kafka_pythons(
     name: str, data: st.DataObject, *, equal: bool, partitions: dict[str, int], later: dict[str, int]
@@ -90,6 +93,7 @@ def test_whatever_members_claim_to_have_had_it_is_kafka_pythons(
         claims |= {m.member_id: m for m in heard}
 
 
+@patient
 @given(st.randoms(use_true_random=False))
 def test_whatever_members_claim_is_kafka_pythons(random: Random) -> None:
     agree_about(random)
@@ -126,6 +130,7 @@ def disputed_by_strangers(name: str, members: Sequence[Candidate]) -> bool:
 
 
 @BOTH
+@patient
 @given(data=st.data(), partitions=sizes, later=sizes)
 def test_every_partition_is_in_the_end_owned_by_one_subscriber(
     name: str, data: st.DataObject, partitions: dict[str, int], later: dict[str, int]
@@ -140,6 +145,7 @@ def test_every_partition_is_in_the_end_owned_by_one_subscriber(
 
 
 @BOTH
+@patient
 @given(members=groups(instances=None, equal=True), partitions=sizes)
 def test_with_equal_subscriptions_shares_differ_by_one_at_most(
     name: str, members: list[Candidate], partitions: dict[str, int]
@@ -149,6 +155,7 @@ def test_with_equal_subscriptions_shares_differ_by_one_at_most(
 
 
 @BOTH
+@patient
 @given(members=groups(instances=None), partitions=sizes)
 def test_nothing_moves_when_nothing_has_changed(
     name: str, members: list[Candidate], partitions: dict[str, int]
@@ -158,6 +165,7 @@ def test_nothing_moves_when_nothing_has_changed(
 
 
 @BOTH
+@patient
 @given(data=st.data(), members=groups(instances=None, equal=True), partitions=sizes)
 def test_when_a_member_leaves_the_others_keep_what_they_have(
     name: str, data: st.DataObject, members: list[Candidate], partitions: dict[str, int]
@@ -173,6 +181,7 @@ def test_when_a_member_leaves_the_others_keep_what_they_have(
 
 
 @BOTH
+@patient
 @given(data=st.data(), members=groups(equal=True), partitions=sizes)
 def test_when_a_member_joins_only_its_share_moves(
     name: str, data: st.DataObject, members: list[Candidate], partitions: dict[str, int]
@@ -187,6 +196,7 @@ def test_when_a_member_joins_only_its_share_moves(
     }
 
 
+@patient
 @given(data=st.data(), members=groups(instances=None), partitions=sizes)
 def test_no_partition_is_given_to_one_member_while_another_holds_it(
     data: st.DataObject, members: list[Candidate], partitions: dict[str, int]
