@@ -132,6 +132,20 @@ def test_a_manual_puppet_whose_connection_ends_says_so_by_its_state() -> None:
     assert show.state("by hand") == "joined"
 
 
+def test_a_static_leader_that_is_back_assigns_nothing_and_watches_its_topics_again() -> None:
+    show = formed()
+    show.tell("one", "stop")
+    show.tell("one", "join")
+    # KIP-814
+    assert show.look("one")["is_leader"]
+    assert show.events("response", api="JoinGroup")[-1]["body"]["skip_assignment"]
+    assert "body" not in show.events("request", api="SyncGroup")[-1]
+    assert show.group().generation == 2
+    show.brokers.cluster.grow_topic(show.brokers.cluster.topics["t"], 6)
+    show.wait(3 * BEAT_MS)
+    assert show.holds("one", "two") == {"one": [0, 1, 2], "two": [3, 4, 5]}
+
+
 @pytest.mark.parametrize("protocol", ["range", "cooperative-sticky"])
 def test_a_leader_that_finds_its_topics_grown_has_the_group_assign_anew(protocol: str) -> None:
     show = Show()

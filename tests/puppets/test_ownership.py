@@ -52,7 +52,8 @@ def do(show: Show, step: tuple[Any, ...]) -> None:
             show.do(show.brokers.kill_node, node)
         case "start", node if show.brokers.states[node] == "down":
             show.do(show.brokers.start_node, node)
-        case "grow", more:
+        case "grow", more if not any(puppet["instance_id"] for puppet in show.puppets.list(show.now)):
+            # what has grown while a static leader was away nobody looks for when it is back, as in Kafka
             topic = show.brokers.cluster.topics["t"]
             show.brokers.cluster.grow_topic(topic, len(topic.logs) + more)
         case ("join" | "leave" | "stop") as verb, name:

@@ -395,13 +395,14 @@ class Puppet:
     # -- SyncGroup -------------------------------------------------------------------------------------------
 
     def _sync(self, now: int) -> None:
-        assignments: tuple[SyncGroupRequestAssignment, ...] = ()
-        # who is told to skip it leads, but the group goes on with the assignment it has (KIP-814)
-        if self.is_leader and not self._skips_assignment:
-            assignments = tuple(
-                SyncGroupRequestAssignment(member_id=member_id, assignment=assignment)
-                for member_id, assignment in self._assign(now).items()
-            )
+        assigned = self._assign(now) if self.is_leader else {}
+        if self._skips_assignment:
+            # it leads, and watches the topics from now on, but the group goes on with the assignment it has (KIP-814)
+            assigned = {}
+        assignments = tuple(
+            SyncGroupRequestAssignment(member_id=member_id, assignment=assignment)
+            for member_id, assignment in assigned.items()
+        )
         named = self._troupe.version(ApiKey.SYNC_GROUP) >= PROTOCOL_SINCE
         self.state = State.SYNCING
         self._line.send(

@@ -1,0 +1,165 @@
+"""What a puppet does on each error, and on each fault: what Java's consumer does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from koordinator import Simulation, faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from koordinator import Cluster
+    from koordinator.faults import Action
+
+REFUSALS = {
+    "JoinGroup": {
+        "COORDINATOR_LOAD_IN_PROGRESS": "stable",
+        "COORDINATOR_NOT_AVAILABLE": "stable",
+        "NOT_COORDINATOR": "stable",
+        "UNKNOWN_MEMBER_ID": "stable",
+        "REBALANCE_IN_PROGRESS": "stable",
+        "INCONSISTENT_GROUP_PROTOCOL": "failed",
+        "INVALID_SESSION_TIMEOUT": "failed",
+        "GROUP_AUTHORIZATION_FAILED": "failed",
+        "GROUP_MAX_SIZE_REACHED": "failed",
+        "FENCED_INSTANCE_ID": "failed",
+    },
+    "SyncGroup": {
+        "COORDINATOR_NOT_AVAILABLE": "stable",
+        "NOT_COORDINATOR": "stable",
+        "UNKNOWN_MEMBER_ID": "stable",
+        "ILLEGAL_GENERATION": "stable",
+        "REBALANCE_IN_PROGRESS": "stable",
+        "FENCED_INSTANCE_ID": "failed",
+    },
+    "Heartbeat": {
+        "COORDINATOR_LOAD_IN_PROGRESS": "stable",
+        "COORDINATOR_NOT_AVAILABLE": "stable",
+        "NOT_COORDINATOR": "stable",
+        "UNKNOWN_MEMBER_ID": "stable",
+        "ILLEGAL_GENERATION": "stable",
+        "REBALANCE_IN_PROGRESS": "stable",
+        "FENCED_INSTANCE_ID": "failed",
+    },
+    "FindCoordinator": {"COORDINATOR_NOT_AVAILABLE": "stable"},
+}
+"""Where a puppet is in the end that was refused a request so once."""
+
+CASES = [(api, error, end) for api, ends in REFUSALS.items() for error, end in ends.items()]
+
+FAULTS = [
+    faults.drop(),
+    faults.lose_reply(),
+    faults.never_answer(),
+    faults.truncate(5),
+    faults.drip(3, 5),
+    faults.wrong_correlation_id(),
+    faults.delay(50),
+    faults.delay(50, clock="group"),
+    faults.throttle(100),
+]
+
+
+@pytest.fixture
+def simulation() -> Simulation:
+    return Simulation(topics={"t": 4}, brokers=2)
+
+
+@pytest.fixture
+def cluster(simulation: Simulation) -> Iterator[Cluster]:
+    with simulation as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize(("api", "error", "end"), CASES)
+def test_a_puppet_that_is_refused_once_does_what_javas_consumer_does(
+    api: str, error: str, end: str, cluster: Cluster, simulation: Simulation
+) -> None:
+    group = cluster.group("svc")
+    rule = group.rule(api, faults.error(error), once=True)
+    one = group.puppet("one").join()
+    simulation.pass_time(10)
+    assert rule.hits == 1
+    assert one.state == end
+    if end == "failed":
+        assert one.error == error
+    else:
+        group.wait_stable(members=1)
+        assert one.assignment == {"t": [0, 1, 2, 3]}
+
+
+@pytest.mark.parametrize(("error", "keeps_its_id"), [("UNKNOWN_MEMBER_ID", False), ("ILLEGAL_GENERATION", True)])
+@pytest.mark.parametrize("api", ["Heartbeat", "SyncGroup"])
+def test_22_costs_a_member_its_generation_and_25_its_id_as_well(
+    api: str, error: str, *, keeps_its_id: bool, cluster: Cluster, simulation: Simulation
+) -> None:
+    group = cluster.group("svc")
+    group.rule(api, faults.error(error), once=True)
+    group.puppet("one").join()
+    simulation.pass_time(1)
+    asked = [line for line in group.events() if line["kind"] == "request" and line["api"] == "JoinGroup"]
+    (again,) = [line for line in asked if str(line.get("client_reason")).startswith("encountered ")]
+    assert (
+        again["client_reason"]
+        == f"encountered {error} from {'HEARTBEAT' if api == 'Heartbeat' else 'SYNC_GROUP'} response"
+    )
+    assert ("member_id" in again) == keeps_its_id
+
+
+@pytest.mark.parametrize("error", ["UNKNOWN_MEMBER_ID", "COORDINATOR_LOAD_IN_PROGRESS", "MEMBER_ID_REQUIRED"])
+def test_a_puppet_that_is_refused_for_ever_goes_on_at_a_pace(
+    error: str, cluster: Cluster, simulation: Simulation
+) -> None:
+    group = cluster.group("svc")
+    rule = group.rule("JoinGroup", faults.error(error))
+    one = group.puppet("one").join()
+    simulation.pass_time(10)
+    assert one.state == "joining"
+    assert 50 < rule.hits <= 500
+
+
+@pytest.mark.parametrize("api", ["FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"])
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+def test_a_puppet_comes_through_every_fault(api: str, fault: Action, cluster: Cluster, simulation: Simulation) -> None:
+    group = cluster.group("svc")
+    rule = group.rule(api, fault, once=True)
+    one = group.puppet("one").join()
+    # as long as a request waits for its answer, and a member that was lost with one is missed
+    simulation.pass_time(80)
+    group.wait_stable(members=1)
+    assert one.state == "stable"
+    assert one.assignment == {"t": [0, 1, 2, 3]}
+    one.leave()
+    simulation.pass_time(80)
+    assert one.state == "out"
+    assert group.state == "Empty"
+    assert rule.hits == 1
+
+
+def test_a_puppet_waits_at_a_hold_and_says_for_what(cluster: Cluster, simulation: Simulation) -> None:
+    group = cluster.group("svc")
+    with group.hold("SyncGroup", client_id="one") as held:
+        one = group.puppet("one").join()
+        held.wait_entered()
+        simulation.pass_time(1)
+        assert (one.state, one.waits_for) == ("syncing", "SyncGroup")
+        held.release()
+    one.wait("stable")
+
+
+def test_a_member_that_is_evicted_joins_anew_and_one_that_is_fenced_does_not(
+    cluster: Cluster, simulation: Simulation
+) -> None:
+    group = cluster.group("svc")
+    one, two = group.puppet("one").join(), group.puppet("two", instance_id="2").join()
+    group.wait_stable(members=2)
+    before = one.member_id
+    group.evict("one")
+    simulation.pass_time(5)
+    assert (one.state, one.member_id == before) == ("stable", False)
+    group.fence("2")
+    simulation.pass_time(5)
+    assert (two.state, two.error) == ("failed", "FENCED_INSTANCE_ID")
