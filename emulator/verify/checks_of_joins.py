@@ -38,10 +38,10 @@ def given_id_is_used(story: Story) -> Findings:
             found.wrong(
                 f"{_name(story, given)} was given this id by {call}, and joined without it: {again}", call, again
             )
-        elif used is not None and between_ms(call.response, used.request) <= session_ms:
+        elif used is not None and _own_ms(story, call, used.request) <= session_ms:
             found.right(call, used)
         elif used is not None:
-            late_s = between_ms(call.response, used.request) / 1000
+            late_s = _own_ms(story, call, used.request) / 1000
             found.wrong(
                 f"{_name(story, given)} used its id {late_s:g} s after it was given, {call}; its session timeout is "
                 f"{session_ms / 1000:g} s",
@@ -50,11 +50,17 @@ def given_id_is_used(story: Story) -> Findings:
             )
         elif call.connection in story.closed:
             found.right(call, story.closed[call.connection])
-        elif story.end is not None and between_ms(call.response, story.end) > session_ms:
+        elif story.end is not None and _own_ms(story, call, story.end) > session_ms:
             found.wrong(f"{_name(story, given)} has never used the id it was given by {call}", call)
         else:
             found.unclear(f"{_name(story, given)} has not used its id yet: {call}", call)
     return found
+
+
+def _own_ms(story: Story, call: Call, later: Line) -> float:
+    """How long a client has taken since an answer; what it had to wait for meanwhile is not its own time."""
+    assert call.response is not None, "it was answered"
+    return between_ms(call.response, later) - story.held_ms(call.connection, call.response, later)
 
 
 def _joined_anew(story: Story, first: Call, before: int | None) -> Call | None:
@@ -131,7 +137,7 @@ def rejoins(story: Story) -> Findings:
                 joining = call
             if told is not None and told.response is not None and call.seq > told.response["seq"]:
                 if call.api == "JoinGroup":
-                    late = between_ms(told.response, call.request) > timeout_ms
+                    late = _own_ms(story, told, call.request) > timeout_ms
                     _late(story, found, told, timeout_ms, call) if late else found.right(told, call)
                     told = None
                 elif call.api == "LeaveGroup":
@@ -168,7 +174,7 @@ def _never_rejoined(story: Story, found: Findings, member_id: str, told: Call, t
         found.right(told, anew)
     elif told.connection in story.closed or until is None:
         return
-    elif between_ms(told.response, until) > timeout_ms:
+    elif _own_ms(story, told, until) > timeout_ms:
         _late(story, found, told, timeout_ms, None)
     elif removed is None:
         found.unclear(f"{told}, and has not joined again yet", told)

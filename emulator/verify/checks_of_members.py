@@ -31,6 +31,7 @@ class _Beating:
         self._session_ms = 0
         self._has_synced = False
         self._heard: Line | None = None
+        self._connection: tuple[int | None, int | None] = (None, None)
         self._recent: deque[Call] = deque()
 
     def judge(self) -> None:
@@ -72,6 +73,7 @@ class _Beating:
         if call.api in ("Heartbeat", "SyncGroup"):
             # until it is answered no other is due; after a refusal none is
             self._heard = call.response if call.error == OK else None
+            self._connection = call.connection
             self._has_synced |= call.api == "SyncGroup" and call.error == OK
 
     def _wait(self, line: Line, call: Call | None = None) -> None:
@@ -79,6 +81,8 @@ class _Beating:
         if heard is None or not self._session_ms:
             return
         waited_ms = between_ms(heard, line)
+        if waited_ms >= self._session_ms / 2:
+            waited_ms -= self._story.held_ms(self._connection, heard, line)
         if waited_ms >= self._session_ms / 2:
             name = self._story.label(self._member_id)
             self._found.wrong(

@@ -190,6 +190,18 @@ class Story:
             if line["kind"] == "conn" and line.get("change") == "closed"
         }
 
+    def held_ms(self, connection: tuple[int | None, int | None], earlier: Line, later: Line) -> float:
+        """How long, between two lines, requests of a connection were in hand: so long nothing else of it was read.
+
+        A test may hold them, or answer late; what the client has sent meanwhile stands behind them.
+        """
+        held = 0.0
+        for call in self.calls:
+            if call.connection == connection and earlier["seq"] < call.seq < later["seq"]:
+                until = later if call.response is None or call.response["seq"] > later["seq"] else call.response
+                held += between_ms(call.request, until)
+        return held
+
     @property
     def end(self) -> Line | None:
         """The last line that says what time it is in the group."""

@@ -249,6 +249,23 @@ def test_c04_when_a_member_owes_no_heartbeat(tale: Tale, excuse: str) -> None:
     assert judge(tale, "C04").status == "pass"
 
 
+def test_c04_heartbeats_behind_a_request_that_is_held_cannot_come(tale: Tale) -> None:
+    tale.forms({"a": [0]})
+    tale.beat("a")
+    asked = tale.asks("OffsetCommit", "a", member_id="a", generation=1, body={"offsets": [["t", 0, 1]]})
+    tale.passes(SESSION_MS)
+    tale.call("OffsetFetch", "b")
+    assert judge(tale, "C04").status == "pass"
+    tale.answers(asked)
+    tale.passes(SESSION_MS / 2 - 1)
+    tale.beat("a")
+    assert judge(tale, "C04").status == "pass"
+    # what it takes for itself counts
+    tale.passes(SESSION_MS / 2)
+    tale.beat("a")
+    assert judge(tale, "C04").status == "fail"
+
+
 def test_c04_a_storm_of_heartbeats(tale: Tale) -> None:
     tale.forms({"a": [0]})
     for _ in range(51):
@@ -456,6 +473,17 @@ def test_c08_when_a_member_need_not_rejoin(tale: Tale, excuse: str) -> None:
         tale.passes(REBALANCE_MS + 1)
         tale.call("OffsetFetch", "b")
     assert judge(tale, "C08").status in ("pass", "not_applicable")
+
+
+def test_c08_a_join_behind_a_request_that_is_held_cannot_come(tale: Tale) -> None:
+    tale.forms({"a": [0]})
+    tale.beat("a", error="REBALANCE_IN_PROGRESS")
+    asked = tale.asks("OffsetCommit", "a", member_id="a", generation=1, body={"offsets": [["t", 0, 1]]})
+    tale.passes(REBALANCE_MS + 1)
+    assert judge(tale, "C08").status == "inconclusive"
+    tale.answers(asked)
+    tale.joins("a")
+    assert judge(tale, "C08").status == "pass"
 
 
 def test_c08_a_member_that_has_just_been_told(tale: Tale) -> None:
