@@ -35,19 +35,19 @@ ACTIONS = st.sampled_from(
 WORDS = st.fixed_dictionaries({}, optional={"client_id": st.sampled_from(CLIENTS), "version": st.just(">=1")})
 TRIGGERS = st.sampled_from([{}, {"once": True}, {"nth": 2}, {"every": 2}, {"probability": 0.5}])
 
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("rule"), st.sampled_from(APIS), ACTIONS, WORDS, TRIGGERS),
-        st.tuples(st.just("hold"), st.sampled_from(APIS), WORDS),
-        st.tuples(st.just("lockstep"), st.sampled_from(["Heartbeat", "OffsetCommit"])),
-        st.tuples(st.just("disturb"), st.none() | st.integers(0, 9)),
-        st.tuples(st.just("send"), st.sampled_from(CLIENTS), st.integers(0, 3)),
-        st.tuples(st.just("send"), st.sampled_from(CLIENTS), st.integers(0, 3)),
-        st.tuples(st.just("send"), st.sampled_from(CLIENTS), st.integers(0, 3)),
-        st.tuples(st.just("wait"), st.integers(0, 50)),
-        st.tuples(st.just("end"), st.integers(0, 3)),
-    ),
-    max_size=30,
+SETUPS = st.one_of(
+    st.tuples(st.just("rule"), st.sampled_from(APIS), ACTIONS, WORDS, TRIGGERS),
+    st.tuples(st.just("rule"), st.sampled_from(APIS), ACTIONS, WORDS, TRIGGERS),
+    st.tuples(st.just("hold"), st.sampled_from(APIS), WORDS),
+    st.tuples(st.just("lockstep"), st.sampled_from(["Heartbeat", "OffsetCommit"])),
+    st.tuples(st.just("disturb"), st.none() | st.integers(0, 9)),
+)
+SENDS = st.tuples(st.just("send"), st.sampled_from(CLIENTS), st.integers(0, 3))
+OTHERS = st.tuples(st.just("wait"), st.integers(0, 50)) | st.tuples(st.just("end"), st.integers(0, 3))
+STEPS = st.builds(
+    lambda before, during: [*before, *(step for steps in during for step in steps)],
+    st.lists(SETUPS, min_size=1, max_size=4),
+    st.lists(st.tuples(SENDS, SENDS, SENDS, OTHERS | SETUPS), min_size=2, max_size=6),
 )
 
 
