@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.connections import Mail, Output
     from koordinator.emulator.core.effects import Effect
     from koordinator.emulator.core.node import Node
-    from koordinator.emulator.gate import Gate, Step, Verdict
+    from koordinator.emulator.gate import Gate, Step
     from koordinator.emulator.settings import Settings
     from koordinator.emulator.store import Store
     from koordinator.emulator.trace import Trace
@@ -277,9 +277,17 @@ class Broker:
             frame = frames.next_frame()
             if frame is None:
                 return
-            request, verdict = self._read(now, peer, frame)
+            asked_us, size = self.trace.now_us(), len(frame)
+            header, body = headers.read_request_header(frame)
+            if header.client_id != peer.client_id:
+                # the same text again is kept once, however many events name it
+                peer.client_id = header.client_id or ""
+            version, request = self._services.read(header, frame[body:])
             del frame  # of a large one there are copies enough
-            self._begin(now, peer, request, verdict)
+            if isinstance(request, ApiVersionsRequest):
+                peer.software = (request.client_software_name, request.client_software_version)
+            call = self._call(peer, header.correlation_id, header.api_key, version)
+            self._take_in_hand(now, peer, call, request, asked_us, size)
 
     def _serve_messages(self, now: int, peer: Connection, messages: deque[tuple[int, Message]]) -> None:
         while messages and peer.in_hand is None and peer.number in self._connections:
@@ -288,8 +296,7 @@ class Broker:
             self._services.check(key, version)
             peer.asked += 1
             call = self._call(peer, peer.asked, key, version)
-            verdict = self._take_in_hand(now, peer, call, request, self.trace.now_us(), rough_size(request))
-            self._begin(now, peer, request, verdict)
+            self._take_in_hand(now, peer, call, request, self.trace.now_us(), rough_size(request))
 
     def _fed(self, now: int, peer: Connection) -> None:
         """Something more has come in on a connection."""
@@ -298,44 +305,22 @@ class Broker:
         elif self.gate is not None:
             self.gate.queued(now, self, peer.in_hand.call)
 
-    def _read(self, now: int, peer: Connection, frame: bytes) -> tuple[Message, Verdict | None]:
-        """Take the request of a frame in hand; what cannot be read is Malformed."""
-        asked_us = self.trace.now_us()
-        header, body = headers.read_request_header(frame)
-        if header.client_id != peer.client_id:
-            # the same text again is kept once, however many events name it
-            peer.client_id = header.client_id or ""
-        version, request = self._services.read(header, frame[body:])
-        if isinstance(request, ApiVersionsRequest):
-            peer.software = (request.client_software_name, request.client_software_version)
-        call = self._call(peer, header.correlation_id, header.api_key, version)
-        return request, self._take_in_hand(now, peer, call, request, asked_us, len(frame))
-
     @staticmethod
     def _call(peer: Connection, correlation_id: int, key: int, version: int) -> Call:
         return Call(peer.number, correlation_id, key, version, peer.client_id, peer.client_host, peer.listener)
 
-    def _take_in_hand(
-        self, now: int, peer: Connection, call: Call, request: Message, asked_us: int, size: int
-    ) -> Verdict | None:
-        """A request is in hand from now on; what becomes of it, if the gate has it otherwise than usual."""
+    def _take_in_hand(self, now: int, peer: Connection, call: Call, request: Message, asked_us: int, size: int) -> None:
+        """A request is in hand from now on, and served, unless the gate has it otherwise."""
         message, weight = kept(request, size, peer.client_id)
         group_id = group_of_request(request)
         # by position: so many keywords take longer than all the rest of this
         asked = Asked(call, message, group_id, asked_us, self._group_now(now, group_id), peer.software, size, weight)
-        verdict = None
-        if self.gate is not None:
-            verdict = self.gate.asked(now, self, asked, request)
-            if verdict is not None and verdict.rule_id is not None:
-                asked = replace(asked, rule_id=verdict.rule_id)
+        verdict = None if self.gate is None else self.gate.asked(now, self, asked, request)
+        if verdict is not None and verdict.rule_id is not None:
+            asked = replace(asked, rule_id=verdict.rule_id)
         peer.in_hand = asked
         if call.api_key != FETCH:
             self.trace.add(asked_us, asked, self._node_id)
-        return verdict
-
-    def _begin(self, now: int, peer: Connection, request: Message, verdict: Verdict | None) -> None:
-        assert peer.in_hand is not None
-        call = peer.in_hand.call
         if verdict is None:
             self._serve_request(now, call, request)
             return
@@ -358,7 +343,7 @@ class Broker:
             elif peer is None or isinstance(step, Park):
                 continue
             elif isinstance(step, Respond):
-                self._respond(now, peer, step)
+                self._respond(now, peer, step.response, step)
             elif isinstance(step, Write):
                 self._write(peer, step.data, ends=step.ends)
             else:
@@ -397,20 +382,21 @@ class Broker:
             return
         steps = None if self.gate is None else self.gate.answered(now, self, call, response)
         if steps is None:
-            self._respond(now, peer, Respond(response))
+            self._respond(now, peer, response, None)
         else:
             self._take_steps(now, call, steps)
 
-    def _respond(self, now: int, peer: Connection, step: Respond) -> None:
-        asked, response = peer.in_hand, step.response
+    def _respond(self, now: int, peer: Connection, response: Message, step: Respond | None) -> None:
+        """Let an answer leave; as the gate has said, if it has said anything."""
+        asked = peer.in_hand
         assert asked is not None, "an answer is one to a request in hand"
         call = asked.call
         rendered = self._services.render(call, response)
         if peer.messages is not None:
-            if step.alter is not None:
+            if step is not None and step.alter is not None:
                 return
             self._end(peer)
-            self._note_response(now, peer, asked, step, rendered, rough_size(response))
+            self._note_response(now, peer, asked, response, rendered, rough_size(response), step)
             self._mail.append((now, Answer(peer.number, call, response)))
             return
         try:
@@ -420,10 +406,10 @@ class Broker:
             api = f"{APIS[call.api_key].name} v{call.api_version}"
             self._close(now, peer, f"{api}: no answer can be encoded: {error}")
             return
-        if step.alter is not None:
+        if step is not None and step.alter is not None:
             frame = step.alter(frame)
-        self._write(peer, frame, ends=step.ends)
-        self._note_response(now, peer, asked, step, rendered, len(frame))
+        self._write(peer, frame, ends=step is None or step.ends)
+        self._note_response(now, peer, asked, response, rendered, len(frame), step)
 
     def _write(self, peer: Connection, data: bytes, *, ends: bool) -> None:
         if ends:
@@ -464,10 +450,16 @@ class Broker:
         # as `Stage.enter` does
         return now if clock is None else now * clock.pace + clock.origin
 
-    def _note_response(
-        self, now: int, peer: Connection, asked: Asked, step: Respond, rendered: Message, size: int
+    def _note_response(  # noqa: PLR0913, PLR0917 - what is known of an answer
+        self,
+        now: int,
+        peer: Connection,
+        asked: Asked,
+        response: Message,
+        rendered: Message,
+        size: int,
+        step: Respond | None,
     ) -> None:
-        response = step.response
         if asked.call.api_key == FETCH:
             # noted only if it brings something
             if isinstance(response, FetchResponse) and _brings_nothing(response):
@@ -483,7 +475,7 @@ class Broker:
         error_code = error_number if rendered is response else error_of(rendered)
         group_now, latency_us = self._group_now(now, asked.group_id), now_us - asked.asked_us
         answered = Answered(asked, message, error, error_code, group_now, latency_us, peer.empty_fetches, size, weight)
-        if step.rule_id is not None:
+        if step is not None and step.rule_id is not None:
             answered = replace(answered, rule_id=step.rule_id, synthetic=step.synthetic)
         peer.empty_fetches = 0
         self.trace.add(now_us, answered, self._node_id)
