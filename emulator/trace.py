@@ -7,8 +7,8 @@ Kinds of event:
   the connection's next response or disconnection (`empty_fetches`).
 * `state`: a group changed its state; `cause` is its kind, `reason` Kafka's own words.
 * `member`: a member came, went or was replaced. `avoided_static`: a static member came back without a rebalance.
-* `timer`: a deadline passed. `offsets`: committed offsets were dropped. `superseded`: a parked call will never be
-  answered, because its member has sent another.
+* `timer`: a deadline passed; a check for old offsets is told if it has found something. `offsets`: committed offsets
+  were dropped. `superseded`: a parked call will never be answered, because its member has sent another.
 * `conn`: a connection was opened or closed. `dropped`: the ring was full, this many of the oldest events are gone.
 * `node`: a node was started, stopped, killed, paused, resumed, added or removed.
 * `clock`: a group's clock was moved, or made to run another way (`mode`); `cause` is the lever, or `auto`. `body` has
@@ -17,6 +17,8 @@ Kinds of event:
 * `rule`: a rule was added, removed, or acted on a request (`used`). The events of that request and of its answer name
   it, too, as `rule_id`; `synthetic` is true of an answer that Kafka would never give there.
 * `hold`: a hold was added or removed; a request entered it, was released, or waits behind one that is held.
+* `verb`: a test's hand did something to a group, or to topics or settings: `verb` is what, `body` with what. What came
+  of it follows.
 * `leader`: a test's hand moved a partition, and with one of `__consumer_offsets` the groups it keeps, to a node.
 
 The ring is bounded in events and in bytes: see `trace_kept` for what is kept of large messages. A body that is not

@@ -129,6 +129,16 @@ class LeaderMoved:
 
 
 @value
+class VerbUsed:
+    """Somebody did something from outside Kafka's protocol: `verb` with `arguments`, to a group if it is for one."""
+
+    verb: str
+    group_id: str | None
+    group_now: int
+    arguments: dict[str, object]
+
+
+@value
 class ClockMoved:
     """A group's clock was moved, or runs another way from now on; `cause` is who did it: a lever, or `auto`."""
 
@@ -167,6 +177,7 @@ Happening = (
     | NodeChanged
     | PuppetChanged
     | RuleNoted
+    | VerbUsed
 )
 
 
@@ -244,6 +255,16 @@ def _(happening: Disconnected) -> Line:
 @_columns.register
 def _(happening: NodeChanged) -> Line:
     return {"kind": "node", "change": happening.change}
+
+
+@_columns.register
+def _(happening: VerbUsed) -> Line:
+    return {
+        "kind": "verb",
+        **_group(happening.group_id, happening.group_now),
+        "verb": happening.verb,
+        "body": happening.arguments or None,
+    }
 
 
 @_columns.register

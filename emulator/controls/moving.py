@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.effects import OffsetsExpired, StateChanged, TimerFired
+from koordinator.emulator.core.effects import TimerFired
 from koordinator.emulator.core.group import State
 from koordinator.emulator.core.join import NEW_MEMBER_JOIN_TIMEOUT_MS
 from koordinator.emulator.core.timers import (
@@ -25,7 +25,7 @@ from koordinator.emulator.core.timers import (
 from koordinator.emulator.trace_lines import ClockMoved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from koordinator.emulator.brokers import Brokers
     from koordinator.emulator.connections import Output
@@ -150,26 +150,17 @@ class Move:
             has_happened = self._tell(trace.happenings(seq), at) or has_happened
         return has_happened
 
-    def _tell(self, happenings: Iterable[Happening], at: int) -> bool:
-        has_happened = False
-        check: dict[str, object] | None = None
+    def _tell(self, happenings: Sequence[Happening], at: int) -> bool:
+        """Take up which timers of the group have fired; whether anything has happened at all."""
         for happening in happenings:
-            match happening:
-                case TimerFired(key=key, group_id=self._group_id):
-                    self._counted[key] += 1
-                    if self._counted[key] > FIRINGS_MAX:
-                        raise TimerLoop(f"group {self._group_id!r}: {key} has fired {FIRINGS_MAX} times at {at} ms")
-                    fired = self._fired(key, happening.due)
-                    check = fired if isinstance(key, OffsetExpiryCheck) else None
-                    if check is None:
-                        self.fired.append(fired)
-                        has_happened = True
-                case _:
-                    if check is not None and _ends_something(happening):
-                        self.fired.append(check)
-                        check = None
-                    has_happened = True
-        return has_happened
+            if isinstance(happening, TimerFired) and happening.group_id == self._group_id:
+                self._counted[happening.key] += 1
+                if self._counted[happening.key] > FIRINGS_MAX:
+                    raise TimerLoop(
+                        f"group {self._group_id!r}: {happening.key} has fired {FIRINGS_MAX} times at {at} ms"
+                    )
+                self.fired.append(self._fired(happening.key, happening.due))
+        return bool(happenings)
 
     def _fired(self, key: TimerKey, due: int) -> dict[str, object]:
         member_id = getattr(key, "member_id", None)
@@ -242,12 +233,6 @@ class Move:
         for key in over:
             group.timers.set(key, to + max(group.rebalance_timeout_ms, 1))
         return True
-
-
-def _ends_something(happening: Happening) -> bool:
-    """Whether this is what a check does that finds old offsets, or an empty group without any."""
-    is_end = isinstance(happening, StateChanged) and happening.after == State.DEAD.value
-    return is_end or isinstance(happening, OffsetsExpired)
 
 
 def is_awaited(group: Group, member: Member) -> bool:

@@ -16,6 +16,7 @@ from koordinator.emulator.core.effects import Call
 from koordinator.emulator.core.group import State
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.settings import INT_MAX
+from koordinator.emulator.trace_lines import VerbUsed
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -57,7 +58,8 @@ class Verbs:
 
         `cause` is the reason the trace gives, of kind `forced`.
         """
-        self._reach_in(now, group, lambda stage, found: levers.force_rebalance(stage, found, cause))
+        used = self._used(now, "rebalance", group, cause=cause)
+        self._reach_in(now, group, used, lambda stage, found: levers.force_rebalance(stage, found, cause))
 
     def evict(self, now: int, *, group: str, member: str, as_if: str = "poll_timeout") -> None:
         """Let a member go: as one that leaves because `max.poll.interval.ms` is over, or as one whose session ends.
@@ -71,15 +73,16 @@ class Verbs:
         found = group_named(self._brokers, group)
         victim = member_named(found, member)
         levers.refuse_frozen(found)
+        used = self._used(now, "evict", group, member=victim.id, as_if=as_if)
         if as_if == "session":
-            return self._reach_in(now, group, lambda stage, there: levers.end_session(stage, there, victim))
+            return self._reach_in(now, group, used, lambda stage, there: levers.end_session(stage, there, victim))
         if victim.is_static:
             raise ValueError(
                 f"member {member!r} is static: when max.poll.interval.ms is over its client does not leave the group, "
                 "its session ends later (KIP-345); evict it as_if='session'"
             )
         identity = MemberIdentity(member_id=victim.id, reason=POLL_TIMEOUT)
-        return self._ask(now, victim, LEAVE_VERSION, LeaveGroupRequest(group_id=group, members=(identity,)))
+        return self._ask(now, used, victim, LEAVE_VERSION, LeaveGroupRequest(group_id=group, members=(identity,)))
 
     def fence(self, now: int, *, group: str, instance: str) -> None:
         """Let another process join with an instance id, ask for the same, and not be heard of again.
@@ -101,7 +104,7 @@ class Verbs:
             protocol_type=holder.protocol_type,
             protocols=tuple(offered),
         )
-        self._ask(now, holder, JOIN_VERSION, request)
+        self._ask(now, self._used(now, "fence", group, instance=instance), holder, JOIN_VERSION, request)
 
     def freeze(self, now: int, *, group: str, state: str | None = None) -> None:
         """Let a group stay in a state: the present one, or once it is in the one that is named. It need not exist yet.
@@ -122,8 +125,9 @@ class Verbs:
         if found is not None and found.is_frozen and found.state is not wanted:
             raise ValueError(f"group {group!r} is frozen in {found.state.value}: thaw it first")
         self._brokers.cluster.freezes[group] = wanted
+        self._note(self._used(now, "freeze", group, state=wanted.value))
         if found is not None and found.state is wanted:
-            self._reach_in(now, group, levers.freeze)
+            self._reach_in(now, group, None, levers.freeze)
 
     def thaw(self, now: int, *, group: str) -> None:
         """Let a group go on. Its timers have stood still meanwhile; what was held is served in the order it came in."""
@@ -131,8 +135,9 @@ class Verbs:
             raise ValueError(f"group {group!r} is not frozen{known(group, self._brokers.cluster.freezes)}")
         coordinator = coordinator_of(self._brokers, group)
         del self._brokers.cluster.freezes[group]
+        self._note(self._used(now, "thaw", group))
         if coordinator is not None and group in coordinator.groups:
-            self._reach_in(now, group, levers.thaw)
+            self._reach_in(now, group, None, levers.thaw)
 
     def set_offsets(self, now: int, *, group: str, offsets: Sequence[Mapping[str, object]]) -> None:
         """Commit offsets, whoever is in the group, and whatever its state: `topic partition offset` of each.
@@ -152,18 +157,19 @@ class Verbs:
             positions[topic, partition] = offset
         coordinator = self._coordinator(group)
         if positions:
+            rows = [[topic, partition, offset] for (topic, partition), offset in positions.items()]
+            self._note(self._used(now, "set_offsets", group, offsets=rows))
             self._perform(now, group, coordinator.set_offsets(now, group, positions))
 
     def set_max_size(self, now: int, *, size: int) -> None:
         """Set `group.max.size` on every node; who is in a group stays until its next join phase (KIP-389)."""
-        del now
         if not _is_whole(size) or not 1 <= size <= INT_MAX:
             raise ValueError(f"group.max.size={size!r}: must be an integer from 1 to {INT_MAX}")
+        self._note(self._used(now, "set_max_size", None, size=size))
         self._brokers.reconfigure(replace(self._brokers.cluster.settings, group_max_size=size))
 
     def add_partitions(self, now: int, *, topic: str, count: int) -> int:
         """Let a topic have so many partitions more; returns how many it has then. RefusedError as Kafka refuses it."""
-        del now
         cluster = self._brokers.cluster
         grown = cluster.topics.get(topic)
         if grown is None:
@@ -175,6 +181,7 @@ class Verbs:
         if refusal is not None:
             raise RefusedError(refusal)
         cluster.grow_topic(grown, wanted)
+        self._note(self._used(now, "add_partitions", None, topic=topic, count=count))
         return wanted
 
     # -- inside ----------------------------------------------------------------------------------------------
@@ -185,14 +192,35 @@ class Verbs:
             raise ValueError(f"the node that coordinates group {group!r} is down")
         return coordinator
 
-    def _reach_in(self, now: int, group: str, action: Callable[..., None]) -> None:
+    def _reach_in(self, now: int, group: str, used: VerbUsed | None, action: Callable[..., None]) -> None:
         group_named(self._brokers, group)
-        self._perform(now, group, self._coordinator(group).reach_in(now, group, action))
+        effects = self._coordinator(group).reach_in(now, group, action)
+        # it was not refused
+        self._note(used)
+        self._perform(now, group, effects)
 
-    def _ask(self, now: int, member: Member, version: int, request: JoinGroupRequest | LeaveGroupRequest) -> None:
+    def _ask(
+        self,
+        now: int,
+        used: VerbUsed,
+        member: Member,
+        version: int,
+        request: JoinGroupRequest | LeaveGroupRequest,
+    ) -> None:
         key = ApiKey.JOIN_GROUP if isinstance(request, JoinGroupRequest) else ApiKey.LEAVE_GROUP
         call = Call(levers.NOBODY, 0, key, version, member.client_id, member.client_host)
+        self._note(used)
         self._perform(now, request.group_id, self._coordinator(request.group_id).handle(now, call, request))
+
+    def _used(self, now: int, verb: str, group: str | None, **arguments: object) -> VerbUsed:
+        group_now = now if group is None else self._brokers.cluster.clock_of(group, now).read(now)
+        return VerbUsed(verb, group, group_now, arguments)
+
+    def _note(self, used: VerbUsed | None) -> None:
+        if used is not None:
+            trace, cluster = self._brokers.trace, self._brokers.cluster
+            node = cluster.controller_id if used.group_id is None else cluster.coordinator_of(used.group_id)
+            trace.add(trace.now_us(), used, node)
 
     def _perform(self, now: int, group: str, effects: Iterable[Effect]) -> None:
         broker = self._brokers.of_group(group)

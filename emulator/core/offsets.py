@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.effects import OffsetsExpired
+from koordinator.emulator.core.effects import OffsetsExpired, TimerFired
 from koordinator.emulator.core.group import CONSUMER, CommittedOffset, Group, State
 from koordinator.emulator.core.group_records import offset_record, offset_tombstone
 from koordinator.emulator.core.membership import refusal_of_member
+from koordinator.emulator.core.timers import OffsetExpiryCheck
 from koordinator.emulator.core.writes import OffsetsCommitted, OffsetsDeleted
 from koordinator.emulator.settings import LONG_MAX
 from koordinator.wire.errors import Error
@@ -385,6 +386,8 @@ def expire(stage: Stage, group: Group) -> None:
         for at, committed in group.offsets.items()
         if at not in group.unwritten_commits and _is_old(stage, group, at[0], committed)
     ]
+    if doomed or _leaves_nothing(group, doomed):
+        stage.note(TimerFired(OffsetExpiryCheck(), group.id, group.now))
     if _leaves_nothing(group, doomed):
         return _end(stage, group, doomed, "retention")
     stage.schedule_expiry_check(group)

@@ -20,7 +20,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
   ]);
 
   /* Lines that are a test's own doing. */
-  const BY_HAND = new Set(["rule", "hold", "clock", "puppet", "node", "leader"]);
+  const BY_HAND = new Set(["rule", "hold", "clock", "puppet", "node", "leader", "verb"]);
 
   /* Kinds with an `on_…` of their own. */
   const HANDLERS = new Set(["request", "response", "member", "state", "avoided_static", "timer", "offsets", "puppet"]);

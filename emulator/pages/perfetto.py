@@ -32,7 +32,7 @@ GROUP_THREAD = 0
 """The thread of a group's own state; of process 0 the only one."""
 
 INSTANTS = frozenset(
-    {"timer", "offsets", "avoided_static", "superseded", "node", "leader", "rule", "hold", "clock", "puppet"}
+    {"timer", "offsets", "avoided_static", "superseded", "node", "leader", "rule", "hold", "clock", "puppet", "verb"}
 )
 """Kinds of lines that are a moment of their own."""
 

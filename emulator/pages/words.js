@@ -19,6 +19,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     fenced: (who) => `${who} was fenced`,
     loaded: () => "the coordinator loaded the group",
     unloaded: () => "the coordinator moved away",
+    forced: () => "a test made it begin",
     store_error: () => "the group could not be written",
     emptied: () => "nobody is left",
     joined: () => "everybody has joined",
@@ -293,7 +294,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
   function handTold(line) {
     if (line.kind === "timer") return timer(line, null);
     if (line.kind === "clock") return clockTold(line);
-    const words = [line.kind, line.change, line.timer, line.rule_id, line.reason || line.cause];
+    const words = [line.verb || line.kind, line.change, line.timer, line.rule_id, line.reason || line.cause];
     const body = line.body ? JSON.stringify(line.body) : "";
     return `${words.filter((word) => word !== undefined && word !== null && word !== "").join(" ")} ${body}`.trim();
   }

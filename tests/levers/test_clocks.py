@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nodes import FORMING_MS, GROUP, SESSION_MS, joining, syncing
 
+from koordinator.emulator.controls.moving import TimerLoop
+from koordinator.emulator.core.timers import SessionExpiry
 from koordinator.wire.errors import Error
 
 NODE = 2
@@ -161,6 +163,60 @@ def test_the_trace_says_who_moved_the_clock_from_where_to_where(here: Here) -> N
         ("advance", "real", {"from_ms": start, "to_ms": start + 60_000}, start * 1000),
         ("set_clock", "manual", {"from_ms": start + 60_000, "to_ms": start + 60_000}, (start + 60_000) * 1000),
     ]
+
+
+def test_a_week_of_checks_that_find_nothing_is_no_event(here: Here) -> None:
+    here.form("a")
+    before = here.trace.last_seq
+    here.advance("7d")
+    assert [line["kind"] for line in here.trace.events(before)] == ["clock"]
+
+
+def test_what_goes_on_for_ever_at_one_instant_is_given_up(here: Here) -> None:
+    class Endless:
+        """A ticker that always has something to do."""
+
+        def deadline(self) -> int:
+            return here.now
+
+        def tick(self, now: int) -> list[Any]:
+            assert now == here.now
+            return []
+
+        def group_deadline(self, group_id: str) -> None:
+            assert group_id == GROUP
+
+        def clock_changed(self, now: int, group_id: str) -> None:
+            assert (now, group_id) == (here.now, GROUP)
+
+    here.form("a")
+    here.brokers.tickers.append(Endless())
+    with pytest.raises(TimerLoop, match="group 'g': there is no end to what happens at"):
+        here.clocks.advance(here.now, group=GROUP, by=1)
+
+
+def test_a_timer_that_fires_again_and_again_at_one_instant_is_given_up(here: Here) -> None:
+    class Rearming:
+        """A ticker that lets a member's session end again at once, whenever it has ended."""
+
+        def deadline(self) -> None:
+            return None
+
+        def tick(self, now: int) -> list[Any]:
+            raise AssertionError(now)
+
+        def group_deadline(self, group_id: str) -> int:
+            assert group_id == GROUP
+            here.group.timers.set(SessionExpiry("nobody"), here.group.now)
+            return int(here.group.now)
+
+        def clock_changed(self, now: int, group_id: str) -> None:
+            assert (now, group_id) == (here.now, GROUP)
+
+    here.form("a")
+    here.brokers.tickers.append(Rearming())
+    with pytest.raises(TimerLoop, match=r"SessionExpiry.* has fired 100 times at"):
+        here.clocks.advance(here.now, group=GROUP, by=0)
 
 
 @settings(max_examples=40)

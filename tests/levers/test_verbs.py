@@ -81,6 +81,16 @@ def test_who_waits_while_another_process_takes_its_instance_id_is_told_at_once(h
     assert peer.answers()[-1][1].error_code == Error.FENCED_INSTANCE_ID
 
 
+def test_the_trace_says_what_was_done_before_what_came_of_it(here: Here) -> None:
+    (a,) = here.form("a")
+    here.verbs.evict(here.now, group=GROUP, member="a", as_if="session")
+    here.verbs.add_partitions(here.now, topic="t", count=1)
+    lines = [(line["kind"], line.get("verb"), line.get("body")) for line in here.trace.events()]
+    evicted = lines.index(("verb", "evict", {"member": a, "as_if": "session"}))
+    assert lines[evicted + 1][0] == "member"
+    assert ("verb", "add_partitions", {"topic": "t", "count": 1}) in lines
+
+
 def test_offsets_are_set_whoever_is_in_the_group(here: Here) -> None:
     here.form("a")
     here.verbs.set_offsets(here.now, group=GROUP, offsets=[{"topic": "t", "partition": 0, "offset": 7}])
