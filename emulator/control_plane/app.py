@@ -95,6 +95,8 @@ class Operated:
                 return _answer(await hosted.call(route.operation, arguments))
             limit_s = _checked(Timeout, {"timeout": timeout_s}, strict=not reads)["timeout"]
             return _answer(await hosted.wait(route.operation, arguments, limit_s, is_met))
+        except TypeError as error:
+            raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
         except ValueError as error:
             raise Problem(HTTPStatus.CONFLICT, str(error)) from error
 
@@ -191,7 +193,12 @@ def app_of(
             for route in ROUTES
         ),
     ]
-    handlers: dict[Any, Any] = {Problem: _problem, HTTPException: _http_error, NoSuchCluster: _no_such_cluster}
+    handlers: dict[Any, Any] = {
+        Problem: _problem,
+        HTTPException: _http_error,
+        NoSuchCluster: _no_such_cluster,
+        Exception: _bug,
+    }
     return Starlette(
         routes=routes, exception_handlers=handlers, middleware=[Middleware(Guards, token=token, is_local=is_local)]
     )
@@ -205,6 +212,11 @@ async def _problem(request: Request, problem: Problem) -> Response:
 async def _no_such_cluster(request: Request, error: NoSuchCluster) -> Response:
     del request
     return Problem(HTTPStatus.NOT_FOUND, str(error)).response()
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    said = f"{request.method} {request.url.path}: a bug in koordinator: {type(error).__name__}: {error}"
+    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, said).response()
 
 
 async def _http_error(request: Request, error: HTTPException) -> Response:

@@ -11,6 +11,9 @@ from koordinator.emulator.core.seeds import SeedRecord
 RecordLike = str | bytes | tuple[str | bytes | None, str | bytes | None] | Mapping[str, object] | SeedRecord
 """A value; a key and a value; or a mapping with some of `key value partition timestamp headers`."""
 
+RECORDS_MAX = 1_000_000
+"""The most records that are made at a time because their number was given."""
+
 FIELDS = ("key", "value", "partition", "timestamp", "headers")
 
 
@@ -20,8 +23,8 @@ def seed_records(records: object) -> list[SeedRecord]:
     Raises TypeError or ValueError, with the position of the record that cannot be one.
     """
     if isinstance(records, int) and not isinstance(records, bool):
-        if records < 0:
-            raise ValueError(f"{records} records cannot be made")
+        if not 0 <= records <= RECORDS_MAX:
+            raise ValueError(f"{records} records cannot be made; from 0 to {RECORDS_MAX:,} can, at a time")
         return [SeedRecord(value=str(number).encode()) for number in range(records)]
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise TypeError(f"records: their number or a list of them is wanted, not {records!r}")

@@ -146,6 +146,10 @@ class Verbs:
         """
         positions: dict[tuple[str, int], int] = {}
         for row in offsets:
+            if missing := {"topic", "partition", "offset"} - row.keys():
+                raise ValueError(
+                    f"an offset to be set has a topic, a partition and an offset; no {min(missing)} in {row!r}"
+                )
             topic, partition, offset = str(row["topic"]), row["partition"], row["offset"]
             count = self._brokers.cluster.partition_count(topic)
             if not count:

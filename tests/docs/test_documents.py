@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from documents import DOCS, PARTS, RENEW, renewed
+from documents import DOCS, OPENAPI, PARTS, RENEW, openapi, renewed
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_the_made_parts_of_a_document_are_current(name: str) -> None:
     text = (DOCS / name).read_text(encoding="utf-8")
     assert renewed(name, text) == text, f"docs/{name} is not current: {RENEW}"
+
+
+def test_the_description_of_the_http_api_is_current() -> None:
+    assert OPENAPI.read_text(encoding="utf-8") == openapi(), f"docs/openapi.json is not current: {RENEW}"
 
 
 def test_a_part_that_is_missing_or_comes_twice_is_noticed() -> None:

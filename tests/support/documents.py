@@ -7,6 +7,7 @@ by hand. A test holds every part to what this program makes of it.
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from importlib.metadata import version
@@ -20,6 +21,8 @@ from consumers import KINDS
 from tables import table
 
 from koordinator.emulator import broker, connections, trace, trace_lines
+from koordinator.emulator.assemble import Options, build
+from koordinator.emulator.control_plane.openapi import document_of
 from koordinator.emulator.core import cluster, fetch_sessions, join, log, produce
 from koordinator.emulator.settings import Settings, rules
 from koordinator.fixtures.plugin import options as plugin_options
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parents[2] / "docs"
 
+OPENAPI = DOCS / "openapi.json"
+
 RENEW = "make docs"
 """The command that runs this program."""
 
@@ -37,6 +42,11 @@ PART = re.compile(r"(<!-- (?P<name>[a-z ]+): [^\n]* -->\n).*?(<!-- end of (?P=na
 
 KIB = 1024
 MIB = 1024 * KIB
+
+
+def openapi() -> str:
+    """The description of the HTTP API, as the server gives it at `/openapi.json`."""
+    return json.dumps(document_of(build(Options()).control), indent=1) + "\n"
 
 
 def settings_table() -> str:
@@ -181,6 +191,9 @@ def main() -> None:
         if new != text:
             path.write_text(new, encoding="utf-8")
             sys.stdout.write(f"{path}\n")
+    if not OPENAPI.exists() or OPENAPI.read_text(encoding="utf-8") != openapi():
+        OPENAPI.write_text(openapi(), encoding="utf-8")
+        sys.stdout.write(f"{OPENAPI}\n")
 
 
 if __name__ == "__main__":

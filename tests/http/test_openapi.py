@@ -1,0 +1,72 @@
+"""The description of the HTTP API says what the server does: schemathesis asks it everything it says can be asked."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import schemathesis
+from documents import OPENAPI
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
+from serving import WAIT_S, Serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from serving import Served
+
+DOCUMENT: dict[str, Any] = json.loads(OPENAPI.read_text(encoding="utf-8"))
+SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
+
+ENDS = {("DELETE", "/v1/clusters/{cluster}")}
+"""What would end the cluster that is asked."""
+
+OPERATIONS = [
+    (method.upper(), path)
+    for path, methods in DOCUMENT["paths"].items()
+    for method in methods
+    if method != "parameters" and (method.upper(), path) not in ENDS
+]
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Served]:
+    with Serving(seed=7, topics={"orders": 2}) as served:
+        yield served
+
+
+def test_what_is_served_is_what_is_checked_in(http: httpx.Client) -> None:
+    assert http.get("/openapi.json").json() == DOCUMENT
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=[f"{method} {path}" for method, path in OPERATIONS])
+def test_whatever_is_asked_is_answered_and_never_with_a_bug(asked: Served, method: str, path: str) -> None:
+    @given(case=SCHEMA[path][method].as_strategy())
+    @settings(max_examples=5, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    def ask(case: Any) -> None:
+        case.path_parameters = {
+            **(case.path_parameters or {}),
+            **({"cluster": "default"} if "{cluster}" in path else {}),
+        }
+        shorten(case)
+        response = case.call(base_url=asked.url, timeout=WAIT_S)
+        case.validate_response(response, checks=[not_a_server_error])
+        if response.status_code >= 400:
+            assert response.headers["content-type"][0].startswith("application/problem+json"), response.text
+
+    ask()
+    assert httpx.get(f"{asked.url}/healthz", trust_env=False, timeout=WAIT_S).is_success
+
+
+def shorten(case: Any) -> None:
+    """A long poll that would be right is not waited for, and not many brokers are started."""
+    for given_to in (case.query, case.body):
+        if isinstance(given_to, dict):
+            if isinstance(given_to.get("timeout"), int | float) and 0 <= given_to["timeout"] <= 600:
+                given_to["timeout"] = 0.01
+            if isinstance(given_to.get("brokers"), int) and given_to["brokers"] > 3:
+                given_to["brokers"] = 3
