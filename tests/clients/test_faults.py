@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from consumers import PATIENCE_S, error_name, wait_until
+from consumers import PATIENCE_S, Members, error_name, wait_until
 
-from koordinator import faults
+from koordinator import Emulator, faults
 
 if TYPE_CHECKING:
-    from consumers import Member, Members
+    from consumers import Member
 
     from koordinator import Cluster
 
@@ -138,3 +139,30 @@ def test_clients_that_take_turns_form_one_generation(koordinator: Cluster, join:
         step.wait_round(PATIENCE_S)
     group.wait_stable(members=2, timeout=PATIENCE_S)
     assert group.generation == 1
+
+
+@CLIENTS
+def test_in_lockstep_the_outcome_does_not_depend_on_who_comes_first(kind: str) -> None:
+    """Determinism level D2."""
+
+    def outcome(*names: str) -> tuple[list[str], str | None]:
+        """Who was let in, in order, and the client that leads."""
+        delay = {"group.initial.rebalance.delay.ms": 100}
+        with Emulator(topics={"t": 6}, seed=11, config=delay) as cluster, Members(cluster) as join:
+            group = cluster.group("g")
+            with group.lockstep("JoinGroup", clients=sorted(names)) as step:
+                for number, name in enumerate(names, 1):
+                    join(kind, client_id=name)
+                    wait_until("its request", partial(has_come, cluster, number), *join.all)
+                step.wait_round(PATIENCE_S)
+                step.wait_round(PATIENCE_S)
+            group.wait_stable(members=3, timeout=PATIENCE_S)
+            members = {member.member_id: member.client_id for member in group.members}
+            return list(members.values()), members.get(group.leader or "")
+
+    assert outcome("a", "b", "c") == outcome("c", "b", "a") == outcome("b", "c", "a")
+
+
+def has_come(cluster: Cluster, joins: int) -> bool:
+    """Whether so many JoinGroups have come in."""
+    return sum(event["kind"] == "request" and event["api"] == "JoinGroup" for event in cluster.trace()) >= joins
