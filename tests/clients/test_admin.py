@@ -155,10 +155,11 @@ def test_kafka_python_describes_the_cluster(koordinator: Cluster, kafka_python: 
 
 
 @pytest.fixture
-def confluent(koordinator: Cluster) -> Any:
+def confluent(koordinator: Cluster) -> Iterator[Any]:
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415
 
-    return AdminClient({"bootstrap.servers": koordinator.bootstrap_servers})
+    with AdminClient({"bootstrap.servers": koordinator.bootstrap_servers}) as admin:
+        yield admin
 
 
 def outcomes(futures: dict[Any, Any]) -> list[Any]:

@@ -183,6 +183,8 @@ def count_beats(cluster: Cluster) -> int:
     return sum(event.get("api") == "Heartbeat" and event["kind"] == "response" for event in cluster.trace())
 
 
+# the traceback of the refusal keeps the producer
+@pytest.mark.koordinator(leaks="ignore")
 @pytest.mark.parametrize(
     ("kind", "error"),
     [
