@@ -103,6 +103,7 @@ def forget(brokers: Brokers, now: int, *, groups: bool = False, topics: bool = F
             outputs += broker.topics_deleted(now, [topic.name for topic in gone])
     if groups:
         cluster.group_clocks.clear()
+        cluster.freezes.clear()
         if OFFSETS_TOPIC in cluster.topics:
             offsets = cluster.topics[OFFSETS_TOPIC]
             for partition, epoch in enumerate(offsets.epochs):

@@ -145,3 +145,35 @@ def test_a_flapping_group_is_no_loop(cluster: Cluster) -> None:
         group.puppet(name, topics=["t"], behaviour={"kind": "flapping", "every_s": 10}).join()
     group.advance("5m")
     assert group.generation > 20
+
+
+def test_verbs_by_handle(cluster: Cluster) -> None:
+    group = stable(cluster, "a", "b")
+    group.freeze("Stable")
+    group.set_offsets({("t", 0): 5})
+    assert (group.offsets, group.state) == ({("t", 0): 5}, "Stable")
+    group.thaw()
+    with group.expect_rebalance(cause="forced"):
+        group.rebalance("deploy")
+    group.evict("b")
+    group.wait_stable(members=2, after_generation=2)
+    cluster.set_max_size(2)
+    group.puppet("c", topics=["t"]).join()
+    group.assert_request("JoinGroup", error="GROUP_MAX_SIZE_REACHED")
+    assert cluster.add_partitions("t", 1) == 101
+
+
+def test_fenced_by_handle(cluster: Cluster) -> None:
+    group = cluster.group("svc")
+    peer = group.puppet("a", instance_id="svc-1", topics=["t"])
+    peer.join()
+    group.wait_stable(members=1)
+    group.fence("svc-1")
+    group.assert_fenced("svc-1", timeout=10)
+
+
+def test_a_reset_thaws(cluster: Cluster) -> None:
+    cluster.group("svc").freeze("Empty")
+    cluster.reset("groups")
+    with pytest.raises(ValueError, match="group 'svc' is not frozen; there is none"):
+        cluster.group("svc").thaw()
