@@ -7,7 +7,7 @@
 globalThis.Koordinator = globalThis.Koordinator || {};
 
 (() => {
-  const { spanAt, words } = Koordinator;
+  const { words } = Koordinator;
 
   const FONT = "11px system-ui, sans-serif";
   const FONT_STRONG = "600 11px system-ui, sans-serif";
@@ -283,6 +283,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
         this.pen.fillRect(x, top + 1, 1.4, 5);
         last = x;
       }
+      for (const held of lane.held) this.box(this.x(held.start), this.x(held.end), top + 2, 2.5, this.colour("hand"), 0);
       for (const mark of lane.marks) this.mark(mark, middle, top + row.height - 3);
     }
 
@@ -376,10 +377,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
             this.pen.fillStyle = this.colour("moved");
             this.pen.fillRect(from - 1, top - 0.5, 3, height + 1);
           }
-        } else if (span.owners.length > 1 || this.isWanted(span)) {
-          this.box(from, to, top, height, this.colour("none"), 0);
-          this.box(from, to, top, height, this.hatch(this.colour("bad")), 0);
-        }
+        } else this.disowned(span, top, height);
       });
     }
 
@@ -393,10 +391,15 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       }
     }
 
-    /** Whether somebody should own the partition: not in a group without members. */
-    isWanted(span) {
-      const band = spanAt(this.group.bands, span.end === null ? this.model.lines.length - 1 : span.end - 1) || spanAt(this.group.bands, span.start);
-      return !band || (band.state !== "Empty" && band.state !== "Dead");
+    /** Nobody's, or two members': wrong, but in a group without members. */
+    disowned(span, top, height) {
+      for (const band of this.group.bands) {
+        if (!span.owners.length && (band.state === "Empty" || band.state === "Dead")) continue;
+        const [from, to] = [Math.max(this.x(band.start), this.x(span.start)), Math.min(this.x(band.end), this.x(span.end))];
+        if (to <= from) continue;
+        this.box(from, to, top, height, this.colour("none"), 0);
+        this.box(from, to, top, height, this.hatch(this.colour("bad")), 0);
+      }
     }
 
     firstError(part, height) {

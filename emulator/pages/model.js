@@ -15,7 +15,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
 
   /* What clients do all the time; when it goes well, it says nothing about the group. */
   const ROUTINE = new Set([
-    "ApiVersions", "Metadata", "FindCoordinator", "ListOffsets", "Fetch", "Heartbeat", "Produce", "InitProducerId",
+    "ApiVersions", "Metadata", "FindCoordinator", "ListOffsets", "OffsetFetch", "Fetch", "Heartbeat", "Produce", "InitProducerId",
     "OffsetForLeaderEpoch", "DescribeCluster", "DescribeConfigs", "DescribeGroups", "ListGroups",
   ]);
 
@@ -23,7 +23,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
   const BY_HAND = new Set(["rule", "hold", "clock", "puppet", "node", "leader", "verb"]);
 
   /* Kinds with an `on_…` of their own. */
-  const HANDLERS = new Set(["request", "response", "member", "state", "avoided_static", "timer", "offsets", "puppet"]);
+  const HANDLERS = new Set(["request", "response", "member", "state", "avoided_static", "timer", "offsets", "puppet", "rule", "hold"]);
 
   const EXPELLED = new Set(["session_expired", "join_timeout", "sync_timeout", "fenced", "evicted", "over_capacity"]);
 
@@ -37,6 +37,8 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     return line.kind === "conn" && line.change === "opened";
   }
 
+  const callOf = (line) => `${line.node}:${line.conn_id}:${line.correlation_id}`;
+
   const partitionsOf = (assignment) =>
     Object.entries(assignment || {}).flatMap(([topic, list]) => list.map((number) => `${topic}-${number}`));
 
@@ -46,6 +48,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       Object.assign(this, { name, isStatic, index, spans: [], beats: [], marks: [], owned: new Set() });
       Object.assign(this, { state: null, isMember: false, conn: null, memberId: null, protocols: [], topics: [] });
       this.former = new Set();
+      this.held = [];
     }
 
     become(at, state) {
@@ -137,7 +140,6 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       const body = line.body || {};
       if (isError(line)) lane.mark(at, "error", line.error);
       else if (line.error) lane.mark(at, "notice", line.error);
-      else if (line.rule_id || line.synthetic) lane.mark(at, "rule", `rule ${line.rule_id || ""} acted`);
       switch (line.api) {
         case "JoinGroup":
           if (line.member_id && !["FENCED_INSTANCE_ID", "UNKNOWN_MEMBER_ID"].includes(line.error)) {
@@ -256,6 +258,26 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       this.marks.push({ at, kind: "offsets" });
     }
 
+    on_rule(line, at) {
+      this.byHand(line, at);
+    }
+
+    on_hold(line, at) {
+      const lane = this.byHand(line, at);
+      if (!lane) return;
+      if (line.change === "entered") lane.held.push({ start: at, end: null, hold: line.hold_id });
+      const open = lane.held.find((each) => each.end === null && each.hold === line.hold_id);
+      if (open && line.change === "released") open.end = at;
+    }
+
+    /** Something done to one request is marked in its lane, which is returned; what is done to no one beside the group. */
+    byHand(line, at) {
+      const lane = this.model.laneOfCall.get(this.model.calls.get(callOf(line)));
+      if (lane) lane.mark(at, "hand", Koordinator.words.handTold(line));
+      else this.marks.push({ at, kind: line.kind });
+      return lane;
+    }
+
     /** What a puppet does is seen in its requests; that it has given up only here. */
     on_puppet(line, at) {
       if (line.change !== "failed") return;
@@ -346,7 +368,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
       this.lines.push(line);
       this.partner.push(null);
       if (line.kind === "dropped") this.dropped = line.count;
-      const call = `${line.node}:${line.conn_id}:${line.correlation_id}`;
+      const call = callOf(line);
       if (line.kind === "request") this.calls.set(call, at);
       if (line.kind === "response" && this.calls.has(call)) {
         const asked = this.calls.get(call);

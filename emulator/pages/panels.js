@@ -134,8 +134,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
   }
 
   function brief({ match = {}, action }) {
-    const where = Object.entries(match).map(([key, value]) => `${key}=${value}`).join(" ");
-    return `${where}${action ? ` → ${Object.values(action).join(" ")}` : ""}`;
+    return `${words.matchTold(match)}${action ? ` → ${words.actionTold(action)}` : ""}`;
   }
 
   function offsetRows({ offsets, topics }) {

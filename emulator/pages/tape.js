@@ -173,7 +173,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
         make("p", { class: "k-when" }, `${words.moment(model.secondsAt(at))} · seq ${line.seq}` + groupTime(model, group, at)
           + (answered && answered.latency_us !== undefined ? ` · answered in ${words.duration(answered.latency_us / 1e6)}` : "")),
         line.reason ? make("p", {}, line.reason) : null,
-        rule ? make("p", { class: "k-rule" }, `Rule ${rule} acted${answered && answered.synthetic ? "; Kafka would never answer so there" : ""}.`) : null,
+        rule ? make("p", { class: "k-rule" }, `${rule} acted${answered && answered.synthetic ? "; Kafka would never answer so there" : ""}.`) : null,
         beforeAndAfter(group, begin, end),
         asked && asked.kind === "request" ? block("Request", asked) : block("Event", line),
         answered ? block("Reply", answered) : asked && asked.kind === "request" ? make("p", { class: "k-unanswered" }, "No reply in this trace.") : null,

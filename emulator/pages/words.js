@@ -234,6 +234,17 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     return told.sort((one, other) => one.at - other.at);
   }
 
+  /** ["orders-0", "orders-3"] → "orders 0, 3 → C3" */
+  function received(group, each, names) {
+    const at = settledAt(group, each);
+    const byOwner = new Map();
+    for (const name of names) {
+      const owner = listed(spanAt(group.partitions.get(name), at).owners.map((index) => group.lanes[index].name));
+      byOwner.set(owner, [...(byOwner.get(owner) || []), name]);
+    }
+    return [...byOwner].map(([owner, owned]) => `${spread(owned)} → ${owner}`).join("; ");
+  }
+
   /** The cause of a rebalance; a cooperative member that joins again has given up what others are to get. */
   function whyOf(group, each) {
     const second = ["metadata_change", "leader_rejoin"].includes(each.cause) && each.lane && each.lane.isCooperative;
@@ -252,10 +263,10 @@ globalThis.Koordinator = globalThis.Koordinator || {};
     if (barrier && barrier.missed.length) parts.push(`${listed(barrier.missed)} did not rejoin in time.`);
     else if (barrier && barrier.last && barrier.joined.size > 1) parts.push(`${barrier.last.name} joined last.`);
     const { kept, paused, moved, freed, handed, longest } = effect(group, each);
-    if (moved.length) parts.push(`${spread(moved)} moved${longest > 0 ? `, after ${duration(longest)} without an owner` : ""}.`);
+    if (moved.length) parts.push(`${received(group, each, moved)}${longest > 0 ? `, after ${duration(longest)} without an owner` : ""}.`);
     if (paused.length) parts.push(`${spread(paused)} stood still${longest > 0 ? ` for ${duration(longest)}` : ""} and stayed where ${paused.length === 1 ? "it was" : "they were"}.`);
     if (freed.length) parts.push(`${spread(freed)} given up: nobody's until the next round.`);
-    if (handed.length) parts.push(`${spread(handed)} handed out.`);
+    if (handed.length) parts.push(`${received(group, each, handed)}.`);
     if (kept.length) parts.push(`${several(kept.length, "partition")} went on without a pause.`);
     return { title: `${why}: generation ${each.generation}, ${took}`, text: parts.join(" ") };
   }
@@ -294,9 +305,50 @@ globalThis.Koordinator = globalThis.Koordinator || {};
   function handTold(line) {
     if (line.kind === "timer") return timer(line, null);
     if (line.kind === "clock") return clockTold(line);
-    const words = [line.verb || line.kind, line.change, line.timer, line.rule_id, line.reason || line.cause];
+    if (line.kind === "rule") return ruleTold(line);
+    if (line.kind === "hold") return holdTold(line);
+    if (line.kind === "verb") return verbTold(line);
+    const words = [line.kind, line.change, line.timer, line.rule_id, line.reason || line.cause];
     const body = line.body ? JSON.stringify(line.body) : "";
     return `${words.filter((word) => word !== undefined && word !== null && word !== "").join(" ")} ${body}`.trim();
+  }
+
+  /** {"api": "Heartbeat", "client_id": "svc-*"} → "Heartbeat, client id svc-*" */
+  const matchTold = ({ api, ...others }) =>
+    [api || "any request", ...Object.entries(others).map(([key, value]) => `${key.replaceAll("_", " ")} ${value}`)].join(", ");
+
+  /** {"kind": "lose_reply"} → "lose reply"; {"kind": "error", "name": "NOT_COORDINATOR"} → "error NOT_COORDINATOR" */
+  const actionTold = ({ kind, ...others }) => [(kind || "").replaceAll("_", " "), ...Object.values(others)].join(" ");
+
+  function ruleTold(line) {
+    const body = line.body || {};
+    switch (line.change) {
+      case "added":
+        return `${line.rule_id} is set: ${matchTold(body.match || {})} → ${actionTold(body.action || {})}`;
+      case "used":
+        return `${line.rule_id} acts on ${line.api}: ${actionTold(body)}`;
+      default:
+        return `${line.rule_id} ${line.change}`;
+    }
+  }
+
+  function holdTold(line) {
+    switch (line.change) {
+      case "added":
+        return `${line.hold_id} is set: ${matchTold((line.body || {}).match || {})}`;
+      case "entered":
+        return `${line.hold_id} holds ${line.api}`;
+      case "behind":
+        return `${line.api} waits behind ${line.hold_id}`;
+      default:
+        return `${line.hold_id} ${line.change}${line.api ? `: ${line.api} goes on` : ""}`;
+    }
+  }
+
+  /** A verb with what it was given, as far as that is short. */
+  function verbTold(line) {
+    const given = Object.values(line.body || {}).filter((value) => value !== null && typeof value !== "object");
+    return [line.verb.replaceAll("_", " "), ...given].join(" ");
   }
 
   function clockTold(line) {
@@ -341,7 +393,7 @@ globalThis.Koordinator = globalThis.Koordinator || {};
 
   Object.assign(Koordinator, {
     words: {
-      STATES, GROUP_STATES, duration, moment, several, spread, cause, ownedAt, barrierAt, stateAt, isMemberAt, rebalances, effect,
+      STATES, GROUP_STATES, duration, moment, several, spread, cause, ownedAt, barrierAt, stateAt, matchTold, actionTold, isMemberAt, rebalances, effect,
       story, brief, listed, handTold, timer, barrierTold, whyOf,
     },
   });

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pictures import kept
-from recorded import NAMES, crowd, lines_of
+from recorded import NAMES, by_hand, crowd, lines_of
 
 from koordinator import Simulation
 from koordinator.emulator.pages.lanes import lanes_of
@@ -42,10 +43,16 @@ def test_a_restarted_member_stays_in_its_lane(opened: Open) -> None:
 def test_a_cooperative_rebalance_moves_only_what_must_move(opened: Open) -> None:
     page = opened("cooperative")
     moved = page.evaluate(
-        """[...Koordinator.timeline.group.partitions].filter(([_, spans]) =>
-            new Set(spans.flatMap((span) => span.owners)).size > 1).map(([name]) => name).sort()"""
+        """() => {
+            const group = Koordinator.timeline.group;
+            const third = group.bands.find((band) => band.generation === 3 && band.state === "Stable").end - 1;
+            const owner = (spans, at) => Koordinator.spanAt(spans, at).owners.join();
+            const end = group.model.lines.length - 1;
+            const moved = ([_, spans]) => owner(spans, third) !== owner(spans, end);
+            return [...group.partitions].filter(moved).map(([name]) => name);
+        }"""
     )
-    assert moved == ["orders-0", "orders-1"]
+    assert moved == ["orders-0", "orders-3"]
     assert "4 partitions went on without a pause." in " ".join(page.locator(".k-tale span").all_inner_texts())
 
 
@@ -71,11 +78,30 @@ def test_the_arrow_keys_step_from_event_to_event(opened: Open) -> None:
 def test_the_tape_shows_request_and_reply_of_a_chosen_row(opened: Open) -> None:
     page = opened("cooperative")
     page.locator(".k-tape select").select_option("SyncGroup")
-    page.locator(".k-row", has_text="orders 1, 3, 5").first.click()
+    page.locator(".k-row", has_text="orders 0, 3").first.click()
     shown = page.locator(".k-details")
     assert "SyncGroup" in shown.locator("h2").inner_text()
-    assert '"orders": [1, 3, 5]' in shown.inner_text()
+    assert '"orders": [3, 0]' in shown.inner_text()
     assert "Before and after" in shown.inner_text()
+
+
+def test_what_a_test_did_by_hand_is_told_where_it_was_done(opened: Open) -> None:
+    page = opened(by_hand())
+    told = titles(page)
+    assert "rule-1 is set: OffsetCommit, client id svc-1, group orders-svc → error REBALANCE_IN_PROGRESS" in told
+    assert "svc-1: rule-1 acts on OffsetCommit: error REBALANCE_IN_PROGRESS" in told
+    assert "i-2: hold-1 holds Heartbeat" in told
+    assert "clock put 2 min ahead (advance)" in told
+    assert "fence i-2" in told
+    held_s = page.evaluate(
+        """() => {
+            const group = Koordinator.timeline.group;
+            const [held] = group.lanes.find((lane) => lane.name === "i-2").held;
+            return group.model.secondsAt(held.end) - group.model.secondsAt(held.start);
+        }"""
+    )
+    assert 0 < held_s <= 1
+    assert "rule-1 acted; Kafka would never answer so there." in page.locator(".k-details").inner_text()
 
 
 def test_what_stands_in_a_trace_is_shown_and_not_run(opened: Open) -> None:
@@ -159,9 +185,10 @@ def test_later_lines_are_added_to_what_is_there(opened: Open) -> None:
     assert titles(page) == whole
 
 
-@pytest.mark.parametrize("name", [*NAMES, "crowd"])
+@pytest.mark.parametrize("name", [*NAMES, "crowd", "by_hand"])
 def test_the_page_and_perfetto_see_the_same_lanes(opened: Open, name: str) -> None:
-    lines = lines_of(name) if name in NAMES else crowd(members=5, events=3000)
+    made = {"crowd": partial(crowd, members=5, events=3000), "by_hand": by_hand}
+    lines = made[name]() if name in made else lines_of(name)
     drawn = opened(lines).evaluate(
         """Object.fromEntries(Koordinator.timeline.group.lanes.map((lane) =>
             [lane.name, lane.spans.map((span) => [span.start, span.end, span.state])]))"""

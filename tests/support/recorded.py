@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from koordinator import Simulation
+from koordinator import Simulation, faults
 
 TRACES = Path(__file__).parent.parent / "pages" / "traces"
 
@@ -35,4 +35,24 @@ def crowd(*, members: int = 50, events: int) -> list[dict[str, Any]]:
             puppets[turn % members].join()
             turn += 1
         simulation.pass_time(30)
+        return cluster._port.trace_lines()
+
+
+def by_hand() -> list[dict[str, Any]]:
+    """A group to which a test does what it can: a rule, a hold, a fence, a jump of the clock."""
+    simulation = Simulation(topics={"orders": 6}, seed=1)
+    with simulation as cluster:
+        group = cluster.group("orders-svc")
+        first, second = group.puppet("svc-1"), group.puppet("svc-2", instance_id="i-2")
+        first.join()
+        second.join()
+        simulation.pass_time(1)
+        group.rule("OffsetCommit", faults.error("REBALANCE_IN_PROGRESS"), client_id="svc-1")
+        first.commit({("orders", 0): 10})
+        with group.hold("Heartbeat", client_id="svc-2"):
+            simulation.pass_time(1)
+        group.fence("i-2")
+        simulation.pass_time(1)
+        group.advance("2m")
+        simulation.pass_time(1)
         return cluster._port.trace_lines()
