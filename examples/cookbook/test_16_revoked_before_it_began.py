@@ -58,7 +58,8 @@ def revoked(koordinator, start):
 
 def test_who_counts_on_a_record_dies_in_the_callback(revoked):
     running = revoked(Hasty())
-    with pytest.raises(KeyError):
+    # now and then confluent-kafka cannot hand on what a callback has raised
+    with pytest.raises((KeyError, SystemError)):
         running.result()
 
 

@@ -43,6 +43,7 @@ def run_once(koordinator, start):
     return run_once
 
 
+@pytest.mark.koordinator(leaks="ignore")
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_abrupt_end_leaves_a_member_behind(run_once):
     group = run_once(abrupt)
