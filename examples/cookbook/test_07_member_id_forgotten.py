@@ -24,7 +24,8 @@ async def forgetful(config):
     while True:
         consumer = AIOKafkaConsumer("orders", **config)
         try:
-            await asyncio.wait_for(consumer.start(), PATIENCE_MS / 1000)
+            async with asyncio.timeout(PATIENCE_MS / 1000):
+                await consumer.start()
         except TimeoutError:
             continue
         try:
@@ -38,7 +39,8 @@ async def tidy(config):
     while True:
         consumer = AIOKafkaConsumer("orders", **config)
         try:
-            await asyncio.wait_for(consumer.start(), PATIENCE_MS / 1000)
+            async with asyncio.timeout(PATIENCE_MS / 1000):
+                await consumer.start()
             async for order in consumer:
                 print(order.value)
         except TimeoutError:

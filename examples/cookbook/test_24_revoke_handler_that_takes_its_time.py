@@ -35,7 +35,8 @@ class Punctual(Thorough):
     async def on_partitions_revoked(self, revoked):
         if revoked:
             try:
-                await asyncio.wait_for(asyncio.to_thread(self.flush), FLUSH_S)
+                async with asyncio.timeout(FLUSH_S):
+                    await asyncio.to_thread(self.flush)
             except TimeoutError:
                 print("the rest is not committed, and the next owner's")
 
