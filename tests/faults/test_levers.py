@@ -78,6 +78,15 @@ def test_a_hold_stops_a_puppet_until_it_is_released(cluster: Cluster) -> None:
     group.wait_stable(members=1)
 
 
+def test_a_block_may_end_after_its_cluster_or_its_hold(cluster: Cluster) -> None:
+    group = cluster.group("g")
+    with group.hold("JoinGroup"), group.lockstep("JoinGroup", clients=["a"]):
+        cluster.reset("holds")
+        assert cluster.holds == []
+    with group.hold("JoinGroup"):
+        cluster.stop()
+
+
 def test_nothing_that_enters_is_a_failure_with_what_came_nearest(cluster: Cluster) -> None:
     group = cluster.group("g")
     group.puppet("a", topics=["t"]).join()

@@ -1,0 +1,68 @@
+"""Rules, holds and lock-steps over HTTP: the same handles, and plain JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from koordinator import faults
+from koordinator.fixtures.fault_levers import HoldTimeout
+
+if TYPE_CHECKING:
+    from koordinator.fixtures.remote import Remote
+
+
+def test_a_rule_tells_over_http_what_it_has_done(server: Remote) -> None:
+    cluster = server.cluster()
+    cluster.create_topic("t", partitions=2)
+    group = cluster.group("g/1")
+    rule = group.rule("JoinGroup", faults.error("COORDINATOR_LOAD_IN_PROGRESS"), once=True)
+    group.puppet("a", topics=["t"]).join()
+    group.wait_stable(members=1, timeout=30)
+    assert rule.hits == 1
+    assert rule.last is not None
+    assert (rule.last.client_id, rule.last.group) == ("a", "g/1")
+    cluster.check()
+    unused = cluster.rule("*", faults.delay(lognormal_ms=(90, 0.4)), client_id="b", probability=0.5)
+    assert [each.id for each in cluster.rules] == [rule.id, unused.id]
+    assert [each.id for each in cluster.unused_rules()] == [unused.id]
+    with pytest.raises(AssertionError, match="differs in client_id"):
+        cluster.check()
+    unused.remove()
+    with pytest.raises(ValueError, match="unknown rule"):
+        unused.remove()
+    with pytest.raises(ValueError, match="the nearest is 'OffsetCommit'"):
+        cluster.rule("OffsetComit", faults.drop())
+    cluster.disturb(3)
+    cluster.disturb(None)
+
+
+def test_a_hold_is_waited_for_and_released_over_http(server: Remote) -> None:
+    cluster = server.cluster()
+    cluster.create_topic("t", partitions=2)
+    group = cluster.group("g")
+    with group.hold("SyncGroup", client_id="a") as held:
+        with pytest.raises(HoldTimeout, match="no SyncGroup was seen"):
+            held.wait_entered(timeout=0.1)
+        group.puppet("a", topics=["t"]).join()
+        entered = held.wait_entered()
+        assert (entered.api, held.entered, held.behind) == ("SyncGroup", [entered], [])
+        assert [each.id for each in cluster.holds] == [held.id]
+        with pytest.raises(AssertionError, match=r"held just now: .* its SyncGroup is held by"):
+            group.wait_stable(members=1, timeout=0.1)
+        held.release()
+    group.wait_stable(members=1, timeout=30)
+    assert cluster.holds == []
+
+
+def test_members_take_turns_over_http(server: Remote) -> None:
+    cluster = server.cluster()
+    cluster.create_topic("t", partitions=2)
+    group = cluster.group("g")
+    with group.lockstep("JoinGroup", clients=["a", "b"]) as step:
+        for name in ("a", "b"):
+            group.puppet(name, topics=["t"]).join()
+        step.wait_round()
+        assert step.rounds >= 1
+    group.wait_stable(members=2, timeout=30)
