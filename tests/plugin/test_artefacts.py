@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import koordinator.fixtures.running  # noqa: F401 - once, instead of anew in each inner run
+from koordinator.emulator.pages import perfetto
 from koordinator.fixtures.plugin.artefacts import folder_name
 
 if TYPE_CHECKING:
@@ -197,6 +198,38 @@ def test_a_folder_that_cannot_be_made_is_told_and_hides_nothing(project: pytest.
     result.stdout.fnmatch_lines(
         ["the trace could not be kept: *test-results*", "rerun: pytest test_app.py::test_bad *"]
     )
+
+
+def test_a_mistake_of_ours_in_writing_it_hides_nothing(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(perfetto, "perfetto_of", lambda lines: lines["no such thing"])
+    result = run(project)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["the trace could not be kept: TypeError: *", "rerun: pytest *::test_bad *"])
+
+
+MANY_GROUPS = """
+from koordinator import faults
+
+def test_it(koordinator):
+    for number in range(8):
+        group = koordinator.group(f"g{number}")
+        if number == 2:
+            group.rule("SyncGroup", faults.error("UNKNOWN_MEMBER_ID"), once=True)
+        group.puppet("a").join()
+        group.wait_stable(members=1)
+    assert not 1
+"""
+
+
+def test_of_many_groups_those_with_errors_and_the_last_are_shown(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_it=MANY_GROUPS)
+    result = run(pytester)
+    result.assert_outcomes(failed=1)
+    titles = [line for line in result.outlines if "- koordinator timeline (" in line]
+    assert [re.findall(r"\((.*)\)", line) for line in titles] == [["g4"], ["g5"], ["g6"], ["g7"], ["g2"]]
+    result.stdout.fnmatch_lines(["3 other groups are not shown"])
 
 
 def test_a_rerun_has_a_folder_of_its_own(pytester: pytest.Pytester) -> None:

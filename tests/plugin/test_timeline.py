@@ -19,7 +19,7 @@ def call(seq: int, kind: str, api: str, **columns: object) -> dict[str, object]:
 
 def said(*events: dict[str, object], shown: int = 15) -> list[str]:
     """The lines without their times and names."""
-    return [line.partition("s  ")[2][15:] for line in timeline(events, shown)]
+    return [line.partition("s  ")[2][20:] for line in timeline(events, shown)]
 
 
 def test_a_commit_is_told_with_its_offsets_its_error_and_how_long_it_took() -> None:
@@ -41,9 +41,9 @@ def test_a_member_id_is_short_and_a_static_member_is_called_by_its_instance() ->
     gone = event(2, "member", change="removed", member_id=f"svc-1-{UUID}", reason=f"Member svc-1-{UUID} has left")
     static = event(3, "member", change="replaced", member_id=f"a-{UUID}", instance_id="a", reason="Static member a")
     assert timeline([came, gone, static]) == [
-        "   +0.000s  svc-1-5b1f     added: Adding new member svc-1-5b1f",
-        "   +0.001s  svc-1-5b1f     removed: Member svc-1-5b1f has left",
-        "   +0.002s  a              replaced as a-5b1f: Static member a",
+        "   +0.000s  svc-1-5b1f          added: Adding new member svc-1-5b1f",
+        "   +0.001s  svc-1-5b1f          removed: Member svc-1-5b1f has left",
+        "   +0.002s  a                   replaced as a-5b1f: Static member a",
     ]
 
 
@@ -53,7 +53,7 @@ def test_a_rebalance_is_told_by_its_cause_the_time_of_its_join_phase_and_who_own
         group.puppet("a", instance_id="a", topics=["orders"]).join()
         group.wait_stable(members=1)
         lines = [line.partition("s  ")[2] for line in timeline(group.events()) if "====" in line]
-    assert [line.removeprefix("====           ") for line in lines] == [
+    assert [line.removeprefix("====                ") for line in lines] == [
         "Empty => PreparingRebalance, generation 0, member_join of a",
         "PreparingRebalance => CompletingRebalance, generation 1, after 0 ms: the initial delay has passed",
         "CompletingRebalance => Stable, generation 1, a orders [0, 1, 2, 3]",
@@ -70,7 +70,7 @@ def test_what_a_test_does_is_told_as_its_doing() -> None:
         lines = "\n".join(timeline(group.events(), shown=100))
     assert f"{rule.id} added" in lines
     assert f"SyncGroup v5, generation 1 meets {rule.id}" in lines
-    assert "clock          advance, the group's time is 5 s later" in lines
+    assert "clock               advance, the group's time is 5 s later" in lines
     assert "first error" not in lines, "it is how a rebalance goes"
 
 
