@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from consumers import ASSIGNORS, KINDS, Member, Members, assignor_settings, wait_until
@@ -13,6 +15,11 @@ if TYPE_CHECKING:
     from koordinator.fixtures.puppet_levers import Puppet
 
 pytestmark = pytest.mark.koordinator(topics={"t": 6})
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "puppets.md"
+EXAMPLE, SIMULATED = re.findall(
+    r"^```python\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+)
 
 PARTITIONS = [("t", number) for number in range(6)]
 EACH_ASSIGNOR = [(kind, assignor) for kind in KINDS for assignor in ASSIGNORS[kind]]
@@ -93,3 +100,16 @@ def test_clients_wait_for_a_straggler(koordinator: Cluster, join: Members) -> No
     group.advance(1)
     wait_shared("the topic is shared", [member], [slow])
     assert slow.member_id == before
+
+
+@pytest.mark.koordinator(topics={"orders": 4})
+def test_the_example_of_the_documentation_passes(koordinator: Cluster, join: Members) -> None:
+    names: dict[str, Any] = {"start_my_consumer": lambda _: join("aiokafka", topics=["orders"], group="svc")}
+    exec(EXAMPLE, names)  # noqa: S102 - as it stands there
+    names["test_we_give_up_half_when_a_peer_joins"](koordinator)
+
+
+def test_the_simulation_of_the_documentation_runs() -> None:
+    names: dict[str, Any] = {}
+    exec(SIMULATED, names)  # noqa: S102 - likewise
+    assert names["group"].id == "svc"

@@ -150,6 +150,43 @@ def test_a_puppet_waits_at_a_hold_and_says_for_what(cluster: Cluster, simulation
     one.wait("stable")
 
 
+def test_a_node_that_knows_no_coordinator_is_not_the_only_one_to_be_asked(cluster: Cluster) -> None:
+    group = cluster.group("svc")
+    group.rule("FindCoordinator", faults.error("COORDINATOR_NOT_AVAILABLE"), broker=1)
+    group.puppet("one").join().wait("stable", timeout=1)
+
+
+def test_the_answer_to_one_request_does_not_end_the_wait_for_the_next_one(
+    cluster: Cluster, simulation: Simulation
+) -> None:
+    group = cluster.group("svc")
+    one = group.puppet("one").join().wait("stable")
+    group.rule("JoinGroup", faults.never_answer(), once=True)
+    with group.hold("OffsetCommit", client_id="one") as held:
+        one.commit({("t", 0): 1})
+        one.join()
+        held.release()
+    simulation.pass_time(30)
+    assert one.state == "joining"
+    simulation.pass_time(30)
+    assert one.state == "stable"
+
+
+def test_the_answer_to_a_heartbeat_of_before_is_not_for_who_has_joined_again_meanwhile(
+    cluster: Cluster, simulation: Simulation
+) -> None:
+    group = cluster.group("svc")
+    one = group.puppet("one").join().wait("stable")
+    before = one.member_id
+    with group.hold("Heartbeat", client_id="one") as held:
+        held.wait_entered()
+        one.join()
+        assert (one.state, one.waits_for) == ("joining", "Heartbeat")
+        held.release(error="UNKNOWN_MEMBER_ID")
+    simulation.pass_time(1)
+    assert (one.state, one.member_id, one.generation) == ("stable", before, 2)
+
+
 def test_a_member_that_is_evicted_joins_anew_and_one_that_is_fenced_does_not(
     cluster: Cluster, simulation: Simulation
 ) -> None:

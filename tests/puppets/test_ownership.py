@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import chain
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nodes import GROUP
 from puppet_show import REBALANCE_MS, SESSION_MS, Show
@@ -66,6 +66,8 @@ def do(show: Show, step: tuple[Any, ...]) -> None:
 
 @settings(max_examples=60)
 @given(crews, st.lists(steps, max_size=25))
+# its connection ends while a JoinGroup waits to be sent again
+@example([(["range"], False)] * 4, [("move", 3, 1), ("join", "a"), ("move", 1, 101), ("kill", 3)])
 def test_any_script_ends_in_a_stable_group_that_owns_every_partition_once(
     puppets: list[tuple[list[str], bool]], script: list[tuple[Any, ...]]
 ) -> None:

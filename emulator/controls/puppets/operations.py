@@ -35,8 +35,11 @@ CONNECT = "connect"
 KNOWN: Mapping[str, Mapping[str, object]] = {CONSUMER: ASSIGNORS, CONNECT: WORKER_PROTOCOLS}
 """The protocols there are of each protocol type."""
 
-OFFERED: Mapping[str, tuple[str, ...]] = {CONSUMER: ("range",), CONNECT: tuple(reversed(WORKER_PROTOCOLS))}
-"""What is offered if nothing is said."""
+OFFERED: Mapping[str, tuple[str, ...]] = {
+    CONSUMER: ("range", "roundrobin"),
+    CONNECT: tuple(reversed(WORKER_PROTOCOLS)),
+}
+"""What is offered if nothing is said: as librdkafka does, which goes with what any client offers by default."""
 
 COOPERATIVE = {name for name, assignor in ASSIGNORS.items() if assignor.is_cooperative} | {"sessioned", "compatible"}
 """The protocols whose members keep what they have while they join again (KIP-429, KIP-415)."""
@@ -79,8 +82,8 @@ class Puppets:
     ) -> Described:
         """Make a puppet, which is in no group yet: see `behaviours` for what it will do once it has joined.
 
-        `protocols` are assignors, most preferred first (("range",)). `topics` it is subscribed to; None: all there
-        are. `owned` are partitions by topic it claims to hold when it first joins. It beats every
+        `protocols` are assignors, most preferred first (range and roundrobin). `topics` it is subscribed to; None: all
+        there are. `owned` are partitions by topic it claims to hold when it first joins. It beats every
         `heartbeat_interval_ms` of the group's time; None: every third of the session timeout, and every 200 ms of the
         node's time. The client id is its name, if none is given.
 
