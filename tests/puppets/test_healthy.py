@@ -16,6 +16,15 @@ def test_a_puppet_joins_is_assigned_everything_and_beats() -> None:
     assert len(show.events("request", api="Heartbeat")) == 10 * SESSION_MS // BEAT_MS
 
 
+def test_a_join_group_is_waited_for_as_long_as_a_join_phase_may_last() -> None:
+    show = Show()
+    show.puppet("silent", behaviour="silent", session_timeout_ms=55_000, rebalance_timeout_ms=60_000)
+    show.puppet("two", rebalance_timeout_ms=60_000)
+    show.wait(55_000)
+    assert show.state("two") == "stable"
+    assert len(show.events("request", api="FindCoordinator", client_id="two")) == 1
+
+
 def test_a_member_that_learns_of_a_rebalance_in_its_heartbeat_joins_again() -> None:
     show = Show()
     show.puppet("one")

@@ -54,6 +54,31 @@ def test_a_clock_that_stands_still_keeps_nobody_from_finding_a_coordinator_that_
     assert show.members() == {"one"}
 
 
+def test_a_heartbeat_in_one_time_puts_off_the_next_one_in_the_other() -> None:
+    show = Show()
+    show.puppet("one", heartbeat_interval_ms=None)
+    show.wait(100)
+    show.advance(BEAT_MS)
+    assert len(show.events("request", api="Heartbeat")) == 1
+    show.wait(199)
+    assert len(show.events("request", api="Heartbeat")) == 1
+    show.wait(1)
+    assert len(show.events("request", api="Heartbeat")) == 2
+
+
+def test_a_pause_that_is_over_in_one_time_is_over_in_the_other() -> None:
+    show = Show(2, group_clock="manual")
+    show.puppet("silent", behaviour="silent", instance_id="1")
+    show.do(show.brokers.move_coordinator, "g", 3 - show.brokers.cluster.coordinator_of("g"), 50)
+    show.puppet("two", instance_id="2")
+    show.wait(100)
+    assert show.events("response", api="JoinGroup", error="COORDINATOR_LOAD_IN_PROGRESS")
+    assert show.look("two")["waits_for"] == "JoinGroup"
+    connections = len(show.events("conn", change="opened"))
+    show.advance(150)
+    assert len(show.events("conn", change="opened")) == connections
+
+
 def test_groups_of_one_cluster_have_their_own_time() -> None:
     show = Show()
     for group in ("g", "h"):

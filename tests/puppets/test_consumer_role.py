@@ -1,0 +1,102 @@
+"""What a consumer says of itself in JoinGroup, and what it makes of what it is assigned."""
+
+from __future__ import annotations
+
+import pytest
+from nodes import Nodes
+
+from koordinator.emulator.controls.assignors import ASSIGNORS
+from koordinator.emulator.controls.puppets.consumer_role import ConsumerRole
+from koordinator.wire.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    TopicPartition,
+    read_subscription,
+    write_assignment,
+)
+from koordinator.wire.messages.join_group import JoinGroupResponseMember
+
+
+def role(*protocols: str, topics: tuple[str, ...] | None = ("t",), **owned: tuple[int, ...]) -> ConsumerRole:
+    return ConsumerRole(Nodes(1).cluster, protocols, topics, owned)
+
+
+def given(*partitions: int) -> bytes:
+    return write_assignment(
+        ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic="t", partitions=partitions),))
+    )
+
+
+def test_an_eager_consumer_gives_up_everything_before_it_joins_again_and_the_sticky_assignor_remembers_it() -> None:
+    one = role("sticky")
+    assert one.take(0, "sticky", 3, given(1, 2)) is None
+    one.prepare("sticky")
+    ((_, metadata),) = one.offers()
+    said = read_subscription(metadata)
+    assert (one.holds, said.owned_partitions, said.generation_id) == ({}, (), -1)
+    # KIP-54
+    assert said.user_data == ASSIGNORS["sticky"].user_data({"t": (1, 2)}, 3)
+
+
+def test_a_cooperative_consumer_keeps_what_it_has_and_says_so() -> None:
+    one = role("cooperative-sticky")
+    one.take(0, "cooperative-sticky", 3, given(1, 2))
+    one.prepare("cooperative-sticky")
+    ((_, metadata),) = one.offers()
+    said = read_subscription(metadata)
+    assert one.holds == {"t": [1, 2]}
+    # KIP-429, KIP-792
+    assert said.owned_partitions == (TopicPartition(topic="t", partitions=(1, 2)),)
+    assert said.generation_id == 3
+
+
+@pytest.mark.parametrize(
+    ("protocols", "keeps"), [(("cooperative-sticky",), True), (("cooperative-sticky", "range"), False)]
+)
+def test_a_consumer_is_cooperative_if_all_its_assignors_are(protocols: tuple[str, ...], *, keeps: bool) -> None:
+    one = role(*protocols)
+    one.take(0, "cooperative-sticky", 3, given(1, 2))
+    # KIP-429: who has to give something up joins again for a second round
+    assert one.take(0, "cooperative-sticky", 4, given(1)) == (0 if keeps else None)
+    one.prepare("cooperative-sticky")
+    assert bool(one.holds) == keeps
+
+
+def test_who_is_given_more_and_gives_nothing_up_is_content() -> None:
+    one = role("cooperative-sticky")
+    one.take(0, "cooperative-sticky", 3, given(1))
+    assert one.take(0, "cooperative-sticky", 4, given(1, 2)) is None
+
+
+def test_what_is_claimed_at_first_is_said_without_a_generation() -> None:
+    ((_, metadata),) = role("cooperative-sticky", t=(0, 3)).offers()
+    said = read_subscription(metadata)
+    assert said.owned_partitions == (TopicPartition(topic="t", partitions=(0, 3)),)
+    assert said.generation_id == -1
+
+
+def test_a_member_whose_subscription_cannot_be_read_gets_nothing() -> None:
+    one = role("range")
+    ((_, metadata),) = one.offers()
+    members = (
+        JoinGroupResponseMember(member_id="a", metadata=metadata),
+        JoinGroupResponseMember(member_id="b", metadata=b"?"),
+    )
+    assigned = one.assign(0, "range", 1, "a", members)
+    one.take(0, "range", 1, assigned["b"])
+    assert one.holds == {}
+    one.take(0, "range", 1, assigned["a"])
+    assert one.holds == {"t": [0, 1, 2, 3]}
+
+
+def test_nothing_at_all_is_an_empty_assignment() -> None:
+    one = role("range")
+    assert one.take(0, "range", 1, b"") is None
+    assert one.holds == {}
+
+
+def test_a_consumer_of_every_topic_takes_no_internal_one() -> None:
+    nodes = Nodes(1)
+    nodes.cluster.offsets_topic()
+    nodes.cluster.create_topic("u", 1)
+    ((_, metadata),) = ConsumerRole(nodes.cluster, ("range",), None, {}).offers()
+    assert read_subscription(metadata).topics == ("t", "u")
