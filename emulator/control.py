@@ -79,7 +79,9 @@ class Control:
 
     def call(self, now: int, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - plain data
         """Do something at once, after what was due before. KeyError for an unknown operation, else what it raises."""
-        self._leave(self._brokers.tick(now))
+        due = self._brokers.deadline()
+        if due is not None and due <= now:
+            self._leave(self._brokers.tick(now))
         return self.operations[operation](now, **arguments)
 
     async def run(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - likewise
