@@ -67,7 +67,7 @@ $(VENV)/installed: $(VENV)/wheel
 	@$(PIP) install --force-reinstall --no-deps $(VENV)/dist/*.whl
 	@touch $@
 
-demo: $(VENV)/demo-tools $(VENV)/installed ## six real consumers bounce, statically and dynamically
+demo: $(VENV)/demo-tools $(VENV)/installed ## six real consumers bounce, in a table and on a live page (HOLD=1 keeps it)
 	@$(BIN)/python examples/demo.py
 
 test: check ## build the wheel, install it, check and test it (pytest arguments: ARGS)

@@ -1,19 +1,22 @@
 """Six real consumers bounce, statically and dynamically: `make demo`.
 
-A cluster in this process; two members each of kafka-python, confluent-kafka and aiokafka, each its own process. What is
-claimed is checked, and the exit status is 0 only if all of it was true. How it is done: `bouncing/acts.py`.
+A cluster served by `koordinator serve`, with a page that shows all of it live; two members each of kafka-python,
+confluent-kafka and aiokafka, each its own process. What is claimed is checked, and the exit status is 0 only if all of
+it was true. With HOLD=1 in the environment the page stays until Ctrl-C. How it is done: `bouncing/acts.py`.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bouncing import acts, show, verdicts
 from bouncing.processes import Company, LateError
-
-from koordinator import Emulator
+from bouncing.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +31,9 @@ def main() -> int:
     """The whole demo. 0: all true; 1: not, or something did not happen in time; 130: interrupted."""
     to = show.console()
     started_at = time.monotonic()
-    with Company() as company:
+    with Server() as server, Company() as company:
         try:
-            found = play(to, company)
+            found = play(to, company, server)
         except LateError as error:
             to.print(f"\n{error}", style="bold red", markup=False)
             for who, text in company.complaints().items():
@@ -39,18 +42,29 @@ def main() -> int:
         except KeyboardInterrupt:
             to.print("\ninterrupted", style="bold red")
             return 130
-    return conclude(to, found, time.monotonic() - started_at)
+        status = conclude(to, found, time.monotonic() - started_at)
+        if os.environ.get("HOLD"):
+            hold(to, server)
+    return status
 
 
-def play(to: Console, company: Company) -> list[Verdict]:
+def hold(to: Console, server: Server) -> None:
+    """Keep the page until Ctrl-C."""
+    to.print(f"\nStill to be seen: {server.page}; Ctrl-C ends it", markup=False)
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
+
+
+def play(to: Console, company: Company, server: Server) -> list[Verdict]:
     """The acts, one after the other. Raises LateError when something does not happen in time."""
 
     def tell(text: str) -> None:
         to.print(f"  {text}", markup=False)
 
     found: list[Verdict] = []
-    with Emulator() as cluster, acts.Scene(cluster, company, tell) as scene:
-        to.print(f"A cluster at {cluster.bootstrap_servers}", markup=False)
+    cluster = server.remote.cluster()
+    to.print(f"A cluster at {cluster.bootstrap_servers}; watch it live: {server.page}", markup=False)
+    with acts.Scene(cluster, company, tell) as scene:
         show.heading(
             to,
             "Static members",
@@ -80,10 +94,8 @@ def play(to: Console, company: Company) -> list[Verdict]:
         show.fenced(to, fenced)
         found += verdicts.of_fencing(fenced)
 
-    with (
-        Emulator(config={"group.max.size": GROUP_MAX_SIZE}) as cluster,
-        acts.Scene(cluster, company, tell) as scene,
-    ):
+    full = server.remote.create("full", config={"group.max.size": GROUP_MAX_SIZE})
+    with acts.Scene(full, company, tell) as scene:
         show.heading(
             to, "A full group", f"A cluster with group.max.size={GROUP_MAX_SIZE}, and one more of each client."
         )

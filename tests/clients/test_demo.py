@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from rich.console import Console
 
@@ -56,6 +57,7 @@ def test_everything_the_demo_claims_is_true() -> None:
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "✗" not in done.stdout
     assert re.search(r"All 17 claims were true; \d+ s", done.stdout)
+    assert re.search(r"watch it live: http://127\.0\.0\.1:\d+/", done.stdout)
     assert done.stderr == ""
 
 
@@ -97,6 +99,25 @@ def test_a_member_ends_when_who_started_it_is_gone() -> None:
         assert json.loads(member.stdout.readline())["pid"] == member.pid
         member.stdin.close()
         assert member.wait(PATIENCE_S) == 1
+
+
+def test_the_page_is_kept_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    demo, shown = import_module("demo"), io.StringIO()
+    waits: list[str] = []
+
+    class Interrupted:
+        def wait(self) -> None:
+            waits.append(shown.getvalue())
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo.threading, "Event", Interrupted)
+    with import_module("bouncing.server").Server() as server:
+        demo.hold(Console(file=shown, width=200), server)
+        (said,) = waits
+        assert server.page in said
+        assert httpx.get(server.page, trust_env=False).status_code == 200
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(server.page, trust_env=False)
 
 
 def test_a_wait_that_ends_in_vain_says_for_what() -> None:

@@ -1,0 +1,47 @@
+"""The cluster as a process of its own, `koordinator serve`, with the page that shows it live."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Self
+
+from bouncing.processes import PATIENCE_S
+
+from koordinator.fixtures.remote import Remote
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+COMMAND = (sys.executable, "-m", "koordinator", "serve", "--port", "0", "--control-port", "0")
+
+
+class Server:
+    """Runs from `with` to its end; `remote` has its clusters, `page` is where a browser sees them."""
+
+    def __enter__(self) -> Self:
+        # a Ctrl-C is for us: the members go first
+        self._process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, start_new_session=True)
+        assert self._process.stdout is not None
+        try:
+            first_line = json.loads(self._process.stdout.readline())
+        except BaseException:
+            self._end()
+            raise
+        self.page = f"{first_line['control_url']}/"
+        self.remote = Remote(first_line["control_url"])
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remote.close()
+        self._end()
+
+    def _end(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.communicate(timeout=PATIENCE_S)
+        finally:
+            self._process.kill()
