@@ -16,7 +16,6 @@ from kafka.admin import MemberToRemove
 
 pytestmark = pytest.mark.koordinator(topics={"orders": 4})
 
-DYNAMIC = [{}, {}]
 STATIC = [{"group_instance_id": "svc-0"}, {"group_instance_id": "svc-1"}]
 
 
@@ -33,17 +32,19 @@ def run(koordinator, start):
 
 
 def test_upgrade_by_a_rolling_bounce(koordinator, run):
-    group, workers = koordinator.group("svc"), [run(who) for who in DYNAMIC]
+    group = koordinator.group("svc")
+    peer, worker = group.puppet("peer").join(), run({})
     group.wait_stable(members=2)
-    for place, who in enumerate(STATIC):
-        workers[place].stop()
-        group.wait_stable(members=1)
-        workers[place] = run(who)
-        group.wait_stable(members=2)
+    peer.leave()
+    group.puppet("peer again", instance_id="svc-1").join()
+    group.wait_stable(members=2)
+    worker.stop()
+    worker = run({"group_instance_id": "svc-0"})
+    group.wait_stable(members=2)
     with group.assert_no_rebalance():
-        workers[0].stop()
-        run({"client_id": "again", "group_instance_id": "svc-0"})
-        group.assert_request("SyncGroup", error="NONE", client_id="again", timeout=30)
+        worker.stop()
+        run({"group_instance_id": "svc-0", "client_id": "svc-0 again"})
+        group.assert_request("SyncGroup", error="NONE", client_id="svc-0 again", timeout=30)
     assert sorted(group.assignment) == ["svc-0", "svc-1"]
 
 
@@ -51,7 +52,7 @@ def test_downgrade_by_a_rolling_bounce_alone_leaves_a_ghost_that_all_wait_for(ko
     group, workers = koordinator.group("svc"), [run(who) for who in STATIC]
     group.wait_stable(members=2)
     workers[0].stop()
-    run(DYNAMIC[0])
+    run({})
     group.wait_state("PreparingRebalance")
     assert [timer.remaining_ms > 20_000 for timer in group.timers() if timer.kind == "join"] == [True]
     group.expire_session("svc-0")
@@ -62,9 +63,9 @@ def test_downgrade_removes_who_has_gone(koordinator, run):
     group, workers = koordinator.group("svc"), [run(who) for who in STATIC]
     group.wait_stable(members=2)
     with closing(KafkaAdminClient(bootstrap_servers=koordinator.bootstrap_servers)) as admin:
-        for place, who in enumerate(DYNAMIC):
-            workers[place].stop()
-            admin.remove_group_members("svc", [MemberToRemove(group_instance_id=f"svc-{place}")])
-            run(who)
+        for worker, who in zip(workers, STATIC, strict=True):
+            worker.stop()
+            admin.remove_group_members("svc", [MemberToRemove(**who)])
+            run({})
             group.wait_stable(members=2)
     assert [member.instance_id for member in group.members] == [None, None]
