@@ -13,13 +13,14 @@ import sys
 from pathlib import Path
 
 import click
-from measuring import codecs, groups, heartbeats, memory, neighbours, rows, starting
+from measuring import codecs, controlled, groups, heartbeats, memory, neighbours, rows, starting
 from rich.console import Console
 
 import koordinator
 
 PARTS = {
     "codec": codecs.rows,
+    "control": controlled.rows,
     "heartbeats": heartbeats.rows,
     "groups": groups.rows,
     "hostile": neighbours.rows,

@@ -96,7 +96,8 @@ class Server(Process):
 
     def __init__(self, *command: str, log: IO[str] | None = None) -> None:
         super().__init__(sys.executable, *command, log=log)
-        self.port = int(self.line()["port"])
+        self.said = self.line()
+        self.port = int(self.said["port"])
 
     def rest(self) -> None:
         """Wait until it has nothing to do any more: for REST_S it has used no processor time that can be counted."""
@@ -132,6 +133,11 @@ def load() -> Process:
 def hostile() -> Process:
     """The hostile peers."""
     return Process(sys.executable, str(HERE / "hostile.py"))
+
+
+def polls() -> Process:
+    """The long polls."""
+    return Process(sys.executable, str(HERE / "polls.py"))
 
 
 def file_limit() -> int:

@@ -1,0 +1,32 @@
+"""Long polls for what never comes, each on a connection of its own: `{"url": …, "count": n}` begins, a line ends it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from urllib.parse import urlsplit
+
+PATH = "/v1/clusters/default/groups/another/wait?state=Stable&members=99&timeout=600"
+
+
+def main() -> None:
+    """Begin, say so, and wait for the end."""
+    order = json.loads(sys.stdin.readline())
+    place = urlsplit(order["url"])
+    assert place.hostname is not None
+    assert place.port is not None
+    asked = f"GET {PATH} HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
+    sockets = []
+    for _ in range(order["count"]):
+        sockets.append(socket.create_connection((place.hostname, place.port)))
+        sockets[-1].sendall(asked)
+    print(json.dumps({"polls": len(sockets)}), flush=True)
+    sys.stdin.readline()
+    for each in sockets:
+        each.close()
+    print("{}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
