@@ -62,6 +62,11 @@ def test_a_test_with_a_cluster_is_run_under_so_many_seeds_with_fixtures_of_its_o
     assert len({each for each in notes(pytester) if each.isdigit()}) == 5
 
 
+def test_wider_fixtures_stay_from_run_to_run_of_the_last_test_too(pytester: pytest.Pytester) -> None:
+    run(pytester, "--koordinator-explore=5", "-k", "good").assert_outcomes(passed=1)
+    assert [each for each in notes(pytester) if each.startswith("wide")] == ["wide begins", "wide ends"]
+
+
 def test_it_stops_at_the_first_seed_that_fails_and_says_how_to_repeat_it(pytester: pytest.Pytester) -> None:
     result = run(pytester, "--koordinator-explore=5", "-k", "third")
     result.assert_outcomes(failed=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from rivals import Rival
 
 from koordinator import Emulator
 from koordinator.client.link import Address, Deadline, Link
+from koordinator.fixtures.plugin import leaks
 from koordinator.fixtures.plugin.leaks import left_open
 
 if TYPE_CHECKING:
@@ -100,6 +102,17 @@ def test_a_client_that_is_just_closing_is_not_left_open() -> None:
             assert left_open(cluster._port) == []
         assert left_open(cluster._port) == []
     assert left_open(cluster._port) == [], "nothing is left of a cluster that has stopped"
+
+
+def test_a_client_that_closes_in_the_background_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaks, "GRACE_S", 10)
+    with Emulator() as cluster:
+        host, _, port = cluster.bootstrap_servers.rpartition(":")
+        link = Link(Address(host, int(port)), Deadline(10), "1", "app")
+        closing_soon = threading.Timer(0.05, link.close)
+        closing_soon.start()
+        assert left_open(cluster._port) == []
+        closing_soon.join(10)
 
 
 def test_a_test_that_leaves_clients_open_ends_soon() -> None:
