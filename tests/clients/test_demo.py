@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -110,7 +111,7 @@ def test_the_page_is_kept_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
             waits.append(shown.getvalue())
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo.threading, "Event", Interrupted)
+    monkeypatch.setattr(demo, "threading", SimpleNamespace(Event=Interrupted))
     with import_module("bouncing.server").Server() as server:
         demo.hold(Console(file=shown, width=200), server)
         (said,) = waits
