@@ -142,6 +142,8 @@ class Group:
         self.awaiting_join = 0
         self.new_member_added = False
         self.offsets: dict[tuple[str, int], CommittedOffset] = {}
+        self.none_old_before = 0
+        """No committed offset expires before, unless offsets or the state change: so most checks need not look."""
         self.unwritten_commits: Counter[tuple[str, int]] = Counter()
         self.held: list[tuple[Handler, Call, Message]] = []
         """Requests that would take a frozen group out of its state, with what serves them; they wait for it to thaw."""

@@ -96,6 +96,7 @@ def offsets_committed(stage: Stage, write: OffsetsCommitted, error: Error) -> No
     group.unwritten_commits += type(group.unwritten_commits)()  # drops what has come down to zero
     if error is Error.NONE:
         group.offsets.update(write.offsets)
+        group.none_old_before = 0
     else:
         stage.withdraw(group)
     told = stage.dialect.offset_write_error(error)
@@ -372,6 +373,7 @@ def offsets_deleted(stage: Stage, write: OffsetsDeleted, error: Error) -> None:
         stage.reply(write.call, write.response)
     elif stage.dialect.waits_for_the_log:
         write.group.offsets = {**write.offsets, **write.group.offsets}
+        write.group.none_old_before = 0
         told = stage.dialect.group_write_error(error)
         stage.reply(write.call, offset_delete.OffsetDeleteResponse(error_code=told))
 
@@ -381,11 +383,15 @@ def offsets_deleted(stage: Stage, write: OffsetsDeleted, error: Error) -> None:
 
 def expire(stage: Stage, group: Group) -> None:
     """One check (KIP-211): old offsets go; and an empty group without any goes too, whatever the retention."""
-    doomed = [
-        at
+    if group.offsets and group.now < group.none_old_before:
+        return stage.schedule_expiry_check(group)
+    old_at = {
+        at: when
         for at, committed in group.offsets.items()
-        if at not in group.unwritten_commits and _is_old(stage, group, at[0], committed)
-    ]
+        if (when := _old_at(stage, group, at[0], committed)) is not None
+    }
+    doomed = [at for at, when in old_at.items() if when <= group.now and at not in group.unwritten_commits]
+    group.none_old_before = min(old_at.values(), default=LONG_MAX)
     if doomed or _leaves_nothing(group, doomed):
         stage.note(TimerFired(OffsetExpiryCheck(), group.id, group.now))
     if _leaves_nothing(group, doomed):
@@ -403,11 +409,6 @@ def all_old_at(stage: Stage, group: Group) -> int | None:
     if not old_at and group.state is State.EMPTY:
         return group.now
     return max((at for at in old_at if at is not None), default=None)
-
-
-def _is_old(stage: Stage, group: Group, topic: str, committed: CommittedOffset) -> bool:
-    at = _old_at(stage, group, topic, committed)
-    return at is not None and group.now >= at
 
 
 def _old_at(stage: Stage, group: Group, topic: str, committed: CommittedOffset) -> int | None:

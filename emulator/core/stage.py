@@ -248,6 +248,7 @@ class Stage:
         )
         group.previous_state = group.state
         group.state = state
+        group.none_old_before = 0
         if group.clock.mode == "auto":
             self.cluster.waiting[group.id] = None
         self._freeze_if_wanted(group)

@@ -376,6 +376,10 @@ class Group:
         """The timers that are running, the next one first; those of kind `offsets` look for old offsets."""
         return await in_thread(self.blocking.timers)
 
+    async def awaited(self) -> list[str]:
+        """Whom the group waits for: who has not joined in its join phase, or not sent SyncGroup in its generation."""
+        return await in_thread(self.blocking.awaited)
+
     async def advance(
         self, duration: Duration, keep_alive: KeepAlive = "connected", expire: Sequence[str] = ()
     ) -> list[Fired]:

@@ -48,6 +48,23 @@ def test_an_outstanding_id_does_not_protect_its_group(play: Play) -> None:
     assert play.join(x).error is Error.UNKNOWN_MEMBER_ID
 
 
+def test_an_offset_that_was_in_use_at_one_check_is_found_old_at_a_later_one(play: Play) -> None:
+    a = play.f1(**LONG)
+    play.commit(1, a)
+    play.wait(10 * CHECK)
+    play.leave(a)
+    play.wait(RETENTION + CHECK)
+    assert play.state() == "Dead"
+
+
+def test_an_offset_committed_after_a_check_is_found_old_though_others_last_longer(play: Play) -> None:
+    play.commit(offsets={A: 1})
+    play.wait(CHECK)
+    play.commit(offsets={B: 2}, version=2, retention=3 * CHECK)
+    play.wait(4 * CHECK)
+    assert list(play.fetch()) == [A]
+
+
 def test_the_offsets_of_an_empty_group_go_when_it_has_been_empty_for_the_retention(play: Play) -> None:
     a = play.f1(**LONG)
     play.commit(1, a, offsets={A: 1, B: 2})
