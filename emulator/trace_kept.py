@@ -70,13 +70,15 @@ def weight(happening: Happening) -> int:
 
 
 def _texts(thing: object) -> int:
-    values = (getattr(thing, name) for name in getattr(thing, "__slots__", ()))
-    sizes = (
-        len(value) if isinstance(value, str) else ELEMENT_BYTES * len(value)
-        for value in values
-        if isinstance(value, str | tuple)
-    )
-    return sum(sizes)
+    size = 0
+    # a loop, because it is done for every fact, and takes half as long as a sum of generators
+    for name in getattr(thing, "__slots__", ()):
+        value = getattr(thing, name)
+        if isinstance(value, str):
+            size += len(value)
+        elif isinstance(value, tuple):
+            size += ELEMENT_BYTES * len(value)
+    return size
 
 
 def _elements(message: Message) -> int:

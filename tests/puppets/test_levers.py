@@ -37,6 +37,14 @@ def test_a_wait_that_is_over_says_how_the_puppet_is() -> None:
             one.wait("stable", timeout=1)
 
 
+def test_what_a_puppet_claims_to_own_it_claims_once() -> None:
+    with Simulation(topics={"t": 4}) as cluster:
+        one = cluster.group("svc").puppet("one", ("cooperative-sticky",), owned={"t": [2]})
+        assert one.assignment == {"t": [2]}
+        assert one.join().wait("stable").assignment == {"t": [0, 1, 2, 3]}
+        assert one.stop().assignment == {}
+
+
 def test_a_puppet_that_leaves_says_why() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         group = cluster.group("svc")

@@ -146,6 +146,18 @@ def test_a_static_leader_that_is_back_assigns_nothing_and_watches_its_topics_aga
     assert show.holds("one", "two") == {"one": [0, 1, 2], "two": [3, 4, 5]}
 
 
+def test_what_has_grown_while_a_static_leader_was_away_is_nobodys_until_the_next_rebalance() -> None:
+    show = formed()
+    show.tell("one", "stop")
+    show.brokers.cluster.grow_topic(show.brokers.cluster.topics["t"], 5)
+    show.tell("one", "join")
+    show.wait(10 * SESSION_MS)
+    assert show.holds("one", "two") == {"one": [0, 1], "two": [2, 3]}
+    show.tell("one", "join")
+    show.wait(2 * BEAT_MS)
+    assert show.holds("one", "two") == {"one": [0, 1, 2], "two": [3, 4]}
+
+
 @pytest.mark.parametrize("protocol", ["range", "cooperative-sticky"])
 def test_a_leader_that_finds_its_topics_grown_has_the_group_assign_anew(protocol: str) -> None:
     show = Show()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.controls.assignors import ASSIGNORS, Candidate
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from koordinator.emulator.controls.assignors import Partitions
     from koordinator.emulator.core.cluster import Cluster
     from koordinator.wire.messages.join_group import JoinGroupResponseMember
+
+
+READ_MAX = 1024
+"""So many subscriptions are kept that have been read."""
 
 
 class ConsumerRole:
@@ -136,9 +141,13 @@ class ConsumerRole:
         return sorted(set(self._cluster.topics) - set(INTERNAL_TOPICS))
 
 
+_read = lru_cache(maxsize=READ_MAX)(read_subscription)
+"""Members say the same again and again."""
+
+
 def _candidate(member: JoinGroupResponseMember) -> Candidate:
     try:
-        wants = read_subscription(member.metadata)
+        wants = _read(member.metadata)
     except Malformed:
         return Candidate(member.member_id, member.group_instance_id)
     return Candidate(
