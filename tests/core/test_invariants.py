@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from play import RANGE, Ask, Play
 
+from koordinator.emulator.core import levers
 from koordinator.emulator.core.effects import Superseded
 from koordinator.emulator.core.group import Group, State
 from koordinator.emulator.core.timers import (
@@ -157,7 +158,7 @@ class Clients(RuleBasedStateMachine):
     @rule(data=st.data(), group=GROUPS, instances=st.lists(INSTANCES, max_size=2))
     def leave(self, data: st.DataObject, group: str, instances: list[str | None]) -> None:
         who = [(data.draw(st.sampled_from([self.somebody(data), ""])), instance_id) for instance_id in instances]
-        self.play.leave(*who, group=group)
+        self.play.start_leave(*who, group=group)
 
     @rule(data=st.data(), group=GROUPS, offset=st.integers(0, 9))
     def commit(self, data: st.DataObject, group: str, offset: int) -> None:
@@ -192,6 +193,20 @@ class Clients(RuleBasedStateMachine):
     def jump(self, group: str, ms: int) -> None:
         self.play.advance(ms, group)
 
+    @rule(group=GROUPS, state=st.sampled_from([state for state in State if state is not State.DEAD]))
+    def freeze(self, group: str, state: State) -> None:
+        found = self.play.coordinator.groups.get(group)
+        if found is None or not found.is_frozen:
+            self.play.cluster.freezes[group] = state
+            if found is not None and found.state is state:
+                self.play._perform(self.play.coordinator.reach_in(self.play.now, group, levers.freeze))
+
+    @rule(group=GROUPS)
+    def thaw(self, group: str) -> None:
+        self.play.cluster.freezes.pop(group, None)
+        if group in self.play.coordinator.groups:
+            self.play._perform(self.play.coordinator.reach_in(self.play.now, group, levers.thaw))
+
     @rule(writes=HOWEVER)
     def write(self, writes: Error | None) -> None:
         self.play.writes = writes
@@ -205,6 +220,8 @@ class Clients(RuleBasedStateMachine):
         play = self.play
         play.writes = Error.NONE
         play.written()
+        for group_id in ("g", "h"):
+            self.thaw(group_id)
         # so long that no group has a member, so short that those with offsets may still be there
         for _ in range(20):
             play.wait(SILENCE // 20)
@@ -236,8 +253,9 @@ class Clients(RuleBasedStateMachine):
         waiting = [call for write in self.play.coordinator.stage.writes.values() for call in _calls(write)]
         superseded = {fact.call for fact in self.play.noted(Superseded)}
         unanswered = {asked.call for asked in self.play._asks.values() if asked.parked}
-        assert set(parked) <= unanswered
-        assert unanswered <= {*parked, *waiting, *superseded}
+        held = [call for group in self.play.coordinator.groups.values() for _, call, _ in group.held]
+        assert {*parked, *held} <= unanswered
+        assert unanswered <= {*parked, *waiting, *superseded, *held}
 
     @invariant()
     def groups_are_sound(self) -> None:
@@ -291,13 +309,18 @@ def members_are_alive(group: Group) -> None:
 def timers_are_wanted(group: Group) -> None:
     keys = [key for _, key in group.timers.pending()]
     phases = [key for key in keys if isinstance(key, InitialDelay | RebalanceTimeout)]
-    assert len(phases) == (group.state is State.PREPARING_REBALANCE)
+    # one that is frozen needs none: it ends when it thaws
+    wanted = {
+        group.state is State.PREPARING_REBALANCE,
+        not group.is_frozen and group.state is State.PREPARING_REBALANCE,
+    }
+    assert len(phases) in wanted
     assert OffsetExpiryCheck() in keys
     syncs = [key for key in keys if isinstance(key, PendingSyncExpiry)]
     assert syncs == ([PendingSyncExpiry(group.generation)] if group.pending_sync_members else [])
     pending = {key.member_id for key in keys if isinstance(key, PendingMemberExpiry)}
     assert pending == set(group.pending_members)
-    assert next(group.timers.pending())[0] >= group.now
+    assert group.is_frozen or next(group.timers.pending())[0] >= group.now
 
 
 TestClients = Clients.TestCase
