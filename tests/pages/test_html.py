@@ -47,6 +47,7 @@ def test_what_stands_in_a_trace_cannot_leave_the_data() -> None:
     lines = [{"kind": "conn", "seq": 1, "wall_ts": 1, "client_id": evil}]
     elements = Elements(html_of(lines, title=evil, subtitle=evil))
     assert [tag for tag, _ in elements.found].count("script") == 2
+    assert not set("<>&") & set(elements.texts["trace"])
     assert json.loads(elements.texts["trace"]) == {"title": evil, "subtitle": evil, "lines": lines}
     assert elements.texts["title"].strip() == evil
 
