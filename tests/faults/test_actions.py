@@ -109,6 +109,14 @@ class TestErrors:
             "GROUP_MAX_SIZE_REACHED",
         )
 
+    def test_who_finds_a_group_full_gets_no_id(self) -> None:
+        nodes = Faulty()
+        nodes.rule("JoinGroup", faults.error("GROUP_MAX_SIZE_REACHED"), once=True)
+        nodes.rule("JoinGroup", faults.error("UNKNOWN_MEMBER_ID"))
+        _, full = asked(nodes, joining(member_id="m"), 5)
+        _, unknown = asked(nodes, joining(member_id="m"), 5)
+        assert (full.member_id, unknown.member_id, full.generation_id) == ("", "m", -1)
+
     def test_produce_without_an_answer_is_hung_up_on(self) -> None:
         nodes = Faulty()
         nodes.rule("Produce", faults.error("NOT_LEADER_OR_FOLLOWER"))
@@ -484,6 +492,16 @@ class TestMatches:
         asked(nodes, FetchRequest(), 11, "c")
         asked(nodes, FetchRequest(), 11, "somebody")
         assert (nodes.hits(mine), nodes.hits(other)) == (1, 0)
+
+    def test_a_fetch_of_a_namesake_on_another_host_is_not(self) -> None:
+        nodes = Faulty()
+        nodes.stable(1, "one")
+        rule = nodes.rule("Fetch", faults.drop(), group=GROUP)
+        peer = nodes.connect()
+        nodes.brokers.disconnected(nodes.now, peer.number)
+        nodes.do(nodes.brokers.connected, peer.number, "/10.0.0.9", 1, "PLAINTEXT")
+        nodes.ask(peer, FetchRequest(), 11, "c")
+        assert nodes.hits(rule) == 0
 
     def test_requests_for_several_groups_and_any_api(self) -> None:
         nodes = Faulty(2)

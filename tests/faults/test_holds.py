@@ -170,6 +170,15 @@ class TestClientsThatGiveUp:
         nodes.release(hold)
         assert nodes.committed(1) == 5
 
+    def test_rules_do_not_look_at_it_any_more(self) -> None:
+        nodes = Faulty()
+        rule = nodes.rule("OffsetCommit", faults.drop(), id="drop")
+        hold = nodes.hold("OffsetCommit")
+        peer = sent(nodes, committing(), 5)
+        nodes.brokers.disconnected(nodes.now, peer.number)
+        nodes.release(hold)
+        assert (nodes.committed(1), nodes.hits(rule)) == (5, 0)
+
     def test_a_held_request_is_lost_with_its_node(self) -> None:
         nodes = Faulty()
         hold = nodes.hold("OffsetCommit")
@@ -268,6 +277,18 @@ class TestDisturbance:
         assert {ms for _, ms in self.story(None)} == {0}
         assert self.story(1) == self.story(1) != self.story(2)
         assert 5 < len({ms for _, ms in self.story(1)}) <= 21
+
+    def test_some_requests_are_late_and_some_answers(self) -> None:
+        nodes = Faulty()
+        nodes.faults.disturb(nodes.now, seed=1)
+        seen = set()
+        for offset in range(1, 31):
+            peer = sent(nodes, committing(offset), 5)
+            group = nodes.brokers.broker(1).node.coordinator.groups.get(GROUP)
+            stored = group is not None and group.offsets["t", 0].offset == offset
+            seen.add((stored, bool(peer.answers())))
+            nodes.wait(20)
+        assert seen == {(False, False), (True, False), (True, True)}
 
     def test_it_ends(self) -> None:
         nodes = Faulty()
