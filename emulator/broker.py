@@ -26,7 +26,8 @@ from koordinator.emulator.gate import Park, Respond, Serve, Write
 from koordinator.emulator.group_logs import GroupLogs
 from koordinator.emulator.services import Services
 from koordinator.emulator.trace_kept import kept, rough_size
-from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected, error_of, group_of_request
+from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected
+from koordinator.emulator.trace_messages import error_of, group_of_request
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
 from koordinator.wire.errors import Error

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar
 
-from koordinator.emulator.trace_lines import BODY_BYTES_MAX, WITH_BODY, Answered, Asked
+from koordinator.emulator.trace_lines import Answered, Asked
+from koordinator.emulator.trace_messages import BODY_BYTES_MAX, WITH_BODY
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse

@@ -20,7 +20,7 @@ import reactions
 from consumers import KINDS
 from tables import table
 
-from koordinator.emulator import broker, connections, trace, trace_lines
+from koordinator.emulator import broker, connections, trace, trace_messages
 from koordinator.emulator.assemble import Options, build
 from koordinator.emulator.control_plane.openapi import document_of
 from koordinator.emulator.core import cluster, fetch_sessions, join, log, produce
@@ -94,7 +94,7 @@ def limits_table() -> str:
             "CORRUPT_MESSAGE (2)",
         ),
         ("the trace in memory", f"{events:,} events, or {_bytes(trace.BYTES_MAX)}", "the oldest go"),
-        ("a message in the trace", _bytes(trace_lines.BODY_BYTES_MAX), '`{"omitted_bytes": n}` stands for its body'),
+        ("a message in the trace", _bytes(trace_messages.BODY_BYTES_MAX), '`{"omitted_bytes": n}` stands for its body'),
         ("a client's name in the log", f"{broker.SHOWN_MAX} characters", "the rest is cut off"),
     )
     return table(("what", "at most", "and beyond"), rows)
