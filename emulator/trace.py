@@ -13,7 +13,8 @@ Kinds of event:
 * `node`: a node was started, stopped, killed, paused, resumed, added or removed.
 * `clock`: a group's clock was moved, or made to run another way (`mode`); `cause` is the lever, or `auto`. `body` has
   `from_ms` and `to_ms`, where it was and where it goes; what it passes on the way follows.
-* `puppet`: `puppet`, a member that lives in the emulator, was created, assigned something, stopped, or has failed.
+* `puppet`: `puppet`, a member that lives in the emulator, was created, assigned
+  something, has revoked or lost it, was stopped, or has failed; `body.holds` is what it holds then.
 * `rule`: a rule was added, removed, or acted on a request (`used`). The events of that request and of its answer name
   it, too, as `rule_id`; `synthetic` is true of an answer that Kafka would never give there.
 * `hold`: a hold was added or removed; a request entered it, was released, or waits behind one that is held.

@@ -120,7 +120,7 @@ class ClockMoved:
 
 @value
 class PuppetChanged:
-    """Something happened to a puppet: it was created, assigned something (`holds`), stopped, or has failed."""
+    """Something happened to a puppet: created, assigned, revoked, lost, stopped or failed. `holds` is after it."""
 
     group_id: str
     group_now: int

@@ -7,6 +7,7 @@ Java's consumer does (AbstractCoordinator, ConsumerCoordinator of kafka-clients 
     operations   what tests ask for (`puppets.create`, …)
     troupe       all puppets of a cluster: who is called, and when
     puppet       one member: join, sync, beat, rejoin, leave
+    requests     what it asks
     line         its way to its coordinator
     role         what it brings to the group: a consumer's subscription and assignors, or a Connect worker's
 """

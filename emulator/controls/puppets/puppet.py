@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from koordinator.emulator.controls.puppets import requests
 from koordinator.emulator.controls.puppets.behaviours import (
     DUPLICATE_INSTANCE_ID,
     FLAPPING,
@@ -23,20 +24,10 @@ from koordinator.emulator.controls.puppets.line import Line
 from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from koordinator.wire.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-    JoinGroupResponseMember,
-)
-from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from koordinator.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from koordinator.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from koordinator.wire.messages.leave_group import LeaveGroupResponse
+from koordinator.wire.messages.offset_commit import OffsetCommitResponse
+from koordinator.wire.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,12 +48,6 @@ BEATS_PER_SESSION = 3
 NODE_BEAT_MS = 200
 """It sends the next heartbeat as soon as so much of the node's time has passed, so that it learns of a rebalance at
 once, as `client_config` has it for clients; while a group's clock jumps only the group's time passes."""
-
-REASON_SINCE = {ApiKey.JOIN_GROUP: 8, ApiKey.LEAVE_GROUP: 5}
-"""The versions that have a reason (KIP-800)."""
-
-PROTOCOL_SINCE = 5
-"""The version of SyncGroup that names the protocol (KIP-559)."""
 
 COORDINATOR_GONE = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
 TRY_AGAIN = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS, Error.REBALANCE_IN_PROGRESS})
@@ -181,24 +166,7 @@ class Puppet:
     def commit(self, now: int, offsets: Mapping[tuple[str, int], int]) -> None:
         """Commit offsets, as a member of its generation."""
         self._refuse_unless("commit", State.JOINED, State.STABLE)
-        by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for (topic, partition), offset in offsets.items():
-            row = OffsetCommitRequestPartition(
-                partition_index=partition, committed_offset=offset, committed_metadata=""
-            )
-            by_topic.setdefault(topic, []).append(row)
-        self._line.send(
-            now,
-            OffsetCommitRequest(
-                group_id=self.group_id,
-                generation_id_or_member_epoch=self.generation,
-                member_id=self.member_id,
-                group_instance_id=self.instance_id,
-                topics=tuple(
-                    OffsetCommitRequestTopic(name=topic, partitions=tuple(rows)) for topic, rows in by_topic.items()
-                ),
-            ),
-        )
+        self._line.send(now, requests.offset_commit(self, offsets))
 
     def leave(self, now: int, reason: str | None = None) -> None:
         """Send LeaveGroup, at once: a JoinGroup or SyncGroup that waits for its answer is abandoned."""
@@ -310,12 +278,7 @@ class Puppet:
         self._beaten_at = self._troupe.group_now(now, self.group_id)
         beat = self._heartbeat
         if beat is None:
-            beat = self._heartbeat = HeartbeatRequest(
-                group_id=self.group_id,
-                generation_id=self.generation,
-                member_id=self.member_id,
-                group_instance_id=self.instance_id,
-            )
+            beat = self._heartbeat = requests.heartbeat(self)
         self._line.send(now, beat)
 
     # -- JoinGroup -------------------------------------------------------------------------------------------
@@ -341,20 +304,7 @@ class Puppet:
         self.state = State.JOINING
         if self._joins[1] > JOINS_AT_ONCE:
             self._line.pause(now)
-        protocols = tuple(JoinGroupRequestProtocol(name=name, metadata=data) for name, data in self.role.offers())
-        self._line.send(
-            now,
-            JoinGroupRequest(
-                group_id=self.group_id,
-                session_timeout_ms=self.session_timeout_ms,
-                rebalance_timeout_ms=self.rebalance_timeout_ms,
-                member_id=self.member_id,
-                group_instance_id=self.instance_id,
-                protocol_type=self.role.protocol_type,
-                protocols=protocols,
-                reason=self._said(ApiKey.JOIN_GROUP, reason),
-            ),
-        )
+        self._line.send(now, requests.join_group(self, reason, self._troupe.version(ApiKey.JOIN_GROUP)))
 
     def _joined(self, now: int, response: JoinGroupResponse) -> None:
         if self.error is not Error.NONE:
@@ -399,24 +349,8 @@ class Puppet:
         if self._skips_assignment:
             # it leads, and watches the topics from now on, but the group goes on with the assignment it has (KIP-814)
             assigned = {}
-        assignments = tuple(
-            SyncGroupRequestAssignment(member_id=member_id, assignment=assignment)
-            for member_id, assignment in assigned.items()
-        )
-        named = self._troupe.version(ApiKey.SYNC_GROUP) >= PROTOCOL_SINCE
         self.state = State.SYNCING
-        self._line.send(
-            now,
-            SyncGroupRequest(
-                group_id=self.group_id,
-                generation_id=self.generation,
-                member_id=self.member_id,
-                group_instance_id=self.instance_id,
-                protocol_type=self.role.protocol_type if named else None,
-                protocol_name=self.protocol if named else None,
-                assignments=assignments,
-            ),
-        )
+        self._line.send(now, requests.sync_group(self, assigned, self._troupe.version(ApiKey.SYNC_GROUP)))
 
     def _assign(self, now: int) -> dict[str, bytes]:
         group_now = self._troupe.group_now(now, self.group_id)
@@ -498,9 +432,7 @@ class Puppet:
             self._rejoin(now, reason, self.behaviour.delay_ms)
 
     def _leave(self, now: int) -> None:
-        reason = self._said(ApiKey.LEAVE_GROUP, self._reason)
-        identity = MemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id, reason=reason)
-        self._line.send(now, LeaveGroupRequest(group_id=self.group_id, members=(identity,)))
+        self._line.send(now, requests.leave_group(self, self._reason, self._troupe.version(ApiKey.LEAVE_GROUP)))
 
     def _left(self, now: int, response: LeaveGroupResponse) -> None:
         codes = (response.error_code, *(row.error_code for row in response.members))
@@ -539,9 +471,6 @@ class Puppet:
         if self.state in (State.STABLE, State.JOINED, State.SYNCING):
             # there is nothing to be prepared
             self.state = State.JOINING
-
-    def _said(self, key: ApiKey, reason: str | None) -> str | None:
-        return reason if self._troupe.version(key) >= REASON_SINCE[key] else None
 
     def _note(self, now: int, change: str) -> None:
         self._troupe.note(now, self, change)
