@@ -25,6 +25,7 @@ from koordinator.emulator.settings import InvalidSetting, Settings
 from koordinator.emulator.shell import Shell
 from koordinator.emulator.trace import Trace
 from koordinator.emulator.trace_file import TraceFile
+from koordinator.emulator.unreached import Unreached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -128,6 +129,7 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> Parts:
     """
     listeners = Listeners(options.host, options.port, options.listeners, options.advertised, options.brokers)
     world = build_world(options, _clock(), log)
+    world.brokers.unreached = Unreached(world.brokers, log or logging.getLogger("koordinator").warning)
     shell = Shell(world.brokers, world.started_at)
     hosting = Hosting(world.brokers, shell, listeners)
     control = Control(world.brokers, hosting, shell.take_in, world.seed)

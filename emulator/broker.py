@@ -34,6 +34,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.fetch import FetchResponse
+from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.store import Store
     from koordinator.emulator.trace import Trace
     from koordinator.emulator.trace_lines import Happening
+    from koordinator.emulator.unreached import Unreached
     from koordinator.wire.apis import Message
 
 
@@ -94,6 +96,8 @@ class Broker:
         self._mail: Mail = deque() if mail is None else mail
         self.gate: Gate | None = None
         """Who is asked about requests and answers, if anybody is."""
+        self.unreached: Unreached | None = None
+        """Who looks after clients that may not reach the cluster, if anybody does."""
 
     # -- inputs ----------------------------------------------------------------------------------------------
 
@@ -314,6 +318,8 @@ class Broker:
         """A request is in hand from now on, and served, unless the gate has it otherwise."""
         message, weight = kept(request, size, peer.client_id)
         group_id = group_of_request(request)
+        if self.unreached is not None and self.unreached.seekers:
+            self.unreached.came(call)
         # by position: so many keywords take longer than all the rest of this
         asked = Asked(call, message, group_id, asked_us, self._group_now(now, group_id), peer.software, size, weight)
         verdict = None if self.gate is None else self.gate.asked(now, self, asked, request)
@@ -407,6 +413,8 @@ class Broker:
             api = f"{APIS[call.api_key].name} v{call.api_version}"
             self._close(now, peer, f"{api}: no answer can be encoded: {error}")
             return
+        if self.unreached is not None and isinstance(response, FindCoordinatorResponse):
+            self.unreached.told(now, call, response)
         if step is not None and step.alter is not None:
             frame = step.alter(frame)
         self._write(peer, frame, ends=step is None or step.ends)

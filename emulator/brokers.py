@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.settings import Settings
     from koordinator.emulator.store import Store
     from koordinator.emulator.trace import Trace
+    from koordinator.emulator.unreached import Unreached
     from koordinator.wire.apis import Message
 
     Input = Callable[..., list[Output] | None]
@@ -151,6 +152,7 @@ class Brokers:
         """What puppets are told."""
         self._puppet_connections = 0
         self._gate: Gate | None = None
+        self._unreached: Unreached | None = None
         for node_id in cluster.brokers:
             self._machines[node_id] = Machine(node_id, self._new_broker(now, node_id))
         self._states_changed()
@@ -288,6 +290,17 @@ class Brokers:
         for broker in self:
             broker.gate = gate
 
+    @property
+    def unreached(self) -> Unreached | None:
+        """Who looks after clients that may not reach the cluster (`emulator.unreached`), if anybody does."""
+        return self._unreached
+
+    @unreached.setter
+    def unreached(self, unreached: Unreached | None) -> None:
+        self._unreached = unreached
+        for broker in self:
+            broker.unreached = unreached
+
     def resume(self, now: int, broker: Broker, call: Call, steps: Iterable[Step]) -> list[Output]:
         """Go on with a request that the gate has parked; it is lost if its node has gone down in the meantime."""
         machine = self._machines.get(broker.node.node_id)
@@ -305,6 +318,11 @@ class Brokers:
         if machine.held is not None:
             return machine.held_bytes.get(connection, 0) >= READ_AHEAD_BYTES
         return machine.broker.is_muted(connection)
+
+    def clients(self) -> set[tuple[str, str]]:
+        """The clients that are connected to nodes that are not down: their host, and the client id they last named."""
+        found = (client for broker in self for client in broker.clients().values())
+        return {(client_host, client_id) for client_id, client_host in found}
 
     def is_open(self, connection: int) -> bool:
         """Whether a connection is there, of a client or of a puppet."""
@@ -567,7 +585,7 @@ class Brokers:
 
         node = Node(node_id, cluster, coordinator, lambda _: DataPlane(node_id, cluster, settings, new_uuid, deleted))
         broker = Broker(node, settings, self.trace, self._log, self._store, self.mail)
-        broker.gate = self._gate
+        broker.gate, broker.unreached = self._gate, self._unreached
         return broker
 
     @staticmethod

@@ -13,7 +13,7 @@ import trio
 
 from koordinator.emulator.core.cluster import PLAINTEXT, Endpoint
 from koordinator.emulator.listeners import host_port
-from koordinator.emulator.shell import Entrance, keep_port, listen, listen_again, port_of
+from koordinator.emulator.shell import Entrance, address_of, keep_port, listen, listen_again, port_of
 
 if TYPE_CHECKING:
     import socket
@@ -49,6 +49,18 @@ class Hosting:
         """The names of the listeners there are."""
         brokers = self._brokers.cluster.brokers.values()
         return list(dict.fromkeys(name for broker in brokers for name in broker.endpoints))
+
+    def told(self) -> list[str]:
+        """A line for each listener whose clients are told something else than where it listens."""
+        lines = []
+        for node_id, entrances in self._entrances.items():
+            for entrance in entrances:
+                endpoint = self._brokers.cluster.brokers[node_id].endpoints[entrance.listener]
+                told, at = host_port(endpoint.host, endpoint.port), address_of(entrance.sockets)
+                if told != at:
+                    node = "" if len(self._entrances) == 1 else f"{node_id}:"
+                    lines.append(f"{node}{entrance.listener} listens on {at}, and tells clients to come to {told}")
+        return lines
 
     async def serve(self, begin: Callable[[], None], *, task_status: trio.TaskStatus[None]) -> None:
         """Listen everywhere, `begin`, and serve until cancelled. Raises OSError if nothing can listen somewhere."""

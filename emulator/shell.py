@@ -411,6 +411,12 @@ def port_of(listeners: Sequence[trio.SocketListener]) -> int:
     return int(listeners[0].socket.getsockname()[1])
 
 
+def address_of(listeners: Sequence[trio.SocketListener]) -> str:
+    """`host:port` that listeners listen on; of several the first."""
+    host, port = listeners[0].socket.getsockname()[:2]
+    return host_port(host, port)
+
+
 def keep_port(listener: trio.SocketListener) -> Callable[[], socket.socket]:
     """What, called once the listener is closed, keeps its port from others: a socket that is bound and does not listen.
 

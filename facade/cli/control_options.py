@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,12 @@ from koordinator.emulator.listeners import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+RANDOM = "random"
+"""Stands for a token that is made anew, and told in the first line."""
+
+TOKEN_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,15 @@ class ControlOptions:
     token: str | None
     is_insecure: bool
     ports: range | None
+    made_token: str | None = None
+    """The token, if it was made here and nobody else knows it yet."""
+
+    def with_token(self) -> ControlOptions:
+        """The same with a token in the place of `RANDOM`: none, if everybody is to be obeyed."""
+        if self.token != RANDOM:
+            return self
+        made = None if self.is_insecure else secrets.token_urlsafe(TOKEN_BYTES)
+        return replace(self, token=made, made_token=made)
 
     def check(self) -> None:
         """Refuse to let anybody on the network control clusters without a token."""
@@ -57,7 +73,11 @@ OPTIONS = (
         help="Let clusters be controlled over HTTP on this port; 0 is any. Needs koordinator[control].",
     ),
     click.option("--control-host", default="127.0.0.1", show_default=True, help="Address or name to be controlled on."),
-    click.option("--control-token", metavar="TOKEN", help="Obey only who sends `Authorization: Bearer TOKEN`."),
+    click.option(
+        "--control-token",
+        metavar="TOKEN",
+        help="Obey only who sends `Authorization: Bearer TOKEN`; `random` makes one, which is in the first line.",
+    ),
     click.option(
         "--insecure-control", is_flag=True, help="Obey everybody, on any --control-host, without a --control-token."
     ),

@@ -20,6 +20,7 @@ import trio
 import koordinator
 from koordinator.cli import values
 from koordinator.cli.control_options import ControlOptions, control_options
+from koordinator.cli.variables import with_variables
 from koordinator.emulator.assemble import BROKERS_MAX, Options, build
 from koordinator.emulator.core.cluster import PLAINTEXT
 from koordinator.emulator.fleet import FIRST, Fleet
@@ -41,6 +42,7 @@ GARBAGE = (700, 10, 1_000)
 FILE = click.Path(path_type=Path)
 
 
+@with_variables
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address or name to listen on.")
 @click.option(
@@ -135,7 +137,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument per option
 
     The first line on stdout says, as JSON, that clients can connect, and where; it is the only one.
     """
-    control = ControlOptions(control_host, control_port, control_token, insecure_control, port_range)
+    control = ControlOptions(control_host, control_port, control_token, insecure_control, port_range).with_token()
     control.check()
     values.once(config, profile=profile, kafka_version=kafka_version, error_codes=error_codes)
     options = Options(
@@ -207,8 +209,10 @@ async def _until_a_signal(
                 return error
             for warning in parts.warnings:
                 say(f"warning: {warning}")
+            for line in parts.hosting.told():
+                say(line)
             try:
-                click.echo(json.dumps(announcement(first, url)))
+                click.echo(json.dumps(announcement(first, url, control.made_token)))
             except OSError as error:
                 nursery.cancel_scope.cancel()
                 # what could not be written would be tried again at the end of the process, and be reported there
@@ -219,8 +223,8 @@ async def _until_a_signal(
     return None
 
 
-def announcement(hosted: Hosted, control_url: str | None) -> dict[str, object]:
-    """The line that says that clients can connect."""
+def announcement(hosted: Hosted, control_url: str | None, control_token: str | None) -> dict[str, object]:
+    """The line that says that clients can connect; with the token for control if nobody else knows it."""
     parts = hosted.parts
     said = {
         **hosted.described(),
@@ -229,7 +233,11 @@ def announcement(hosted: Hosted, control_url: str | None) -> dict[str, object]:
         "pid": os.getpid(),
         "version": koordinator.__version__,
     }
-    return said if control_url is None else {**said, "control_url": control_url}
+    if control_url is not None:
+        said["control_url"] = control_url
+        if control_token is not None:
+            said["control_token"] = control_token
+    return said
 
 
 def say(line: str) -> None:

@@ -41,6 +41,22 @@ def test_a_token_is_asked_for(serve: Callable[..., Served]) -> None:
     assert "open sesame" not in str(said)
 
 
+def test_a_random_token_is_told_in_the_first_line_and_is_another_one_each_time(serve: Callable[..., Served]) -> None:
+    said = [serve("--port", "0", "--control-port", "0", "--control-token", "random").ready() for _ in range(2)]
+    assert said[0]["control_token"] != said[1]["control_token"]
+    with Remote(said[0]["control_url"]) as server, pytest.raises(PermissionError):
+        server.clusters()
+    with Remote(said[0]["control_url"], token=said[0]["control_token"]) as server:
+        assert server.clusters() == ["default"]
+
+
+def test_where_everybody_is_obeyed_no_token_is_made(serve: Callable[..., Served]) -> None:
+    said = serve("--port", "0", "--control-port", "0", "--control-token", "random", "--insecure-control").ready()
+    assert "control_token" not in said
+    with Remote(said["control_url"]) as server:
+        assert server.clusters() == ["default"]
+
+
 def test_beyond_loopback_nobody_controls_without_a_token(serve: Callable[..., Served]) -> None:
     refused = serve("--port", "0", "--control-port", "0", "--control-host", "0.0.0.0")  # noqa: S104 - it is refused
     assert refused.ended() == 2

@@ -127,7 +127,8 @@ def test_every_line_of_the_log_is_in_the_document_and_the_other_way_round(
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     served = serve(
-        "--port", "0", "--trace", str(path), "--config", "log.dirs=x", "--config", "default.replication.factor=3"
+        *("--port", "0", "--trace", str(path), "--config", "log.dirs=x", "--config", "default.replication.factor=3"),
+        *("--listener", "OTHER=127.0.0.1:0", "--advertised", "OTHER=127.0.0.3:1"),
     )
     ready = served.ready()
     os.close(reader)
@@ -140,10 +141,16 @@ def test_every_line_of_the_log_is_in_the_document_and_the_other_way_round(
         for data in UNLOADABLE:
             connection.sendall(data)
             assert connection.recv(1000)
+    lines = []
+    with connect(ready) as connection:
+        # who does not do more than look for its group
+        connection.sendall(UNLOADABLE[0])
+        while not (lines and "has not come there" in lines[-1]):
+            lines.append(served.line("err") or pytest.fail("it ended"))
     refused = serve("--port", str(ready["port"]))
     assert refused.ended() == 2
     assert served.stop() == 0
-    lines = served.rest("err")
+    lines += served.rest("err")
 
     known = templates(text for text in first_column("line") if text.startswith("koordinator"))
     assert {which(line, known) for line in lines + refused.rest("err")} == set(known)

@@ -14,12 +14,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import cookbook
 import fidelity
 import reactions
 from consumers import KINDS
 from tables import table
 
+from koordinator.cli.serve import serve
 from koordinator.emulator import broker, connections, trace, trace_messages
 from koordinator.emulator.assemble import Options, build
 from koordinator.emulator.control_plane.openapi import document_of
@@ -135,6 +137,21 @@ def options_table() -> str:
     return table(head, rows)
 
 
+def serve_table() -> str:
+    """Every option of `koordinator serve`, and the variable of the environment that says the same."""
+    context = click.Context(serve)
+    rows = []
+    for option in serve.params:
+        assert isinstance(option, click.Option), option
+        shown = option.opts[0] if option.is_flag else f"{option.opts[0]} {option.make_metavar(context)}"
+        shown = shown.replace("INTEGER RANGE", "N").replace("TEXT", "HOST")
+        text, _, default = (option.help or "").partition("  [default: ")
+        if option.show_default:
+            default = str(option.default)
+        rows.append((f"`{shown}`", f"`{option.envvar}`", default.rstrip("]"), text))
+    return table(("option", "variable", "default", "what it is"), rows)
+
+
 OTHERWISE = {"seed": "any; it is in the header", "bootstrap": ""}
 """What options are that have no default."""
 
@@ -167,7 +184,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "missing": fidelity.missing_table,
         "scenarios": fidelity.scenarios_tables,
     },
-    "operations.md": {"settings": settings_table, "limits": limits_table},
+    "operations.md": {"serve": serve_table, "settings": settings_table, "limits": limits_table},
     "pytest.md": {"options": options_table},
 }
 """The made parts of each document."""

@@ -1,0 +1,133 @@
+"""Clients that find the cluster and never reach it: the commonest failure of Kafka in a container.
+
+A client connects to the address it was given, asks who coordinates its group, and goes to the address it is told. If it
+cannot come there, because a port is mapped or a name is not known where it runs, it asks again, for ever, and says
+little about it. Here it is seen: who is told of a coordinator, does not give up and within `WAIT_MS` sends nothing but
+more such questions has not got there. That is one line for every address, with what to do about it.
+
+An admin client that lists topics does not look for a coordinator. A node that is down or paused is not reached for
+another reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.core.cluster import PLAINTEXT
+from koordinator.emulator.listeners import host_port
+from koordinator.wire.apis import ApiKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from koordinator.emulator.brokers import Brokers
+    from koordinator.emulator.connections import Output
+    from koordinator.emulator.core.effects import Call
+    from koordinator.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+
+WAIT_MS = 5_000
+"""How long a client may take to come to where it was told to go; it connects in milliseconds, if it can."""
+
+SEEKERS_MAX = 1_000
+"""Of so many clients the rest is not looked after."""
+
+ASKING = frozenset({ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER})
+"""What a client asks before it knows where to go, or because it cannot get there."""
+
+CLIENT_SHOWN_MAX = 200
+"""The most characters of a client's own name in the line."""
+
+
+@dataclass(slots=True)
+class Seeker:
+    """A client that was told of a coordinator: since when, by which call, what, and whether it has asked again."""
+
+    since: int
+    call: Call
+    coordinator: Coordinator
+    asked_again: bool = False
+
+
+class Unreached:
+    """Looks after the clients that were told of a coordinator until they get there; a ticker (`brokers.Ticker`).
+
+    Clients are told apart by their host and their client id. It is a ticker only while somebody is on the way.
+    """
+
+    def __init__(self, brokers: Brokers, log: Callable[[str], None]) -> None:
+        self._brokers = brokers
+        self._log = log
+        self.seekers: dict[tuple[str, str], Seeker] = {}
+        """Who is on the way."""
+        self._said: set[tuple[str, str, int]] = set()
+
+    def told(self, now: int, call: Call, response: FindCoordinatorResponse) -> None:
+        """A client is answered who coordinates its groups."""
+        found = next((row for row in response.coordinators if not row.error_code), None)
+        client = call.client_host, call.client_id
+        if found is None or client in self.seekers or len(self.seekers) >= SEEKERS_MAX:
+            return
+        if not self.seekers:
+            self._brokers.tickers.append(self)
+        self.seekers[client] = Seeker(now, call, found)
+
+    def came(self, call: Call) -> None:
+        """A client has sent a request."""
+        client = call.client_host, call.client_id
+        seeker = self.seekers.get(client)
+        if seeker is None:
+            return
+        if call.api_key in ASKING:
+            seeker.asked_again = True
+            return
+        del self.seekers[client]
+        self._rest()
+
+    def deadline(self) -> int | None:
+        """When the first of them ought to have arrived."""
+        return min((seeker.since + WAIT_MS for seeker in self.seekers.values()), default=None)
+
+    def tick(self, now: int) -> list[Output]:
+        """Say who has not arrived."""
+        for client, seeker in list(self.seekers.items()):
+            if seeker.since + WAIT_MS <= now:
+                del self.seekers[client]
+                self._missed(client, seeker)
+        self._rest()
+        return []
+
+    def group_deadline(self, group_id: str) -> int | None:
+        """Nothing is due in the time of a group: clients are as fast as they are."""
+
+    def clock_changed(self, now: int, group_id: str) -> None:
+        """Nothing depends on it."""
+
+    def _rest(self) -> None:
+        if not self.seekers:
+            self._brokers.tickers.remove(self)
+
+    def _missed(self, client: tuple[str, str], seeker: Seeker) -> None:
+        told, listener = seeker.coordinator, seeker.call.listener
+        key = listener, told.host, told.port
+        gave_up = not seeker.asked_again and client not in self._brokers.clients()
+        if key in self._said or gave_up or not self._is_there(told.node_id, key):
+            return
+        self._said.add(key)
+        host, client_id = client
+        address = host_port(told.host, told.port)
+        node = "" if len(self._brokers.states) == 1 else f"{told.node_id}:"
+        name = "" if listener == PLAINTEXT else f" on listener {listener}"
+        self._log(
+            f"client {client_id[:CLIENT_SHOWN_MAX]!r} ({host}) was told{name} that its group is at {address}, and has"
+            f" not come there in {WAIT_MS // 1000} s: it probably cannot reach that address from where it runs. Tell"
+            f" clients one that they can reach: --advertised {node}{listener}=HOST:PORT, or KOORDINATOR_ADVERTISED"
+        )
+
+    def _is_there(self, node_id: int, key: tuple[str, str, int]) -> bool:
+        """Whether the node serves, and clients are still told this address of it."""
+        listener, host, port = key
+        if self._brokers.states.get(node_id) != "up":
+            return False
+        endpoint = self._brokers.cluster.brokers[node_id].endpoints.get(listener)
+        return endpoint is not None and (endpoint.host, endpoint.port) == (host, port)

@@ -1,0 +1,96 @@
+"""Clients that are told where their group is and never come there."""
+
+from __future__ import annotations
+
+import pytest
+from nodes import GROUP, Nodes, joining
+
+from koordinator.emulator.unreached import WAIT_MS, Unreached
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
+from koordinator.wire.messages.metadata import MetadataRequest
+
+FIND = FindCoordinatorRequest(coordinator_keys=(GROUP,))
+
+
+@pytest.fixture
+def nodes() -> Nodes:
+    nodes = Nodes(1)
+    nodes.brokers.unreached = Unreached(nodes.brokers, nodes.logged.append)
+    return nodes
+
+
+def test_who_was_told_of_a_coordinator_and_stays_away_is_one_line_with_the_remedy(nodes: Nodes) -> None:
+    nodes.ask(nodes.connect(), FIND, 4, client_id="svc-1")
+    nodes.wait(WAIT_MS - 1)
+    assert nodes.logged == []
+    nodes.wait(1)
+    (line,) = nodes.logged
+    assert line.startswith("client 'svc-1' (/127.0.0.1) was told that its group is at 127.0.0.1:9092, and has not come")
+    assert "--advertised PLAINTEXT=HOST:PORT" in line
+    assert "KOORDINATOR_ADVERTISED" in line
+
+
+def test_who_goes_on_asking_on_new_connections_has_not_arrived(nodes: Nodes) -> None:
+    for _ in range(3):
+        peer = nodes.connect()
+        nodes.ask(peer, MetadataRequest(), 9)
+        nodes.ask(peer, FIND, 4)
+        nodes.brokers.disconnected(nodes.now, peer.number)
+    nodes.wait(WAIT_MS)
+    assert len(nodes.logged) == 1
+
+
+def test_it_is_said_once_for_each_address(nodes: Nodes) -> None:
+    for client in ("a", "b"):
+        nodes.ask(nodes.connect(), FIND, 4, client_id=client)
+    nodes.wait(WAIT_MS)
+    nodes.ask(nodes.connect(), FIND, 4, client_id="c")
+    nodes.wait(WAIT_MS)
+    assert len(nodes.logged) == 1
+    nodes.brokers.advertise(1, "PLAINTEXT", "elsewhere", 5)
+    nodes.ask(nodes.connect(), FIND, 4, client_id="d")
+    nodes.wait(WAIT_MS)
+    assert "elsewhere:5" in nodes.logged[1]
+
+
+def test_who_joins_its_group_has_arrived(nodes: Nodes) -> None:
+    nodes.ask(nodes.connect(), FIND, 4)
+    nodes.ask(nodes.connect(), joining("one"), 5)
+    nodes.wait(WAIT_MS)
+    assert nodes.logged == []
+
+
+def test_who_only_lists_topics_is_not_waited_for(nodes: Nodes) -> None:
+    nodes.ask(nodes.connect(), MetadataRequest(), 9)
+    assert not nodes.brokers.tickers
+    nodes.wait(WAIT_MS)
+    assert nodes.logged == []
+
+
+def test_who_asks_once_and_goes_has_given_up(nodes: Nodes) -> None:
+    peer = nodes.connect()
+    nodes.ask(peer, FIND, 4)
+    nodes.brokers.disconnected(nodes.now, peer.number)
+    nodes.wait(WAIT_MS)
+    assert nodes.logged == []
+
+
+def test_a_node_that_is_paused_is_not_reached_for_another_reason(nodes: Nodes) -> None:
+    nodes.ask(nodes.connect(), FIND, 4)
+    nodes.do(nodes.brokers.pause_node, 1)
+    nodes.wait(WAIT_MS)
+    assert nodes.logged == []
+
+
+def test_who_is_told_another_address_meanwhile_is_not_missed_at_the_old_one(nodes: Nodes) -> None:
+    nodes.ask(nodes.connect(), FIND, 4)
+    nodes.brokers.advertise(1, "PLAINTEXT", "elsewhere", 5)
+    nodes.wait(WAIT_MS)
+    assert nodes.logged == []
+
+
+def test_nothing_is_watched_when_everybody_has_arrived(nodes: Nodes) -> None:
+    nodes.ask(nodes.connect(), FIND, 4)
+    assert nodes.brokers.tickers
+    nodes.ask(nodes.connect(), joining("one"), 5)
+    assert not nodes.brokers.tickers

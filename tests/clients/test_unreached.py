@@ -1,0 +1,96 @@
+"""A mapped port: clients that come by it, and what is said of those that are told the wrong address."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from consumers import Members
+from mapped import MappedPort
+from serving import Serving
+
+from koordinator.emulator.unreached import WAIT_MS
+from koordinator.fixtures.remote import Remote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from koordinator import Cluster
+
+UNREACHABLE = ("127.0.0.3", 1)
+
+PATIENCE_S = 30
+"""How long the line may take: it comes after WAIT_MS."""
+
+
+class Mapped:
+    """A cluster that is reached by a mapped port, and what its server has said."""
+
+    def __init__(self, cluster: Cluster, port: MappedPort, logged: list[str]) -> None:
+        self.cluster = cluster
+        self.port = port
+        self.logged = logged
+
+    def lines(self) -> list[str]:
+        """What was said about clients that did not arrive."""
+        return [line for line in self.logged if "has not come there" in line]
+
+    def line(self) -> str:
+        """The one line of that kind, when it has come."""
+        end = time.monotonic() + PATIENCE_S
+        while not self.lines():
+            assert time.monotonic() < end, self.cluster.trace()
+            self.cluster.nodes[1].state  # noqa: B018 - the time that a request takes
+        (line,) = self.lines()
+        return line
+
+
+@pytest.fixture
+def mapped() -> Iterator[Mapped]:
+    with Serving(topics={"t": 2}) as served, Remote(served.url) as server, MappedPort() as port:
+        cluster = server.cluster()
+        port.target = int(cluster.bootstrap_servers.rpartition(":")[2])
+        yield Mapped(cluster, port, served.logged)
+
+
+def test_a_client_that_is_told_the_mapped_port_joins_its_group(mapped: Mapped) -> None:
+    mapped.cluster.nodes[1].advertise("127.0.0.2", mapped.port.port)
+    assert mapped.cluster.bootstrap_servers == mapped.port.address
+    with Members(mapped.cluster) as join:
+        for kind in ("kafka-python", "confluent-kafka", "aiokafka"):
+            join(kind, group=kind)
+        for kind in ("kafka-python", "confluent-kafka", "aiokafka"):
+            mapped.cluster.group(kind).wait_stable(members=1, timeout=PATIENCE_S)
+        # past the time after which somebody would be missed
+        joined = mapped.cluster.group("confluent-kafka").members
+        assert joined
+        mapped.cluster.nodes[1].advertise(*UNREACHABLE)
+        wrong = join.start("confluent-kafka", _config(mapped, "another"), ["t"])
+        assert "127.0.0.3:1" in mapped.line()
+        assert not wrong.assignment
+    assert len(mapped.lines()) == 1
+
+
+def test_an_admin_client_that_lists_topics_is_not_missed(mapped: Mapped) -> None:
+    mapped.cluster.nodes[1].advertise(*UNREACHABLE)
+    admin = AdminClient({"bootstrap.servers": mapped.port.address, "client.id": "admin"})
+    assert "t" in admin.list_topics(timeout=PATIENCE_S).topics
+    end = time.monotonic() + WAIT_MS / 1000 + 1
+    while time.monotonic() < end:
+        admin.poll(0.1)
+    assert mapped.lines() == []
+
+
+def test_a_client_that_is_told_an_address_it_cannot_reach_is_one_line_with_the_remedy(mapped: Mapped) -> None:
+    mapped.cluster.nodes[1].advertise(*UNREACHABLE)
+    with Members(mapped.cluster) as join:
+        join.start("confluent-kafka", {**_config(mapped, "g"), "client.id": "svc-1"}, ["t"])
+        line = mapped.line()
+    assert "client 'svc-1' (/127.0.0.1) was told that its group is at 127.0.0.3:1" in line
+    assert "--advertised PLAINTEXT=HOST:PORT" in line
+
+
+def _config(mapped: Mapped, group: str) -> dict[str, object]:
+    return {"bootstrap.servers": mapped.port.address, "group.id": group, "log_level": 0}
