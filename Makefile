@@ -126,11 +126,14 @@ docs: $(VENV)/test-tools $(VENV)/installed ## renew what is made from the code: 
 	@$(BIN)/python tests/support/documents.py
 	@$(BIN)/python tests/support/aio_source.py
 
-# How often the server is killed; SEED, above, decides when.
+# How often the server is killed; SEED, above, decides when. How often the most timing-sensitive tests are run.
 KILLS ?= 100
+REPEATS ?= 100
 
-soak: $(VENV)/test-tools $(VENV)/installed ## SIGKILLs while members commit: what is lost by them (KILLS, SEED)
+soak: $(VENV)/test-tools $(VENV)/installed ## SIGKILLs while members commit; sensitive tests again and again (KILLS, SEED, REPEATS)
 	@$(BIN)/python tests/soak/run.py --kills $(KILLS) --seed $(SEED)
+	@echo "== the most timing-sensitive tests, $(REPEATS) times each"
+	@grep -v '^#' tests/soak/sensitive.txt | xargs $(BIN)/pytest -q -n $(JOBS) --count=$(REPEATS) $(ARGS)
 
 clean: ## remove .venv and everything that was built or cached
 	rm -rf $(VENV) build dist koordinator.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache \

@@ -1,0 +1,20 @@
+"""The list of tests that `make soak` repeats."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LIST = ROOT / "tests" / "soak" / "sensitive.txt"
+
+
+def test_the_ten_most_timing_sensitive_tests_exist() -> None:
+    listed = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    assert len(set(listed)) == len(listed) == 10
+    # each test may be there for several clients
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *listed]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert {line.partition("[")[0] for line in said.stdout.splitlines() if "::" in line} == set(listed)
