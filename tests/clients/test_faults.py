@@ -87,9 +87,10 @@ def test_a_request_that_is_never_answered_runs_into_the_clients_own_timeout(
     rule = group.rule("OffsetCommit", faults.never_answer(), once=True)
     committing = member.begin_commit()
     if kind == "kafka-python":
-        # it has waited as long as a commit may take
-        with pytest.raises(Exception, match="KafkaTimeoutError"):
+        # it has waited as long as a commit may take; on a slow machine it hears first that its session has ended
+        with pytest.raises(Exception) as failed:  # noqa: PT011 - the client's own
             committing.result(PATIENCE_S)
+        assert error_name(failed.value) in {"KafkaTimeoutError", "CommitFailedError", "UnknownMemberIdError"}
         assert group.offsets == {}
     else:
         # it sends it again, on another connection
