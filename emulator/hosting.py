@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import trio
 
 from koordinator.emulator.core.cluster import PLAINTEXT, Endpoint
+from koordinator.emulator.entrances import Entrance, address_of, keep_port, listen, listen_again, port_of
 from koordinator.emulator.listeners import host_port
-from koordinator.emulator.shell import Entrance, address_of, keep_port, listen, listen_again, port_of
 
 if TYPE_CHECKING:
     import socket

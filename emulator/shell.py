@@ -6,16 +6,12 @@ muting): so neither a slow reader nor an eager writer can fill memory. Answers t
 timer or a test brings about interrupt the task, wherever it waits.
 
 One more task, the timekeeper, waits for the broker's next deadline. Listeners of a node are opened and closed at run
-time. This is the only file with sockets.
+time. Only this file, `streams` and `entrances` have sockets.
 """
 
 from __future__ import annotations
 
-import errno
-import ipaddress
 import math
-import socket
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -23,13 +19,11 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import trio
 
 from koordinator.emulator.connections import Output, Send
-from koordinator.emulator.listeners import host_port
+from koordinator.emulator.entrances import Entrance, java_host
+from koordinator.emulator.streams import ClientStream, Connection, Streamlike
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-READ_BYTES = 64 * 1024
-"""The most bytes taken from a socket at once."""
+    from collections.abc import Callable, Iterable
 
 CLOCK_GRAIN_S = 1e-6
 """Floating point seconds are taken for the next millisecond if they are this close to it."""
@@ -63,143 +57,6 @@ class Brokerlike(Protocol):
 
     def is_muted(self, connection: int) -> bool:
         """Whether nothing is to be read: a request is in hand, and enough waits behind it."""
-
-
-class Streamlike(Protocol):
-    """What the shell wants of a stream. Failures of the network are OSErrors, or what Trio makes of them."""
-
-    def send_now(self, data: bytes) -> bytes:
-        """Send what the network takes at once, and return the rest; a failure shows when that is sent."""
-
-    async def send_all(self, data: bytes) -> None:
-        """Send these bytes; returns when the network has taken them."""
-
-    async def receive_some(self, max_bytes: int) -> bytes | bytearray:
-        """Wait for bytes; none at the end of the stream. Other tasks have their turn meanwhile."""
-
-    async def aclose(self) -> None:
-        """Close it."""
-
-
-class ClientStream:
-    """A client's socket, with one turn of the scheduler for a request and its answer; Trio's stream takes two.
-
-    What the network takes at once is sent without one. And it waits for bytes before it reads them, not after a
-    read that found none.
-    """
-
-    __slots__ = ("_socket",)
-
-    def __init__(self, stream: trio.SocketStream) -> None:
-        """Take the socket out of Trio's stream, which is closed from then on."""
-        ours = stream.socket
-        # all is said, because asking the system for it fails on some once the client has reset the connection
-        self._socket = socket.socket(ours.family, ours.type, ours.proto, fileno=ours.detach())
-        self._socket.settimeout(0)
-
-    def send_now(self, data: bytes) -> bytes:
-        """Send what the network takes at once, and return the rest; a failure shows when that is sent."""
-        try:
-            return data[self._socket.send(data) :]
-        except OSError:
-            return data
-
-    async def send_all(self, data: bytes) -> None:
-        """Send these bytes; returns when the network has taken them."""
-        rest = memoryview(data)
-        while rest:
-            try:
-                rest = rest[self._socket.send(rest) :]
-            except BlockingIOError:
-                await trio.lowlevel.wait_writable(self._socket)
-
-    async def receive_some(self, max_bytes: int) -> bytes:
-        """Wait for bytes; none at the end of the stream."""
-        while True:
-            await trio.lowlevel.wait_readable(self._socket)
-            try:
-                return self._socket.recv(max_bytes)
-            except BlockingIOError:
-                # a false alarm, as systems may give it
-                continue
-
-    async def aclose(self) -> None:
-        """Close it."""
-        self._socket.close()
-        await trio.lowlevel.checkpoint()
-
-
-class Connection:
-    """One client: its stream, what is still to be sent to it, and how to interrupt the task that serves it."""
-
-    __slots__ = ("_naps", "_scope", "_stream", "_wants_all", "closing", "outbox")
-
-    def __init__(self, stream: Streamlike) -> None:
-        self.closing: str | None = None
-        """Why the broker wants it closed, once what is in the outbox has left."""
-        self._stream = stream
-        self.outbox: list[bytes] = []
-        """What is still to be sent."""
-        self._scope = trio.CancelScope()
-        self._naps = self._wants_all = False
-
-    def put(self, data: bytes, *, more: bool) -> None:
-        """Send this, soon and in order. `more`: something is to be done when it has left.
-
-        What the network takes at once is sent here: to let the task do it, or even wake it for that, costs more. But
-        a task that is sending has to send this, too, after it; and one that does not read has to be woken to do so.
-        """
-        if not self._wants_all and not self.outbox and not more:
-            data = self._stream.send_now(data)
-            if not data:
-                return
-        self.outbox.append(data)
-        self._wake()
-
-    def close(self, reason: str) -> None:
-        """Close, after what was put."""
-        self.closing = reason
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._naps:
-            self._scope.cancel()
-
-    def interruptible(self) -> trio.CancelScope:
-        """A new scope to call `read` in."""
-        self._scope = trio.CancelScope()
-        return self._scope
-
-    async def flush(self) -> None:
-        """Send everything there is, in as few pieces as possible, until the network has taken it."""
-        while self.outbox:
-            data = self.outbox[0] if len(self.outbox) == 1 else b"".join(self.outbox)
-            self.outbox.clear()
-            self._wants_all = True
-            await self._stream.send_all(data)
-            self._wants_all = False
-
-    async def read(self, *, muted: bool) -> bytes:
-        """The next bytes, b"" at their end. The scope is cancelled if there is something to send or to close instead.
-
-        A muted connection is not read from: it waits for that something.
-        """
-        self._naps, self._wants_all = True, muted
-        try:
-            if muted:
-                await trio.sleep_forever()
-            return bytes(await self._stream.receive_some(READ_BYTES))
-        finally:
-            self._naps = self._wants_all = False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Entrance:
-    """Where clients come in: a listener of a node, and the sockets it listens on."""
-
-    node_id: int
-    listener: str
-    sockets: Sequence[trio.SocketListener]
 
 
 class Shell:
@@ -383,77 +240,3 @@ class Shell:
     def _notify(self) -> None:
         if self._changed:
             self._changed.unpark_all()
-
-
-async def listen(host: str, port: int) -> list[trio.SocketListener]:
-    """Listeners on every address of a host, all on one port; port 0 is any free one, on the first address.
-
-    Raises OSError that says what is wrong where.
-    """
-    where = f"cannot listen on {host_port(host, port)}"
-    try:
-        listeners = await trio.open_tcp_listeners(port, host=host)
-    except OSError as error:
-        raise OSError(error.errno or errno.EINVAL, f"{where}: {error.strerror or error}") from error
-    except (UnicodeError, ValueError) as error:
-        # a name that cannot even be looked up
-        raise OSError(errno.EINVAL, f"{where}: {error}") from error
-    if port == 0:
-        # each address would have a port of its own; clients are told only one
-        for listener in listeners[1:]:
-            await listener.aclose()
-        del listeners[1:]
-    return listeners
-
-
-def port_of(listeners: Sequence[trio.SocketListener]) -> int:
-    """The port that listeners listen on."""
-    return int(listeners[0].socket.getsockname()[1])
-
-
-def address_of(listeners: Sequence[trio.SocketListener]) -> str:
-    """`host:port` that listeners listen on; of several the first."""
-    host, port = listeners[0].socket.getsockname()[:2]
-    return host_port(host, port)
-
-
-def keep_port(listener: trio.SocketListener) -> Callable[[], socket.socket]:
-    """What, called once the listener is closed, keeps its port from others: a socket that is bound and does not listen.
-
-    Who connects there is refused. `listen_again` makes a listener of it.
-    """
-    ours = listener.socket
-    family, kind, protocol, address = ours.family, ours.type, ours.proto, ours.getsockname()
-
-    def keep() -> socket.socket:
-        kept = socket.socket(family, kind, protocol)
-        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            kept.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        kept.bind(address)
-        # from now on nobody else may bind it either
-        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
-        return kept
-
-    return keep
-
-
-def listen_again(kept: socket.socket) -> trio.SocketListener:
-    """Listen on a port that was kept."""
-    # although connections from before may linger there
-    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    kept.listen()
-    return trio.SocketListener(trio.socket.from_stdlib_socket(kept))
-
-
-def java_host(address: str) -> str:
-    """An IP address as Java's `InetAddress.toString` prints it, which is what Kafka shows as a member's host."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return f"/{address}"
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return f"/{parsed.ipv4_mapped}"
-        return "/" + ":".join(f"{int(word, 16):x}" for word in parsed.exploded.split(":"))
-    return f"/{parsed}"

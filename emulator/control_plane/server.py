@@ -9,8 +9,8 @@ from hypercorn.config import Config
 from hypercorn.trio import serve
 
 from koordinator.emulator.control_plane.app import app_of
+from koordinator.emulator.entrances import listen, port_of
 from koordinator.emulator.listeners import host_port, is_loopback
-from koordinator.emulator.shell import listen, port_of
 
 if TYPE_CHECKING:
     from koordinator.emulator.assemble import Options

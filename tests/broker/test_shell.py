@@ -12,10 +12,11 @@ import pytest
 import trio
 from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
+from koordinator.emulator import entrances
 from koordinator.emulator import listeners as listeners_module
-from koordinator.emulator import shell as shell_module
 from koordinator.emulator.connections import Close, Output, Send
-from koordinator.emulator.shell import Entrance, Shell
+from koordinator.emulator.entrances import Entrance
+from koordinator.emulator.shell import Shell
 
 if TYPE_CHECKING:
     from trio.testing import MemoryReceiveStream, MemorySendStream
@@ -385,9 +386,9 @@ def serve(visit: Visit, host: str = "127.0.0.1") -> FakeBroker:
     async def main() -> float:
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
-                listeners = await shell_module.listen(host, 0)
+                listeners = await entrances.listen(host, 0)
                 await nursery.start(Shell(broker, EPOCH).serve, [Entrance(1, "PLAINTEXT", listeners)])
-                port = shell_module.port_of(listeners)
+                port = entrances.port_of(listeners)
 
                 async def connect(to: str = "127.0.0.1") -> trio.SocketStream:
                     visitors.append(await trio.open_tcp_stream(to, port))
@@ -511,12 +512,12 @@ def test_a_name_with_several_addresses_has_one_port() -> None:
     async def bind() -> None:
         trio.socket.set_custom_hostname_resolver(TwoAddresses())
         bound = []
-        free = await shell_module.listen("two.example", 0)
-        port = shell_module.port_of(free)
+        free = await entrances.listen("two.example", 0)
+        port = entrances.port_of(free)
         bound.append([listener.socket.getsockname() for listener in free])
         for listener in free:
             await listener.aclose()
-        named = await shell_module.listen("two.example", port)
+        named = await entrances.listen("two.example", port)
         bound.append([listener.socket.getsockname() for listener in named])
         for listener in named:
             await listener.aclose()
@@ -529,14 +530,14 @@ def test_a_port_in_use_is_an_os_error_that_names_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use") as caught:
-            trio.run(shell_module.listen, "127.0.0.1", port)
+            trio.run(entrances.listen, "127.0.0.1", port)
     assert caught.value.errno == errno.EADDRINUSE
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "a" * 70 + ".invalid", "a..b", "a\0b", "203.0.113.7"])
 def test_a_host_that_cannot_be_listened_on_is_an_os_error_that_names_it(host: str) -> None:
     with pytest.raises(OSError, match="cannot listen on") as caught:
-        trio.run(shell_module.listen, host, 0)
+        trio.run(entrances.listen, host, 0)
     assert host in str(caught.value)
 
 
@@ -550,14 +551,14 @@ def test_a_host_that_cannot_be_listened_on_is_an_os_error_that_names_it(host: st
     ],
 )
 def test_addresses_are_shown_as_java_shows_them(address: str, shown: str) -> None:
-    assert shell_module.java_host(address) == shown
+    assert entrances.java_host(address) == shown
 
 
 def test_an_address_for_all_is_not_what_clients_are_told() -> None:
     assert listeners_module.advertised("0.0.0.0") == "127.0.0.1"  # noqa: S104
     assert listeners_module.advertised("::") == "::1"
     assert listeners_module.advertised("example.org") == "example.org"
-    assert shell_module.host_port("::1", 9092) == "[::1]:9092"
+    assert listeners_module.host_port("::1", 9092) == "[::1]:9092"
 
 
 # -- entrances -----------------------------------------------------------------------------------------------
@@ -581,9 +582,9 @@ def at_entrances(visit: Callable[[Shell, FakeBroker], Awaitable[None]]) -> FakeB
 
 async def opened(shell: Shell, node_id: int, listener: str = "PLAINTEXT") -> int:
     """Open an entrance; returns its port."""
-    sockets = await shell_module.listen("127.0.0.1", 0)
+    sockets = await entrances.listen("127.0.0.1", 0)
     await shell.open(Entrance(node_id, listener, sockets))
-    return shell_module.port_of(sockets)
+    return entrances.port_of(sockets)
 
 
 async def enter(port: int) -> trio.SocketStream:
@@ -623,9 +624,9 @@ def test_closing_a_node_lets_nobody_in_any_more_and_leaves_its_connections_and_o
 def test_a_port_is_kept_while_nobody_listens_and_can_be_listened_on_again() -> None:
     async def visit(shell: Shell, broker: FakeBroker) -> None:
         del broker
-        sockets = await shell_module.listen("127.0.0.1", 0)
+        sockets = await entrances.listen("127.0.0.1", 0)
         await shell.open(Entrance(1, "PLAINTEXT", sockets))
-        port, keep = shell_module.port_of(sockets), shell_module.keep_port(sockets[0])
+        port, keep = entrances.port_of(sockets), entrances.keep_port(sockets[0])
         async with await enter(port) as client:
             await say(client, b"hello")
             await shell.close(1)
@@ -633,8 +634,8 @@ def test_a_port_is_kept_while_nobody_listens_and_can_be_listened_on_again() -> N
             with pytest.raises(OSError, match=r"refused|all attempts"):
                 await enter(port)
             with pytest.raises(OSError, match="cannot listen on"):
-                await shell_module.listen("127.0.0.1", port)
-            await shell.open(Entrance(1, "PLAINTEXT", [shell_module.listen_again(kept)]))
+                await entrances.listen("127.0.0.1", port)
+            await shell.open(Entrance(1, "PLAINTEXT", [entrances.listen_again(kept)]))
             async with await enter(port) as newcomer:
                 assert await say(newcomer, b"back") == b"back"
 
