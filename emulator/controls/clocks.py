@@ -13,7 +13,7 @@ from koordinator.emulator.controls.auto_clock import AutoClock
 from koordinator.emulator.controls.durations import duration_ms
 from koordinator.emulator.controls.moving import KINDS, Move, is_awaited, is_live, nobody, note
 from koordinator.emulator.controls.naming import coordinator_of, group_named, known, labels_of, member_named
-from koordinator.emulator.core import levers, offsets
+from koordinator.emulator.core import levers, offsets_gone
 from koordinator.emulator.core.clock import mode_of
 from koordinator.emulator.core.group import State
 from koordinator.emulator.core.timers import (
@@ -200,7 +200,7 @@ class Clocks:
         coordinator = coordinator_of(self._brokers, group)
         assert coordinator is not None, "it has the group"
         levers.refuse_frozen(found)
-        last = offsets.all_old_at(coordinator.stage, found)
+        last = offsets_gone.all_old_at(coordinator.stage, found)
         if last is None:
             needed = "it is subscribed to all their topics" if found.offsets else "there are none"
             if found.offsets and found.state is not State.STABLE:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from koordinator.emulator.core import join, levers, listing, loading, membership, offsets, rebalance, sync
+from koordinator.emulator.core import join, levers, listing, loading, membership, offsets, offsets_gone, rebalance, sync
 from koordinator.emulator.core.effects import TimerFired
 from koordinator.emulator.core.stage import Stage
 from koordinator.emulator.core.timers import (
@@ -60,7 +60,7 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
     LeaveGroupRequest: membership.leave_group,
     OffsetCommitRequest: offsets.commit,
     OffsetFetchRequest: offsets.fetch,
-    OffsetDeleteRequest: offsets.delete,
+    OffsetDeleteRequest: offsets_gone.delete,
     DescribeGroupsRequest: listing.describe_groups,
     ListGroupsRequest: listing.list_groups,
     DeleteGroupsRequest: listing.delete_groups,
@@ -130,7 +130,7 @@ class Coordinator:
             case OffsetsCommitted():
                 offsets.offsets_committed(stage, write, error)
             case OffsetsDeleted():
-                offsets.offsets_deleted(stage, write, error)
+                offsets_gone.offsets_deleted(stage, write, error)
             case GroupDeleted():
                 listing.group_deleted(stage, write, error)
             case GroupEmptied():
@@ -171,7 +171,7 @@ class Coordinator:
     def topics_deleted(self, now: int, names: Iterable[str]) -> list[Effect]:
         """Topics are gone, and with them their offsets in every group."""
         self._fire_due(now)
-        offsets.topics_deleted(self._stage, now, names)
+        offsets_gone.topics_deleted(self._stage, now, names)
         return self._stage.drain()
 
     def set_offsets(self, now: int, group_id: str, positions: Mapping[tuple[str, int], int]) -> list[Effect]:
@@ -267,7 +267,7 @@ class Coordinator:
             case PendingSyncExpiry():
                 rebalance.expire_pending_sync(self._stage, group)
             case OffsetExpiryCheck():
-                offsets.expire(self._stage, group)
+                offsets_gone.expire(self._stage, group)
             case FetchTimeout():
                 raise AssertionError("a Fetch waits on the node's clock, not on a group's")
             case _:
