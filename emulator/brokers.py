@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from koordinator.emulator.connections import Output
-    from koordinator.emulator.core.cluster import Cluster, Topic
+    from koordinator.emulator.core.cluster import Cluster
     from koordinator.emulator.core.effects import Call
     from koordinator.emulator.core.records import Record
     from koordinator.emulator.core.seeds import SeedRecord, StoredRecord
+    from koordinator.emulator.core.topic import Topic
     from koordinator.emulator.gate import Gate, Step
     from koordinator.emulator.settings import Settings
     from koordinator.emulator.store import Store

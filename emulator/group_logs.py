@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.cluster import OFFSETS_TOPIC
 from koordinator.emulator.core.refusal import RefusedError
+from koordinator.emulator.core.topic import OFFSETS_TOPIC
 from koordinator.emulator.offsets_log import batch_of, records_of
 from koordinator.wire.errors import Error
 from koordinator.wire.primitives import Malformed

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.broker import Broker
 from koordinator.emulator.connections import READ_AHEAD_BYTES, Send
-from koordinator.emulator.core.cluster import OFFSETS_TOPIC, Endpoint, Registration
+from koordinator.emulator.core.cluster import Endpoint, Registration
 from koordinator.emulator.core.coordinator import Coordinator
 from koordinator.emulator.core.data import DataPlane
 from koordinator.emulator.core.node import Node
 from koordinator.emulator.core.timers import Timers
+from koordinator.emulator.core.topic import OFFSETS_TOPIC
 from koordinator.emulator.trace_lines import LeaderMoved, NodeChanged
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from koordinator.emulator.connections import Mail, Output
-    from koordinator.emulator.core.cluster import Cluster, Topic
+    from koordinator.emulator.core.cluster import Cluster
     from koordinator.emulator.core.effects import Effect
+    from koordinator.emulator.core.topic import Topic
     from koordinator.emulator.gate import Gate
     from koordinator.emulator.settings import Settings
     from koordinator.emulator.store import Store

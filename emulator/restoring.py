@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.cluster import OFFSETS_TOPIC, Topic
 from koordinator.emulator.core.held_log import HeldLog
+from koordinator.emulator.core.topic import OFFSETS_TOPIC, Topic
 
 if TYPE_CHECKING:
     from koordinator.emulator.core.cluster import Cluster

@@ -15,8 +15,8 @@ import json
 from typing import TYPE_CHECKING
 
 from koordinator.emulator import json_lines
-from koordinator.emulator.core.cluster import illegal_name
 from koordinator.emulator.core.seeds import SeedRecord
+from koordinator.emulator.core.topic import illegal_name
 from koordinator.emulator.json_lines import BadLine
 
 if TYPE_CHECKING:

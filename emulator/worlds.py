@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from koordinator.emulator.core.clock import GroupClock, mode_of
-from koordinator.emulator.core.cluster import OFFSETS_TOPIC, Topic
+from koordinator.emulator.core.topic import OFFSETS_TOPIC, Topic
 from koordinator.emulator.kept_logs import read_log
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.controls.owners import owners_of, partition_counts, partitions
-from koordinator.emulator.core.cluster import OFFSETS_TOPIC
 from koordinator.emulator.core.group import CONSUMER, State
+from koordinator.emulator.core.topic import OFFSETS_TOPIC
 from koordinator.emulator.groups_file import lines_of, parse_groups
 from koordinator.emulator.offsets_log import records_of
 from koordinator.emulator.verify import names

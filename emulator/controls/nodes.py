@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from koordinator.emulator.core.cluster import NO_LEADER, PLAINTEXT
+from koordinator.emulator.core.cluster import PLAINTEXT
+from koordinator.emulator.core.topic import NO_LEADER
 from koordinator.emulator.listeners import host_port
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.cluster import illegal_name
 from koordinator.emulator.core.refusal import Refusal, RefusedError
+from koordinator.emulator.core.topic import illegal_name
 from koordinator.emulator.core.topic_configs import TOPIC_CONFIGS, ConfigType, split_list
 from koordinator.emulator.settings import attribute, rules
 from koordinator.wire.errors import Error

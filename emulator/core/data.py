@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core import seeds
-from koordinator.emulator.core.cluster import OFFSETS_TOPIC
 from koordinator.emulator.core.configs_admin import alter_configs, describe_configs
 from koordinator.emulator.core.dialect import Dialect
 from koordinator.emulator.core.effects import Effect, Hangup, Reply, Rewritten
@@ -18,6 +17,7 @@ from koordinator.emulator.core.held_log import HeldLog
 from koordinator.emulator.core.list_offsets import list_offsets, offset_for_leader_epoch
 from koordinator.emulator.core.metadata import describe_cluster, describe_topic_partitions, metadata
 from koordinator.emulator.core.produce import not_stored, produce
+from koordinator.emulator.core.topic import OFFSETS_TOPIC
 from koordinator.emulator.core.topics_admin import (
     create_partitions,
     create_topics,
@@ -46,9 +46,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from uuid import UUID
 
-    from koordinator.emulator.core.cluster import Cluster, Topic
+    from koordinator.emulator.core.cluster import Cluster
     from koordinator.emulator.core.effects import Call
     from koordinator.emulator.core.seeds import SeedRecord, StoredRecord
+    from koordinator.emulator.core.topic import Topic
     from koordinator.emulator.settings import Settings
     from koordinator.wire.schema import Message
 

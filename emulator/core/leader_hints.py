@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from koordinator.emulator.core.cluster import Cluster, Endpoint, Registration, Topic
+    from koordinator.emulator.core.cluster import Cluster, Endpoint, Registration
+    from koordinator.emulator.core.topic import Topic
 
 
 class LeaderHints:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.cluster import INTERNAL_TOPICS, NO_LEADER, Topic, illegal_name
+from koordinator.emulator.core.topic import INTERNAL_TOPICS, NO_LEADER, Topic, illegal_name
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_cluster import (
     DescribeClusterBroker,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.cluster import Topic
 from koordinator.emulator.core.leader_hints import LeaderHints
 from koordinator.emulator.core.refusal import Refusal
+from koordinator.emulator.core.topic import Topic
 from koordinator.wire.compression import Codec, MissingCodec
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.produce import (

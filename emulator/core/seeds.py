@@ -16,7 +16,8 @@ from koordinator.wire.records import Record, read_header, write_batch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from koordinator.emulator.core.cluster import Cluster, Topic
+    from koordinator.emulator.core.cluster import Cluster
+    from koordinator.emulator.core.topic import Topic
 
 BATCH_RECORDS_MAX = 1_000
 """How many records go into one batch, if it does not grow too large before that."""

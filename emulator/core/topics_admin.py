@@ -38,7 +38,8 @@ from koordinator.wire.messages.delete_topics import (
 from koordinator.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-    from koordinator.emulator.core.cluster import Cluster, Topic
+    from koordinator.emulator.core.cluster import Cluster
+    from koordinator.emulator.core.topic import Topic
 
 UNKNOWN_TOPIC = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
 

@@ -9,8 +9,8 @@ import click
 from koordinator.cli.offsets import NotDone
 from koordinator.cli.serve import say
 from koordinator.emulator.assemble import Options, build
-from koordinator.emulator.core.cluster import OFFSETS_TOPIC
 from koordinator.emulator.core.refusal import RefusedError
+from koordinator.emulator.core.topic import OFFSETS_TOPIC
 from koordinator.emulator.data_dir import DataDir, DataDirRefused
 from koordinator.emulator.offsets_log import records_of
 from koordinator.wire.primitives import Malformed

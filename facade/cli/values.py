@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from koordinator.emulator.core.cluster import INTERNAL_TOPICS, PARTITIONS_MAX, illegal_name
+from koordinator.emulator.core.topic import INTERNAL_TOPICS, PARTITIONS_MAX, illegal_name
 from koordinator.emulator.json_lines import LineError
 from koordinator.emulator.seeding import parse_seed
 

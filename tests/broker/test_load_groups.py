@@ -9,9 +9,9 @@ import pytest
 from nodes import Nodes
 from wires import Wire
 
-from koordinator.emulator.core.cluster import OFFSETS_TOPIC
 from koordinator.emulator.core.produce import ADMIN_CLIENT_ID
 from koordinator.emulator.core.records import Record
+from koordinator.emulator.core.topic import OFFSETS_TOPIC
 from koordinator.emulator.groups_file import parse_groups
 from koordinator.emulator.offsets_log import batch_of
 from koordinator.wire import records as wire_records

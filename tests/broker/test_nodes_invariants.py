@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from nodes import Nodes, joining, syncing
 
-from koordinator.emulator.core.cluster import NO_LEADER, Endpoint
+from koordinator.emulator.core.cluster import Endpoint
+from koordinator.emulator.core.topic import NO_LEADER
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from wires import Wire
 
-from koordinator.emulator.core.cluster import OFFSETS_TOPIC
+from koordinator.emulator.core.topic import OFFSETS_TOPIC
 from koordinator.emulator.offsets_log import batch_of, records_of
 from koordinator.wire import records as wire_records
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic

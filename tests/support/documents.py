@@ -25,7 +25,7 @@ from koordinator.cli.serve import serve
 from koordinator.emulator import broker, connections, trace, trace_messages
 from koordinator.emulator.assemble import Options, build
 from koordinator.emulator.control_plane.openapi import document_of
-from koordinator.emulator.core import cluster, fetch_sessions, join, log, produce
+from koordinator.emulator.core import fetch_sessions, join, log, produce, topic
 from koordinator.emulator.settings import Settings, rules
 from koordinator.fixtures.plugin import options as plugin_options
 from koordinator.wire import primitives
@@ -78,7 +78,7 @@ def limits_table() -> str:
             _bytes(connections.READ_AHEAD_BYTES),
             "no more is read until the answer has left",
         ),
-        ("partitions of a topic", f"{cluster.PARTITIONS_MAX:,}", "refused"),
+        ("partitions of a topic", f"{topic.PARTITIONS_MAX:,}", "refused"),
         (
             "partitions in all fetch sessions",
             f"{fetch_sessions.PARTITIONS_MAX:,}",

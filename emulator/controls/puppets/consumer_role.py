@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.controls.assignors import ASSIGNORS, Candidate
-from koordinator.emulator.core.cluster import INTERNAL_TOPICS
 from koordinator.emulator.core.group import CONSUMER
+from koordinator.emulator.core.topic import INTERNAL_TOPICS
 from koordinator.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from koordinator.emulator.core.cluster import NO_LEADER, OFFSETS_TOPIC, Endpoint
+from koordinator.emulator.core.cluster import Endpoint
+from koordinator.emulator.core.topic import NO_LEADER, OFFSETS_TOPIC
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import (
     create_partitions,
