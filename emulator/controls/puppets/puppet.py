@@ -7,7 +7,6 @@ application that would have to call `poll`. Sent with each JoinGroup and LeaveGr
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.controls.puppets import requests
@@ -21,6 +20,14 @@ from koordinator.emulator.controls.puppets.behaviours import (
     STRAGGLER,
 )
 from koordinator.emulator.controls.puppets.line import Line
+from koordinator.emulator.controls.puppets.states import (
+    COORDINATOR_GONE,
+    JOIN_AGAIN,
+    NO_GENERATION,
+    TRY_AGAIN,
+    Alarm,
+    State,
+)
 from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -37,8 +44,6 @@ if TYPE_CHECKING:
     from koordinator.emulator.controls.puppets.troupe import Troupe
     from koordinator.wire.apis import Message
 
-NO_GENERATION = -1
-
 JOINS_AT_ONCE = 3
 """So many times in one instant it joins; what goes wrong again after that is tried again a little later."""
 
@@ -48,34 +53,6 @@ BEATS_PER_SESSION = 3
 NODE_BEAT_MS = 200
 """It sends the next heartbeat as soon as so much of the node's time has passed, so that it learns of a rebalance at
 once, as `client_config` has it for clients; while a group's clock jumps only the group's time passes."""
-
-COORDINATOR_GONE = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
-TRY_AGAIN = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS, Error.REBALANCE_IN_PROGRESS})
-"""What a JoinGroup is refused with that is worth another try on the same connection."""
-
-
-JOIN_AGAIN = COORDINATOR_GONE | {Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION}
-"""What a SyncGroup is refused with that a JoinGroup helps with at once; after other errors it comes a little later."""
-
-
-class State(Enum):
-    """Where a puppet is; not what the coordinator thinks of it."""
-
-    OUT = "out"
-    JOINING = "joining"
-    JOINED = "joined"
-    SYNCING = "syncing"
-    STABLE = "stable"
-    LEAVING = "leaving"
-    FAILED = "failed"
-
-
-class Alarm(Enum):
-    """What a puppet waits for in the time of its group."""
-
-    BEAT = "beat"
-    REJOIN = "rejoin"
-    BEHAVE = "behave"
 
 
 class Puppet:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.apis.releases import ACCEPTED
 from koordinator.emulator.connections import Answer
 from koordinator.emulator.controls.puppets.line import Line
-from koordinator.emulator.controls.puppets.puppet import Alarm, Puppet, State
+from koordinator.emulator.controls.puppets.puppet import Puppet
+from koordinator.emulator.controls.puppets.states import Alarm, State
 from koordinator.emulator.core.timers import Timers
 from koordinator.emulator.trace_lines import PuppetChanged
 from koordinator.wire.apis import REQUEST_KEYS, ApiKey
