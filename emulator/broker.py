@@ -26,14 +26,13 @@ from koordinator.emulator.gate import Park, Respond, Serve, Write
 from koordinator.emulator.group_logs import GroupLogs
 from koordinator.emulator.services import Services
 from koordinator.emulator.trace_kept import kept, rough_size
-from koordinator.emulator.trace_lines import Answered, Asked, Connected, Disconnected
-from koordinator.emulator.trace_messages import error_of, group_of_request
+from koordinator.emulator.trace_lines import Asked, Connected, Disconnected
+from koordinator.emulator.trace_messages import group_of_request
+from koordinator.emulator.witness import FETCH, Witness
 from koordinator.wire import headers
-from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
-from koordinator.wire.errors import Error
+from koordinator.wire.apis import APIS, REQUEST_KEYS
 from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
-from koordinator.wire.messages.fetch import FetchResponse
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
@@ -47,13 +46,9 @@ if TYPE_CHECKING:
     from koordinator.emulator.settings import Settings
     from koordinator.emulator.store import Store
     from koordinator.emulator.trace import Trace
-    from koordinator.emulator.trace_lines import Happening
     from koordinator.emulator.unreached import Unreached
     from koordinator.wire.apis import Message
 
-
-FETCH, NONE = ApiKey.FETCH, Error.NONE
-"""Looked up once, because it is the dearest part of a comparison."""
 
 SHOWN_MAX = 200
 """The most characters of a client's own words in a line of the log."""
@@ -83,7 +78,7 @@ class Broker:
         self._settings = settings
         self._log = log
         self._services = Services(settings)
-        self._clocks = node.cluster.group_clocks
+        self._witness = Witness(node, trace)
         self._connections: dict[int, Connection] = {}
         self._dirty: dict[Connection, None] = {}
         self._ready: deque[Connection] = deque()
@@ -106,7 +101,7 @@ class Broker:
         del now
         frames = FrameBuffer(self._settings.socket_request_max_bytes)
         self._connections[connection] = Connection(connection, client_host, listener, frames)
-        self._note(Connected(connection, client_host))
+        self._witness.note(Connected(connection, client_host))
 
     def puppet_connected(self, now: int, connection: int, client_host: str, client_id: str) -> None:
         """A puppet has connected: it will `ask`, and its answers go into the mail."""
@@ -155,7 +150,7 @@ class Broker:
                 self.gate.gone(now, self, connection)
             self.node.disconnected(connection)
             gone = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
-            self._note(gone)
+            self._witness.note(gone)
 
     def leaders_changed(self, now: int) -> list[Output]:
         """The cluster has other leaders: give up what is not this node's now, begin to load what has become its."""
@@ -320,8 +315,9 @@ class Broker:
         group_id = group_of_request(request)
         if self.unreached is not None and self.unreached.seekers:
             self.unreached.came(call)
+        group_now = self._witness.group_now(now, group_id)
         # by position: so many keywords take longer than all the rest of this
-        asked = Asked(call, message, group_id, asked_us, self._group_now(now, group_id), peer.software, size, weight)
+        asked = Asked(call, message, group_id, asked_us, group_now, peer.software, size, weight)
         verdict = None if self.gate is None else self.gate.asked(now, self, asked, request)
         if verdict is not None and verdict.rule_id is not None:
             asked = replace(asked, rule_id=verdict.rule_id)
@@ -332,7 +328,7 @@ class Broker:
             self._serve_request(now, call, request)
             return
         for note in verdict.notes:
-            self._note(note)
+            self._witness.note(note)
         self._take_steps(now, call, verdict.steps)
 
     def _serve_request(self, now: int, call: Call, request: Message) -> None:
@@ -373,7 +369,7 @@ class Broker:
             elif isinstance(effect, Hangup):
                 self._hang_up(now, effect.call, effect.reason)
             else:
-                self._note(effect)
+                self._witness.note(effect)
 
     def _waiting(self, call: Call) -> Connection | None:
         """The connection that waits for the answer to a call; None if its client has gone in the meantime."""
@@ -403,7 +399,7 @@ class Broker:
             if step is not None and step.alter is not None:
                 return
             self._end(peer)
-            self._note_response(now, peer, asked, response, rendered, rough_size(response), step)
+            self._witness.answered(now, peer, asked, response, rendered, rough_size(response), step)
             self._mail.append((now, Answer(peer.number, call, response)))
             return
         try:
@@ -418,7 +414,7 @@ class Broker:
         if step is not None and step.alter is not None:
             frame = step.alter(frame)
         self._write(peer, frame, ends=step is None or step.ends)
-        self._note_response(now, peer, asked, response, rendered, len(frame), step)
+        self._witness.answered(now, peer, asked, response, rendered, len(frame), step)
 
     def _write(self, peer: Connection, data: bytes, *, ends: bool) -> None:
         if ends:
@@ -448,49 +444,3 @@ class Broker:
             self._closing.append(close)
         else:
             self._mail.append((now, close))
-
-    # -- trace -----------------------------------------------------------------------------------------------
-
-    def _note(self, happening: Happening) -> None:
-        self.trace.add(self.trace.now_us(), happening, self._node_id)
-
-    def _group_now(self, now: int, group_id: str | None) -> int:
-        clock = self._clocks.get(group_id) if group_id is not None else None
-        # as `Stage.enter` does
-        return now if clock is None else now * clock.pace + clock.origin
-
-    def _note_response(  # noqa: PLR0913, PLR0917 - what is known of an answer
-        self,
-        now: int,
-        peer: Connection,
-        asked: Asked,
-        response: Message,
-        rendered: Message,
-        size: int,
-        step: Respond | None,
-    ) -> None:
-        if asked.call.api_key == FETCH:
-            # noted only if it brings something
-            if isinstance(response, FetchResponse) and _brings_nothing(response):
-                peer.empty_fetches += 1
-                return
-            self.trace.add(asked.asked_us, asked, self._node_id)
-        now_us = self.trace.now_us()
-        error_number = error_of(response)
-        message, weight = kept(response, size, peer.client_id)
-        # the request is the event's as well: the other one may have fallen off the ring
-        weight += asked.weight
-        error = Error(error_number) if error_number else NONE
-        error_code = error_number if rendered is response else error_of(rendered)
-        group_now, latency_us = self._group_now(now, asked.group_id), now_us - asked.asked_us
-        answered = Answered(asked, message, error, error_code, group_now, latency_us, peer.empty_fetches, size, weight)
-        if step is not None and step.rule_id is not None:
-            answered = replace(answered, rule_id=step.rule_id, synthetic=step.synthetic)
-        peer.empty_fetches = 0
-        self.trace.add(now_us, answered, self._node_id)
-
-
-def _brings_nothing(response: FetchResponse) -> bool:
-    return response.error_code == 0 and not any(
-        partition.records or partition.error_code for topic in response.responses for partition in topic.partitions
-    )

@@ -1,0 +1,82 @@
+"""What the broker ring of a node tells the trace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.trace_kept import kept
+from koordinator.emulator.trace_lines import Answered
+from koordinator.emulator.trace_messages import error_of
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.fetch import FetchResponse
+
+if TYPE_CHECKING:
+    from koordinator.emulator.connections import Connection
+    from koordinator.emulator.core.node import Node
+    from koordinator.emulator.gate import Respond
+    from koordinator.emulator.trace import Trace
+    from koordinator.emulator.trace_lines import Asked, Happening
+    from koordinator.wire.apis import Message
+
+FETCH, NONE = ApiKey.FETCH, Error.NONE
+"""Looked up once, because it is the dearest part of a comparison."""
+
+
+class Witness:
+    """Writes into the trace what happens at a node."""
+
+    def __init__(self, node: Node, trace: Trace) -> None:
+        self._node_id = node.node_id
+        self._clocks = node.cluster.group_clocks
+        self._trace = trace
+
+    def note(self, happening: Happening) -> None:
+        """Something has happened, now."""
+        self._trace.add(self._trace.now_us(), happening, self._node_id)
+
+    def group_now(self, now: int, group_id: str | None) -> int:
+        """What time it is for a group; for none, and for one without a clock of its own, the node's."""
+        clock = self._clocks.get(group_id) if group_id is not None else None
+        # as `Stage.enter` does
+        return now if clock is None else now * clock.pace + clock.origin
+
+    def answered(  # noqa: PLR0913, PLR0917 - what is known of an answer
+        self,
+        now: int,
+        peer: Connection,
+        asked: Asked,
+        response: Message,
+        rendered: Message,
+        size: int,
+        step: Respond | None,
+    ) -> None:
+        """A request has been answered: with `response`, which for the version that asked was `rendered`.
+
+        A Fetch is noted only now, and only if it brings something; the others are counted.
+        """
+        if asked.call.api_key == FETCH:
+            if isinstance(response, FetchResponse) and _brings_nothing(response):
+                peer.empty_fetches += 1
+                return
+            self._trace.add(asked.asked_us, asked, self._node_id)
+        now_us = self._trace.now_us()
+        error_number = error_of(response)
+        message, weight = kept(response, size, peer.client_id)
+        # the request is the event's as well: the other one may have fallen off the ring
+        weight += asked.weight
+        error = Error(error_number) if error_number else NONE
+        error_code = error_number if rendered is response else error_of(rendered)
+        group_now, latency_us = self.group_now(now, asked.group_id), now_us - asked.asked_us
+        answered = Answered(asked, message, error, error_code, group_now, latency_us, peer.empty_fetches, size, weight)
+        if step is not None and step.rule_id is not None:
+            answered = replace(answered, rule_id=step.rule_id, synthetic=step.synthetic)
+        peer.empty_fetches = 0
+        self._trace.add(now_us, answered, self._node_id)
+
+
+def _brings_nothing(response: FetchResponse) -> bool:
+    return response.error_code == 0 and not any(
+        partition.records or partition.error_code for topic in response.responses for partition in topic.partitions
+    )
