@@ -31,6 +31,7 @@ from koordinator.emulator.trace_messages import group_of_request
 from koordinator.emulator.witness import FETCH, Witness
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, REQUEST_KEYS
+from koordinator.wire.codec import encode
 from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
@@ -125,7 +126,10 @@ class Broker:
         if peer is None:
             return []
         peer.frames.feed(data)
-        self._fed(now, peer)
+        if peer.in_hand is None:
+            self._ready.append(peer)
+        elif self.gate is not None:
+            self.gate.queued(now, self, peer.in_hand.call)
         return self._serve(now)
 
     def resume(self, now: int, call: Call, steps: Iterable[Step]) -> list[Output]:
@@ -286,7 +290,8 @@ class Broker:
             del frame  # of a large one there are copies enough
             if isinstance(request, ApiVersionsRequest):
                 peer.software = (request.client_software_name, request.client_software_version)
-            call = self._call(peer, header.correlation_id, header.api_key, version)
+            number, key = header.correlation_id, header.api_key
+            call = Call(peer.number, number, key, version, peer.client_id, peer.client_host, peer.listener)
             self._take_in_hand(now, peer, call, request, asked_us, size)
 
     def _serve_messages(self, now: int, peer: Connection, messages: deque[tuple[int, Message]]) -> None:
@@ -335,7 +340,9 @@ class Broker:
         if isinstance(request, ApiVersionsRequest):
             self._perform(now, [Reply(call, self._services.versions(call, request))])
         else:
-            self._perform(now, self.node.handle(now, call, self._services.ask(call, request)))
+            version = call.api_version
+            service = self._services.table[call.api_key, version]
+            self._perform(now, self.node.handle(now, call, service.ask(request, version)))
 
     def _take_steps(self, now: int, call: Call, steps: Iterable[Step]) -> None:
         """Do what the gate has said; its client may have gone in the meantime."""
@@ -346,7 +353,8 @@ class Broker:
             elif peer is None or isinstance(step, Park):
                 continue
             elif isinstance(step, Respond):
-                self._respond(now, peer, step.response, step)
+                assert peer.in_hand is not None, "an answer is one to a request in hand"
+                self._respond(now, peer, peer.in_hand, step.response, step)
             elif isinstance(step, Write):
                 self._write(peer, step.data, ends=step.ends)
             else:
@@ -377,24 +385,24 @@ class Broker:
         return None if peer is None or peer.in_hand is None or peer.in_hand.call is not call else peer
 
     def _reply(self, now: int, call: Call, response: Message | None) -> None:
-        peer = self._waiting(call)
-        if peer is None:
+        peer = self._connections.get(call.connection)
+        if peer is None or peer.in_hand is None or peer.in_hand.call is not call:
+            # its client has gone in the meantime
             return
         if response is None:
             self._end(peer)
             return
         steps = None if self.gate is None else self.gate.answered(now, self, call, response)
         if steps is None:
-            self._respond(now, peer, response, None)
+            self._respond(now, peer, peer.in_hand, response, None)
         else:
             self._take_steps(now, call, steps)
 
-    def _respond(self, now: int, peer: Connection, response: Message, step: Respond | None) -> None:
-        """Let an answer leave; as the gate has said, if it has said anything."""
-        asked = peer.in_hand
-        assert asked is not None, "an answer is one to a request in hand"
-        call = asked.call
-        rendered = self._services.render(call, response)
+    def _respond(self, now: int, peer: Connection, asked: Asked, response: Message, step: Respond | None) -> None:
+        """Let the answer to the request in hand leave; as the gate has said, if it has said anything."""
+        call, services = asked.call, self._services
+        key, version = call.api_key, call.api_version
+        rendered = services.table[key, version].answer(response, version, services.number)
         if peer.messages is not None:
             if step is not None and step.alter is not None:
                 return
@@ -403,17 +411,24 @@ class Broker:
             self._mail.append((now, Answer(peer.number, call, response)))
             return
         try:
-            frame = self._services.frame(call, rendered)
+            header = headers.response_header(key, version, call.correlation_id)
+            frame = headers.frame(header, encode(rendered, version))
         except ValueError as error:
             # what the client named cannot be said back to it: a member id longer than a string may be
-            api = f"{APIS[call.api_key].name} v{call.api_version}"
-            self._close(now, peer, f"{api}: no answer can be encoded: {error}")
+            self._close(now, peer, f"{APIS[key].name} v{version}: no answer can be encoded: {error}")
             return
         if self.unreached is not None and isinstance(response, FindCoordinatorResponse):
             self.unreached.told(now, call, response)
-        if step is not None and step.alter is not None:
-            frame = step.alter(frame)
-        self._write(peer, frame, ends=step is None or step.ends)
+        if step is None:
+            # as `_write` does
+            peer.in_hand = None
+            if peer is not self._serving:
+                self._ready.append(peer)
+            peer.out.append(frame)
+            peer.out_bytes += len(frame)
+            self._dirty[peer] = None
+        else:
+            self._write(peer, frame if step.alter is None else step.alter(frame), ends=step.ends)
         self._witness.answered(now, peer, asked, response, rendered, len(frame), step)
 
     def _write(self, peer: Connection, data: bytes, *, ends: bool) -> None:

@@ -108,21 +108,19 @@ class Brokers(Machines):
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Bytes have come in. Answers may be due to this connection and to any other."""
+        outputs: list[Output] = []
         if self.tickers:
             self.newest = now
             if (due := self.deadline()) is not None and due <= now:
                 # what was due has happened before: a group's time does not go back
-                return self.tick(now) + self._received(now, connection, data)
-        return self._received(now, connection, data)
-
-    def _received(self, now: int, connection: int, data: bytes) -> list[Output]:
+                outputs = self.tick(now)
         machine = self._at.get(connection)
         if machine is None or machine.broker is None:
-            return []
+            return outputs
         if machine.held is not None:
             machine.held_bytes[connection] = machine.held_bytes.get(connection, 0) + len(data)
-            return self._input(machine, now, Broker.received, connection, data)
-        outputs = machine.broker.received(now, connection, data)
+            return outputs + self._input(machine, now, Broker.received, connection, data)
+        outputs += machine.broker.received(now, connection, data)
         return outputs if self._seen == self.cluster.leaderships else outputs + self._catch_up(now)
 
     def flushed(self, now: int, connection: int) -> list[Output]:
@@ -166,7 +164,8 @@ class Brokers(Machines):
 
     def deadline(self) -> int | None:
         """When `tick` is wanted next, in integer milliseconds."""
-        if self._is_alone:
+        # `_is_alone`, without the call: this is asked after every input
+        if len(self._running) == 1 and not self.tickers and not self._loads:
             return self._running[0].deadline()
         deadlines = (
             self._loads.deadline(),

@@ -9,9 +9,8 @@ from koordinator.emulator.apis import api_versions
 from koordinator.emulator.apis.numbering import NUMBERINGS
 from koordinator.emulator.apis.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.apis.served import SERVED
-from koordinator.wire import headers
 from koordinator.wire.apis import APIS, ApiKey
-from koordinator.wire.codec import decode, encode
+from koordinator.wire.codec import decode
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.primitives import Malformed
 
@@ -42,18 +41,20 @@ class Services:
 
     def __init__(self, settings: Settings) -> None:
         self._release = settings.kafka_version
-        self._number = NUMBERINGS[settings.error_codes]
         self._advertised = ADVERTISED[settings.kafka_version]
-        self._services = {
+        self.number = NUMBERINGS[settings.error_codes]
+        """What puts the errors' numbers into an answer."""
+        self.table = {
             (key, version): Service(APIS[key].request, SERVED[key].ask, SERVED[key].answer)
             for key, versions in ACCEPTED[settings.kafka_version].items()
             for version in versions
         }
+        """The services by API and version. The broker ring looks there itself: a call for each step is dear."""
 
     def read(self, header: RequestHeader, body: bytes) -> tuple[int, Message]:
         """The version a request is answered in, and its message; what cannot be read is Malformed."""
         key, version = header.api_key, header.api_version
-        service = self._services.get((key, version))
+        service = self.table.get((key, version))
         if service is None:
             if key == ApiKey.API_VERSIONS:
                 # its answer has the layout of version 0 whatever was asked (KIP-511)
@@ -66,28 +67,14 @@ class Services:
 
     def check(self, key: int, version: int) -> None:
         """Malformed if this version of this API is not served."""
-        if (key, version) not in self._services:
+        if (key, version) not in self.table:
             raise self._unserved(key, version)
 
     def _unserved(self, key: int, version: int) -> Malformed:
         return Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._release}")
-
-    def ask(self, call: Call, request: Message) -> Message:
-        """The request in the one shape that the core serves."""
-        return self._services[call.api_key, call.api_version].ask(request, call.api_version)
 
     def versions(self, call: Call, request: ApiVersionsRequest) -> Message:
         """The answer to ApiVersions, which is a matter of the release alone."""
         if request is UNSUPPORTED_VERSION:
             return api_versions.unsupported(self._advertised)
         return api_versions.respond(request, call.api_version, self._advertised)
-
-    def render(self, call: Call, response: Message) -> Message:
-        """The response in the shape of the version that was asked, and with the errors' numbers that are set."""
-        return self._services[call.api_key, call.api_version].answer(response, call.api_version, self._number)
-
-    @staticmethod
-    def frame(call: Call, rendered: Message) -> bytes:
-        """What is sent; ValueError if a value is none that can be."""
-        header = headers.response_header(call.api_key, call.api_version, call.correlation_id)
-        return headers.frame(header, encode(rendered, call.api_version))

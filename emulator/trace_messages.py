@@ -43,21 +43,30 @@ WITH_BODY = frozenset(
 """The messages of which a line shows more than the plain fields."""
 
 
+NAME_SEVERAL = frozenset({OffsetFetchRequest, FindCoordinatorRequest})
+"""Requests that may name several groups."""
+
+HAVE_ROWS = frozenset({OffsetCommitResponse, LeaveGroupResponse, OffsetFetchResponse, FindCoordinatorResponse})
+"""Responses of which the rows have errors of their own."""
+
+
 def group_of_request(request: Message) -> str | None:
     """The group a request names; None if it names none or several."""
-    match request:
-        case OffsetFetchRequest():
-            return request.groups[0].group_id if len(request.groups) == 1 else None
-        case FindCoordinatorRequest():
-            keys = request.coordinator_keys or (request.key,)
-            return keys[0] if len(keys) == 1 and request.key_type == GROUP_KEY else None
-        case _:
-            group_id: str | None = getattr(request, "group_id", None)
-            return group_id
+    if type(request) not in NAME_SEVERAL:
+        group_id: str | None = getattr(request, "group_id", None)
+        return group_id
+    if isinstance(request, OffsetFetchRequest):
+        return request.groups[0].group_id if len(request.groups) == 1 else None
+    assert isinstance(request, FindCoordinatorRequest)
+    keys = request.coordinator_keys or (request.key,)
+    return keys[0] if len(keys) == 1 and request.key_type == GROUP_KEY else None
 
 
 def error_of(response: Message) -> int:
     """The error of a response: its own, or else the first of its rows'; 0 if all went well."""
+    if type(response) not in HAVE_ROWS:
+        code: int = getattr(response, "error_code", 0)
+        return code
     rows: Iterable[int]
     match response:
         case OffsetCommitResponse():
@@ -69,8 +78,7 @@ def error_of(response: Message) -> int:
         case FindCoordinatorResponse():
             rows = (response.error_code, *(row.error_code for row in response.coordinators))
         case _:
-            code: int = getattr(response, "error_code", 0)
-            return code
+            raise AssertionError(f"{type(response).__name__} has rows that nobody reads")
     return next((code for code in rows if code), 0)
 
 

@@ -91,7 +91,7 @@ class Stage:
         """This input concerns the group: set its clock, and look at its timers when all is done."""
         clock = group.clock
         # `clock.read(now)`, without the call: this is done for every request
-        group.now = now * clock.pace + clock.origin
+        group.now = clock.origin + now if clock.pace else clock.origin
         self._entered[group] = now
 
     def create(self, now: int, group_id: str) -> Group:

@@ -16,9 +16,8 @@ from koordinator.emulator.core.effects import Call
 from koordinator.emulator.services import Services
 from koordinator.emulator.settings import Settings
 from koordinator.wire.apis import APIS
-from koordinator.wire.codec import decode
+from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
-from koordinator.wire.headers import response_header
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
@@ -185,9 +184,8 @@ def test_errors_are_rendered_in_every_version_at_every_place(api: str) -> None:
         for at in PLACES_OF[api]:
             call = Call(1, 7, key, version, "c", "/127.0.0.1")
             response = refused(call, request_of(api, version), Error.NOT_COORDINATOR, at)
-            frame = services.frame(call, services.render(call, response))
-            body = frame[4 + len(response_header(key, version, 7)) :]
-            answer = decode(APIS[key].response, version, body, exact=True)
+            rendered = services.table[key, version].answer(response, version, services.number)
+            answer = decode(APIS[key].response, version, encode(rendered, version), exact=True)
             said = [code for code in codes(answer) if code]
             if api == "Fetch" and version < 7:
                 assert not said, "Kafka has no place for it"
