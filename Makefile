@@ -25,7 +25,7 @@ SOURCES := pyproject.toml README.md LICENSE $(shell find facade emulator wire fi
 # The folders too: a file that was deleted leaves only its folder newer.
 FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -name __pycache__)
 
-.PHONY: help demo test check ci-extra docs bench fuzz soak explore conformance clean
+.PHONY: help demo test check ci-extra docs bench fuzz soak explore conformance docker-test compose-demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,7 +85,8 @@ check: $(VENV)/test-tools $(VENV)/installed ## ruff, mypy --strict and import-li
 
 # pytest's status 5: no test was collected.
 ci-extra: $(VENV)/test-tools $(VENV)/installed ## the tests that need Java, Chromium, Docker or Spark
-	@status=0; KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" $(BIN)/pytest -m needs $(ARGS) || status=$$?; \
+	@status=0; \
+	KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" compose/engine.sh $(BIN)/pytest -m needs $(ARGS) || status=$$?; \
 	if [ $$status -eq 5 ]; then \
 	  echo "ci-extra: nothing to do, no test needs Java, Chromium, Docker or Spark"; \
 	else \
@@ -121,6 +122,16 @@ SEEDS ?= 200
 
 explore: $(VENV)/test-tools $(VENV)/installed ## random sequences against real Kafka and the emulator (SEEDS, SEED; needs Java 17, Maven)
 	@$(BIN)/python tests/explore/run.py --seeds $(SEEDS) --first $(SEED)
+
+ENGINE := compose/engine.sh bash -c 'timeout 20 docker info >/dev/null 2>&1 || { \
+	echo "no Docker engine answers: set DOCKER_HOST, or KOORDINATOR_DOCKER_BOOTSTRAP=1 for a private one (root, Debian)"; \
+	exit 2; } >&2; exec "$$@"' engine
+
+docker-test: $(VENV)/test-tools $(VENV)/installed ## the image and its containers, with the engine of DOCKER_HOST
+	@KOORDINATOR_REQUIRE=docker $(ENGINE) $(BIN)/pytest -m needs tests/docker $(ARGS)
+
+compose-demo: ## two static consumers in containers; one is restarted
+	@$(ENGINE) compose/demo.sh
 
 docs: $(VENV)/test-tools $(VENV)/installed ## renew what is made from the code: parts of docs/, and koordinator.aio
 	@$(BIN)/python tests/support/documents.py

@@ -41,9 +41,18 @@ def _java() -> str:
     return ""
 
 
+def _docker() -> str:
+    """For images and containers: the command line, and an engine that answers."""
+    command = shutil.which("docker")
+    if command is None:
+        return "no docker found"
+    asked = subprocess.run([command, "info"], capture_output=True, text=True, timeout=60, check=False)
+    return "" if asked.returncode == 0 else "no Docker engine answers (DOCKER_HOST, or KOORDINATOR_DOCKER_BOOTSTRAP=1)"
+
+
 TOOLS: dict[str, Callable[[], str]] = {
     "chromium": lambda: "" if any(shutil.which(name) for name in BROWSERS) else "no Chromium found",
-    "docker": lambda: "" if shutil.which("docker") else "no docker found",
+    "docker": cache(_docker),
     "java": cache(_java),
     "spark": lambda: "" if find_spec("pyspark") else "no pyspark found",
 }

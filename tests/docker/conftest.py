@@ -1,0 +1,49 @@
+"""The image, built once for a run, and what was measured of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from engines import BASE, IMAGE, ROOT, docker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BUILD_S = 600
+
+FIGURES = pytest.StashKey[dict[str, str]]()
+
+
+@pytest.fixture(scope="session")
+def image() -> str:
+    """The image of this repository."""
+    build = ("build", "--network", "host", "--build-arg", f"PYTHON_IMAGE={BASE}")
+    docker(*build, "-f", "compose/Dockerfile", "-t", IMAGE, ".", timeout_s=BUILD_S)
+    return IMAGE
+
+
+@pytest.fixture(scope="session")
+def figure(pytestconfig: pytest.Config) -> Callable[[str, str], None]:
+    """Keeps a figure, by its name, for the summary."""
+    return pytestconfig.stash.setdefault(FIGURES, {}).__setitem__
+
+
+@pytest.fixture(scope="session")
+def koordinator_container_config(image: str) -> dict[str, Any]:
+    return {"image": image, "network_mode": "host", "arguments": ["--topic", "t:4"]}
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what was measured, and keep it in build/docker.json."""
+    figures = config.stash.get(FIGURES, {})
+    if not figures:
+        return
+    base = docker("image", "inspect", "-f", '{{with index .Config.Labels "koordinator.base"}} ({{.}}){{end}}', BASE)
+    figures = {"base": BASE + base.rstrip("\n"), **figures}
+    terminalreporter.section("koordinator in a container")
+    for name, value in figures.items():
+        terminalreporter.write_line(f"{name}: {value}")
+    (ROOT / "build").mkdir(exist_ok=True)
+    (ROOT / "build" / "docker.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,64 @@
+"""The fixture `koordinator_container`: without an engine, and what a test that fails leaves to look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASKS = "def test_it(koordinator_container): pass"
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    monkeypatch.delenv("KOORDINATOR_REQUIRE", raising=False)
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_without_an_engine_the_test_is_skipped_with_the_reason(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(ASKS)
+    result = pytester.runpytest_subprocess("-rs", "-W", "error", timeout=60)
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["SKIPPED*koordinator_container: no Docker engine answers: *"])
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_where_docker_is_required_it_is_an_error(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOORDINATOR_REQUIRE", "java, docker")
+    pytester.makepyfile(ASKS)
+    result = pytester.runpytest_subprocess(timeout=60)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*no Docker engine answers: *KOORDINATOR_REQUIRE names docker*"])
+
+
+@pytest.mark.needs("docker")
+def test_a_test_that_fails_shows_the_log_and_keeps_the_trace(image: str, pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        f"""
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def koordinator_container_config():
+            return {{"image": {image!r}, "network_mode": "host"}}
+        """
+    )
+    pytester.makepyfile(
+        """
+        def test_good(koordinator_container):
+            koordinator_container.cluster.create_topic("t")
+
+        def test_bad(koordinator_container):
+            koordinator_container.cluster.group("svc").puppet("p", topics=["t"]).join()
+            assert not koordinator_container.cluster
+        """
+    )
+    result = pytester.runpytest_subprocess(timeout=120)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines_random(["*koordinator container log*", "*koordinator timeline (svc)*"])
+    kept: list[Path] = list((pytester.path / "test-results").rglob("trace.jsonl"))
+    assert len(kept) == 1
+    assert "svc" in kept[0].read_text(encoding="utf-8")

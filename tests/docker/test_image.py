@@ -1,0 +1,104 @@
+"""The image: what is in it, how soon it serves, how much memory it takes, how it ends."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from engines import BASE, docker
+
+from koordinator.fixtures.docker import KoordinatorContainer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.needs("docker")
+
+MIB = 1024 * 1024
+
+READY_S = 1.0
+IDLE_MIB = 80
+END_S = 1.0
+
+STARTS = 5
+"""The quickest of so many counts: others use the machine as well."""
+
+UNWANTED = ("*/bin/*gcc*", "*/cc1", "/opt/*/pip", "/opt/*/tests", "*/.cache", "/src", "/tools")
+
+
+def memory_mib(container: KoordinatorContainer) -> float:
+    """The memory of a container, as `docker stats` counts it."""
+    used = container.container.stats(stream=False)["memory_stats"]
+    kept = used["stats"].get("total_inactive_file", used["stats"].get("inactive_file", 0))
+    return float(used["usage"] - kept) / MIB
+
+
+def test_there_is_no_compiler_no_cache_and_no_test_in_it(image: str) -> None:
+    names = " -o ".join(f"-path '{pattern}'" for pattern in UNWANTED)
+    command = f"find / -xdev \\( {names} \\) -print 2>/dev/null; true"
+    found = docker("run", "--rm", "--network", "host", "--user", "0", "--entrypoint", "sh", image, "-c", command)
+    assert found == ""
+    look = "command -v gcc cc make git || echo none"
+    assert docker("run", "--rm", "--network", "host", "--entrypoint", "sh", image, "-c", look) == "none\n"
+
+
+def test_what_it_says_of_itself(image: str) -> None:
+    said = docker("image", "inspect", "-f", "{{.Config.User}} {{.Config.ExposedPorts}} {{.Config.StopSignal}}", image)
+    assert said == "10001:10001 map[9080/tcp:{} 9092/tcp:{}] SIGTERM\n"
+
+
+def test_its_size(image: str, figure: Callable[[str, str], None]) -> None:
+    size = int(docker("image", "inspect", "-f", "{{.Size}}", image))
+    base = int(docker("image", "inspect", "-f", "{{.Size}}", BASE))
+    figure("image", f"{size / MIB:.0f} MiB, {(size - base) / MIB:.0f} MiB of them beside the base image")
+    assert size - base < 100 * MIB
+
+
+def test_it_serves_within_a_second_and_is_small(image: str, figure: Callable[[str, str], None]) -> None:
+    took = []
+    for _ in range(STARTS):
+        with KoordinatorContainer(image, network_mode="host", read_only=True) as container:
+            took.append(container.ready_s)
+            idle = memory_mib(container)
+    figure("docker run to ready", f"{min(took):.2f} s, the quickest of {STARTS}; the slowest {max(took):.2f} s")
+    figure("memory, idle", f"{idle:.0f} MiB")
+    assert min(took) < READY_S
+    assert idle < IDLE_MIB
+
+
+def test_a_hundred_members(image: str, figure: Callable[[str, str], None]) -> None:
+    with KoordinatorContainer(image, network_mode="host", arguments=["--topic", "t:100"]) as container:
+        group = container.cluster.group("svc")
+        for number in range(100):
+            group.puppet(f"p{number}", topics=["t"]).join()
+        group.wait_stable(members=100, timeout=60)
+        figure("memory, a group of 100 puppets", f"{memory_mib(container):.0f} MiB")
+
+
+def test_sigterm_ends_it_with_0_in_under_a_second(image: str) -> None:
+    with KoordinatorContainer(image, network_mode="host") as container:
+        begun = time.monotonic()
+        container.container.kill("SIGTERM")
+        ended = container.container.wait(timeout=30)
+        assert ended["StatusCode"] == 0
+        assert time.monotonic() - begun < END_S
+
+
+def test_it_is_healthy_when_it_serves_and_ill_when_it_does_not(image: str) -> None:
+    environment = {"KOORDINATOR_PORT": "0", "KOORDINATOR_HOST": "127.0.0.1"}
+    with KoordinatorContainer(image, network_mode="host", environment=environment) as container:
+        port = container.server.url.rpartition(":")[2]
+        check = ["python", "-IS", "/opt/koordinator/healthy.py"]
+        served = container.container.exec_run(check, environment={"KOORDINATOR_CONTROL_PORT": port})
+        assert served.exit_code == 0
+        refused = container.container.exec_run(check, environment={"KOORDINATOR_CONTROL_PORT": "1"})
+        assert refused.exit_code == 1
+
+
+def test_what_cannot_be_is_said_and_nothing_is_left(image: str) -> None:
+    before = docker("ps", "-aq")
+    container = KoordinatorContainer(image, network_mode="host", arguments=["--config", "group.max.sise=3"])
+    with pytest.raises(RuntimeError, match=r"(?s)exited and does not serve.*group\.max\.size"):
+        container.start()
+    assert docker("ps", "-aq") == before
