@@ -130,7 +130,7 @@ ENGINE := compose/engine.sh bash -c 'timeout 20 docker info >/dev/null 2>&1 || {
 docker-test: $(VENV)/test-tools $(VENV)/installed ## the image and its containers, with the engine of DOCKER_HOST
 	@KOORDINATOR_REQUIRE=docker $(ENGINE) $(BIN)/pytest -m needs tests/docker $(ARGS)
 
-compose-demo: ## two static consumers in containers; one is restarted
+compose-demo: $(VENV)/made ## two static consumers in containers; one is restarted
 	@$(ENGINE) compose/demo.sh
 
 docs: $(VENV)/test-tools $(VENV)/installed ## renew what is made from the code: parts of docs/, and koordinator.aio

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
 import subprocess
 
 import pytest
-from engines import ROOT
+from engines import ROOT, docker
 
 pytestmark = pytest.mark.needs("docker")
 
 DEMO_S = 400
+
+
+def test_the_file_for_engines_with_bridges_is_valid() -> None:
+    services = json.loads(docker("compose", "-f", "compose/compose.yaml", "config", "--format", "json"))["services"]
+    assert {port["target"] for port in services["koordinator"]["ports"]} == {9092, 9080}
+    inside = services["koordinator"]["environment"]["KOORDINATOR_ADVERTISED"].rpartition("INSIDE=")[2]
+    clients = [service for name, service in services.items() if name != "koordinator"]
+    assert {service["environment"]["BOOTSTRAP"] for service in clients} == {inside}
+    assert {service["depends_on"]["koordinator"]["condition"] for service in clients} == {"service_healthy"}
 
 
 def test_the_demo_comes_up_healthy_and_a_restart_rebalances_nothing() -> None:
