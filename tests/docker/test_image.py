@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 from engines import BASE, docker
+from nodes import syncing
+from rivals import Rival
 
 from koordinator.fixtures.docker import KoordinatorContainer
 
@@ -20,6 +23,8 @@ MIB = 1024 * 1024
 READY_S = 1.0
 IDLE_MIB = 80
 END_S = 1.0
+
+MEMBERS = 100
 
 STARTS, STARTS_MAX = 5, 15
 """The quickest of so many counts, and of more if none was quick enough: others use the machine as well."""
@@ -68,12 +73,19 @@ def test_it_serves_within_a_second_and_is_small(image: str, figure: Callable[[st
 
 
 def test_a_hundred_members(image: str, figure: Callable[[str, str], None]) -> None:
-    with KoordinatorContainer(image, network_mode="host", arguments=["--topic", "t:100"]) as container:
-        group = container.cluster.group("svc")
-        for number in range(100):
-            group.puppet(f"p{number}", topics=["t"]).join()
-        group.wait_stable(members=100, timeout=60)
-        figure("memory, a group of 100 puppets", f"{memory_mib(container):.0f} MiB")
+    # all of them in one generation
+    arguments = ["--topic", "t:100", "--config", "group.initial.rebalance.delay.ms=2000"]
+    with ExitStack() as stack:
+        container = stack.enter_context(KoordinatorContainer(image, network_mode="host", arguments=arguments))
+        servers = container.bootstrap_servers
+        members = [stack.enter_context(Rival(servers, f"i{number}")) for number in range(MEMBERS)]
+        for member in members:
+            member.send_join()
+        (generation,) = {member.joined().generation_id for member in members}
+        for member in members:
+            member.send(syncing(member.member_id, generation=generation), 3)
+        container.cluster.group("g").wait_stable(members=MEMBERS, timeout=60)
+        figure(f"memory, with {MEMBERS} members that are connected", f"{memory_mib(container):.0f} MiB")
 
 
 def test_sigterm_ends_it_with_0_in_under_a_second(image: str) -> None:
