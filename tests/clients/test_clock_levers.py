@@ -51,6 +51,8 @@ class KafkaPython:
 
     def subscribe(self, topic: str) -> None:
         self._consumer.subscribe([topic])
+        # before the first poll: see docs/clients.md
+        self._consumer.partitions_for_topic(topic)
 
     def assign(self, topic: str) -> None:
         self._consumer.assign([self._kafka.TopicPartition(topic, 0)])
