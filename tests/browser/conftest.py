@@ -34,8 +34,9 @@ QUIETLY = (
 WAIT_MS = 20_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    # not for the whole session: as long as it lasts an asyncio loop runs in this thread, in which nothing may wait
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where there is a browser
 
     program = next(path for path in map(shutil.which, BROWSERS) if path)
