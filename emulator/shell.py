@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 CLOCK_GRAIN_S = 1e-6
 """Floating point seconds are taken for the next millisecond if they are this close to it."""
 
+AT_ONCE_MAX = 16
+"""So many who wait for something look for it as soon as anything has happened."""
+
+LOOK_EVERY_S = 0.05
+"""More than that look so often."""
+
 STOPPED = "the emulator stopped"
 """The reason of connections that end with the emulator."""
 
@@ -74,6 +80,7 @@ class Shell:
         self._waited_for = math.inf
         self._deadline_moved = trio.Event()
         self._changed = trio.lowlevel.ParkingLot()
+        self._crowd_wants_to_look = trio.Event()
         # what closes each open entrance, and what is set when it is closed
         self._open: dict[Entrance, tuple[trio.CancelScope, trio.Event]] = {}
         self._nursery: trio.Nursery | None = None
@@ -114,6 +121,7 @@ class Shell:
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             nursery.start_soon(self.keep_time)
+            nursery.start_soon(self._wake_crowds)
             for entrance in entrances:
                 await self.open(entrance)
             task_status.started()
@@ -238,5 +246,16 @@ class Shell:
         return predicate()
 
     def _notify(self) -> None:
-        if self._changed:
+        waiting = len(self._changed)
+        if 0 < waiting <= AT_ONCE_MAX:
+            self._changed.unpark_all()
+        elif waiting:
+            self._crowd_wants_to_look.set()
+
+    async def _wake_crowds(self) -> None:
+        """Let many who wait look together, now and then: if each did after everything, clients would wait for them."""
+        while True:
+            await self._crowd_wants_to_look.wait()
+            await trio.sleep(LOOK_EVERY_S)
+            self._crowd_wants_to_look = trio.Event()
             self._changed.unpark_all()

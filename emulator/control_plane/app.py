@@ -21,6 +21,7 @@ from koordinator.emulator.control_plane.guards import Guards
 from koordinator.emulator.control_plane.metrics import Metrics
 from koordinator.emulator.control_plane.openapi import document_of
 from koordinator.emulator.control_plane.pages import dashboard, static_file
+from koordinator.emulator.control_plane.patience import while_connected
 from koordinator.emulator.control_plane.plain import from_json, to_json
 from koordinator.emulator.control_plane.problems import Problem, unfit
 from koordinator.emulator.control_plane.routes import BELOW, ROUTES, TRACE
@@ -94,7 +95,10 @@ class Operated:
             if timeout_s is None:
                 return _answer(await hosted.call(route.operation, arguments))
             limit_s = _checked(Timeout, {"timeout": timeout_s}, strict=not reads)["timeout"]
-            return _answer(await hosted.wait(route.operation, arguments, limit_s, is_met))
+            async with while_connected(request):
+                return _answer(await hosted.wait(route.operation, arguments, limit_s, is_met))
+            # nobody is there to be answered
+            return Response(status_code=HTTPStatus.NO_CONTENT)
         except TypeError as error:
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
         except ValueError as error:
