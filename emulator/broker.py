@@ -319,7 +319,7 @@ class Broker:
         message, weight = kept(request, size, peer.client_id)
         group_id = group_of_request(request)
         if self.unreached is not None and self.unreached.seekers:
-            self.unreached.came(call)
+            self.unreached.came(call, group_id)
         group_now = self._witness.group_now(now, group_id)
         # by position: so many keywords take longer than all the rest of this
         asked = Asked(call, message, group_id, asked_us, group_now, peer.software, size, weight)

@@ -12,14 +12,14 @@ another reason.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from koordinator.emulator.core.cluster import PLAINTEXT
 from koordinator.emulator.listeners import host_port
 from koordinator.wire.apis import ApiKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from koordinator.emulator.brokers import Brokers
     from koordinator.emulator.connections import Output
@@ -39,6 +39,10 @@ CLIENT_SHOWN_MAX = 200
 """The most characters of a client's own name in the line."""
 
 
+Client: TypeAlias = tuple[str, str]
+"""A client's host and client id."""
+
+
 @dataclass(slots=True)
 class Seeker:
     """A client that was told of a coordinator: since when, by which call, what, and whether it has asked again."""
@@ -48,51 +52,61 @@ class Seeker:
     coordinator: Coordinator
     asked_again: bool = False
 
+    def has_come(self, call: Call, group_id: str | None) -> bool:
+        """Whether this request shows that it is there.
+
+        It names the group; or else its connection is not older than the question: a connection that was there before
+        may be that of another client of the same name, and shows nothing about the address that was told.
+        """
+        return group_id == self.coordinator.key or (group_id is None and call.connection >= self.call.connection)
+
 
 class Unreached:
     """Looks after the clients that were told of a coordinator until they get there; a ticker (`brokers.Ticker`).
 
-    Clients are told apart by their host and their client id. It is a ticker only while somebody is on the way.
+    Clients are told apart by their host, their client id and their group: client libraries have a client id that all
+    have who did not choose one. It is a ticker only while somebody is on the way.
     """
 
     def __init__(self, brokers: Brokers, log: Callable[[str], None]) -> None:
         self._brokers = brokers
         self._log = log
-        self.seekers: dict[tuple[str, str], Seeker] = {}
-        """Who is on the way."""
+        self.seekers: dict[Client, dict[str, Seeker]] = {}
+        """Who is on the way, to the coordinator of which groups."""
         self._said: set[tuple[str, str, int]] = set()
 
     def told(self, now: int, call: Call, response: FindCoordinatorResponse) -> None:
         """A client is answered who coordinates its groups."""
         found = next((row for row in response.coordinators if not row.error_code), None)
         client = call.client_host, call.client_id
-        if found is None or client in self.seekers or len(self.seekers) >= SEEKERS_MAX:
+        if found is None or len(self.seekers) >= SEEKERS_MAX:
             return
         if not self.seekers:
             self._brokers.tickers.append(self)
-        self.seekers[client] = Seeker(now, call, found)
+        groups = self.seekers.setdefault(client, {})
+        if len(groups) < SEEKERS_MAX:
+            groups.setdefault(found.key, Seeker(now, call, found))
 
-    def came(self, call: Call) -> None:
-        """A client has sent a request."""
+    def came(self, call: Call, group_id: str | None) -> None:
+        """A client has sent a request, which names this group."""
         client = call.client_host, call.client_id
-        seeker = self.seekers.get(client)
-        if seeker is None:
-            return
-        if call.api_key in ASKING:
-            seeker.asked_again = True
-            return
-        del self.seekers[client]
+        groups = self.seekers.get(client, {})
+        for seeker in list(groups.values()):
+            if call.api_key in ASKING:
+                seeker.asked_again = True
+            elif seeker.has_come(call, group_id):
+                self._forget(client, seeker)
         self._rest()
 
     def deadline(self) -> int | None:
         """When the first of them ought to have arrived."""
-        return min((seeker.since + WAIT_MS for seeker in self.seekers.values()), default=None)
+        return min((seeker.since + WAIT_MS for _, seeker in self._all()), default=None)
 
     def tick(self, now: int) -> list[Output]:
         """Say who has not arrived."""
-        for client, seeker in list(self.seekers.items()):
+        for client, seeker in list(self._all()):
             if seeker.since + WAIT_MS <= now:
-                del self.seekers[client]
+                self._forget(client, seeker)
                 self._missed(client, seeker)
         self._rest()
         return []
@@ -103,11 +117,20 @@ class Unreached:
     def clock_changed(self, now: int, group_id: str) -> None:
         """Nothing depends on it."""
 
+    def _all(self) -> Iterator[tuple[Client, Seeker]]:
+        return ((client, seeker) for client, groups in self.seekers.items() for seeker in groups.values())
+
+    def _forget(self, client: Client, seeker: Seeker) -> None:
+        groups = self.seekers[client]
+        del groups[seeker.coordinator.key]
+        if not groups:
+            del self.seekers[client]
+
     def _rest(self) -> None:
         if not self.seekers:
             self._brokers.tickers.remove(self)
 
-    def _missed(self, client: tuple[str, str], seeker: Seeker) -> None:
+    def _missed(self, client: Client, seeker: Seeker) -> None:
         told, listener = seeker.coordinator, seeker.call.listener
         key = listener, told.host, told.port
         gave_up = not seeker.asked_again and client not in self._brokers.clients()

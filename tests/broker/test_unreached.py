@@ -6,9 +6,12 @@ import pytest
 from nodes import GROUP, Nodes, joining
 
 from koordinator.emulator.unreached import WAIT_MS, Unreached
+from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 
+FETCH = FetchRequest(max_wait_ms=0, topics=())
 FIND = FindCoordinatorRequest(coordinator_keys=(GROUP,))
 
 
@@ -56,6 +59,33 @@ def test_it_is_said_once_for_each_address(nodes: Nodes) -> None:
 def test_who_joins_its_group_has_arrived(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), FIND, 4)
     nodes.ask(nodes.connect(), joining("one"), 5)
+    nodes.wait(WAIT_MS)
+    assert nodes.logged == []
+
+
+def test_another_client_of_the_same_name_that_is_there_does_not_hide_who_is_not(nodes: Nodes) -> None:
+    there, seeking = nodes.connect(), nodes.connect()
+    nodes.ask(there, joining("one"), 5)
+    nodes.ask(seeking, FindCoordinatorRequest(coordinator_keys=("another",)), 4)
+    for _ in range(2):
+        nodes.ask(there, FETCH, 4)
+        nodes.ask(there, HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="one"), 3)
+        nodes.wait(WAIT_MS // 2)
+    assert len(nodes.logged) == 1
+
+
+def test_who_asked_on_another_connection_and_goes_on_with_its_group_is_there(nodes: Nodes) -> None:
+    there, asking = nodes.connect(), nodes.connect()
+    nodes.ask(there, joining("one"), 5)
+    nodes.ask(asking, FIND, 4)
+    nodes.ask(there, HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="one"), 3)
+    nodes.wait(WAIT_MS)
+    assert nodes.logged == []
+
+
+def test_who_fetches_without_naming_its_group_is_there(nodes: Nodes) -> None:
+    nodes.ask(nodes.connect(), FIND, 4)
+    nodes.ask(nodes.connect(), FETCH, 4)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
 
