@@ -1,1 +1,1 @@
-"""Traces as tables. Reads the trace file; imports nothing of the emulator."""
+"""Rebalance analytics over traces and logs, on Spark. It reads files; of the emulator it knows the trace's format."""

@@ -1,0 +1,1 @@
+"""Facts: rebalances, what they cost, commits, fencing and heartbeats."""

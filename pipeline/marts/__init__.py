@@ -1,0 +1,1 @@
+"""What people ask for: verdicts, clients compared, flaky tests."""

@@ -1,0 +1,67 @@
+"""Spark for the tests of the pipeline: one session for all of them. Without pyspark no module here is even imported."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+HERE = Path(__file__).parent
+
+FAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A JVM that starts quickly; it would be slower in the long run."""
+
+
+WARNINGS_OF_SPARK = (
+    "ignore::ResourceWarning",
+    "ignore:.*:DeprecationWarning:pyspark",
+    "ignore:.*:FutureWarning:pyspark",
+)
+
+
+class Unread(pytest.Module):
+    """A module of tests whose imports would fail."""
+
+    def collect(self) -> list[pytest.Item]:
+        """Skip it as a whole, or fail where Spark is required."""
+        if "spark" in os.environ.get("KOORDINATOR_REQUIRE", "").split(","):
+            raise self.CollectError("needs spark, which KOORDINATOR_REQUIRE names and this machine lacks")
+        pytest.skip("needs spark: no pyspark found", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Leave a module unread that would import Spark."""
+    return None if find_spec("pyspark") else Unread.from_parent(parent, path=module_path)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is in this folder needs Spark, and forgives it its warnings."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.needs("spark"))
+            for warning in WARNINGS_OF_SPARK:
+                item.add_marker(pytest.mark.filterwarnings(warning))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session with two cores; of the server in SPARK_REMOTE, if that is set (Spark Connect)."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - not everybody has it
+
+    builder = SparkSession.builder
+    if "SPARK_REMOTE" not in os.environ:
+        builder = builder.master("local[2]").config("spark.driver.extraJavaOptions", FAST)
+        builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
+    session = builder.getOrCreate()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.conf.set("spark.sql.shuffle.partitions", "2")
+    yield session
+    session.stop()
