@@ -1,56 +1,11 @@
-"""What the tests with real clients have: a cluster, and members that join its groups and end with the test."""
+"""Real clients are members here."""
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import pytest
-from consumers import WARNINGS_OF_CLIENTS, Members
-from rivals import Rival
+from company import forgiving, join, leader, no_litter, rival
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+__all__ = ["join", "leader", "no_litter", "rival"]
 
-    from koordinator import Cluster
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Forgive the clients their warnings, here only."""
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            for warning in WARNINGS_OF_CLIENTS:
-                item.add_marker(pytest.mark.filterwarnings(warning))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_litter() -> Iterator[None]:
-    """What the clients forgot is found while it is forgiven, and not in somebody else's test."""
-    yield
-    gc.collect()
-
-
-@pytest.fixture
-def join(koordinator: Cluster) -> Iterator[Members]:
-    """Lets consumers of the real clients join groups of the cluster `koordinator`."""
-    with Members(koordinator) as members:
-        yield members
-
-
-@pytest.fixture
-def leader(koordinator: Cluster, join: Members) -> Iterator[Rival]:
-    """A dynamic member that assigns nothing and goes nowhere until it is told to; at the latest before the clients."""
-    del join  # clients that wait for the group would wait for its leader when they end
-    with Rival(koordinator.bootstrap_servers) as rival:
-        yield rival
-        rival.leave()
-
-
-@pytest.fixture
-def rival(koordinator: Cluster) -> Iterator[Rival]:
-    """A static member with the instance id "one"."""
-    with Rival(koordinator.bootstrap_servers, "one") as rival:
-        yield rival
+pytest_collection_modifyitems = forgiving(Path(__file__).parent)
