@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import gc
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from consumers import WARNINGS_OF_CLIENTS
+from company import forgiving, no_litter
 from kafka_releases import NEWEST, RELEASES
 from real_kafka import RealKafka
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
+__all__ = ["no_litter"]
+
 HERE = Path(__file__).parent
+
+forgive = forgiving(HERE)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -28,15 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.needs("java"))
-            for warning in WARNINGS_OF_CLIENTS:
-                item.add_marker(pytest.mark.filterwarnings(warning))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_litter() -> Iterator[None]:
-    """What the clients forgot is found while it is forgiven, and not in somebody else's test."""
-    yield
-    gc.collect()
+    forgive(items)
 
 
 @pytest.fixture(scope="session")

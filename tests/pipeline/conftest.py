@@ -42,8 +42,9 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     return None if find_spec("pyspark") else Unread.from_parent(parent, path=module_path)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is in this folder needs Spark, and forgives it its warnings."""
+    """What is in this folder needs Spark, and forgives it its warnings; first, because `-m needs` looks for it."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.needs("spark"))
