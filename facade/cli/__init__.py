@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import click
 
@@ -26,19 +26,24 @@ HOMES = {"groups": "koordinator.cli.groups", "offsets": "koordinator.cli.offsets
 
 
 class Commands(click.Group):
-    """Each command is imported when it is used: one that talks to a broker does not wait for a server to load."""
+    """Each command is imported when it is used: one that talks to a broker does not wait for a server to load.
+
+    `homes` names the module of each.
+    """
+
+    homes: ClassVar[dict[str, str]] = HOMES
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Their names, in the order of the help."""
         del ctx
-        return sorted(HOMES)
+        return sorted(self.homes)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, or None."""
         del ctx
-        if cmd_name not in HOMES:
+        if cmd_name not in self.homes:
             return None
-        command = getattr(import_module(HOMES[cmd_name]), cmd_name)
+        command = getattr(import_module(self.homes[cmd_name]), cmd_name)
         assert isinstance(command, click.Command)
         return command
 
@@ -50,13 +55,18 @@ def commands() -> None:
 
 
 def main(arguments: Sequence[str] | None = None, prog_name: str = "koordinator") -> NoReturn:
-    """Run a command and exit: 0 when it ended as wished, 2 with one line on stderr when it was refused.
+    """Run a command of `koordinator` and exit."""
+    run(commands, arguments, prog_name)
+
+
+def run(group: click.Group, arguments: Sequence[str] | None, prog_name: str) -> NoReturn:
+    """Run a command of the group and exit: 0 when it ended as wished, 2 with one line on stderr when it was refused.
 
     A command may return another status.
     """
     try:
         # not Click's own ending: its usage errors are three lines
-        status = commands.main(None if arguments is None else list(arguments), prog_name, standalone_mode=False)
+        status = group.main(None if arguments is None else list(arguments), prog_name, standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         sys.exit(REFUSED)

@@ -96,6 +96,7 @@ def test_the_plugin_and_the_command_are_found_by_name(wheel: Path) -> None:
     assert [line for line in lines if line] == [
         "[console_scripts]",
         "koordinator = koordinator.cli:main",
+        "koordinator-pipeline = koordinator.pipeline.cli:main",
         "[pytest11]",
         "koordinator = koordinator.fixtures.plugin",
     ]

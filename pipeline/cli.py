@@ -1,0 +1,47 @@
+"""The command `koordinator-pipeline`: one job for each of its commands, each in a module of `jobs`."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, ClassVar, NoReturn
+
+import click
+
+import koordinator
+from koordinator.cli import Commands, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HOMES = {
+    "compare": "koordinator.pipeline.jobs.compare",
+    "generate": "koordinator.pipeline.jobs.generate",
+    "report": "koordinator.pipeline.jobs.report",
+    "run": "koordinator.pipeline.jobs.run",
+    "verify": "koordinator.pipeline.jobs.verify",
+    "watch": "koordinator.pipeline.jobs.watch",
+}
+"""The module of each job."""
+
+
+class Jobs(Commands):
+    """The jobs. All of them need Spark."""
+
+    homes: ClassVar[dict[str, str]] = HOMES
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The job of that name, or None. Raises UsageError where there is no Spark."""
+        if cmd_name in self.homes and find_spec("pyspark") is None:
+            raise click.UsageError("there is no pyspark: pip install 'koordinator[spark]'", ctx)
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(name="koordinator-pipeline", cls=Jobs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(koordinator.__version__, "--version", message="%(prog)s %(version)s")
+def jobs() -> None:
+    """Rebalance analytics over traces and logs, on Spark."""
+
+
+def main(arguments: Sequence[str] | None = None, prog_name: str = "koordinator-pipeline") -> NoReturn:
+    """Run a job and exit, as `koordinator` does."""
+    run(jobs, arguments, prog_name)

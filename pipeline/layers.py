@@ -1,0 +1,43 @@
+"""What is made of what: the tables from silver to the verdicts, in the order in which they are made.
+
+A step is a table, the function that makes it, and the tables that function takes. A load writes each table before it
+makes the next, and reads it back: nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from koordinator.pipeline import schema as tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+    from koordinator.pipeline.schema import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A table and how it is made."""
+
+    table: Table
+    make: Callable[..., DataFrame]
+    takes: tuple[Table, ...]
+
+
+PER_HOME: tuple[Step, ...] = ()
+"""Of the events, headers and outcomes of some homes: everything that is derived from them."""
+
+OF_ALL: tuple[Step, ...] = ()
+"""Of those tables as a whole: what compares runs."""
+
+
+def build(event: DataFrame, header: DataFrame, outcome: DataFrame) -> dict[str, DataFrame]:
+    """Every table by its path, without a store: of small inputs, in tests."""
+    made = {tables.EVENT.path: event, tables.HEADER.path: header, tables.OUTCOME.path: outcome}
+    for step in (*PER_HOME, *OF_ALL):
+        made[step.table.path] = step.make(*(made[table.path] for table in step.takes))
+    return made

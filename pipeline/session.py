@@ -1,0 +1,124 @@
+"""A Spark session for a job: on this machine, on a cluster, or on a Spark Connect server.
+
+Spark's own log goes to a file, which is named when Spark does not start.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+from koordinator.pipeline import java
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+HERE = "local[*]"
+"""The master when none is named: all cores of this machine."""
+
+ALWAYS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+}
+"""What the tables depend on, wherever Spark runs."""
+
+ON_THIS_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": "32",
+    "spark.sql.streaming.numRecentProgressUpdates": "2",
+}
+"""Nothing listens to other machines; adaptive execution joins shuffle partitions that are small."""
+
+GIB = 1 << 30
+
+
+class NoSpark(Exception):
+    """Spark did not start."""
+
+
+@contextmanager
+def opened(
+    master: str | None = None, remote: str | None = None, settings: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """A session on `master` (this machine if None), or of the Spark Connect server `remote`.
+
+    `settings` are Spark's own, and come last. Raises java.JavaMissing or NoSpark.
+    """
+    settings = settings or {}
+    if remote is not None:
+        yield from _of(_connected(remote, settings))
+        return
+    master = master or os.environ.get("MASTER") or HERE
+    with tempfile.TemporaryDirectory(prefix="koordinator-spark-") as scratch:
+        os.environ["JAVA_HOME"] = str(java.home(Path(scratch) / "java"))
+        # Spark's own guess is `python3`, which need not be the one that has us
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        log = Path(scratch) / "spark.log"
+        own = ON_THIS_MACHINE | {"spark.driver.memory": _memory()} if master.startswith("local") else {}
+        builder = SparkSession.builder.appName("koordinator").master(master)
+        for name, value in (ALWAYS | own | dict(settings)).items():
+            builder = builder.config(name, value)
+        try:
+            with _quiet(log):
+                session = builder.getOrCreate()
+        except Exception as error:
+            raise NoSpark(f"Spark does not start on {master}: {_last_words(log) or error}") from error
+        yield from _of(session)
+
+
+def _connected(remote: str, settings: Mapping[str, str]) -> SparkSession:
+    try:
+        session = SparkSession.builder.remote(remote).getOrCreate()
+        for name, value in (ALWAYS | dict(settings)).items():
+            session.conf.set(name, value)
+    except Exception as error:
+        raise NoSpark(f"no Spark Connect server answers at {remote}: {error}") from error
+    return session
+
+
+def _of(session: SparkSession) -> Iterator[SparkSession]:
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _quiet(log: Path) -> Iterator[None]:
+    """What Java writes to stderr goes to the file; it keeps what it has inherited when it was started."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def _last_words(log: Path) -> str:
+    """What Java said last that is no stack."""
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    said = [line for line in lines if line.strip() and not line.startswith(("\t", "WARNING"))]
+    return said[-1] if said else ""
+
+
+def _memory() -> str:
+    """A quarter of the machine's, from 1 to 8 GiB: Spark's default of 1 GiB is for toys."""
+    try:
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        whole = 4 * GIB
+    return f"{max(1, min(8, whole // 4 // GIB))}g"

