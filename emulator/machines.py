@@ -22,8 +22,9 @@ from koordinator.emulator.core.coordinator import Coordinator
 from koordinator.emulator.core.data import DataPlane
 from koordinator.emulator.core.node import Node
 from koordinator.emulator.core.timers import Timers
-from koordinator.emulator.core.topic import OFFSETS_TOPIC
+from koordinator.emulator.core.topic import OFFSETS_TOPIC, TRACE_TOPIC
 from koordinator.emulator.trace_lines import LeaderMoved, NodeChanged
+from koordinator.emulator.trace_topic import trace_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -97,6 +98,7 @@ class Machines:
         # partitions that are being loaded, by who loads them, and how long it shall take those that will be
         self._loads: Timers[tuple[int, int]] = Timers()
         self._windows_ms: dict[int, int] = {}
+        cluster.hidden[TRACE_TOPIC] = trace_topic(trace, cluster)
         self.mail: Mail = deque()
         """What puppets are told."""
         self._gate: Gate | None = None

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 from koordinator.emulator import trace_kept, trace_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from koordinator.emulator.trace_lines import Happening
 
@@ -76,7 +76,7 @@ class Trace:
         self.observers: list[Callable[[Happening], None]] = []
         """Who is told of everything that happens, as it happens."""
         if sink is not None:
-            sink(json.dumps(self.header, separators=(",", ":")))
+            sink(self.leaving(self.header))
 
     @property
     def last_seq(self) -> int:
@@ -87,6 +87,17 @@ class Trace:
     def oldest_seq(self) -> int:
         """The sequence number of the oldest event that is kept: one that is to come, if none is."""
         return self._seq - len(self._ring) + 1
+
+    @property
+    def begins_at(self) -> int:
+        """The number of the first of `lines_from`: the header stands before what is kept, and what is lost is told."""
+        lost = self._seq - len(self._ring)
+        return lost - 1 if lost > self._cleared else lost
+
+    @staticmethod
+    def leaving(line: Mapping[str, object]) -> str:
+        """A line as it leaves this process."""
+        return json.dumps(line, separators=(",", ":"))
 
     def add(self, wall_us: int, happening: Happening, node_id: int) -> None:
         """Something happened on a node."""
@@ -100,7 +111,7 @@ class Trace:
         for observer in self.observers:
             observer(happening)
         if self._sink is not None:
-            self._sink(json.dumps(trace_lines.line(self._seq, wall_us, happening, node_id), separators=(",", ":")))
+            self._sink(self.leaving(trace_lines.line(self._seq, wall_us, happening, node_id)))
 
     def clear(self) -> None:
         """Forget what has happened; numbers go on, and a file keeps what it has."""
@@ -125,10 +136,39 @@ class Trace:
         lines: list[dict[str, object]] = []
         lost = self._seq - len(self._ring)
         if lost > max(since, self._cleared):
-            since_us = self._ring[0][1] if self._ring else self.now_us()
-            lines.append({"seq": lost, "wall_ts": since_us, "kind": "dropped", "count": lost - self._cleared})
+            lines.append(self._dropped(lost))
         newer = list(takewhile(lambda event: event[0] > since, reversed(self._ring)))
         for seq, wall_us, happening, node_id, _ in reversed(newer):
             if group is None or trace_lines.group_of(happening) == group:
                 lines.append(trace_lines.line(seq, wall_us, happening, node_id))
         return lines
+
+    def lines_from(self, number: int) -> Iterator[tuple[int, str]]:
+        """What leaves this process, from the line of this number on (`begins_at` to `last_seq`), and when each was.
+
+        First comes the header, then, if events have fallen off the ring, a line that says how many, then the events:
+        their numbers are their `seq`. Times are microseconds of the wall's clock.
+        """
+        ring, lost, begins_at = self._ring, self._seq - len(self._ring), self.begins_at
+        if number == begins_at:
+            wall_us = self.header["wall_ts"]
+            assert isinstance(wall_us, int), "a header has the time it was written"
+            yield wall_us, self.leaving(self.header)
+            number += 1
+        if number == lost > begins_at:
+            yield self._dropped_us, self.leaving(self._dropped(lost))
+            number += 1
+        for at in range(number - lost - 1, len(ring)):
+            seq, wall_us, happening, node_id, _ = ring[at]
+            yield wall_us, self.leaving(trace_lines.line(seq, wall_us, happening, node_id))
+
+    def times(self) -> Iterator[tuple[int, int]]:
+        """The number of each event that is kept, and when it happened, in microseconds of the wall's clock."""
+        return ((event[0], event[1]) for event in self._ring)
+
+    @property
+    def _dropped_us(self) -> int:
+        return self._ring[0][1] if self._ring else self.now_us()
+
+    def _dropped(self, lost: int) -> dict[str, object]:
+        return {"seq": lost, "wall_ts": self._dropped_us, "kind": "dropped", "count": lost - self._cleared}

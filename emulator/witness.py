@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.trace_kept import kept
 from koordinator.emulator.trace_lines import Answered
 from koordinator.emulator.trace_messages import error_of
+from koordinator.emulator.trace_topic import READERS, reads_trace
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.fetch import FetchResponse
@@ -54,13 +55,18 @@ class Witness:
     ) -> None:
         """A request has been answered: with `response`, which for the version that asked was `rendered`.
 
-        A Fetch is noted only now, and only if it brings something; the others are counted.
+        A Fetch is noted only now, and only if it brings something; the others are counted. Nothing is noted of who
+        reads the trace itself.
         """
         if asked.call.api_key == FETCH:
             if isinstance(response, FetchResponse) and _brings_nothing(response):
                 peer.empty_fetches += 1
                 return
+            if reads_trace(response):
+                return
             self._trace.add(asked.asked_us, asked, self._node_id)
+        elif asked.call.api_key in READERS and reads_trace(asked.request):
+            return
         now_us = self._trace.now_us()
         error_number = error_of(response)
         message, weight = kept(response, size, peer.client_id)

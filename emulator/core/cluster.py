@@ -71,6 +71,8 @@ class Cluster:
         self.brokers: dict[int, Registration] = {}
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
+        self.hidden: dict[str, Topic] = {}
+        """Topics of our own, which are served to who asks for them by name, and belong to nobody's data."""
         self.producer_ids = ProducerIds()
         self.group_clocks: dict[str, GroupClock] = {}
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
@@ -166,7 +168,7 @@ class Cluster:
 
     def _elect(self) -> None:
         """Every partition whose leader is not up gets the first replica that is. None moves back by itself."""
-        topics = list(self.topics.values())
+        topics = [*self.topics.values(), *self.hidden.values()]
         if self._offsets_plan is not None:
             topics.append(self._offsets_plan)
         elected: dict[tuple[str, int], tuple[Topic, int]] = {}
@@ -189,7 +191,7 @@ class Cluster:
             topic.epochs[partition] += 1
             if node_id != NO_LEADER:
                 topic.logs[partition].begin_epoch(topic.epochs[partition])
-            if topic is not self._offsets_plan:
+            if topic.name in self.topics:
                 epoch = topic.epochs[partition]
                 changes.append(PartitionLed(topic.topic_id, partition, topic.replicas[partition], epoch))
         if changes:
@@ -208,14 +210,23 @@ class Cluster:
 
     # -- topics ----------------------------------------------------------------------------------------------
 
+    def topic(self, name: str) -> Topic | None:
+        """The topic of this name, also if it is hidden; None if there is none."""
+        return self.topics.get(name) or self.hidden.get(name)
+
+    def topic_by_id(self, topic_id: uuid.UUID) -> Topic | None:
+        """The same by its id."""
+        found = self.topics_by_id.get(topic_id)
+        return found or next((topic for topic in self.hidden.values() if topic.topic_id == topic_id), None)
+
     def partition_count(self, topic: str) -> int:
         """How many partitions a topic has; 0 if there is no such topic."""
-        known = self.topics.get(topic)
+        known = self.topic(topic)
         return len(known.logs) if known else 0
 
     def log(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition, or None if it does not exist."""
-        known = self.topics.get(topic)
+        known = self.topic(topic)
         return known.log(partition) if known else None
 
     def refuse_topic(self, name: str) -> Refusal | None:
@@ -223,6 +234,8 @@ class Cluster:
         wrong = illegal_name(name)
         if wrong is not None:
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, wrong)
+        if name in self.hidden:
+            return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' is the emulator's own, and read-only.")
         if name in self.topics:
             return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         other = self._by_metric_name.get(_metric_name(name))

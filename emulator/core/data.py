@@ -224,7 +224,9 @@ class DataPlane:
     def _fire(self, now: int) -> None:
         while (fired := self.fetches.timers.pop_due(now)) is not None:
             due, key = fired
-            self._out.append(self.fetches.expired(due, key))
+            reply = self.fetches.expired(due, key)
+            if reply is not None:
+                self._out.append(reply)
 
     def _drain(self) -> list[Effect]:
         out, self._out, self._out_since = self._out, [], None

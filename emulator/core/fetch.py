@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.cluster import Cluster
     from koordinator.emulator.core.effects import Call
     from koordinator.emulator.core.log import PartitionLog
+    from koordinator.emulator.core.topic import Topic
     from koordinator.emulator.settings import Settings
     from koordinator.wire.messages.fetch import FetchPartition
 
@@ -45,6 +46,9 @@ TOPIC_ID_SINCE = 13
 
 MAGIC_2_SINCE = 4
 """The first version that can carry batches of magic 2 (KIP-98)."""
+
+LOOK_AGAIN_MS = 50
+"""So often a parked fetch looks at a log that tells nobody when it has grown."""
 
 LEADER_HINT_SINCE = 16
 """From this version on who asked the wrong broker is told the right one (KIP-951)."""
@@ -55,13 +59,17 @@ READ_COMMITTED = 1
 
 @dataclass(slots=True, eq=False)
 class ParkedFetch:
-    """A fetch that waits. `readable` is what each partition it watches would bring, in bytes; `total` their sum."""
+    """A fetch that waits. `readable` is what each partition it watches would bring, in bytes; `total` their sum.
+
+    It is answered at the time `until` at the latest.
+    """
 
     call: Call
     request: FetchRequest
     wish: Wish
     readable: dict[tuple[str, int], int] = field(default_factory=dict)
     total: int = 0
+    until: int = 0
 
     @property
     def by_id(self) -> bool:
@@ -109,12 +117,7 @@ class Fetches:
         for name, partition in partitions:
             watchers = self._watchers.get((name, partition))
             for key, fetch in list(watchers.items()) if watchers else ():
-                log = self._cluster.log(name, partition)
-                wanted = fetch.wish.partitions[self._key(fetch, name, partition)]
-                if log is not None:
-                    readable = log.readable_bytes(wanted.fetch_offset, wanted.partition_max_bytes)
-                    fetch.total += readable - fetch.readable[name, partition]
-                    fetch.readable[name, partition] = readable
+                self._look(fetch, name, partition)
                 if fetch.enough:
                     replies.append(self._unpark(now, key))
         return replies
@@ -125,16 +128,22 @@ class Fetches:
 
     def not_led(self, now: int) -> list[Reply]:
         """Leaders have changed: the answers of those who have been waiting for a partition that is not led here now."""
-        topics = self._cluster.topics
         partitions = [
             (name, partition)
             for name, partition in self._watchers
-            if name not in topics or topics[name].leaders[partition] != self._node_id
+            if (topic := self._cluster.topic(name)) is None or topic.leaders[partition] != self._node_id
         ]
         return self.deleted(now, partitions)
 
-    def expired(self, due: int, key: FetchTimeout) -> Reply:
-        """A parked fetch has waited long enough."""
+    def expired(self, due: int, key: FetchTimeout) -> Reply | None:
+        """A parked fetch has waited long enough, or looks again whether there is enough to read."""
+        fetch = self.parked[key]
+        if due < fetch.until:
+            for name, partition in fetch.readable:
+                self._look(fetch, name, partition)
+            if not fetch.enough:
+                self.timers.set(key, min(fetch.until, due + LOOK_AGAIN_MS))
+                return None
         return self._unpark(due, key)
 
     def disconnected(self, connection: int) -> None:
@@ -157,13 +166,26 @@ class Fetches:
             fetch.total += readable
         return failed
 
+    def _look(self, fetch: ParkedFetch, name: str, partition: int) -> None:
+        """Note what a partition has to read by now."""
+        log = self._cluster.log(name, partition)
+        if log is not None:
+            wanted = fetch.wish.partitions[self._key(fetch, name, partition)]
+            readable = log.readable_bytes(wanted.fetch_offset, wanted.partition_max_bytes)
+            fetch.total += readable - fetch.readable[name, partition]
+            fetch.readable[name, partition] = readable
+
     def _park(self, now: int, fetch: ParkedFetch) -> None:
         key = FetchTimeout(fetch.call.connection, fetch.call.correlation_id)
         self.parked[key] = fetch
         self._of_connection[fetch.call.connection].add(key)
         for partition in fetch.readable:
             self._watchers[partition][key] = fetch
-        self.timers.set(key, now + fetch.request.max_wait_ms)
+        fetch.until = due = now + fetch.request.max_wait_ms
+        logs = (self._cluster.log(*partition) for partition in fetch.readable)
+        if not all(log is None or log.tells_of_growth for log in logs):
+            due = min(due, now + LOOK_AGAIN_MS)
+        self.timers.set(key, due)
 
     def _unpark(self, now: int, key: FetchTimeout) -> Reply:
         return self._answer(now, self._forget(key))
@@ -231,7 +253,7 @@ class Fetches:
         hints = LeaderHints(self._cluster, fetch.call.listener)
         for key, row in results.items():
             if row.error_code in {Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH}:
-                node_id, epoch = hints.leader(self._cluster.topics[self._name(key)], key[1])
+                node_id, epoch = hints.leader(self._topic(self._name(key)), key[1])
                 results[key] = replace(row, current_leader=LeaderIdAndEpoch(leader_id=node_id, leader_epoch=epoch))
         return tuple(
             NodeEndpoint(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
@@ -239,13 +261,13 @@ class Fetches:
         )
 
     def _log(self, key: PartitionKey) -> PartitionLog | Error:
-        topic, unknown = self._cluster.topics.get(self._name(key)), Error.UNKNOWN_TOPIC_OR_PARTITION
+        topic, unknown = self._cluster.topic(self._name(key)), Error.UNKNOWN_TOPIC_OR_PARTITION
         if topic is None:
             return Error.UNKNOWN_TOPIC_ID if isinstance(key[0], UUID) else unknown
         return topic.log(key[1]) or unknown
 
     def _refuse(self, key: PartitionKey, log: PartitionLog, wanted: FetchPartition) -> Error:
-        topic = self._cluster.topics[self._name(key)]
+        topic = self._topic(self._name(key))
         error = self._cluster.refuse_to_serve(topic, key[1], self._node_id, wanted.current_leader_epoch)
         if error is Error.NONE and not log.start <= wanted.fetch_offset <= log.end:
             return Error.OFFSET_OUT_OF_RANGE
@@ -255,11 +277,16 @@ class Fetches:
         """The name of a partition's topic; "" for an id nobody has, which is no topic's name."""
         if not isinstance(key[0], UUID):
             return key[0]
-        topic = self._cluster.topics_by_id.get(key[0])
+        topic = self._cluster.topic_by_id(key[0])
         return topic.name if topic else ""
 
     def _key(self, fetch: ParkedFetch, name: str, partition: int) -> PartitionKey:
-        return (self._cluster.topics[name].topic_id if fetch.by_id else name), partition
+        return (self._topic(name).topic_id if fetch.by_id else name), partition
+
+    def _topic(self, name: str) -> Topic:
+        topic = self._cluster.topic(name)
+        assert topic is not None, f"{name} has a log, and is no topic"
+        return topic
 
 
 def _failed(partition: int, error: Error) -> PartitionData:

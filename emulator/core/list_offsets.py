@@ -76,7 +76,7 @@ def _refused(asked: ListOffsetsPartition, error: Error) -> ListOffsetsPartitionR
 def _row(
     cluster: Cluster, node_id: int, version: int, name: str, asked: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
-    topic, log = cluster.topics.get(name), cluster.log(name, asked.partition_index)
+    topic, log = cluster.topic(name), cluster.log(name, asked.partition_index)
     if topic is None or log is None:
         return _refused(asked, Error.UNKNOWN_TOPIC_OR_PARTITION)
     if asked.timestamp < 0 and version < SINCE.get(asked.timestamp, version + 1):
@@ -126,7 +126,7 @@ def offset_for_leader_epoch(
 
 
 def _epoch_end(cluster: Cluster, node_id: int, name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-    topic, log = cluster.topics.get(name), cluster.log(name, asked.partition)
+    topic, log = cluster.topic(name), cluster.log(name, asked.partition)
     if topic is None or log is None:
         return EpochEndOffset(error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, partition=asked.partition)
     error = cluster.refuse_to_serve(topic, asked.partition, node_id, asked.current_leader_epoch)

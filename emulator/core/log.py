@@ -42,6 +42,9 @@ class _Batch:
 class PartitionLog:
     """Batches with ascending offsets. Without replication the high watermark is the end of the log."""
 
+    tells_of_growth = True
+    """Whether somebody says so when it has grown; who waits for another one has to look again from time to time."""
+
     def __init__(self) -> None:
         self.start = 0
         """The first offset that can be read."""

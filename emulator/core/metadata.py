@@ -111,14 +111,15 @@ def _is_by_id(asked: MetadataRequestTopic) -> bool:
 def _asked(told: _Told, topic_id: UUID, name: str | None, *, may_create: bool) -> MetadataResponseTopic:
     cluster = told.cluster
     if topic_id != ZERO_UUID:
-        topic = cluster.topics_by_id.get(topic_id)
+        topic = cluster.topic_by_id(topic_id)
         if topic is None:
             return MetadataResponseTopic(error_code=Error.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
         return told.topic(topic)
     name = name or ""
-    error = Error.NONE
-    if name not in cluster.topics:
-        error = _missing(cluster, name, may_create=may_create)
+    known = cluster.topic(name)
+    if known is not None:
+        return told.topic(known)
+    error = _missing(cluster, name, may_create=may_create)
     if error:
         return MetadataResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS)
     return told.topic(cluster.topics[name])
@@ -211,7 +212,7 @@ def describe_topic_partitions(
             continue
         if left == 0:
             return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=_cursor(name, 0))
-        topic = cluster.topics.get(name)
+        topic = cluster.topic(name)
         if topic is None:
             wrong = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
             described.append(_described_error(name, wrong))

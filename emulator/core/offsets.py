@@ -74,7 +74,7 @@ def commit(stage: Stage, now: int, call: Call, request: offset_commit.OffsetComm
             metadata=metadata,
             commit_timestamp=stamp,
             expire_timestamp=min(stamp + keep, LONG_MAX) if keep >= 0 else -1,
-            topic_id=stage.cluster.topics[name].topic_id if stage.dialect.commits_remember_topic_ids else ZERO_UUID,
+            topic_id=_topic_id(stage, name) if stage.dialect.commits_remember_topic_ids else ZERO_UUID,
         )
     if not offsets:
         return stage.reply(call, _commit_response(request, refused, Error.NONE))
@@ -139,11 +139,16 @@ def _unknown_partitions(stage: Stage, request: offset_commit.OffsetCommitRequest
     return refused
 
 
+def _topic_id(stage: Stage, name: str) -> UUID:
+    topic = stage.cluster.topic(name)
+    return topic.topic_id if topic is not None else ZERO_UUID
+
+
 def _topic_name(stage: Stage, name: str, topic_id: UUID) -> str | None:
     """The name of a topic given by name or, from v10 on, by id; None if there is no topic of that id."""
     if topic_id == ZERO_UUID:
         return name
-    known = stage.cluster.topics_by_id.get(topic_id)
+    known = stage.cluster.topic_by_id(topic_id)
     return known.name if known is not None else None
 
 

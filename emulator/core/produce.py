@@ -131,11 +131,12 @@ def _topic(cluster: Cluster, call: Call, acks: int, asked: TopicProduceData) -> 
         return Refusal(Error.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {acks}")
     if call.api_version >= TOPIC_ID_SINCE:
         unknown = Refusal(Error.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
-        topic = cluster.topics_by_id.get(asked.topic_id)
+        topic = cluster.topic_by_id(asked.topic_id)
     else:
         unknown = _UNKNOWN_PARTITION
-        topic = cluster.topics.get(asked.name)
-    if topic is not None and topic.is_internal and call.client_id != ADMIN_CLIENT_ID:
+        topic = cluster.topic(asked.name)
+    may_write = call.client_id == ADMIN_CLIENT_ID
+    if topic is not None and topic.is_internal and (topic.name in cluster.hidden or not may_write):
         return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
     return topic or unknown
 

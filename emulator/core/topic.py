@@ -15,7 +15,10 @@ NO_LEADER = -1
 """Stands for the leader of a partition none of whose replicas is up."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state"})
+TRACE_TOPIC = "__koordinator_trace"
+"""The trace, to be read as a topic; Kafka has none. It is listed nowhere, and nobody can write or delete it."""
+
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state", TRACE_TOPIC})
 """Topics clients may read but not write (Kafka's `Topic.INTERNAL_TOPICS`)."""
 
 PARTITIONS_MAX = 10_000

@@ -200,6 +200,8 @@ def _to_delete(cluster: Cluster, state: DeleteTopicState) -> Topic | Refusal:
         return Refusal(Error.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
     if state.name is not None and state.topic_id != ZERO_UUID:
         return Refusal(Error.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+    if state.name in cluster.hidden:
+        return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{state.name}' is the emulator's own, and read-only.")
     if state.name is not None:
         return cluster.topics.get(state.name) or UNKNOWN_TOPIC
     if state.topic_id == ZERO_UUID:
@@ -284,7 +286,7 @@ def delete_records(cluster: Cluster, node_id: int, request: DeleteRecordsRequest
 
 
 def _cut(cluster: Cluster, node_id: int, name: str, partition: int, offset: int) -> DeleteRecordsPartitionResult:
-    topic, log = cluster.topics.get(name), cluster.log(name, partition)
+    topic, log = cluster.topic(name), cluster.log(name, partition)
     error = Error.NONE
     if topic is None or log is None:
         error = Error.UNKNOWN_TOPIC_OR_PARTITION
