@@ -137,28 +137,37 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> Parts:
     return Parts(**made, shell=shell, hosting=hosting, control=control)
 
 
-def build_world(options: Options, wall_us: Callable[[], int], log: Callable[[str], None] | None = None) -> World:
-    """Make a cluster without sockets; `wall_us` is its wall clock in microseconds. Raises what `build` raises."""
+def build_world(
+    options: Options,
+    wall_us: Callable[[], int],
+    log: Callable[[str], None] | None = None,
+    new_trace: Callable[..., Trace] = Trace,
+) -> World:
+    """Make a cluster without sockets; `wall_us` is its wall clock in microseconds. Raises what `build` raises.
+
+    `new_trace` makes its trace, and takes what `Trace` takes.
+    """
     log = log or logging.getLogger("koordinator").warning
     if not 1 <= options.brokers <= BROKERS_MAX:
         raise ValueError(f"brokers {options.brokers}: must be from 1 to {BROKERS_MAX}")
     settings, warnings = _settings(options)
     data_dir = None if options.data_dir is None else DataDir(Path(options.data_dir), log)
     try:
-        return _build_world(options, wall_us, settings, warnings, data_dir, log)
+        return _build_world(options, wall_us, settings, warnings, data_dir, log, new_trace)
     except BaseException:
         if data_dir is not None:
             data_dir.close()
         raise
 
 
-def _build_world(
+def _build_world(  # noqa: PLR0913, PLR0917 - what it is made of
     options: Options,
     wall_us: Callable[[], int],
     settings: Settings,
     warnings: list[str],
     data_dir: DataDir | None,
     log: Callable[[str], None],
+    new_trace: Callable[..., Trace],
 ) -> World:
     trace_file = None if options.trace is None else TraceFile(Path(options.trace), log)
     seed = random.SystemRandom().getrandbits(SEED_BITS) if options.seed is None else options.seed
@@ -184,7 +193,7 @@ def _build_world(
         "python": platform.python_version(),
         "seed": seed,
     }
-    trace = Trace(wall_us, sink=trace_file, header=header)
+    trace = new_trace(wall_us, sink=trace_file, header=header)
     brokers = Brokers(started_at, cluster, settings, new_uuid, trace, log, data_dir)
     warnings += _fill(brokers, options, started_at)
     return World(options, settings, tuple(warnings), seed, started_at, cluster, trace, brokers, trace_file, data_dir)
