@@ -21,7 +21,7 @@ ARGS ?=
 
 # Everything that ends up in the wheel: when one of these is newer, it is built and installed again.
 SOURCES := pyproject.toml README.md LICENSE $(shell find facade emulator wire fixtures pipeline \
-	-type f \( -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.html' -o -name py.typed \))
+	-type f \( -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.html' -o -name '*.jinja' -o -name py.typed \))
 # The folders too: a file that was deleted leaves only its folder newer.
 FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -name __pycache__)
 

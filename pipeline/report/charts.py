@@ -1,0 +1,341 @@
+"""The charts of the report, drawn by matplotlib: each is the text of an SVG that stands inside the page.
+
+Letters stay letters (`svg.fonttype` none): they can be searched, and the page brings no font. Each chart has ids of its
+own, because all of them are in one document.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from matplotlib import colormaps, rc_context
+from matplotlib.colors import BoundaryNorm
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from koordinator.pipeline.report.questions import COHORTS, PER_DECADE, STATES
+from koordinator.pipeline.report.texts import NONE, milliseconds, seconds, short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matplotlib.axes import Axes
+
+    from koordinator.pipeline.report.facts import Facts, Rows
+
+INK, MUTED, LINE, ACCENT = "#1d2430", "#5b6572", "#e3e7ec", "#2a5f9e"
+
+CAUSES = {
+    "member_join": "#4c86c6",
+    "member_rejoin": "#9dc3ec",
+    "leader_rejoin": "#7a5fb5",
+    "metadata_change": "#bda9e2",
+    "member_leave": "#e3a32c",
+    "session_expired": "#c62f26",
+    "join_timeout": "#7f1d1d",
+    "pending_expired": "#e98a83",
+    "sync_timeout": "#b0563f",
+    "protocol_change": "#2f8f83",
+    "forced": "#6b7280",
+}
+"""The colour of each cause that is usual; the others share one."""
+
+OTHERS = "#b3bac4"
+
+COHORT = {"static": "#23834a", "dynamic": "#d9822b", "cooperative": "#2a6fc0", "mixed": "#8a6fb8"}
+
+STATE = {
+    "Stable": "#b9dfc4",
+    "PreparingRebalance": "#e3a32c",
+    "CompletingRebalance": "#8fb8ea",
+    "Empty": "#dfe3e8",
+    "Dead": "#9aa3ad",
+}
+"""The same colours as in the timelines."""
+
+STYLE: Any = {
+    "svg.fonttype": "none",
+    # a topic may have dollars in its name, which is no formula
+    "text.parse_math": False,
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.edgecolor": LINE,
+    "axes.labelcolor": MUTED,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "grid.color": LINE,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+}
+
+WIDE, ROW, HEAD = 9.6, 0.26, 0.75
+"""Inches: the width of a chart, the height of one of its rows, and of its axis with its name."""
+
+NOTHING = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+"""No metadata: it would name addresses and the time of day."""
+
+
+def drawn(facts: Facts) -> dict[str, str]:
+    """Every chart that has something to show, by name."""
+    charts = {
+        "by_time": (facts.by_time, lambda: by_time(facts.by_time, facts.stretch_s)),
+        "join_times": (facts.join_times, lambda: join_times(facts.join_times)),
+        "stopped_groups": (facts.stopped_groups, lambda: stopped(facts.stopped_groups, "group_id")),
+        "stopped_members": (facts.stopped_members, lambda: stopped(facts.stopped_members, "member")),
+        "state_times": (facts.state_times, lambda: state_times(facts.state_times)),
+        "moves": (facts.moves, lambda: moves(facts.moves, facts.stretch_s)),
+        "cohorts": (facts.cohorts, lambda: cohorts(facts.cohorts)),
+    }
+    return {name: _svg(name, draw) for name, (rows, draw) in charts.items() if rows}
+
+
+def by_time(rows: Rows, stretch_s: int) -> Figure:
+    """Stacked bars: how many rebalances began, by cause."""
+    figure, axes = _figure(2.9)
+    causes = sorted({row["cause"] for row in rows}, key=lambda cause: ([*CAUSES, cause].index(cause), cause))
+    floor: dict[int, int] = {}
+    for cause in causes:
+        counts = {row["at_s"]: row["n"] for row in rows if row["cause"] == cause}
+        at = sorted(counts)
+        axes.bar(
+            [_day(each) for each in at],
+            [counts[each] for each in at],
+            bottom=[floor.get(each, 0) for each in at],
+            width=stretch_s / 86_400,
+            align="edge",
+            color=CAUSES.get(cause, OTHERS),
+            edgecolor="white",
+            linewidth=0.5,
+            label=cause,
+        )
+        for each in at:
+            floor[each] = floor.get(each, 0) + counts[each]
+    _over_time(axes, min(floor), max(floor) + stretch_s)
+    axes.set_ylabel(f"rebalances in {seconds(stretch_s)}")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(axis="y")
+    _legend(axes)
+    return figure
+
+
+def join_times(rows: Rows) -> Figure:
+    """Stacked bars on a logarithmic scale: how long join barriers took, by cohort."""
+    figure, axes = _figure(2.7)
+    floor: dict[int, int] = {}
+    for cohort in _cohorts(rows):
+        counts = {row["bar"]: row["n"] for row in rows if row["cohort"] == cohort}
+        bars = sorted(counts)
+        axes.bar(
+            bars,
+            [counts[bar] for bar in bars],
+            bottom=[floor.get(bar, 0) for bar in bars],
+            width=1,
+            align="edge",
+            color=COHORT.get(cohort, OTHERS),
+            edgecolor="white",
+            linewidth=0.5,
+            label=cohort,
+        )
+        for bar in bars:
+            floor[bar] = floor.get(bar, 0) + counts[bar]
+    first, last = min(floor), max(floor) + 1
+    decades = [bar for bar in range(first, last + 1) if bar % (PER_DECADE if last - first > PER_DECADE else 1) == 0]
+    axes.set_xticks(decades, [milliseconds(10 ** (bar / PER_DECADE)) for bar in decades])
+    axes.set_xlim(first, last)
+    axes.set_xlabel("join barrier")
+    axes.set_ylabel("rebalances")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(axis="y")
+    _legend(axes)
+    return figure
+
+
+def stopped(rows: Rows, of: str) -> Figure:
+    """Horizontal bars: seconds in which members were stopped, all together."""
+    figure, axes = _figure(HEAD + ROW * len(rows))
+    values = [row["stopped_s"] or 0.0 for row in rows]
+    places = range(len(rows))
+    axes.barh(places, values, color=ACCENT, height=0.72)
+    for place, row, value in zip(places, rows, values, strict=True):
+        text = f"{seconds(value)} in {row['rebalances']:,}"
+        axes.annotate(text, (value, place), (4, 0), textcoords="offset points", va="center", color=MUTED, fontsize=8.5)
+    axes.set_yticks(places, _names(rows, of))
+    axes.set_xlim(0, max(*values, 0.001) * 1.22)
+    axes.set_xlabel("stopped, all members and rebalances together" if of == "group_id" else "stopped, all rebalances")
+    _rows_down(axes, len(rows))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds(value)))
+    return figure
+
+
+def state_times(rows: Rows) -> Figure:
+    """Horizontal bars: the share of each state."""
+    figure, axes = _figure(HEAD + 0.3 + ROW * len(rows))
+    places = range(len(rows))
+    whole = [sum(row[state] for state in STATES) or 1.0 for row in rows]
+    floor = [0.0] * len(rows)
+    for state in STATES:
+        shares = [row[state] / all_ms for row, all_ms in zip(rows, whole, strict=True)]
+        if any(shares):
+            axes.barh(places, shares, left=floor, color=STATE[state], height=0.72, label=state)
+            floor = [before + share for before, share in zip(floor, shares, strict=True)]
+    axes.set_yticks(places, _names(rows, "group_id"))
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
+    for place, all_ms in zip(places, whole, strict=True):
+        axes.text(1.008, place, milliseconds(all_ms), va="center", color=MUTED, fontsize=8.5)
+    _rows_down(axes, len(rows))
+    _legend(axes)
+    return figure
+
+
+SHADES = 8
+"""How many the map has, at most, besides that of no move."""
+
+
+def moves(rows: Rows, stretch_s: int) -> Figure:
+    """A map: partitions down, time along; the darker, the more often the partition changed hands."""
+    named = _partitions(rows)
+    first, last = min(row["at_s"] for row in rows), max(row["at_s"] for row in rows)
+    columns = (last - first) // stretch_s + 1
+    cells = [[0] * columns for _ in named]
+    for row in rows:
+        cells[named[_key(row)][0]][(row["at_s"] - first) // stretch_s] = row["n"]
+    figure, axes = _figure(HEAD + 0.2 * len(named) + 0.1)
+    edges = [_day(first + column * stretch_s) for column in range(columns + 1)]
+    most = max(row["n"] for row in rows)
+    bounds = [0, *range(1, most + 1, most // SHADES + 1), most + 1]
+    norm = BoundaryNorm(bounds, colormaps["Oranges"].N)
+    mesh = axes.pcolormesh(
+        edges, range(len(named) + 1), cells, cmap="Oranges", norm=norm, edgecolors="white", linewidth=0.6
+    )
+    bar = figure.colorbar(mesh, ax=axes, pad=0.015, aspect=max(8, len(named)), spacing="uniform")
+    bar.set_ticks([(low + high) / 2 for low, high in pairwise(bounds)])
+    bar.set_ticklabels([_whole(low, high - 1) for low, high in pairwise(bounds)])
+    bar.set_label("moves")
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0)
+    axes.set_yticks([place + 0.5 for place, _ in named.values()], [name for _, name in named.values()], fontsize=8)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(named), 0)
+    _over_time(axes, first, last + stretch_s)
+    return figure
+
+
+def _whole(first: int, last: int) -> str:
+    return f"{first}" if first == last else f"{first} to {last}"
+
+
+MEASURES: Sequence[tuple[str, str, Callable[[float], str]]] = (
+    ("per_hour", "rebalances per\ngroup and hour", lambda value: f"{value:,.1f}"),
+    ("p95", "rebalance,\n95th percentile", milliseconds),
+    ("stopped_ms", "stopped, per member\nand rebalance", milliseconds),
+    ("moved_share", "partitions moved\nper rebalance", lambda value: f"{value:.0%}"),
+)
+"""What is compared side by side: column, name, and how a value is written."""
+
+
+def cohorts(rows: Rows) -> Figure:
+    """Small bars side by side: each measure by cohort."""
+    figure = Figure(figsize=(WIDE, 2.2), layout="constrained")
+    order = _cohorts(rows)
+    of = {row["cohort"]: row for row in rows}
+    for axes, (column, name, write) in zip(figure.subplots(1, len(MEASURES)), MEASURES, strict=True):
+        values = [_measure(of[cohort], column) for cohort in order]
+        axes.bar(
+            range(len(order)), [value or 0 for value in values], color=[COHORT.get(each, OTHERS) for each in order]
+        )
+        for place, value in enumerate(values):
+            text = NONE if value is None else write(value)
+            axes.text(place, value or 0, text, ha="center", va="bottom", fontsize=8.5)
+        axes.set_title(name, fontsize=9, color=MUTED)
+        axes.set_xticks(range(len(order)), order, fontsize=8.5)
+        axes.set_yticks([])
+        axes.margins(y=0.18)
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="x", length=0)
+    return figure
+
+
+def _measure(row: dict[str, float | None], column: str) -> float | None:
+    if column == "moved_share":
+        moved, partitions = row["moved"], row["partitions"]
+        return None if moved is None or not partitions else moved / partitions
+    return row[column]
+
+
+def _figure(inches: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(WIDE, inches), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _svg(name: str, draw: Callable[[], Figure]) -> str:
+    """The SVG alone, without the head of an XML file; its ids begin with the chart's name."""
+    out = io.StringIO()
+    with rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
+        # the browser has the letters that matplotlib's font has not
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        draw().savefig(out, format="svg", metadata=NOTHING, transparent=True)
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r' xmlns(:\w+)?="[^"]*"| (width|height)="[\d.]+pt"', "", text)
+    text = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', f"{name}-", text)
+    return text.replace("<svg", f'<svg class="chart" role="img" aria-labelledby="title-{name}"', 1).strip()
+
+
+def _over_time(axes: Axes, first_s: int, end_s: int) -> None:
+    locator = AutoDateLocator(minticks=3, maxticks=9)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.set_xlim(_day(first_s), _day(end_s))
+    axes.set_xlabel("time (UTC)")
+
+
+def _day(epoch_s: int) -> float:
+    day: float = date2num(datetime.fromtimestamp(epoch_s, UTC))
+    return day
+
+
+def _rows_down(axes: Axes, rows: int) -> None:
+    axes.set_ylim(rows - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+
+
+def _legend(axes: Axes) -> None:
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=6, borderaxespad=0.2, handlelength=1.1)
+
+
+def _cohorts(rows: Rows) -> list[str]:
+    return sorted({row["cohort"] for row in rows}, key=lambda cohort: ([*COHORTS, cohort].index(cohort), cohort))
+
+
+def _names(rows: Rows, of: str) -> list[str]:
+    """What the rows are called: with the group and the scope as far as that is needed to tell them apart."""
+    columns = [each for each in (of, "group_id", "scope") if len({row[each] for row in rows}) > 1 or each == of]
+    return [" · ".join(dict.fromkeys(short(row[column]) for column in columns)) for row in rows]
+
+
+def _key(row: dict[str, object]) -> tuple[object, ...]:
+    return tuple(row[column] for column in ("scope", "group_id", "topic", "partition"))
+
+
+def _partitions(rows: Rows) -> dict[tuple[object, ...], tuple[int, str]]:
+    """Each partition with its row and its name."""
+    found: dict[tuple[object, ...], tuple[int, str]] = {}
+    columns = [each for each in ("group_id", "scope") if len({row[each] for row in rows}) > 1]
+    for row in rows:
+        name = " · ".join([f"{row['topic']}-{row['partition']}", *(short(row[column]) for column in columns)])
+        found.setdefault(_key(row), (len(found), name))
+    return found

@@ -1,0 +1,158 @@
+"""What the report asks of the tables: each answer as one counts it by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from reported import EVIL, reader
+
+from koordinator.pipeline.report.facts import Facts, asked, stretch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def facts(spark: SparkSession) -> Facts:
+    return asked(reader(spark))
+
+
+def of(rows: list[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[column] for column in columns) for row in rows]
+
+
+def test_the_totals_are_of_everything(facts: Facts) -> None:
+    totals = facts.totals
+    assert (totals["begun"], totals["completed"], totals["emptied"], totals["superseded"]) == (8, 6, 1, 1)
+    assert (totals["groups"], totals["traces"], totals["events"], totals["avoided"]) == (3, 1, 500, 3)
+    assert totals["stopped_s"] == pytest.approx(0.76)
+    assert totals["hours"] == pytest.approx(2, abs=1e-4)
+
+
+def test_rebalances_are_counted_by_cause_and_time(facts: Facts) -> None:
+    assert facts.stretch_s == 1
+    assert of(facts.causes, "cause", "begun", "completed", "sub_causes", "followups") == [
+        ("member_join", 5, 4, [], 0),
+        ("leader_rejoin", 1, 1, [], 1),
+        ("member_leave", 1, 1, ["consumer_closed"], 0),
+        ("session_expired", 1, 0, [], 0),
+    ]
+    start = facts.totals["first_s"]
+    assert [(row["at_s"] - start, row["cause"], row["n"]) for row in facts.by_time][:2] == [
+        (0, "member_join", 3),
+        (10, "leader_rejoin", 1),
+    ]
+
+
+def test_a_bar_over_time_stands_for_as_much_as_keeps_the_bars_few() -> None:
+    assert stretch(None, None) == 1
+    assert stretch(100, 159) == 1
+    assert stretch(100, 160) == 2
+    assert stretch(0, 59 * 3600) == 3600
+    assert stretch(0, 10**10) == 30 * 86_400
+
+
+def test_join_times_fall_into_bars_of_a_logarithmic_scale(facts: Facts) -> None:
+    assert of(facts.join_times, "bar", "cohort", "n") == [
+        (4, "cooperative", 1),  # 16 ms
+        (5, "cooperative", 1),  # 24 ms
+        (6, "dynamic", 1),  # 40 ms
+        (7, "static", 1),  # 80 ms
+        (8, "dynamic", 1),  # 160 ms
+        (10, "dynamic", 1),  # 320 ms
+    ]
+
+
+def test_stopped_time_is_summed_by_group_and_a_dynamic_member_is_known_by_its_client_id(facts: Facts) -> None:
+    assert of(facts.stopped_groups, "group_id", "rebalances", "stopped_s", "longest_ms") == [
+        ("d", 3, pytest.approx(0.68), 380.0),
+        ("s", 1, pytest.approx(0.08), 80.0),
+        ("c", 2, 0.0, 0.0),
+    ]
+    assert of(facts.stopped_members, "member", "rebalances", "stopped_s", "uncommitted") == [
+        ("worker", 3, pytest.approx(0.6), 1),
+        ("other", 1, pytest.approx(0.08), 0),
+        ("a", 1, pytest.approx(0.08), 0),
+        ("calm", 2, 0.0, 0),
+    ]
+
+
+def test_a_straggler_has_its_wait_and_its_share(facts: Facts) -> None:
+    columns = ("group_id", "member", "times", "wait_ms", "share", "timed_out")
+    assert of(facts.stragglers, *columns) == [("d", "slow-1", 1, 300.0, 0.75, 1)]
+
+
+def test_state_times_come_with_the_busiest_group_first(facts: Facts) -> None:
+    assert of(facts.state_times, "group_id", "PreparingRebalance", "Empty") == [
+        ("d", 500.0, 0.0),
+        ("s", 80.0, 0.0),
+        ("c", 0.0, 0.0),
+    ]
+
+
+def test_a_move_is_from_one_member_to_another(facts: Facts) -> None:
+    start = facts.totals["first_s"]
+    assert [(row["group_id"], row["partition"], row["at_s"] - start, row["n"]) for row in facts.moves] == [
+        ("c", 3, 10, 1),
+        ("d", 0, 20, 1),
+        ("d", 0, 21, 1),
+        ("d", 1, 20, 1),
+    ]
+
+
+def test_cohorts_are_compared_by_what_their_rebalances_cost(facts: Facts) -> None:
+    columns = ("cohort", "rebalances", "groups", "stopped_ms", "moved", "needed", "redelivered", "avoided")
+    assert of(facts.cohorts, *columns) == [
+        ("cooperative", 2, 1, 0.0, 1, 1, 0, None),
+        ("dynamic", 3, 1, 170.0, 5, 4, 7, None),
+        ("static", 1, 1, 80.0, 0, 0, None, 3),
+    ]
+    assert of(facts.cohorts, "per_hour") == [(4.0,), (6.0,), (pytest.approx(1.0, rel=1e-3),)]
+
+
+def test_commits_are_counted_by_answer_and_state(facts: Facts) -> None:
+    assert of(facts.commits, "error", "state_at", "n", "zombies", "lag") == [
+        (None, None, 1, 0, None),
+        ("ILLEGAL_GENERATION", "Stable", 1, 1, 2),
+        ("NONE", "Stable", 2, 0, None),
+        ("REBALANCE_IN_PROGRESS", "CompletingRebalance", 1, 0, None),
+    ]
+
+
+def test_wasted_work_and_storms_have_their_group(facts: Facts) -> None:
+    assert of(facts.wasted, "group_id", "redelivered", "gap_s", "moved", "needless") == [
+        ("d", 7, pytest.approx(1.2), 5, 1),
+        ("c", 0, pytest.approx(0.02), 1, 0),
+    ]
+    assert of(facts.storms, "storm_id", "rebalances", "took_ms", "stopped_s", "start_seq") == [
+        ("d-2", 2, pytest.approx(1200), pytest.approx(0.64), 20)
+    ]
+
+
+def test_verdicts_are_counted_and_failures_keep_their_place(facts: Facts) -> None:
+    counts = ("check_id", "pass", "fail", "inconclusive", "not_applicable")
+    assert of(facts.checks, *counts) == [("S01", 2, 0, 0, 0), ("C03", 0, 1, 0, 1)]
+    assert of(facts.failures, "trace_id", "group_id", "check_id", "first_seq") == [("t", "d", "C03", 3)]
+
+
+def test_tests_and_clients_are_as_the_marts_say(facts: Facts) -> None:
+    assert of(facts.flaky, "test_id") == [("test_flaky",)]
+    assert of(facts.heavy, "test_id") == [("test_flaky",), ("test_calm",)]
+    assert of(facts.clients, "client_software", "scenarios", "runs", "broken", "rebalances") == [("lib", 2, 4, 1, 2.5)]
+
+
+def test_what_was_read_is_accounted_for(facts: Facts) -> None:
+    assert of(facts.read, "source", "files", "read", "event", "quarantined") == [("koordinator", 1, 502, 500, 1)]
+    assert of(facts.refused, "reason", "n", "source_file", "line_no", "detail") == [
+        ("bad_json", 1, "a.jsonl", 77, EVIL)
+    ]
+    assert of(facts.fenced, "api", "stage", "n", "members") == [("Heartbeat", "Stable", 2, 1)]
+    assert of(facts.logs, "source", "joins", "arrived", "p50") == [("java", 2, 1, 30.0)]
+    assert of(facts.beats, "member", "max_ratio_to_session") == [("m-1", 0.9), ("m-2", 0.3)]
+
+
+def test_nothing_is_asked_in_vain_of_empty_tables(spark: SparkSession) -> None:
+    facts = asked(reader(spark, {}))
+    assert facts.totals["begun"] == 0
+    assert facts.cohorts == facts.causes == facts.moves == []

@@ -1,0 +1,133 @@
+"""The page of the report opens without anybody's help, whatever stands in the tables; the summary is plain Markdown."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+from reported import EVIL, reader
+
+from koordinator.pipeline.report.facts import Facts, asked
+from koordinator.pipeline.report.page import CONTENTS, cell, code, page, summary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ADDRESS = "report-timelines/t.html"
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes, and the text of each section."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, str] = {}
+        self._section = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag == "section":
+            self._section = dict(attrs)["id"] or ""
+
+    def handle_data(self, data: str) -> None:
+        self.texts[self._section] = f"{self.texts.get(self._section, '')} {' '.join(data.split())}"
+
+
+@pytest.fixture(scope="module")
+def facts(spark: SparkSession) -> Facts:
+    return asked(reader(spark))
+
+
+@pytest.fixture(scope="module")
+def text(facts: Facts) -> str:
+    return page(facts, title="a report", timelines={"t": ADDRESS})
+
+
+def test_the_page_is_one_file_that_asks_nobody_for_anything(text: str) -> None:
+    assert re.findall(r"https?:", text) == []
+    assert not re.search(r"@import|url\((?!#)", text)
+    for tag, attributes in Elements(text).found:
+        assert tag not in {"script", "link", "iframe", "object", "img", "base", "form"}
+        assert not {"src", "srcset", "action"} & attributes.keys()
+        target = attributes.get("href") or attributes.get("xlink:href") or "#"
+        assert target.startswith(("#", ADDRESS)), tag
+
+
+def test_every_part_has_its_section_and_its_chart(text: str) -> None:
+    elements = Elements(text)
+    sections = [attributes["id"] for tag, attributes in elements.found if tag == "section"]
+    assert sections == ["tiles", *(name for name, _ in CONTENTS)]
+    charts = [attributes["aria-labelledby"] for tag, attributes in elements.found if tag == "svg"]
+    assert charts == [
+        "title-by_time",
+        "title-stopped_groups",
+        "title-stopped_members",
+        "title-join_times",
+        "title-state_times",
+        "title-moves",
+        "title-cohorts",
+    ]
+
+
+def test_ids_are_unique_and_what_refers_to_them_finds_them(text: str) -> None:
+    found = Elements(text).found
+    ids = [attributes["id"] for _, attributes in found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    inside = re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', text)
+    assert {a or b for a, b in inside} <= set(ids)
+
+
+def test_names_stay_text(text: str) -> None:
+    assert "<img" not in text
+    assert "</script>" not in text
+    assert EVIL[:15] in " ".join(Elements(text).texts.values())
+
+
+def test_what_failed_leads_to_its_place_in_the_timeline(text: str) -> None:
+    links = [attributes["href"] for tag, attributes in Elements(text).found if tag == "a"]
+    assert links.count(f"{ADDRESS}#seq=3") == 2
+    assert f"{ADDRESS}#seq=20" in links
+
+
+def test_the_headlines_are_the_totals(text: str) -> None:
+    tiles = Elements(text).texts["tiles"]
+    for headline in ("6 rebalances", "3 avoided", "760 ms members stopped", "1 checks failed", "2 commits refused"):
+        assert headline in re.sub(r"\s+", " ", tiles)
+
+
+def test_the_same_facts_give_the_same_page(facts: Facts, text: str) -> None:
+    assert page(facts, title="a report", timelines={"t": ADDRESS}) == text
+
+
+def test_empty_tables_have_a_page_and_a_summary(spark: SparkSession) -> None:
+    empty = asked(reader(spark, {}))
+    assert "Nothing to show" in page(empty, title="nothing", timelines={})
+    assert "**0 rebalances**" in summary(empty, title="nothing")
+
+
+def test_the_summary_has_the_counts_and_what_failed(facts: Facts) -> None:
+    lines = summary(facts, title="a report").splitlines()
+    assert lines[0] == "## a report"
+    assert lines[2].startswith("**6 rebalances** in 3 groups")
+    assert "| `member_join` | 5 | 4 | 50 ms | 200 ms |" in lines
+    assert "| completed rebalances | 2 | 3 | 1 |" in lines
+    assert "### Verdicts: 1 failed" in lines
+    assert any(line.startswith("| `test_flaky` | 10 | 3 |") for line in lines)
+    assert "1 of 502 rows are in quarantine: 1 bad_json." in lines
+
+
+def test_every_row_of_a_table_in_the_summary_has_its_columns(facts: Facts) -> None:
+    for block in summary(facts, title="a report").split("\n\n"):
+        rows = [line for line in block.splitlines() if line.startswith("|")]
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) <= 1, block
+
+
+def test_a_name_in_the_summary_is_code_and_words_call_for_nobody() -> None:
+    assert code("a`b|c\nd") == "`` a`b\\|c d ``"
+    assert code(None) == ""
+    assert cell("<b> @all [x](y) a|b") == r"&lt;b&gt; \@all \[x\](y) a\|b"
