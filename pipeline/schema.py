@@ -42,6 +42,8 @@ DOUBLE, BOOL, TIMESTAMP, STRINGS = DoubleType(), BooleanType(), TimestampType(),
 PARTITIONS = MapType(StringType(), ArrayType(IntegerType()))
 """Topic -> partitions."""
 
+OFFSET = StructType([StructField("topic", STRING), StructField("partition", INT), StructField("offset", LONG)])
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -331,6 +333,114 @@ ASSIGNMENT = _table(
     ("topic", STRING, "the topic"),
     ("partition", INT, "the partition"),
     key="trace_id group_id generation topic partition member_id",
+)
+
+CALL = _table(
+    "silver/call",
+    "Every request that names a group, with its answer; what their bodies say has columns of its own.",
+    _TRACE,
+    _GROUP,
+    ("seq", LONG, "the request"),
+    ("wall_us", LONG, "when it came, by the wall's clock"),
+    ("group_us", LONG, "when it came, by the group's clock"),
+    ("answered_seq", LONG, "the answer; null if there is none"),
+    ("answered_wall_us", LONG, "when it went, by the wall's clock"),
+    ("answered_group_us", LONG, "when it went, by the group's clock"),
+    ("node", INT, "the broker"),
+    ("conn_id", INT, "the connection; numbers are unique per node"),
+    ("api", STRING, "the API, as Kafka's schemas name it: JoinGroup"),
+    ("api_version", SHORT, "its version"),
+    *_SOFTWARE,
+    ("asked_as", STRING, "the member id in the request; null if it has none"),
+    ("member_id", STRING, "that, or else the one in the answer"),
+    ("instance_id", STRING, "the group.instance.id in the request"),
+    ("generation", INT, "the generation in the request"),
+    ("formed", INT, "the generation that the answer to a JoinGroup names"),
+    ("error", STRING, "the error of the answer, NONE if all went well; null if there is no answer"),
+    ("error_code", SHORT, "its code, as on the wire"),
+    ("rule_id", STRING, "the rule of the test that acted on it"),
+    ("synthetic", BOOL, "an answer that Kafka would never give there"),
+    ("session_timeout_ms", INT, "asked by JoinGroup"),
+    ("rebalance_timeout_ms", INT, "likewise: max.poll.interval.ms of a consumer (KIP-62)"),
+    ("protocol_type", STRING, "likewise: consumer or connect"),
+    ("protocols", STRINGS, "likewise: the assignors it offers"),
+    ("topics", STRINGS, "likewise: what it subscribes to"),
+    ("owned", PARTITIONS, "likewise: what it says it still owns (KIP-429)"),
+    ("assignments", MapType(STRING, PARTITIONS), "asked by the SyncGroup of a leader: what each member id is to have"),
+    ("offsets", ArrayType(OFFSET), "asked by OffsetCommit"),
+    ("protocol", STRING, "answered to JoinGroup: the assignor that was chosen"),
+    ("leader", STRING, "likewise: the member id of the leader"),
+    ("members", STRINGS, "likewise: all member ids, for the leader"),
+    ("skip_assignment", BOOL, "likewise: the leader is to assign nothing (KIP-814)"),
+    ("assignment", PARTITIONS, "answered to SyncGroup: what the member has"),
+    key="trace_id seq",
+)
+
+ROUND = _table(
+    "silver/round",
+    "Every rebalance, as the changes of its group's state tell it: what gold/rebalance begins with.",
+    _TRACE,
+    _GROUP,
+    _REBALANCE_NO,
+    ("start_seq", LONG, "the event that began it"),
+    ("start_wall_us", LONG, "when, by the wall's clock"),
+    ("start_us", LONG, "when, by the group's clock"),
+    ("gen_before", INT, "the generation before"),
+    ("cause", STRING, "why it began"),
+    ("reason", STRING, "Kafka's words"),
+    ("client_reason", STRING, "the client's words"),
+    ("trigger_member", STRING, "the member it began with"),
+    ("join_seq", LONG, "the event that ended its join barrier"),
+    ("over_us", LONG, "when the barrier fell, or the group was found empty"),
+    ("gen_after", INT, "the generation it made; null if none"),
+    ("told_members", INT, "how many members the event says there are; of logs"),
+    ("told_static", INT, "how many of them are static; of logs"),
+    ("end_seq", LONG, "the event that ended it"),
+    ("end_wall_us", LONG, "when, by the wall's clock"),
+    ("end_us", LONG, "when, by the group's clock"),
+    ("outcome", STRING, "completed, emptied, superseded, gone or open"),
+    ("life", LONG, "how many rebalances of the group before had left it empty"),
+    ("chain", LONG, "how many before had not been superseded: the same in those that superseded one another"),
+    ("joined_before", LONG, "the event that ended the last join barrier before; 0 if there was none"),
+    ("completed_before", INT, "the last one before that completed; null if the group was empty since"),
+    ("completed_after", INT, "the next one that completes; null if the group is empty before"),
+    key="trace_id group_id rebalance_no",
+)
+
+ARRIVAL = _table(
+    "silver/arrival",
+    "Every member id that joined in a rebalance and is in the generation it made.",
+    _TRACE,
+    _GROUP,
+    _REBALANCE_NO,
+    ("member_id", STRING, "its member id"),
+    _MEMBER,
+    ("instance_id", STRING, "its group.instance.id"),
+    *_SOFTWARE,
+    ("joined_seq", LONG, "its first JoinGroup for this generation"),
+    ("joined_us", LONG, "when, by the group's clock"),
+    ("last_joined_seq", LONG, "its last one, if it has asked again; else the same"),
+    ("last_joined_us", LONG, "when, by the group's clock"),
+    ("synced_us", LONG, "when its SyncGroup was first answered, whatever the answer"),
+    ("protocol", STRING, "the assignor it was told of"),
+    ("owns", BOOL, "whether it said that it still owned something (KIP-429)"),
+    ("members", STRINGS, "the member ids it was told of, as the leader; else null"),
+    key="trace_id group_id rebalance_no member_id",
+)
+
+MOVE = _table(
+    "silver/move",
+    "Every partition that a rebalance assigned, or left over. If two were given it, the first by name has it.",
+    _TRACE,
+    _GROUP,
+    _REBALANCE_NO,
+    ("topic", STRING, "the topic"),
+    ("partition", INT, "the partition"),
+    ("old_member", STRING, "who had it last, however long ago; null if nobody ever"),
+    ("new_member", STRING, "who has it now; null if it was left over in this rebalance"),
+    ("had", BOOL, "whether the old member had it until this rebalance"),
+    ("is_life", BOOL, "whether the group has not been empty since the old member had it"),
+    key="trace_id group_id rebalance_no topic partition",
 )
 
 REBALANCE = _table(

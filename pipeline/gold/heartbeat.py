@@ -1,0 +1,47 @@
+"""gold/heartbeat: how regularly members' heartbeats came."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from koordinator.pipeline import schema
+from koordinator.pipeline.frames import whose
+from koordinator.pipeline.silver.groups import GROUP, OK, ms
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MEMBER = (*GROUP, "member_id")
+
+
+def heartbeat(call: DataFrame, member_span: DataFrame, trace: DataFrame) -> DataFrame:
+    """gold/heartbeat of these calls: one row for each member id, with the session timeout of its last stay."""
+    last = F.lag("group_us").over(Window.partitionBy(*MEMBER).orderBy("seq"))
+    stays = member_span.groupBy(*MEMBER).agg(F.max_by("session_timeout_ms", "joined_seq").alias("session_timeout_ms"))
+    names = member_span.select(*MEMBER, "member").distinct()
+    found = (
+        call.where((F.col("api") == "Heartbeat") & F.col("member_id").isNotNull())
+        .select(*MEMBER, "seq", "group_us", "error")
+        .withColumn("last_us", last)
+        .withColumn("gap_ms", ms("last_us", "group_us"))
+        .groupBy(*MEMBER)
+        .agg(
+            F.count("*").alias("n"),
+            F.count(F.when(F.col("error") != OK, 1)).alias("n_refused"),
+            F.percentile("gap_ms", [0.5, 0.99]).alias("gaps"),
+            F.max("gap_ms").alias("max_gap_ms"),
+        )
+        .join(stays, [*MEMBER], "left")
+        .join(names, [*MEMBER], "left")
+        .withColumn("member", F.coalesce("member", "member_id"))
+        .withColumn("p50_gap_ms", F.get("gaps", F.lit(0)))
+        .withColumn("p99_gap_ms", F.get("gaps", F.lit(1)))
+        .withColumn(
+            "max_ratio_to_session",
+            F.when(F.col("session_timeout_ms") > 0, F.col("max_gap_ms") / F.col("session_timeout_ms")),
+        )
+    )
+    return whose(found, trace, schema.HEARTBEAT)

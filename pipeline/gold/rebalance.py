@@ -1,0 +1,255 @@
+"""gold/rebalance: every rebalance, why it was, what it took, and what it moved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from koordinator.pipeline import schema
+from koordinator.pipeline.frames import whose
+from koordinator.pipeline.silver.groups import GROUP, ROUND, at, fetches, labels, ms, named
+from koordinator.pipeline.silver.round import numbered
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+SUB_CAUSES = (
+    ("poll_timeout", r"poll timeout has expired|max\.?poll\.?interval"),
+    ("revoke_and_rejoin", r"revoke partitions and re-?join"),
+    ("member_id_required", r"member.?id.?required|with the given member.?id"),
+    ("already_rebalancing", r"already rebalancing|rebalance in progress"),
+    ("failed", r"rebalance failed due to|encountered .* from .* response"),
+    ("metadata_changed", r"metadata .*chang"),
+    ("subscription_changed", r"subscription .*chang"),
+    ("unsubscribed", r"unsubscribe"),
+    ("enforced", r"enforce"),
+    ("closed", r"clos|shut"),
+)
+"""The kinds of reasons that clients give, by what Java's consumer and those that follow it write; as the emulator's."""
+
+INCREMENTAL = ("compatible", "sessioned", "stream")
+"""Protocols without `cooperative` in their name whose members keep what they own: Connect's (KIP-415), Streams'."""
+
+REJOINS = ("member_rejoin", "leader_rejoin", "metadata_change")
+"""The causes of a rebalance that a member begins which is in the group already."""
+
+
+def rebalance(  # noqa: PLR0913, PLR0917 - a table each
+    event: DataFrame,
+    call: DataFrame,
+    member_span: DataFrame,
+    round_: DataFrame,
+    arrival: DataFrame,
+    move: DataFrame,
+    trace: DataFrame,
+) -> DataFrame:
+    """gold/rebalance: silver/round, and what all the others know of each of its rows."""
+    members = _roster(arrival, labels(event))
+    found = (
+        round_.join(_late(event, round_), [*ROUND], "left")
+        .join(_arrivals(arrival), [*ROUND], "left")
+        .join(_counts(members), [*ROUND], "left")
+        .join(_moved(move, members), [*ROUND], "left")
+        .join(_first_fetches(event, call, member_span, round_), [*ROUND], "left")
+    )
+    return whose(_columns(_beside(found)), trace, schema.REBALANCE)
+
+
+def _late(event: DataFrame, round_: DataFrame) -> DataFrame:
+    """Who did not come before the barrier's time was up, the first of them and how many."""
+    gone = event.where((F.col("kind") == "member") & (F.col("cause") == "join_timeout")).select(
+        *GROUP, "seq", F.coalesce("instance_id", "member_id").alias("member")
+    )
+    until = F.coalesce("join_seq", F.when(F.col("outcome") == "emptied", F.col("end_seq")))
+    return (
+        numbered(gone, round_)
+        .join(round_.select(*ROUND, until.alias("until")), [*ROUND])
+        .where(F.col("seq") < F.col("until"))
+        .groupBy(*ROUND)
+        .agg(F.min(F.struct("seq", "member")).alias("late"), F.count("*").alias("n_timed_out"))
+    )
+
+
+def _arrivals(arrival: DataFrame) -> DataFrame:
+    """What those who joined were told, and the last two of them, by the last JoinGroup of each."""
+    who = F.struct("last_joined_seq", "last_joined_us", "member")
+    return (
+        arrival.groupBy(*ROUND)
+        .agg(
+            F.max("protocol").alias("protocol"),
+            F.max("owns").alias("somebody_owns"),
+            F.sort_array(F.collect_list(who), asc=False).alias("newest"),
+        )
+        .withColumn("next_to_newest", F.get("newest", F.lit(1)))
+        .withColumn("newest", F.get("newest", F.lit(0)))
+    )
+
+
+def _roster(arrival: DataFrame, names: DataFrame) -> DataFrame:
+    """Who is in the generation of a rebalance: whom its leader was told of; if that is missing, who joined."""
+    listed = F.min(F.when(F.col("members").isNotNull(), F.struct("joined_seq", "members"))).getField("members")
+    ids = (
+        arrival.groupBy(*ROUND)
+        .agg(listed.alias("listed"), F.collect_set("member_id").alias("ids"))
+        .select(*ROUND, F.explode(F.coalesce("listed", "ids")).alias("member_id"))
+    )
+    is_static = F.max(F.col("member") != F.col("member_id"))
+    return named(ids, names, "member_id", "member").groupBy(*ROUND, "member").agg(is_static.alias("is_static"))
+
+
+def _counts(members: DataFrame) -> DataFrame:
+    """How many are in each generation, and in which earlier rebalances of the group they were in, too."""
+    own = Window.partitionBy(*GROUP, "member").orderBy("rebalance_no")
+    return (
+        members.withColumn("seen_in", F.lag("rebalance_no").over(own))
+        .groupBy(*ROUND)
+        .agg(
+            F.count("*").alias("n_members"),
+            F.count(F.when(F.col("is_static"), 1)).alias("n_static"),
+            F.collect_list("seen_in").alias("seen_in"),
+        )
+    )
+
+
+def _moved(move: DataFrame, members: DataFrame) -> DataFrame:
+    """What an assignment moved, and the fewest that a balanced one would have.
+
+    Balanced: each of M members has P // M partitions, or one more, as P % M of them must. So a member keeps of what it
+    had P // M at most, or one more.
+    """
+    given = F.col("new_member").isNotNull()
+    had = given & F.col("is_life") & F.col("old_member").isNotNull()
+    sizes = move.groupBy(*ROUND).agg(
+        F.count(F.when(given, 1)).alias("partitions_total"),
+        F.count(F.when(had & (F.col("old_member") != F.col("new_member")), 1)).alias("partitions_moved"),
+        F.count(F.when(had, 1)).alias("owned"),
+        F.collect_set(F.when(~given, F.col("old_member"))).alias("losers"),
+    )
+    kept_by = move.where(had).groupBy(*ROUND, F.col("old_member").alias("member")).agg(F.count("*").alias("kept"))
+    fair = F.floor(F.col("partitions_total") / F.col("members"))
+    kept = (
+        members.join(kept_by, [*ROUND, "member"], "left")
+        .groupBy(*ROUND)
+        .agg(F.count("*").alias("members"), F.collect_list("kept").alias("kept"))
+    )
+    fair_share = F.aggregate("kept", F.lit(0).cast("long"), lambda total, n: total + F.least(n, F.col("fair")))
+    one_more = F.least(
+        F.size(F.filter("kept", lambda n: n > F.col("fair"))), F.col("partitions_total") % F.col("members")
+    )
+    return (
+        sizes.join(kept, [*ROUND])
+        .withColumn("fair", fair)
+        .withColumn("balanced", F.col("owned") - fair_share - one_more)
+        .withColumn("moves_minimum", F.least("balanced", "partitions_moved"))
+        .select(*ROUND, "partitions_total", "partitions_moved", "moves_minimum", "losers")
+    )
+
+
+def _first_fetches(event: DataFrame, call: DataFrame, member_span: DataFrame, round_: DataFrame) -> DataFrame:
+    """The first OffsetFetch of the group, or Fetch of a member, between a rebalance that completed and the next."""
+    columns = (*GROUP, "seq", "wall_us", "group_us")
+    looked = call.where(F.col("api") == "OffsetFetch").select(*columns)
+    came = looked.unionByName(fetches(event, member_span).select(*columns))
+    ended = round_.where(F.col("outcome") == "completed").select(*ROUND, "end_seq")
+    return (
+        numbered(came, round_)
+        .join(ended, [*ROUND])
+        .where(F.col("seq") > F.col("end_seq"))
+        .groupBy(*ROUND)
+        .agg(F.min(F.struct("seq", "wall_us", "group_us")).alias("fetch"))
+    )
+
+
+def _beside(found: DataFrame) -> DataFrame:
+    """What depends on the rebalances before: the members there were, a cooperative follow-up, storms."""
+    in_order = Window.partitionBy(*GROUP).orderBy("rebalance_no")
+    before = in_order.rowsBetween(Window.unboundedPreceding, -1)
+    emptied = F.col("outcome") == "emptied"
+    # those of a log are told in numbers only
+    members = F.when(emptied, F.lit(0)).otherwise(F.coalesce("n_members", "told_members"))
+    made = F.when(F.col("members_after").isNotNull(), F.struct("rebalance_no", "members_after", "n_members"))
+    protocol = F.lower("protocol")
+    incremental = protocol.contains("cooperative") | protocol.isin(*INCREMENTAL) | F.col("somebody_owns")
+    mode = F.when(F.col("protocol").isNotNull(), F.when(incremental, "cooperative").otherwise("eager"))
+    since_us = F.col("start_us") - F.lag("end_us").over(in_order)
+    apart = F.coalesce(since_us > schema.STORM_GAP_MS * 1000, F.lit(col=True))
+    storm = Window.partitionBy(*GROUP, "storm_no")
+    first = F.min("rebalance_no").over(storm).cast("string")
+    return (
+        found.withColumn("members_after", members)
+        .withColumn("base", F.last(made, ignorenulls=True).over(before))
+        .withColumn("mode", mode)
+        .withColumn("mode_before", F.lag("mode").over(in_order))
+        .withColumn("losers_before", F.lag("losers").over(in_order))
+        .withColumn("sub_cause", sub_cause("client_reason"))
+        .withColumn("storm_no", F.sum(apart.cast("int")).over(in_order))
+        .withColumn("storm_id", F.when(F.count("*").over(storm) > 1, F.concat_ws("/", "trace_id", "group_id", first)))
+    )
+
+
+def _columns(found: DataFrame) -> DataFrame:
+    joined = F.col("join_seq").isNotNull()
+    made = F.col("gen_after").isNotNull()
+    completed = F.col("outcome") == "completed"
+    emptied = F.col("outcome") == "emptied"
+    # a group that was there before the trace is unknown, and one in generation 0 is new
+    n_before = F.coalesce("base.members_after", F.when(F.col("gen_before") == 0, F.lit(0)))
+    stayed = F.size(F.filter("seen_in", lambda number: number == F.col("base.rebalance_no")))
+    known = F.col("base.n_members").isNotNull() | (n_before == 0)
+    n_joined = F.when(emptied, 0).when(known, F.col("n_members") - F.coalesce(stayed, F.lit(0)))
+    n_static = F.when(joined, F.coalesce("n_static", "told_static"))
+    late = F.col("late.member")
+    wait_us = F.when(late.isNotNull(), F.col("over_us") - F.col("newest.last_joined_us")).when(
+        F.col("next_to_newest").isNotNull(), F.col("newest.last_joined_us") - F.col("next_to_newest.last_joined_us")
+    )
+    wait_us = F.when(made, wait_us)
+    # Fetch names no group: its time is the rebalance's, and what has passed since by the wall's clock
+    fetch_us = F.coalesce("fetch.group_us", F.col("end_us") + F.col("fetch.wall_us") - F.col("end_wall_us"))
+    asked_to = (F.col("mode_before") == "cooperative") & F.col("cause").isin(*REJOINS)
+    followup = (F.col("sub_cause") == "revoke_and_rejoin") | (
+        asked_to & F.array_contains("losers_before", F.col("trigger_member"))
+    )
+    return (
+        found.withColumn("started_at", at("start_wall_us"))
+        .withColumn("t_start_us", F.col("start_us"))
+        .withColumn("t_join_done_us", F.col("over_us"))
+        .withColumn("t_sync_done_us", F.when(completed, F.col("end_us")))
+        .withColumn("t_first_fetch_us", fetch_us)
+        .withColumn("join_ms", ms("start_us", "over_us"))
+        .withColumn("sync_ms", F.when(joined, ms("over_us", "t_sync_done_us")))
+        .withColumn("total_ms", ms("start_us", "end_us"))
+        .withColumn("resume_ms", ms("start_us", "t_first_fetch_us"))
+        .withColumn("members_before", n_before)
+        .withColumn("n_joined", n_joined)
+        .withColumn("n_left", F.col("members_before") - F.col("members_after") + F.col("n_joined"))
+        .withColumn("n_static", n_static)
+        .withColumn("membership", _membership())
+        .withColumn(
+            "straggler_member",
+            F.when(made, F.coalesce(late, F.when(F.col("next_to_newest").isNotNull(), F.col("newest.member")))),
+        )
+        .withColumn("straggler_wait_ms", wait_us / 1000)
+        .withColumn("straggler_share", F.when(F.col("join_ms") > 0, F.col("straggler_wait_ms") / F.col("join_ms")))
+        .withColumn("n_timed_out", F.coalesce("n_timed_out", F.lit(0)))
+        .withColumn(
+            "stickiness",
+            F.when(F.col("partitions_moved") == 0, 1.0).otherwise(F.col("moves_minimum") / F.col("partitions_moved")),
+        )
+        .withColumn("followup", F.coalesce(followup, F.lit(col=False)))
+    )
+
+
+def _membership() -> Column:
+    static, members = F.col("n_static"), F.col("members_after")
+    return F.when((static == 0) & (members > 0), "dynamic").when(static == members, "static").when(static > 0, "mixed")
+
+
+def sub_cause(client_reason: str) -> Column:
+    """The kind of a client's own reason (KIP-800); null if it gave none, "other" for one that is not known here."""
+    text = F.col(client_reason)
+    kind = F.when(F.coalesce(text, F.lit("")) == "", F.lit(None).cast("string"))
+    for name, pattern in SUB_CAUSES:
+        kind = kind.when(text.rlike(f"(?i){pattern}"), name)
+    return kind.otherwise("other")

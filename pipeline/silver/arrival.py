@@ -1,0 +1,60 @@
+"""silver/arrival: who joined in each rebalance, and how long each waited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from koordinator.pipeline import schema
+from koordinator.pipeline.frames import shaped
+from koordinator.pipeline.silver.groups import GROUP, OK, ROUND
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+CLIENT = ("client_id", "client_software", "client_version")
+
+
+def arrival(call: DataFrame, round_: DataFrame) -> DataFrame:
+    """silver/arrival of these calls: by the JoinGroups that were answered with a rebalance's generation.
+
+    They came after the join barrier before. A static member that comes back later is told the same generation.
+    """
+    made = round_.where(F.col("join_seq").isNotNull()).select(
+        *ROUND, "joined_before", "join_seq", F.col("gen_after").alias("formed")
+    )
+    size = F.size("members")
+    joined = (
+        call.where((F.col("api") == "JoinGroup") & (F.col("error") == OK))
+        .join(made, [*GROUP, "formed"])
+        .where((F.col("seq") > F.col("joined_before")) & (F.col("seq") < F.col("join_seq")))
+        .withColumn("member", F.coalesce("instance_id", "member_id"))
+        .groupBy(*ROUND, "member_id")
+        .agg(
+            F.min(F.struct("seq", "group_us")).alias("first"),
+            F.max(F.struct("seq", "group_us", "member", "instance_id", *CLIENT)).alias("last"),
+            F.max("protocol").alias("protocol"),
+            F.coalesce(F.max(F.size("owned") > 0), F.lit(col=False)).alias("owns"),
+            F.min(F.when(size > 0, F.struct("seq", "members"))).getField("members").alias("members"),
+        )
+    )
+    found = joined.select(
+        *(*ROUND, "member_id", "protocol", "owns", "members"),
+        F.col("first.seq").alias("joined_seq"),
+        F.col("first.group_us").alias("joined_us"),
+        F.col("last.seq").alias("last_joined_seq"),
+        F.col("last.group_us").alias("last_joined_us"),
+        *(f"last.{name}" for name in ("member", "instance_id", *CLIENT)),
+    )
+    return shaped(found.join(_synced(call, made), [*ROUND, "member_id"], "left"), schema.ARRIVAL)
+
+
+def _synced(call: DataFrame, made: DataFrame) -> DataFrame:
+    return (
+        call.where((F.col("api") == "SyncGroup") & F.col("answered_seq").isNotNull())
+        .join(made.withColumnRenamed("formed", "generation"), [*GROUP, "generation"])
+        .where(F.col("seq") > F.col("join_seq"))
+        .groupBy(*ROUND, "member_id")
+        .agg(F.min(F.struct("seq", "answered_group_us")).getField("answered_group_us").alias("synced_us"))
+    )

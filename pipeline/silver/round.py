@@ -1,0 +1,106 @@
+"""silver/round: the rebalances that the changes of groups' states tell of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from koordinator.pipeline import schema
+from koordinator.pipeline.frames import shaped
+from koordinator.pipeline.silver.groups import GROUP, NEVER, ROUND, as_of, labels, named, states
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"
+
+OUTCOMES = {"Stable": "completed", "Empty": "emptied", "Dead": "gone"}
+"""How a rebalance ends, by the state it ends in; `superseded` is one in which the next began, `open` has not ended."""
+
+
+def round_(event: DataFrame) -> DataFrame:
+    """silver/round of these events. A log that says how many members there are does so in the body."""
+    lines = states(event).select(
+        *GROUP,
+        *("seq", "wall_us", "group_us", "generation", "member_id", "state_to", "cause", "reason", "client_reason"),
+        F.get_json_object("body", "$.n_members").cast("int").alias("n_members"),
+        F.get_json_object("body", "$.n_static").cast("int").alias("n_static"),
+    )
+    start = F.col("state_to") == PREPARING
+    end = F.col("state_to").isin(*OUTCOMES)
+    line = F.struct(*(name for name in lines.columns if name not in GROUP))
+    ended_seq = F.min(F.when(end, F.col("seq"))).over(Window.partitionBy(*ROUND))
+    barrier = (F.col("state_to") == COMPLETING) & (F.col("seq") < F.coalesce("ended_seq", F.lit(NEVER)))
+    number = F.sum(start.cast("int")).over(Window.partitionBy(*GROUP).orderBy("seq"))
+    each = (
+        lines.withColumn("rebalance_no", number.cast("int"))
+        .where(F.col("rebalance_no") > 0)
+        .withColumn("ended_seq", ended_seq)
+        .groupBy(*ROUND)
+        .agg(
+            F.min(F.when(start, line)).alias("start"),
+            F.max(F.when(barrier, line)).alias("join"),
+            F.min(F.when(end, line)).alias("end"),
+        )
+    )
+    found = _beside_its_neighbours(_ended(each))
+    return shaped(named(found, labels(event), "trigger_id", "trigger_member"), schema.ROUND)
+
+
+def _ended(each: DataFrame) -> DataFrame:
+    next_start = F.lead("start").over(Window.partitionBy(*GROUP).orderBy("rebalance_no"))
+    by_state = [part for state, outcome in OUTCOMES.items() for part in (F.lit(state), F.lit(outcome))]
+    outcome = (
+        F.when(F.col("end").isNotNull(), F.create_map(*by_state)[F.col("end.state_to")])
+        .when(next_start.isNotNull(), F.lit("superseded"))
+        .otherwise(F.lit("open"))
+    )
+    over = F.coalesce("join", F.when(F.col("outcome") == "emptied", F.col("end")))
+    return (
+        each.withColumn("outcome", outcome)
+        .withColumn("end", F.coalesce("end", next_start))
+        .withColumn("over", over)
+        .select(
+            *ROUND,
+            "outcome",
+            *(F.col(f"start.{name}").alias(name) for name in ("cause", "reason", "client_reason")),
+            F.col("start.member_id").alias("trigger_id"),
+            F.col("start.seq").alias("start_seq"),
+            F.col("start.wall_us").alias("start_wall_us"),
+            F.col("start.group_us").alias("start_us"),
+            F.col("start.generation").alias("gen_before"),
+            F.col("join.seq").alias("join_seq"),
+            F.col("over.group_us").alias("over_us"),
+            F.col("over.generation").alias("gen_after"),
+            F.col("over.n_members").alias("told_members"),
+            F.col("end.n_static").alias("told_static"),
+            F.col("end.seq").alias("end_seq"),
+            F.col("end.wall_us").alias("end_wall_us"),
+            F.col("end.group_us").alias("end_us"),
+        )
+    )
+
+
+def _beside_its_neighbours(each: DataFrame) -> DataFrame:
+    in_order = Window.partitionBy(*GROUP).orderBy("rebalance_no")
+    before = in_order.rowsBetween(Window.unboundedPreceding, -1)
+    in_life = Window.partitionBy(*GROUP, "life")
+    earlier = in_life.orderBy("rebalance_no").rowsBetween(Window.unboundedPreceding, -1)
+    # backwards: a frame that goes on to the end would be looked through anew for each row
+    later = in_life.orderBy(F.desc("rebalance_no")).rowsBetween(Window.unboundedPreceding, -1)
+    completed = F.when(F.col("outcome") == "completed", F.col("rebalance_no"))
+    return (
+        each.withColumn("joined_before", F.coalesce(F.max("join_seq").over(before), F.lit(0)))
+        .withColumn("life", F.count(F.when(F.col("outcome") == "emptied", 1)).over(before))
+        .withColumn("chain", F.count(F.when(F.col("outcome") != "superseded", 1)).over(before))
+        .withColumn("completed_before", F.max(completed).over(earlier))
+        .withColumn("completed_after", F.min(completed).over(later))
+    )
+
+
+def numbered(frame: DataFrame, round_: DataFrame) -> DataFrame:
+    """The rows of a frame with `seq` that came after the group's first rebalance began, with the number of the last."""
+    marks = round_.select(*ROUND, F.col("start_seq").alias("seq"))
+    return as_of(frame, marks).where(F.col("rebalance_no").isNotNull())
