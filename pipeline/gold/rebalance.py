@@ -204,45 +204,44 @@ def _columns(found: DataFrame) -> DataFrame:
     wait_us = F.when(late.isNotNull(), F.col("over_us") - F.col("newest.last_joined_us")).when(
         F.col("next_to_newest").isNotNull(), F.col("newest.last_joined_us") - F.col("next_to_newest.last_joined_us")
     )
-    wait_us = F.when(made, wait_us)
     # Fetch names no group: its time is the rebalance's, and what has passed since by the wall's clock
     fetch_us = F.coalesce("fetch.group_us", F.col("end_us") + F.col("fetch.wall_us") - F.col("end_wall_us"))
     asked_to = (F.col("mode_before") == "cooperative") & F.col("cause").isin(*REJOINS)
     followup = (F.col("sub_cause") == "revoke_and_rejoin") | (
         asked_to & F.array_contains("losers_before", F.col("trigger_member"))
     )
-    return (
-        found.withColumn("started_at", at("start_wall_us"))
-        .withColumn("t_start_us", F.col("start_us"))
-        .withColumn("t_join_done_us", F.col("over_us"))
-        .withColumn("t_sync_done_us", F.when(completed, F.col("end_us")))
-        .withColumn("t_first_fetch_us", fetch_us)
-        .withColumn("join_ms", ms("start_us", "over_us"))
-        .withColumn("sync_ms", F.when(joined, ms("over_us", "t_sync_done_us")))
-        .withColumn("total_ms", ms("start_us", "end_us"))
-        .withColumn("resume_ms", ms("start_us", "t_first_fetch_us"))
-        .withColumn("members_before", n_before)
-        .withColumn("n_joined", n_joined)
-        .withColumn("n_left", F.col("members_before") - F.col("members_after") + F.col("n_joined"))
-        .withColumn("n_static", n_static)
-        .withColumn("membership", _membership())
-        .withColumn(
-            "straggler_member",
-            F.when(made, F.coalesce(late, F.when(F.col("next_to_newest").isNotNull(), F.col("newest.member")))),
-        )
-        .withColumn("straggler_wait_ms", wait_us / 1000)
-        .withColumn("straggler_share", F.when(F.col("join_ms") > 0, F.col("straggler_wait_ms") / F.col("join_ms")))
-        .withColumn("n_timed_out", F.coalesce("n_timed_out", F.lit(0)))
-        .withColumn(
-            "stickiness",
-            F.when(F.col("partitions_moved") == 0, 1.0).otherwise(F.col("moves_minimum") / F.col("partitions_moved")),
-        )
-        .withColumn("followup", F.coalesce(followup, F.lit(col=False)))
-    )
+    straggler = F.coalesce(late, F.when(F.col("next_to_newest").isNotNull(), F.col("newest.member")))
+    timed = {
+        "started_at": at("start_wall_us"),
+        "t_start_us": F.col("start_us"),
+        "t_join_done_us": F.col("over_us"),
+        "t_sync_done_us": F.when(completed, F.col("end_us")),
+        "t_first_fetch_us": fetch_us,
+        "join_ms": ms("start_us", "over_us"),
+        "sync_ms": F.when(joined & completed, ms("over_us", "end_us")),
+        "total_ms": ms("start_us", "end_us"),
+        "resume_ms": (fetch_us - F.col("start_us")) / 1000,
+    }
+    counted = {
+        "members_before": n_before,
+        "n_joined": n_joined,
+        "n_left": n_before - F.col("members_after") + n_joined,
+        "n_static": n_static,
+        "membership": _membership(n_static, F.col("members_after")),
+        "straggler_member": F.when(made, straggler),
+        "straggler_wait_ms": F.when(made, wait_us) / 1000,
+        "straggler_share": F.when(made & (F.col("over_us") > F.col("start_us")), wait_us)
+        / (F.col("over_us") - F.col("start_us")),
+        "n_timed_out": F.coalesce("n_timed_out", F.lit(0)),
+        "stickiness": F.when(F.col("partitions_moved") == 0, 1.0).otherwise(
+            F.col("moves_minimum") / F.col("partitions_moved")
+        ),
+        "followup": F.coalesce(followup, F.lit(col=False)),
+    }
+    return found.withColumns({**timed, **counted})
 
 
-def _membership() -> Column:
-    static, members = F.col("n_static"), F.col("members_after")
+def _membership(static: Column, members: Column) -> Column:
     return F.when((static == 0) & (members > 0), "dynamic").when(static == members, "static").when(static > 0, "mixed")
 
 

@@ -22,7 +22,7 @@ from koordinator.pipeline.silver.move import move
 from koordinator.pipeline.silver.round import round_
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -31,16 +31,19 @@ RENAMED = {"wall_ts": "wall_us", "group_ts_us": "group_us", "verb": "name", "pup
 
 
 class Gold:
-    """The gold tables of one trace, as rows, in the order of their keys. What they are made of is made of the lines.
+    """The gold tables of some traces, as rows, in the order of their keys. What they are made of is made of the lines.
 
-    A member's stay begins with its first JoinGroup that formed a generation.
+    A member's stay begins with its first JoinGroup that formed a generation. With several traces at once, what is
+    asked of one costs no more than what is asked of all.
     """
 
-    def __init__(self, spark: SparkSession, lines: Iterable[dict[str, Any]]) -> None:
+    def __init__(self, spark: SparkSession, traces: Mapping[str, Iterable[dict[str, Any]]]) -> None:
         self._spark = spark
-        self._lines = [line for line in lines if line["kind"] != "header"]
-        self.event = self._frame(schema.EVENT, *(_event(line) for line in self._lines))
-        self.trace = self._frame(schema.TRACE, {"trace_id": "t", "run_id": "r", "test_id": "x", "cluster": "c"})
+        self._lines = {name: [line for line in lines if line["kind"] != "header"] for name, lines in traces.items()}
+        events = [{"trace_id": name} | _event(line) for name, lines in self._lines.items() for line in lines]
+        self.event = self._frame(schema.EVENT, *events)
+        whose = [{"trace_id": name, "run_id": "r", "test_id": f"test_{name}", "cluster": "c"} for name in self._lines]
+        self.trace = self._frame(schema.TRACE, *whose)
 
     @cached_property
     def call(self) -> DataFrame:
@@ -59,16 +62,28 @@ class Gold:
         return self._kept(move(self.assignment, self.round), schema.MOVE)
 
     @cached_property
-    def stories(self) -> dict[str, Story]:
-        groups = {line["group_id"]: None for line in self._lines if line.get("group_id")}
-        return {group: Story(self._lines, group) for group in groups}
+    def stories(self) -> dict[tuple[str, str], Story]:
+        """The same lines as the emulator reads them, by trace and group."""
+        groups = {
+            (name, line["group_id"]): lines
+            for name, lines in self._lines.items()
+            for line in lines
+            if line.get("group_id")
+        }
+        return {(name, group): Story(lines, group) for (name, group), lines in groups.items()}
 
     @cached_property
     def assignment(self) -> DataFrame:
         rows = [
-            {"group_id": group, "generation": asked.generation, "seq": asked.seq, "member_id": member_id}
+            {
+                "trace_id": trace_id,
+                "group_id": group,
+                "generation": asked.generation,
+                "seq": asked.seq,
+                "member_id": member_id,
+            }
             | {"member": story.label(member_id), "topic": topic, "partition": number}
-            for group, story in self.stories.items()
+            for (trace_id, group), story in self.stories.items()
             for asked in story.calls
             if asked.api == "SyncGroup" and asked.error == OK
             for member_id, topics in (asked.asked.get("assignments") or {}).items()
@@ -79,24 +94,23 @@ class Gold:
 
     @cached_property
     def member_span(self) -> DataFrame:
-        found: dict[str, dict[str, Any]] = {}
-        for group, story in self.stories.items():
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for (trace_id, group), story in self.stories.items():
             for asked in story.calls:
                 if asked.formed is not None:
-                    stay = {"group_id": group, "member_id": asked.member_id, "member": story.label(asked.member_id)}
-                    stay |= {"client_id": asked.client_id, "joined_seq": asked.seq}
-                    found.setdefault(asked.member_id, stay | {"session_timeout_ms": asked.asked["session_timeout_ms"]})
+                    stay = {"trace_id": trace_id, "group_id": group, "member_id": asked.member_id}
+                    stay |= {"member": story.label(asked.member_id), "client_id": asked.client_id}
+                    stay |= {"joined_seq": asked.seq, "session_timeout_ms": asked.asked["session_timeout_ms"]}
+                    found.setdefault((trace_id, asked.member_id), stay)
             for line in story.own:
                 if line["kind"] == "member" and line["change"] in ("removed", "replaced"):
                     ended = {"left_seq": line["seq"], "left_us": line["group_ts_us"]}
-                    found[line["member_id"]] = found.get(line["member_id"], {}) | ended
-        return self._frame(schema.MEMBER_SPAN, *(stay for stay in found.values() if "member" in stay))
+                    found.get((trace_id, line["member_id"]), {}).update(ended)
+        return self._frame(schema.MEMBER_SPAN, *found.values())
 
     @cached_property
     def _rebalance(self) -> DataFrame:
-        made = rebalance(
-            self.event, self.call, self.member_span, self.round, self.arrival, self.move, self.trace
-        )
+        made = rebalance(self.event, self.call, self.member_span, self.round, self.arrival, self.move, self.trace)
         return self._kept(made, schema.REBALANCE)
 
     def rebalances(self) -> list[Row]:
@@ -138,7 +152,7 @@ class Gold:
         return self._spark.createDataFrame(frame.collect(), table.columns)
 
     def _frame(self, table: schema.Table, *rows: dict[str, Any]) -> DataFrame:
-        filled = [tuple({"trace_id": "t", **row}.get(name) for name in table.names) for row in rows]
+        filled = [tuple(row.get(name) for name in table.names) for row in rows]
         return self._spark.createDataFrame(filled, table.columns)
 
 
