@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.pipeline import schema as tables
+from koordinator.pipeline.silver.arrival import arrival
+from koordinator.pipeline.silver.call import call
+from koordinator.pipeline.silver.round import round_
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +31,11 @@ class Step:
     takes: tuple[Table, ...]
 
 
-PER_HOME: tuple[Step, ...] = ()
+PER_HOME: tuple[Step, ...] = (
+    Step(tables.CALL, call, (tables.EVENT,)),
+    Step(tables.ROUND, round_, (tables.EVENT,)),
+    Step(tables.ARRIVAL, arrival, (tables.CALL, tables.ROUND)),
+)
 """Of the events, headers and outcomes of some homes: everything that is derived from them."""
 
 OF_ALL: tuple[Step, ...] = ()
