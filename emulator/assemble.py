@@ -51,7 +51,8 @@ class Options:
     `advertised` are those of `listeners.Listeners`.
     `seed` None is any seed; it decides every id the cluster makes. `trace` is a file for the trace, which is emptied
     when the cluster starts. `data_dir` is a directory that keeps the cluster; one that has kept one goes on with it:
-    `topics` and `records` are for topics that are not there yet.
+    `topics` and `records` are for topics that are not there yet. `about` are columns of the trace's header, such as
+    those of `about_run`.
     """
 
     host: str = "127.0.0.1"
@@ -69,6 +70,7 @@ class Options:
     trace: str | Path | None = None
     data_dir: str | Path | None = None
     seed: int | None = None
+    about: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,7 @@ def _build_world(  # noqa: PLR0913, PLR0917 - what it is made of
         "emulator_version": __version__,
         "python": platform.python_version(),
         "seed": seed,
+        **options.about,
     }
     trace = new_trace(wall_us, sink=trace_file, header=header)
     brokers = Brokers(started_at, cluster, settings, new_uuid, trace, log, data_dir)

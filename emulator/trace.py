@@ -2,7 +2,9 @@
 
 Kinds of event:
 
-* `header`: the first line of a file; schema version, seed, versions.
+* `header`: the first line of a file; schema version, seed, versions; as far as whoever started the emulator says so
+  (`koordinator.emulator.about_run`) what ran: `run_id`, `test_id`, `rerun`, `repo`, `commit`, `branch`, `ci_provider`,
+  `os`, `libs`.
 * `request`, `response`: one of each for every call. A fetch that brings nothing is not an event: it is counted in
   the connection's next response or disconnection (`empty_fetches`).
 * `state`: a group changed its state; `cause` is its kind, `reason` Kafka's own words.
@@ -25,6 +27,12 @@ Kinds of event:
 The ring is bounded in events and in bytes: see `trace_kept` for what is kept of large messages. A body that is not
 kept is `{"omitted_bytes": n}`.
 
+A file that the pytest plugin writes ends with a line of the kind `test`, without a `seq`: `test_id`, its `outcome`
+(passed, failed, error, skipped), `duration_ms`, `rerun` and `seed`.
+
+Every line that leaves the process, into a file or a topic, has `trace_id`, by which it is known whatever file it comes
+to: 16 hexadecimal digits, a hash of the header.
+
 Every event has `seq` (total order), `wall_ts` (microseconds since the epoch) and `kind`, and all but the header and
 `dropped` the `node` they happened on, unless that is the whole cluster; what concerns a group has
 `group_id` and `group_ts_us`, the group's own time. Columns without a value are left out. In memory events are kept
@@ -35,6 +43,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from hashlib import sha256
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -46,6 +55,8 @@ if TYPE_CHECKING:
     from koordinator.emulator.trace_lines import Happening
 
 SCHEMA_VERSION = 1
+
+TRACE_ID_DIGITS = 16
 
 BYTES_MAX = 128 * 1024 * 1024
 """How much the messages and texts of the events in the ring may take, roughly."""
@@ -71,7 +82,8 @@ class Trace:
         """The wall clock, in microseconds since the epoch."""
         self._sink = sink
         self._seq = self._cleared = 0
-        self.header = {"kind": "header", "schema_version": SCHEMA_VERSION, "wall_ts": wall_us(), **(header or {})}
+        said = {"kind": "header", "schema_version": SCHEMA_VERSION, "wall_ts": wall_us(), **(header or {})}
+        self.header = {"trace_id": sha256(_text(said).encode()).hexdigest()[:TRACE_ID_DIGITS], **said}
         """The first line of a file of the trace."""
         self.observers: list[Callable[[Happening], None]] = []
         """Who is told of everything that happens, as it happens."""
@@ -94,10 +106,9 @@ class Trace:
         lost = self._seq - len(self._ring)
         return lost - 1 if lost > self._cleared else lost
 
-    @staticmethod
-    def leaving(line: Mapping[str, object]) -> str:
+    def leaving(self, line: Mapping[str, object]) -> str:
         """A line as it leaves this process."""
-        return json.dumps(line, separators=(",", ":"))
+        return _text({"trace_id": self.header["trace_id"], **line})
 
     def add(self, wall_us: int, happening: Happening, node_id: int) -> None:
         """Something happened on a node."""
@@ -172,3 +183,7 @@ class Trace:
 
     def _dropped(self, lost: int) -> dict[str, object]:
         return {"seq": lost, "wall_ts": self._dropped_us, "kind": "dropped", "count": lost - self._cleared}
+
+
+def _text(line: Mapping[str, object]) -> str:
+    return json.dumps(line, separators=(",", ":"))

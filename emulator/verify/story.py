@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Line = dict[str, Any]
 
+NO_EVENTS = ("header", "test")
+"""The kinds of lines that say of what the trace is."""
+
 OK = "NONE"
 """The error of an answer that says all went well."""
 
@@ -116,7 +119,7 @@ class Story:
         self.lost = sum(int(line["count"]) for line in everything if line["kind"] == "dropped")
         """How many of its first events the trace has forgotten."""
         self.lines = [
-            line for line in everything if line.get("group_id", group_id) == group_id and line["kind"] != "header"
+            line for line in everything if line.get("group_id", group_id) == group_id and line["kind"] not in NO_EVENTS
         ]
 
     @cached_property

@@ -58,6 +58,7 @@ class Emulator:
         port: int = 0,
         listeners: Mapping[str, str] | None = None,
         advertised: Mapping[str, str] | None = None,
+        about: Mapping[str, object] | None = None,
     ) -> None:
         self.blocking = BlockingEmulator(
             topics,
@@ -74,6 +75,7 @@ class Emulator:
             port=port,
             listeners=listeners,
             advertised=advertised,
+            about=about,
         )
         """The one that blocks."""
         self._clusters: list[Cluster] = []

@@ -21,6 +21,7 @@ import koordinator
 from koordinator.cli import values
 from koordinator.cli.control_options import ControlOptions, control_options
 from koordinator.cli.variables import with_variables
+from koordinator.emulator.about_run import about_run
 from koordinator.emulator.assemble import BROKERS_MAX, Options, build
 from koordinator.emulator.core.cluster import PLAINTEXT
 from koordinator.emulator.fleet import FIRST, Fleet
@@ -155,6 +156,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument per option
         trace=trace,
         data_dir=data_dir,
         seed=seed,
+        about=about_run(os.environ),
     )
     run(options, control)
 

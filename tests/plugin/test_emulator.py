@@ -293,6 +293,7 @@ def test_the_trace_file_has_a_header_and_every_event(tmp_path: Path) -> None:
     header, *lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert (header["kind"], header["schema_version"], header["seed"]) == ("header", 1, 5)
     assert [line["seq"] for line in lines] == [event["seq"] for event in events]
+    assert {line["trace_id"] for line in lines} == {header["trace_id"]}
 
 
 def test_a_trace_file_that_becomes_unwritable_is_one_warning_and_serving_goes_on(
