@@ -1,0 +1,160 @@
+"""Traces, runs, tests, members and assignments, of small literal frames and of recorded traces."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from koordinator.emulator.verify.rebalances import assignments
+from koordinator.emulator.verify.story import Story
+from koordinator.pipeline.bronze import lines as bronze
+from koordinator.pipeline.schema import EVENT, HEADER, OUTCOME, TRACE
+from koordinator.pipeline.silver import intake
+from koordinator.pipeline.silver.assignment import assignment
+from koordinator.pipeline.silver.call import call
+from koordinator.pipeline.silver.member_span import member_span
+from koordinator.pipeline.silver.run import run
+from koordinator.pipeline.silver.test import test as tests_of
+from koordinator.pipeline.silver.trace import trace
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from koordinator.pipeline.schema import Table
+
+TRACES = Path(__file__).parents[1] / "pages" / "traces"
+
+
+def rows(spark: SparkSession, table: Table, *rows: dict[str, object]) -> DataFrame:
+    return spark.createDataFrame([tuple(row.get(name) for name in table.names) for row in rows], table.columns)
+
+
+def one(frame: DataFrame) -> Row:
+    (row,) = frame.collect()
+    return row
+
+
+def events_of(spark: SparkSession, name: str) -> DataFrame:
+    lines = bronze.numbered(bronze.picked(spark.read.text(str(TRACES / f"{name}.jsonl"))))
+    return intake.taken(intake.parsed(lines)).event
+
+
+def test_a_trace_is_its_headers_and_its_events(spark: SparkSession) -> None:
+    event = rows(
+        spark,
+        EVENT,
+        {"trace_id": "t", "seq": 3, "wall_us": 30, "kind": "dropped", "count": 3, "source": "koordinator"},
+        {"trace_id": "t", "seq": 4, "wall_us": 40, "kind": "conn", "source": "koordinator"},
+    )
+    header = rows(
+        spark,
+        HEADER,
+        {"trace_id": "t", "wall_us": 10, "cluster": "c", "libs": {"a": "1"}, "source": "koordinator"},
+        {"trace_id": "t", "wall_us": 10, "run_id": "r", "test_id": "x", "cluster": "c", "source": "koordinator"},
+    )
+    found = one(trace(event, header))
+    assert (found.run_id, found.test_id, found.cluster, found.libs) == ("r", "x", "c", {"a": "1"})
+    assert (found.started_us, found.n_events, found.lost) == (10, 2, 3)
+
+
+def test_a_trace_without_a_header_is_a_run_of_its_own(spark: SparkSession) -> None:
+    event = rows(spark, EVENT, {"trace_id": "t", "seq": 3, "wall_us": 30, "kind": "state", "source": "server_log"})
+    found = one(trace(event, rows(spark, HEADER)))
+    assert (found.run_id, found.test_id, found.source) == ("t", None, "server_log")
+    assert (found.started_us, found.n_events, found.lost) == (30, 1, 0)
+
+
+def test_a_run_is_all_traces_that_name_it(spark: SparkSession) -> None:
+    traces = rows(
+        spark,
+        TRACE,
+        {"trace_id": "1", "run_id": "r", "test_id": "x", "started_us": 9, "n_events": 5, "commit": "abc"},
+        {"trace_id": "2", "run_id": "r", "test_id": "x", "started_us": 7, "n_events": 6, "commit": "abc"},
+        {"trace_id": "3", "run_id": "r", "started_us": 8, "n_events": 1},
+    )
+    found = one(run(traces))
+    assert (found.started_us, found.n_tests, found.n_traces, found.n_events) == (7, 1, 3, 12)
+    assert found.commit == "abc"
+
+
+def test_how_a_test_ended_is_known_by_its_last_line_and_the_worst_counts(spark: SparkSession) -> None:
+    traces = rows(
+        spark,
+        TRACE,
+        {"trace_id": "1", "run_id": "r", "test_id": "x", "rerun": 1, "seed": 5},
+        {"trace_id": "2", "run_id": "r", "test_id": "y", "rerun": 0, "seed": 6},
+        {"trace_id": "3", "run_id": "r"},
+    )
+    outcome = rows(
+        spark,
+        OUTCOME,
+        {"trace_id": "1", "test_id": "x", "outcome": "passed", "duration_ms": 9.0, "rerun": 1, "seed": 7},
+        {"trace_id": "1", "test_id": "x", "outcome": "error", "duration_ms": 8.0, "rerun": 1, "seed": 7},
+    )
+    found = {row.test_id: row for row in tests_of(traces, outcome).collect()}
+    assert (found["x"].outcome, found["x"].duration_ms, found["x"].rerun, found["x"].seed) == ("error", 8.0, 1, 7)
+    assert (found["y"].outcome, found["y"].rerun, found["y"].seed) == (None, 0, 6)
+    assert set(found) == {"x", "y"}
+
+
+def member(seq: int, change: str, **more: object) -> dict[str, object]:
+    at = {"seq": seq, "group_us": seq * 1000, "kind": "member", "change": change}
+    return {"trace_id": "t", "group_id": "g", "member_id": "m", **at, **more}
+
+
+def test_a_stay_ends_with_what_took_the_member_out(spark: SparkSession) -> None:
+    event = rows(
+        spark,
+        EVENT,
+        member(1, "pending"),
+        member(2, "added"),
+        member(3, "added"),
+        member(5, "removed", cause="session_expired"),
+        member(6, "added"),
+    )
+    found = sorted(member_span(event, call(event)).collect(), key=lambda row: row.joined_seq)
+    assert [(row.joined_seq, row.left_seq, row.end_reason) for row in found] == [
+        (2, 5, "session_expired"),
+        (6, None, None),
+    ]
+    assert (found[0].joined_us, found[0].left_us, found[0].membership, found[0].puppet) == (
+        2000,
+        5000,
+        "dynamic",
+        False,
+    )
+
+
+def test_a_puppet_is_known_by_its_own_events(spark: SparkSession) -> None:
+    event = rows(spark, EVENT, member(2, "added"), {**member(3, "assigned"), "kind": "puppet", "name": "p"})
+    assert one(member_span(event, call(event))).puppet
+
+
+def test_who_takes_a_static_members_place_stays_from_its_join_on(spark: SparkSession) -> None:
+    event = events_of(spark, "static_bounce")
+    spans = member_span(event, call(event)).collect()
+    old, new = sorted((row for row in spans if row.member == "svc-2"), key=lambda row: row.joined_seq)
+    assert (old.end_reason, new.end_reason, old.membership) == ("replaced", None, "static")
+    assert old.member_id != new.member_id
+    assert new.joined_seq == old.left_seq - 1
+    assert (new.client_software, new.session_timeout_ms, new.topics) == ("kafka-python", 6000, ["orders"])
+
+
+@pytest.mark.parametrize("name", ["cooperative", "late_commit", "static_bounce"])
+def test_assignments_are_those_the_emulator_finds_in_the_same_trace(spark: SparkSession, name: str) -> None:
+    lines = [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
+    wanted = {
+        (generation, who, topic, number)
+        for generation, held in assignments(Story(lines, "orders-svc")).items()
+        for who, topics in held.items()
+        for topic, numbers in topics.items()
+        for number in numbers
+    }
+    event = events_of(spark, name)
+    calls = call(event)
+    found = assignment(calls, member_span(event, calls)).collect()
+    assert {(row.generation, row.member, row.topic, row.partition) for row in found} == wanted
+    assert len(found) == len(wanted)
