@@ -100,9 +100,10 @@ BRONZE_LINE = _table(
     "The lines as they were read, one row each; only text inputs have them.",
     ("source_file", STRING, "the file"),
     ("block_start", LONG, "where in the file the part begins that one task read, in bytes"),
-    ("row_id", LONG, "rises with the lines of a part"),
+    ("row_id", LONG, "counts the lines of a part, from any number on"),
     ("raw", STRING, "the line, untouched"),
     ("ingest_id", STRING, "of the file: a hash of its path, size and time of change"),
+    ("file_size", LONG, "the file's size then, in bytes"),
     ("ingested_at", TIMESTAMP, "when it was read"),
     key="source_file block_start row_id",
     partitions=("batch",),
@@ -111,7 +112,7 @@ BRONZE_LINE = _table(
 QUARANTINE = _table(
     "bronze/quarantine",
     "The rows that could not be taken over, and why.",
-    ("raw", STRING, "the line; of a Parquet file the row as JSON"),
+    ("raw", STRING, "the line; of a conflict, and of a Parquet file, the row as JSON"),
     ("reason", STRING, "one of REASONS"),
     ("detail", STRING, "what was found and what is wanted"),
     ("source_file", STRING, "the file"),
@@ -132,6 +133,30 @@ REASONS = {
 }
 """Why a row is in quarantine."""
 
+API_KEY_MAX = 92
+"""The greatest number of an API that Kafka has (4.3)."""
+
+KINDS = (
+    "request",
+    "response",
+    "state",
+    "member",
+    "avoided_static",
+    "timer",
+    "offsets",
+    "superseded",
+    "conn",
+    "dropped",
+    "node",
+    "clock",
+    "puppet",
+    "rule",
+    "hold",
+    "verb",
+    "leader",
+)
+"""The kinds of a trace's events; `header` and `test` are lines, too, but no events."""
+
 COUNTS = _table(
     "bronze/counts",
     "Where the rows of a file went: read = event + header + test + ignored + duplicate + quarantined.",
@@ -142,7 +167,7 @@ COUNTS = _table(
     ("event", LONG, "became events"),
     ("header", LONG, "were headers of traces"),
     ("test", LONG, "said how a test ended"),
-    ("ignored", LONG, "of a log: lines that are not about groups"),
+    ("ignored", LONG, "empty lines, and of a log those that are not about groups"),
     ("duplicate", LONG, "were there before, equal"),
     ("quarantined", LONG, "went to quarantine"),
     key="ingest_id",
@@ -196,6 +221,7 @@ EVENT = _table(
     ("empty_fetches", INT, "how many fetches without a record came before"),
     ("count", LONG, "of `dropped`: how many events are lost"),
     ("name", STRING, "of the verb, puppet or hold"),
+    ("mode", STRING, "of `clock`: how the clock runs from then on"),
     ("body", STRING, "what else there is, as JSON: of joins, syncs, leaves, commits and fetches"),
     key="trace_id seq",
     partitions=("home", "batch"),

@@ -1,0 +1,54 @@
+"""The lines of text files, as they were read: each with its file and its place in it.
+
+It is done in two steps, because a stream may be asked for the place of what it reads, but not to count. Lines are
+counted as Spark reads them: from where a part of a file begins, one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from koordinator.pipeline.frames import shaped
+from koordinator.pipeline.schema import BRONZE_LINE
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+ROTATED = r"((\.\d{4}-\d{2}-\d{2}(-\d{2})?)|(\.\d{1,3}))*(\.(gz|zst|zstd|bz2|lz4|snappy|deflate))?$"
+"""What rotation and compression put at the end of a file's name."""
+
+
+def picked(text: DataFrame) -> DataFrame:
+    """What is wanted of a frame that Spark reads from text files, a stream or not."""
+    return text.select(
+        F.col("value").alias("raw"),
+        F.col("_metadata.file_path").alias("source_file"),
+        F.col("_metadata.file_block_start").alias("block_start"),
+        _file_id().alias("ingest_id"),
+        F.col("_metadata.file_size").alias("file_size"),
+    )
+
+
+def numbered(lines: DataFrame) -> DataFrame:
+    """The lines of one load, counted: bronze/line."""
+    return shaped(
+        lines.withColumn("row_id", F.monotonically_increasing_id()).withColumn("ingested_at", F.current_timestamp()),
+        BRONZE_LINE,
+    )
+
+
+def stem(source_file: Column) -> Column:
+    """The file as it was called before it was rotated or compressed: what was one log has one stem."""
+    return F.regexp_replace(source_file, ROTATED, "")
+
+
+def trace_id_of(source_file: Column) -> Column:
+    """The trace of a line that names none: whatever is in files of the same stem is of one."""
+    return F.md5(stem(source_file))
+
+
+def _file_id() -> Column:
+    parts = ("file_path", "file_size", "file_modification_time")
+    return F.md5(F.concat_ws("|", *(F.col(f"_metadata.{part}").cast("string") for part in parts)))

@@ -1,0 +1,175 @@
+"""What the lines of traces say, by their columns, and what becomes of each.
+
+`fate` is what becomes of a row: it is an `event` or a `header`, says how a `test` ended, is `ignored`, or goes to
+`quarantine`; then `flaw` and `detail` say why.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import StructField, StructType
+
+from koordinator.pipeline.bronze.lines import trace_id_of
+from koordinator.pipeline.schema import (
+    API_KEY_MAX,
+    EVENT,
+    HEADER,
+    KINDS,
+    LONG,
+    OUTCOME,
+    STRING,
+    TRACE_SCHEMA_VERSIONS,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from koordinator.pipeline.schema import Table
+
+PLACE = ("source_file", "ingest_id", "block_start", "row_id")
+"""Where a row was read."""
+
+RENAMED = {"wall_us": "wall_ts", "group_us": "group_ts_us"}
+"""Columns that lines call otherwise."""
+
+NAMES = ("verb", "puppet", "hold_id")
+"""What lines call the column `name`."""
+
+_CORRUPT = "_corrupt"
+_OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+
+
+def _line() -> StructType:
+    columns: dict[str, StructField] = {}
+    for table in (EVENT, HEADER, OUTCOME):
+        for field in table.columns.fields:
+            name = RENAMED.get(field.name, field.name)
+            columns[name] = StructField(name, field.dataType, nullable=True)
+    for name in ("source", "name"):
+        del columns[name]
+    for name in (*NAMES, _CORRUPT):
+        columns[name] = StructField(name, STRING, nullable=True)
+    return StructType(list(columns.values()))
+
+
+LINE = _line()
+"""Every column that a line of a trace may have."""
+
+
+def of_lines(lines: DataFrame) -> DataFrame:
+    """The rows of the lines of traces."""
+    said = lines.select(*PLACE, "raw", F.from_json("raw", LINE, _OPTIONS).alias("said"))
+    return _rows(
+        said.select(
+            *PLACE,
+            "raw",
+            "said",
+            F.lit("koordinator").alias("source"),
+            F.coalesce("said.trace_id", trace_id_of(F.col("source_file"))).alias("trace_id"),
+            F.coalesce(*(F.col(f"said.{name}") for name in NAMES)).alias("name"),
+        )
+    )
+
+
+def of_table(rows: DataFrame) -> DataFrame:
+    """The same of rows in the columns of silver/event, with `source_file` and `ingest_id`.
+
+    Headers, and how tests ended, are rows of the kinds `header` and `test`, whose `body` is the line.
+    """
+    here = {
+        field.name: (F.col(field.name) if field.name in rows.columns else F.lit(None)).cast(field.dataType)
+        for field in EVENT.columns.fields
+    }
+    lines = {RENAMED.get(name, name): column for name, column in here.items()}
+    plain = F.struct(*(lines.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in LINE))
+    said = F.when(here["kind"].isin("header", "test"), F.from_json(here["body"], LINE, _OPTIONS)).otherwise(plain)
+    return _rows(
+        rows.select(
+            "source_file",
+            "ingest_id",
+            F.lit(None).cast(LONG).alias("block_start"),
+            F.lit(None).cast(LONG).alias("row_id"),
+            F.to_json(F.struct(*(column.alias(name) for name, column in here.items()))).alias("raw"),
+            said.alias("said"),
+            F.coalesce(here["source"], F.lit("koordinator")).alias("source"),
+            F.coalesce(here["trace_id"], trace_id_of(F.col("source_file"))).alias("trace_id"),
+            here["name"].alias("name"),
+        )
+    )
+
+
+def _rows(said: DataFrame) -> DataFrame:
+    """The columns of events, headers and outcomes, from what a line says."""
+    return (
+        said.select(
+            *PLACE,
+            "raw",
+            *(_column(name).alias(name) for name in EVENT.names),
+            _struct(HEADER).alias("header"),
+            _struct(OUTCOME).alias("outcome"),
+            _judged().alias("judged"),
+        )
+        .select("*", "judged.*")
+        .drop("judged")
+    )
+
+
+def _column(name: str) -> Column:
+    return F.col(name if name in {"source", "trace_id", "name"} else f"said.{RENAMED.get(name, name)}")
+
+
+def _struct(table: Table) -> Column:
+    return F.struct(*(_column(name).alias(name) for name in table.names))
+
+
+def _judged() -> Column:
+    said = F.col("said")
+    kind, key = said["kind"], said["api_key"]
+    is_unread = ~said["schema_version"].isin(*TRACE_SCHEMA_VERSIONS)
+    versions = ", ".join(map(str, TRACE_SCHEMA_VERSIONS))
+    is_missing = F.array_compact(
+        F.array(*(F.when(said[name].isNull(), F.lit(name)) for name in ("kind", "seq", "wall_ts")))
+    )
+    return (
+        F.when(F.trim("raw") == "", _fate("ignored"))
+        .when(
+            said.isNull() | said[_CORRUPT].isNotNull(),
+            _fate("quarantine", "bad_json", F.lit("a JSON object with the columns of a trace is wanted")),
+        )
+        .when(
+            (kind == "header") & (said["schema_version"].isNull() | is_unread),
+            _fate(
+                "quarantine",
+                "unknown_version",
+                F.concat(
+                    F.lit("schema_version "), _or_none(said["schema_version"]), F.lit(f"; understood: {versions}")
+                ),
+            ),
+        )
+        .when(kind == "header", _fate("header"))
+        .when(kind == "test", _fate("test"))
+        .when(
+            F.size(is_missing) > 0,
+            _fate("quarantine", "missing_key", F.concat(F.array_join(is_missing, ", "), F.lit(" missing"))),
+        )
+        .when(~kind.isin(*KINDS), _fate("quarantine", "unknown_kind", F.concat(F.lit("kind "), kind)))
+        .when(
+            kind.isin("request", "response") & (key.isNull() | ~key.between(0, API_KEY_MAX)),
+            _fate("quarantine", "unknown_api", F.concat(F.lit("api_key "), _or_none(key))),
+        )
+        .otherwise(_fate("event"))
+    )
+
+
+def _or_none(column: Column) -> Column:
+    return F.coalesce(column.cast("string"), F.lit("none"))
+
+
+def _fate(fate: str, flaw: str | None = None, detail: Column | None = None) -> Column:
+    return F.struct(
+        F.lit(fate).alias("fate"),
+        F.lit(flaw).cast("string").alias("flaw"),
+        (F.lit(None) if detail is None else detail).cast("string").alias("detail"),
+    )

@@ -1,0 +1,188 @@
+"""From what was read to events: what is taken over, what is a duplicate, what goes to quarantine and why."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from koordinator.pipeline.bronze import lines as bronze
+from koordinator.pipeline.schema import API_KEY_MAX, BRONZE_LINE, EVENT, REASONS
+from koordinator.pipeline.silver import intake
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from koordinator.pipeline.silver.intake import Taken
+
+TRACES = Path(__file__).parents[1] / "pages" / "traces"
+
+BEAT = {
+    "seq": 7,
+    "wall_ts": 1_000_000,
+    "kind": "request",
+    "node": 1,
+    "api": "Heartbeat",
+    "api_key": 12,
+    "group_id": "g",
+    "group_ts_us": 2_000_000,
+    "generation": 3,
+    "trace_id": "t",
+}
+
+
+def read(spark: SparkSession, folder: Path) -> DataFrame:
+    return bronze.numbered(bronze.picked(spark.read.text(str(folder))))
+
+
+def taken(spark: SparkSession, folder: Path) -> Taken:
+    return intake.taken(intake.parsed(read(spark, folder)))
+
+
+def frame(spark: SparkSession, *lines: dict[str, object] | str, file: str = "a.jsonl") -> DataFrame:
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    rows = [(file, 0, number, text, "i", 9, None) for number, text in enumerate(texts, start=5)]
+    return spark.createDataFrame(rows, BRONZE_LINE.columns)
+
+
+def one(frame: DataFrame) -> Row:
+    (row,) = frame.collect()
+    return row
+
+
+def test_every_line_of_a_trace_is_an_event_with_its_columns(spark: SparkSession) -> None:
+    found = taken(spark, TRACES / "cooperative.jsonl")
+    said = [json.loads(line) for line in (TRACES / "cooperative.jsonl").read_text().splitlines()]
+    events = {row.seq: row for row in found.event.collect()}
+    assert found.event.columns == EVENT.names
+    assert sorted(events) == [line["seq"] for line in said[1:]]
+    others = {"wall_ts": "wall_us", "group_ts_us": "group_us"}
+    for line in said[1:]:
+        row = events[line["seq"]].asDict()
+        for name, value in line.items():
+            if name == "body":
+                assert json.loads(row["body"]) == value
+            else:
+                assert row[others.get(name, name)] == value, name
+    assert one(found.header).cluster == said[0]["cluster"]
+    counts = one(found.counts)
+    assert (counts.read, counts.event, counts.header, counts.quarantined) == (len(said), len(said) - 1, 1, 0)
+    assert (counts.source, found.quarantine.count()) == ("koordinator", 0)
+
+
+def test_lines_without_a_trace_are_of_their_file_however_it_is_rotated_or_packed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = (TRACES / "static_bounce.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "x.jsonl").write_text("".join(lines[:50]))
+    (tmp_path / "x.jsonl.1").write_text("".join(lines[50:90]))
+    (tmp_path / "x.jsonl.2026-11-21-20.gz").write_bytes(gzip.compress("".join(lines[90:]).encode()))
+    found = taken(spark, tmp_path)
+    assert found.event.select("trace_id").distinct().count() == 1
+    assert found.event.count() == len(lines) - 1
+    assert found.counts.count() == 3
+
+
+def test_a_line_that_names_its_trace_is_of_it_in_any_file(spark: SparkSession) -> None:
+    a = frame(spark, BEAT, file="a.jsonl").union(frame(spark, {**BEAT, "seq": 8}, file="b.txt"))
+    assert {row.trace_id for row in intake.taken(intake.parsed(a)).event.collect()} == {"t"}
+
+
+def test_a_line_that_cannot_be_taken_over_is_kept_with_its_reason_and_place(spark: SparkSession) -> None:
+    bad = (
+        ('{"seq":1,"kind"', "bad_json", "a JSON object"),
+        ("[1, 2]", "bad_json", "a JSON object"),
+        ("no trace at all", "bad_json", "a JSON object"),
+        ({**BEAT, "seq": "seven"}, "bad_json", "a JSON object"),
+        ({**BEAT, "seq": None}, "missing_key", "seq missing"),
+        ({"seq": 1}, "missing_key", "kind, wall_ts missing"),
+        ({**BEAT, "kind": "miracle"}, "unknown_kind", "kind miracle"),
+        ({**BEAT, "api_key": API_KEY_MAX + 1}, "unknown_api", f"api_key {API_KEY_MAX + 1}"),
+        ({**BEAT, "api_key": None}, "unknown_api", "api_key none"),
+        (
+            {"kind": "header", "schema_version": 9, "wall_ts": 1, "trace_id": "u"},
+            "unknown_version",
+            "schema_version 9; understood: 1",
+        ),
+    )
+    found = intake.taken(intake.parsed(frame(spark, BEAT, *(line for line, _, _ in bad))))
+    rows = {row.line_no: row for row in found.quarantine.collect()}
+    for number, (line, reason, detail) in enumerate(bad, start=2):
+        assert (rows[number].reason, rows[number].source_file) == (reason, "a.jsonl")
+        assert detail in rows[number].detail
+        assert rows[number].raw == (line if isinstance(line, str) else json.dumps(line))
+        assert reason in REASONS
+    assert one(found.event).seq == BEAT["seq"]
+    counts = one(found.counts)
+    assert (counts.read, counts.event, counts.quarantined) == (len(bad) + 1, 1, len(bad))
+
+
+def test_lines_are_counted_over_the_parts_of_a_file(spark: SparkSession) -> None:
+    rows = [
+        ("a.jsonl", 0, 70, "", "i", 9, None),
+        ("a.jsonl", 0, 71, "", "i", 9, None),
+        ("a.jsonl", 900, 3, "?", "i", 9, None),
+    ]
+    found = intake.taken(intake.parsed(spark.createDataFrame(rows, BRONZE_LINE.columns)))
+    assert one(found.quarantine).line_no == 3
+    assert one(found.counts).ignored == 2
+
+
+def test_nothing_is_believed_of_a_trace_with_a_schema_that_is_not_understood(spark: SparkSession) -> None:
+    header = {"kind": "header", "schema_version": 2, "wall_ts": 1, "trace_id": "t"}
+    found = intake.taken(intake.parsed(frame(spark, header, BEAT, {**BEAT, "trace_id": "other"})))
+    assert one(found.event).trace_id == "other"
+    assert {row.reason for row in found.quarantine.collect()} == {"unknown_version"}
+
+
+def test_an_equal_event_is_a_duplicate_and_another_one_with_its_key_a_conflict(spark: SparkSession) -> None:
+    lines = frame(spark, BEAT, BEAT, {**BEAT, "seq": 8}).union(frame(spark, {**BEAT, "node": 2}, file="b.jsonl"))
+    found = intake.taken(intake.parsed(lines))
+    assert {(row.seq, row.node) for row in found.event.collect()} == {(7, 1), (8, 1)}
+    bad = one(found.quarantine)
+    assert (bad.reason, bad.source_file, bad.line_no) == ("conflict", "b.jsonl", 1)
+    assert json.loads(bad.raw)["node"] == 2
+    counts = {row.source_file: row for row in found.counts.collect()}
+    assert (counts["a.jsonl"].event, counts["a.jsonl"].duplicate, counts["b.jsonl"].quarantined) == (2, 1, 1)
+
+
+def test_what_is_known_from_before_counts_as_come_before(spark: SparkSession) -> None:
+    known = intake.taken(intake.parsed(frame(spark, BEAT, {**BEAT, "seq": 9}))).event
+    found = intake.taken(intake.parsed(frame(spark, BEAT, {**BEAT, "seq": 8}, {**BEAT, "seq": 9, "node": 4})), known)
+    assert [row.seq for row in found.event.collect()] == [8]
+    counts = one(found.counts)
+    assert (counts.read, counts.event, counts.duplicate, counts.quarantined) == (3, 1, 1, 1)
+
+
+def test_what_the_memory_has_lost_yields_to_the_event_of_another_file(spark: SparkSession) -> None:
+    lost = {"seq": 7, "wall_ts": 5, "kind": "dropped", "count": 7, "trace_id": "t"}
+    found = intake.taken(intake.parsed(frame(spark, lost, BEAT)))
+    assert one(found.event).kind == "request"
+    assert one(found.counts).duplicate == 1
+
+
+def test_how_a_test_ended_is_no_event(spark: SparkSession) -> None:
+    end = {"kind": "test", "trace_id": "t", "test_id": "x", "outcome": "failed", "duration_ms": 12.5, "rerun": 1}
+    found = intake.taken(intake.parsed(frame(spark, BEAT, end)))
+    outcome = one(found.outcome)
+    assert (outcome.trace_id, outcome.test_id, outcome.outcome, outcome.duration_ms) == ("t", "x", "failed", 12.5)
+    assert one(found.counts).test == 1
+
+
+def test_rows_of_a_table_are_the_same_events_as_their_lines(spark: SparkSession) -> None:
+    header = {"kind": "header", "schema_version": 1, "wall_ts": 3, "trace_id": "t", "run_id": "r"}
+    by_line = intake.taken(intake.parsed(frame(spark, BEAT)))
+    columns = "trace_id string, seq long, wall_us long, kind string, body string"
+    line = spark.createDataFrame([("t", 0, 3, "header", json.dumps(header))], columns)
+    rows = by_line.event.unionByName(line, allowMissingColumns=True).selectExpr("*", "'p' source_file", "'i' ingest_id")
+    by_table = intake.taken(intake.typed(rows))
+    assert by_table.event.collect() == by_line.event.collect()
+    assert one(by_table.header).run_id == "r"
+    assert intake.taken(intake.parsed(frame(spark, BEAT)), by_table.event).event.isEmpty()
+
+
+def test_a_row_of_a_table_without_a_key_goes_to_quarantine(spark: SparkSession) -> None:
+    rows = spark.sql("select 't' trace_id, 'state' kind, 5 wall_us, 'p' source_file, 'i' ingest_id")
+    bad = one(intake.taken(intake.typed(rows)).quarantine)
+    assert (bad.reason, bad.line_no, json.loads(bad.raw)["kind"]) == ("missing_key", None, "state")
