@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING
 
 from koordinator.pipeline import schema as tables
 from koordinator.pipeline.silver.arrival import arrival
+from koordinator.pipeline.silver.assignment import assignment
 from koordinator.pipeline.silver.call import call
+from koordinator.pipeline.silver.member_span import member_span
 from koordinator.pipeline.silver.round import round_
+from koordinator.pipeline.silver.run import run
+from koordinator.pipeline.silver.test import test
+from koordinator.pipeline.silver.trace import trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,13 +37,17 @@ class Step:
 
 
 PER_HOME: tuple[Step, ...] = (
+    Step(tables.TRACE, trace, (tables.EVENT, tables.HEADER)),
+    Step(tables.TEST, test, (tables.TRACE, tables.OUTCOME)),
     Step(tables.CALL, call, (tables.EVENT,)),
+    Step(tables.MEMBER_SPAN, member_span, (tables.EVENT, tables.CALL)),
+    Step(tables.ASSIGNMENT, assignment, (tables.CALL, tables.MEMBER_SPAN)),
     Step(tables.ROUND, round_, (tables.EVENT,)),
     Step(tables.ARRIVAL, arrival, (tables.CALL, tables.ROUND)),
 )
 """Of the events, headers and outcomes of some homes: everything that is derived from them."""
 
-OF_ALL: tuple[Step, ...] = ()
+OF_ALL: tuple[Step, ...] = (Step(tables.RUN, run, (tables.TRACE,)),)
 """Of those tables as a whole: what compares runs."""
 
 

@@ -325,7 +325,7 @@ TEST = _table(
 
 MEMBER_SPAN = _table(
     "silver/member_span",
-    "Every stay of a member in its group, from its first JoinGroup that was answered to its end.",
+    "Every stay of a member in its group: from the JoinGroup that brought it, or when it was added, to its end.",
     _TRACE,
     _GROUP,
     ("member_id", STRING, "its member id"),

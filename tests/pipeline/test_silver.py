@@ -17,7 +17,7 @@ from koordinator.pipeline.silver.assignment import assignment
 from koordinator.pipeline.silver.call import call
 from koordinator.pipeline.silver.member_span import member_span
 from koordinator.pipeline.silver.run import run
-from koordinator.pipeline.silver.test import test as tests_of
+from koordinator.pipeline.silver.test import test as ended
 from koordinator.pipeline.silver.trace import trace
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def test_how_a_test_ended_is_known_by_its_last_line_and_the_worst_counts(spark: 
         {"trace_id": "1", "test_id": "x", "outcome": "passed", "duration_ms": 9.0, "rerun": 1, "seed": 7},
         {"trace_id": "1", "test_id": "x", "outcome": "error", "duration_ms": 8.0, "rerun": 1, "seed": 7},
     )
-    found = {row.test_id: row for row in tests_of(traces, outcome).collect()}
+    found = {row.test_id: row for row in ended(traces, outcome).collect()}
     assert (found["x"].outcome, found["x"].duration_ms, found["x"].rerun, found["x"].seed) == ("error", 8.0, 1, 7)
     assert (found["y"].outcome, found["y"].rerun, found["y"].seed) == (None, 0, 6)
     assert set(found) == {"x", "y"}
