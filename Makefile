@@ -25,7 +25,11 @@ SOURCES := pyproject.toml README.md LICENSE $(shell find facade emulator wire fi
 # The folders too: a file that was deleted leaves only its folder newer.
 FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -name __pycache__)
 
-.PHONY: help demo test check ci-extra docs bench fuzz soak explore conformance docker-test compose-demo clean
+# Where the demo leaves its trace, and `make report` what it makes of it.
+DEMO := build/demo
+REPORT := build/report
+
+.PHONY: help demo report test check ci-extra docs bench fuzz soak explore conformance docker-test compose-demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,7 +78,17 @@ $(VENV)/spark-tools: pyproject.toml | $(VENV)/wheel
 	@touch $@
 
 demo: $(VENV)/demo-tools $(VENV)/installed ## six real consumers bounce, in a table and on a live page (HOLD=1 keeps it)
-	@$(BIN)/python examples/demo.py
+	@KEEP=$(DEMO) $(BIN)/python examples/demo.py
+
+$(DEMO)/seen.json: | $(VENV)/demo-tools $(VENV)/installed
+	@KEEP=$(DEMO) $(BIN)/python examples/demo.py
+
+report: $(DEMO)/seen.json $(VENV)/spark-tools $(VENV)/installed ## the data pipeline over the demo's trace, as one page
+	@rm -rf $(REPORT)
+	@$(BIN)/koordinator-pipeline run --input $(DEMO)/trace.jsonl --output $(REPORT)/store
+	@$(BIN)/koordinator-pipeline report --store $(REPORT)/store --title "The demo" \
+	  --html $(REPORT)/report.html --markdown $(REPORT)/summary.md
+	@$(BIN)/python examples/counted.py $(DEMO) $(REPORT)/store $(REPORT)/summary.md
 
 test: check ## build the wheel, install it, check and test it (pytest arguments: ARGS)
 	@echo "== pytest, on the installed wheel"
@@ -139,7 +153,7 @@ docker-test: $(VENV)/test-tools $(VENV)/installed ## the image and its container
 compose-demo: $(VENV)/made ## two static consumers in containers; one is restarted
 	@$(ENGINE) compose/demo.sh
 
-docs: $(VENV)/test-tools $(VENV)/installed ## renew what is made from the code: parts of docs/, and koordinator.aio
+docs: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## renew what is made from the code: parts of docs/, and koordinator.aio
 	@$(BIN)/python tests/support/documents.py
 	@$(BIN)/python tests/support/aio_source.py
 
