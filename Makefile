@@ -77,6 +77,12 @@ $(VENV)/spark-tools: pyproject.toml | $(VENV)/wheel
 	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[spark]"; echo "== installed in $$SECONDS s"
 	@touch $@
 
+# What the pipeline is compared with.
+$(VENV)/engines: pyproject.toml | $(VENV)/spark-tools
+	@echo "== installing DuckDB and Polars into $(VENV) (once)"
+	@$(PIP) install "$$(echo $(VENV)/dist/*.whl)[engines]"
+	@touch $@
+
 demo: $(VENV)/demo-tools $(VENV)/installed ## six real consumers bounce, in a table and on a live page (HOLD=1 keeps it)
 	@KEEP=$(DEMO) $(BIN)/python examples/demo.py
 
@@ -104,7 +110,7 @@ check: $(VENV)/test-tools $(VENV)/installed ## ruff, mypy --strict and import-li
 	@$(BIN)/lint-imports
 
 # pytest's status 5: no test was collected.
-ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## the tests that need Java, Chromium, Docker or Spark
+ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/installed ## the tests that need Java, Chromium, Docker or Spark
 	@status=0; \
 	KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" compose/engine.sh $(BIN)/pytest -m needs $(ARGS) || status=$$?; \
 	if [ $$status -eq 5 ]; then \
