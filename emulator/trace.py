@@ -6,7 +6,8 @@ Kinds of event:
   (`koordinator.emulator.about_run`) what ran: `run_id`, `test_id`, `rerun`, `repo`, `commit`, `branch`, `ci_provider`,
   `os`, `libs`.
 * `request`, `response`: one of each for every call. A fetch that brings nothing is not an event: it is counted in
-  the connection's next response or disconnection (`empty_fetches`).
+  the connection's next response or disconnection (`empty_fetches`). What one brings is in the response's
+  `body.fetched`: topic, partition, the offset of the first batch's first record, and the one after the last record.
 * `state`: a group changed its state; `cause` is its kind, `reason` Kafka's own words.
 * `member`: a member came, went or was replaced. `avoided_static`: a static member came back without a rebalance.
 * `timer`: a deadline passed; a check for old offsets is told if it has found something. `offsets`: committed offsets
