@@ -37,7 +37,7 @@ to: 16 hexadecimal digits, a hash of the header.
 Every event has `seq` (total order), `wall_ts` (microseconds since the epoch) and `kind`, and all but the header and
 `dropped` the `node` they happened on, unless that is the whole cluster; what concerns a group has
 `group_id` and `group_ts_us`, the group's own time. Columns without a value are left out. In memory events are kept
-as they came and rendered when somebody looks.
+as they came and rendered when somebody looks. Kafka's clients read the lines as records of a topic (`trace_topic`).
 """
 
 from __future__ import annotations
