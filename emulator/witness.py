@@ -11,6 +11,7 @@ from koordinator.emulator.trace_messages import error_of
 from koordinator.emulator.trace_topic import READERS, reads_trace
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.fetch import FetchResponse
 
 if TYPE_CHECKING:
@@ -50,6 +51,16 @@ class Witness:
         # `clock.read(now)`, without the call
         return now if clock is None else clock.origin + now if clock.pace else clock.origin
 
+    @staticmethod
+    def is_of_reader(peer: Connection, message: Message) -> bool:
+        """Whether a request, or the answer to a Fetch, only serves to read the trace: then it is no event."""
+        if isinstance(message, DescribeClusterRequest):
+            # with which Java's admin client, and so Spark, begins anew each time
+            return peer.follows_trace
+        reads = reads_trace(message)
+        peer.follows_trace = peer.follows_trace or reads
+        return reads
+
     def answered(  # noqa: PLR0913, PLR0917 - what is known of an answer
         self,
         now: int,
@@ -70,12 +81,12 @@ class Witness:
             if isinstance(response, FetchResponse) and _brings_nothing(response):
                 peer.empty_fetches += 1
                 return
-            if reads_trace(response):
+            if self.is_of_reader(peer, response):
                 return
             if isinstance(response, FetchResponse):
                 fetched = self._fetched(response)
             self._trace.add(asked.asked_us, asked, self._node_id)
-        elif asked.call.api_key in READERS and reads_trace(asked.request):
+        elif asked.call.api_key in READERS and self.is_of_reader(peer, asked.request):
             return
         now_us = self._trace.now_us()
         error_number = error_of(response)
