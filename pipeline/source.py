@@ -17,6 +17,7 @@ import hashlib
 import json
 import re
 from glob import glob
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +108,7 @@ class _Files(DataSourceReader):
         """The rows of a file. Raises ValueError for a line that is none of a trace."""
         assert isinstance(partition, _File), "as planned above"
         trace_id = hashlib.md5(_stem(partition.path).encode(), usedforsecurity=False).hexdigest()
-        with pa.input_stream(partition.path, compression="detect") as packed:
+        with BufferedReader(pa.input_stream(partition.path, compression="detect")) as packed:
             for number, raw in enumerate(packed, 1):
                 if raw.strip():
                     yield _row(raw, f"{partition.path}: line {number}", trace_id, self._names)
@@ -145,8 +146,16 @@ class _Follower(SimpleDataSourceStreamReader):
             )
         return self._rows(found)
 
+    def stop(self) -> None:
+        """Close the connection, if there is one."""
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
     def _rows(self, found: Sequence[Record]) -> Iterator[tuple[object, ...]]:
-        return (_row(each.value or b"", f"{TRACE_TOPIC}: offset {each.offset}", "", self._names) for each in found)
+        # Spark copies the iterator, which a generator does not allow
+        place = f"{TRACE_TOPIC}: offset "
+        return iter([_row(each.value or b"", f"{place}{each.offset}", "", self._names) for each in found])
 
     def _lines(self, offset: int) -> list[Record]:
         """Raises ClientError where nobody answers; a connection that is lost is made anew, once."""
@@ -161,9 +170,7 @@ class _Follower(SimpleDataSourceStreamReader):
                 error = ClientError(f"{TRACE_TOPIC}: {found}")
             except ClientError as lost:
                 error = lost
-            if self._link is not None:
-                self._link.close()
-                self._link = None
+            self.stop()
             if is_last:
                 raise error
         raise AssertionError("the last try returns or raises")
