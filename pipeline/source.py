@@ -197,7 +197,8 @@ def _addresses(servers: str) -> tuple[Address, ...]:
 
 
 def _stem(path: str) -> str:
-    return re.sub(ROTATED, "", Path(path).resolve().as_uri())
+    # as Spark writes it: file:/folder/name
+    return re.sub(ROTATED, "", f"file:{Path(path).resolve().as_uri().removeprefix('file://')}")
 
 
 def _trace_id(record: Record) -> str:
