@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from koordinator.pipeline.schema import Table
 
 
-def shaped(frame: DataFrame, table: Table) -> DataFrame:
+def columns(frame: DataFrame, table: Table) -> list[Column]:
     """The columns of the table, in its order and types; one that the frame lacks is null."""
     there = set(frame.columns)
-    return frame.select(
-        *(
-            (F.col(field.name) if field.name in there else F.lit(None)).cast(field.dataType).alias(field.name)
-            for field in table.columns.fields
-        )
-    )
+    return [
+        (F.col(field.name) if field.name in there else F.lit(None)).cast(field.dataType).alias(field.name)
+        for field in table.columns.fields
+    ]
+
+
+def shaped(frame: DataFrame, table: Table) -> DataFrame:
+    """The frame with these columns, and no others."""
+    return frame.select(*columns(frame, table))
 
 
 def whose(frame: DataFrame, trace: DataFrame, table: Table) -> DataFrame:

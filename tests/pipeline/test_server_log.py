@@ -1,0 +1,228 @@
+"""What the group coordinators of Kafka log becomes events in the words of the trace."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from logged import RELEASES, bronze, recorded
+
+from koordinator.pipeline.silver.logs import CUT_OFF, MARKS, NO_TIME, parse
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+OLD = "[2026-11-21 20:15:{:02},123] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)"
+NEW = (
+    "[2026-11-21 20:15:{:02},123] INFO [GroupCoordinator id=3 topic=__consumer_offsets partition=1] {}"
+    " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
+)
+
+PREPARING = "Preparing to rebalance group g in state PreparingRebalance with old generation 4 "
+
+REASONS = {
+    "Adding new member c-1 with group instance id None; client reason: not provided": ("member_join", "c-1"),
+    "Adding new member c-1 with group instanceid Some(i)": ("member_join", "c-1"),
+    "Member c-1 joining group during Stable; client reason: x": ("member_rejoin", "c-1"),
+    "Member c-1 is joining group during Stable; client reason: x": ("member_rejoin", "c-1"),
+    "leader c-1 re-joining group during Stable": ("leader_rejoin", "c-1"),
+    "Leader c-1 re-joining group during Stable; client reason: x": ("leader_rejoin", "c-1"),
+    "Updating metadata for member c-1": ("metadata_change", "c-1"),
+    "Updating metadata for member c-1 during CompletingRebalance; client reason: x": ("metadata_change", "c-1"),
+    "Updating metadata for static member c-1 with instance id i; client reason: x": ("metadata_change", "c-1"),
+    "removing member c-1 on LeaveGroup": ("member_leave", "c-1"),
+    "Removing member c-1 on LeaveGroup; client reason: the consumer is being closed": ("member_leave", "c-1"),
+    "explicit `LeaveGroup` request for (c-1, c-2) members.": ("member_leave", "c-1"),
+    "removing member c-1 on heartbeat expiration": ("session_expired", "c-1"),
+    "removing member c-1 on heartbeat expiration.": ("session_expired", "c-1"),
+    "Removing Set(c-1, c-2) on pending sync request expiration": ("sync_timeout", None),
+    "Removing [c-1] on pending sync request expiration": ("sync_timeout", None),
+    "Group's selectedProtocol will change because static member c-1 with instance id i joined with change of protocol;"
+    " client reason: x": ("protocol_change", "c-1"),
+    "Freshly-loaded group is over capacity (2). Rebalancing in order to give a chance for consumers to commit"
+    " offsets": ("over_capacity", None),
+    "Freshly-loaded group g (size 3) is over capacity 2. Rebalancing in order to give a chance for consumers to commit"
+    " offsets": ("over_capacity", None),
+    "error when storing group assignment during SyncGroup (member: c-1)": ("store_error", "c-1"),
+    "Error NOT_COORDINATOR when storing group assignment during SyncGroup (member: c-1).": ("store_error", "c-1"),
+    "Downgrade group g from consumer to classic for member leaving.": ("group_downgrade", None),
+}
+
+
+CLIENT_REASONS = {"rebalance failed due to 'x; y'": "rebalance failed due to 'x; y'", "not provided": None, "": None}
+
+TIMES = (
+    "[2026-11-21 20:15:01,123] INFO",
+    "2026-11-21T20:15:01.123Z INFO",
+    "broker-1  | [2026-11-21 20:15:01,123] INFO",
+    "2026-11-21 22:15:01.123+0200 [thread-1] INFO",
+    "INFO 2026-11-21 20:15:01,123",
+)
+
+ODD_NAME = "a generation 7 with 3 members"
+
+BAD = {
+    "cut": (OLD.format(1, PREPARING)[:-50], CUT_OFF),
+    "tail": (OLD.format(1, "Stabilized group g generation 5 with 2 members and a dog"), CUT_OFF),
+    "no time": ("INFO [GroupCoordinator 1]: Stabilized group g generation 5 with 2 members", NO_TIME),
+}
+
+LITERAL = {
+    "reasons, old": [OLD.format(n, f"{PREPARING}(__consumer_offsets-3) (reason: {r})") for n, r in enumerate(REASONS)],
+    "reasons, new": [NEW.format(n, f"{PREPARING}(reason: {r}).") for n, r in enumerate(REASONS)],
+    "client reasons": [
+        OLD.format(n, f"{PREPARING}(reason: Leader c-1 re-joining group during Stable; client reason: {reason})")
+        for n, reason in enumerate(CLIENT_REASONS)
+    ],
+    "several lines": [
+        *OLD.format(1, f"{PREPARING}(reason: Leader c-1 re-joining group during Stable; client reason: a\nb)").split(
+            "\n"
+        ),
+        "[2026-11-21 20:15:02,000] WARN Failed (kafka.coordinator.group.GroupMetadata)",
+        "java.lang.Error",
+        "\tat kafka.coordinator.group.GroupCoordinator.some(GroupCoordinator.scala:1)",
+        OLD.format(2, "Stabilized group g generation 5 (__consumer_offsets-3) with 2 members"),
+    ],
+    "several members": [
+        NEW.format(1, "Group g removed dynamic members who haven't joined: [c-1, c-2]"),
+        NEW.format(1, f"{PREPARING}(reason: Removing [c-3, c-4] on pending sync request expiration)."),
+    ],
+    "odd name": [OLD.format(1, f"Stabilized group {ODD_NAME} generation 8 (__consumer_offsets-3) with 1 members")],
+    "times": [f"{time} [GroupCoordinator 1]: Group g with generation 5 is now empty" for time in TIMES],
+    **{name: [line] for name, (line, _) in BAD.items()},
+}
+
+SEED = random.randrange(1 << 32)
+
+CUT = "4.3"
+"""The log that is cut into files."""
+
+
+def _cut(lines: list[str], chance: random.Random) -> dict[str, list[str]]:
+    """The same lines in four files, as rotation leaves them."""
+    begins = [number for number, line in enumerate(lines) if line.startswith("[")]
+    cuts = [0, *sorted(chance.sample(begins, 3)), len(lines)]
+    pairs = enumerate(pairwise(cuts))
+    return {f"server.log.{4 - number}": lines[start:end] for number, (start, end) in pairs}
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession) -> dict[str, list[Row]]:
+    """What all of these logs tell, by their name: it is asked once."""
+    chance = random.Random(SEED)
+    files = {(name, "server.log"): lines for name, lines in LITERAL.items()}
+    files |= {(release, "server.log"): recorded(release) for release in RELEASES}
+    for number in range(6):
+        files |= {(f"cut {number}", name): lines for name, lines in _cut(recorded(CUT), chance).items()}
+    files["again", "server.log"] = recorded(CUT)[:100]
+    files["again", "server.log.1"] = recorded(CUT)
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for row in parse(bronze(spark, files, "server_log")).orderBy("seq").collect():
+        rows[row.trace_id].append(row)
+    return rows
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_generation_that_a_broker_says_it_stabilized_is_found(told: dict[str, list[Row]], release: str) -> None:
+    said = [re.search(r"Stabilized group (\S+) generation (\d+)", line) for line in recorded(release)]
+    found = [(row.group_id, row.generation) for row in told[release] if row.state_to == "CompletingRebalance"]
+    assert found == [(each[1], int(each[2])) for each in said if each]
+    assert len(found) >= 12
+    assert not [row.raw for row in told[release] if row.flaw]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_static_member_that_came_back_in_time_is_told_with_its_group(
+    told: dict[str, list[Row]], release: str
+) -> None:
+    (found,) = [row for row in told[release] if row.kind == "avoided_static"]
+    assert (found.group_id, found.instance_id) == ("billing", "s1")
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_members_are_removed_for_the_causes_that_the_churn_had(told: dict[str, list[Row]], release: str) -> None:
+    removed = {(row.group_id, row.cause) for row in told[release] if row.change == "removed"}
+    wanted = {("orders", "member_leave"), ("orders", "session_expired"), ("billing", "session_expired")}
+    # Kafka 2.4 says nothing of the first, and does not know the second
+    by_hand = {("stubborn", "join_timeout"), ("stubborn", "sync_timeout")} if release != "2.4" else set()
+    assert removed >= wanted | by_hand
+
+
+@pytest.mark.parametrize("layout", ["old", "new"])
+def test_the_cause_and_the_member_are_in_the_reason(told: dict[str, list[Row]], layout: str) -> None:
+    begun = [row for row in told[f"reasons, {layout}"] if row.kind == "state"]
+    assert {row.reason: (row.cause, row.member_id) for row in begun} == REASONS
+
+
+def test_what_a_client_gave_as_its_reason_is_taken_and_nothing_if_it_gave_none(told: dict[str, list[Row]]) -> None:
+    assert [row.client_reason for row in told["client reasons"]] == list(CLIENT_REASONS.values())
+
+
+def test_a_message_of_several_lines_is_one_and_a_stack_trace_is_none(told: dict[str, list[Row]]) -> None:
+    one, two = told["several lines"]
+    assert (one.client_reason, one.generation, one.node, one.state_from) == ("a\nb", 4, 1, None)
+    assert (two.generation, two.body, two.row_id) == (5, '{"n_members":2}', 5)
+
+
+def test_each_of_several_members_in_a_line_has_its_event(told: dict[str, list[Row]]) -> None:
+    assert [(row.kind, row.change, row.member_id, row.cause) for row in told["several members"]] == [
+        ("member", "removed", "c-1", "join_timeout"),
+        ("member", "removed", "c-2", "join_timeout"),
+        ("member", "removed", "c-3", "sync_timeout"),
+        ("member", "removed", "c-4", "sync_timeout"),
+        ("state", None, None, "sync_timeout"),
+    ]
+
+
+def test_a_group_may_be_called_as_the_words_of_the_log(told: dict[str, list[Row]]) -> None:
+    (found,) = told["odd name"]
+    assert (found.group_id, found.generation) == (ODD_NAME, 8)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_line_that_is_ours_and_cannot_be_read_is_told_as_bad(told: dict[str, list[Row]], name: str) -> None:
+    (found,) = told[name]
+    assert (found.flaw, found.raw, found.detail) == ("bad_line", *BAD[name])
+
+
+def test_the_time_may_be_written_in_the_usual_ways(told: dict[str, list[Row]]) -> None:
+    assert [(row.wall_us, row.group_us) for row in told["times"]] == [(1795292101123000,) * 2] * len(TIMES)
+
+
+def test_a_log_tells_the_same_however_it_is_cut_into_files(told: dict[str, list[Row]]) -> None:
+    def of(trace: str) -> list[tuple[object, ...]]:
+        keys = [row.seq for row in told[trace]]
+        assert len(keys) == len(set(keys)), f"seed {SEED}, {trace}"
+        names = (
+            "wall_us",
+            "kind",
+            "change",
+            "group_id",
+            "member_id",
+            "instance_id",
+            "generation",
+            "state_to",
+            "reason",
+        )
+        return [tuple(row[name] for name in names) for row in told[trace] if row.kind != "avoided_static"]
+
+    for number in range(6):
+        assert of(f"cut {number}") == of(CUT), f"seed {SEED}, cut {number}"
+
+
+def test_a_log_that_comes_again_under_another_name_gives_the_same_keys(told: dict[str, list[Row]]) -> None:
+    first, second = ({(r.seq, r.reason) for r in told["again"] if r.source_file.endswith(end)} for end in ("log", ".1"))
+    assert first
+    assert first <= second
+
+
+def test_each_log_has_the_mark_of_its_source_first() -> None:
+    logs = {"java": "java-java-1.log", "librdkafka": "confluent-kafka-rd-1.log", "aiokafka": "aiokafka-aio-1.log"}
+    logs |= {"kafka_python": "kafka-python-kp-1.log", "server_log": "server.log"}
+    for source, name in logs.items():
+        lines = recorded("4.3", name)
+        assert next(each for each, mark in MARKS.items() if any(re.search(mark, line) for line in lines)) == source
