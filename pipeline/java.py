@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from koordinator.pipeline.troubles import Refused
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -30,7 +32,7 @@ exec "%s" "$@"
 """
 
 
-class JavaMissing(Exception):
+class JavaMissing(Refused):
     """There is no Java that Spark could run on."""
 
 

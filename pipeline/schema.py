@@ -109,6 +109,23 @@ BRONZE_LINE = _table(
     partitions=("batch",),
 )
 
+FILE = _table(
+    "bronze/file",
+    "The files of each load; that one is here says that all of its load was read.",
+    ("source_file", STRING, "the file"),
+    ("ingest_id", STRING, "of the file: a hash of its path, size and time of change"),
+    ("file_size", LONG, "its size then, in bytes"),
+    key="ingest_id",
+    partitions=("batch",),
+)
+
+TRACE_HOME = _table(
+    "bronze/trace",
+    "The traces that were first seen in a load: that load is their home.",
+    ("trace_id", STRING, "whose trace: one cluster's, or one log's"),
+    key="trace_id",
+)
+
 QUARANTINE = _table(
     "bronze/quarantine",
     "The rows that could not be taken over, and why.",

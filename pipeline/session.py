@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from koordinator.pipeline import java
+from koordinator.pipeline.troubles import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,7 +44,7 @@ ON_THIS_MACHINE = {
 GIB = 1 << 30
 
 
-class NoSpark(Exception):
+class NoSpark(Refused):
     """Spark did not start."""
 
 

@@ -12,20 +12,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from koordinator.pipeline.schema import SCHEMA_VERSION
+from koordinator.pipeline.schema import FILE, SCHEMA_VERSION
+from koordinator.pipeline.troubles import Refused
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from collections.abc import Iterable
+
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from koordinator.pipeline.schema import Table
 
-ABOUT = StructType([StructField("schema_version", StringType())])
+NOT_THERE = "PATH_NOT_FOUND"
+"""What Spark calls it when there is no such folder."""
+
+ABOUT = StructType([StructField("schema_version", IntegerType())])
 
 
-class Refused(Exception):
-    """The store cannot be used as it is; nothing has been changed."""
+def overwrite(frame: DataFrame, path: str, partitions: tuple[str, ...]) -> None:
+    """Replace the folders that the frame has rows for, or all that is there if there are no such folders."""
+    writer = frame.write.mode("overwrite")
+    if partitions:
+        writer = writer.partitionBy(*partitions).option("partitionOverwriteMode", "dynamic")
+    writer.parquet(path)
 
 
 class Store:
@@ -49,27 +59,44 @@ class Store:
 
     def write(self, frame: DataFrame, table: Table) -> None:
         """Replace what the frame has: the folders it has rows for, or all of a table that has no folders."""
-        writer = frame.write.mode("overwrite")
-        if table.partitions:
-            writer = writer.partitionBy(*table.partitions).option("partitionOverwriteMode", "dynamic")
-        writer.parquet(self.path(table))
+        overwrite(frame, self.path(table), table.partitions)
 
-    def begin(self, spark: SparkSession) -> None:
-        """Say of which version the tables are, if the store is new. Raises Refused if they are of another one."""
-        about = self._read(spark, f"{self.root}/about", ABOUT).collect()
-        if not about:
-            frame = spark.createDataFrame([(str(SCHEMA_VERSION),)], ABOUT)
-            frame.write.mode("overwrite").parquet(f"{self.root}/about")
+    def begin(self, spark: SparkSession, streams: Iterable[str]) -> None:
+        """Say of which version the tables are, if the store is new. Raises Refused as `require` does.
+
+        A stream that has lost its checkpoint would count its batches from 0 again, and write over what is there.
+        """
+        if not self._about(spark):
+            frame = spark.createDataFrame([(SCHEMA_VERSION,)], ABOUT)
+            frame.coalesce(1).write.mode("overwrite").parquet(f"{self.root}/about")
             return
-        self.known(about[0].schema_version)
+        self.require(spark)
+        batches = [row.batch for row in self.read(spark, FILE).select("batch").distinct().collect()]
+        for stream in streams:
+            has_read = any(name.startswith(f"{stream}-") for name in batches)
+            if has_read and not _is_there(spark, f"{self.checkpoint(stream)}/metadata"):
+                raise Refused(
+                    f"{self.root}: what has been read already stands in {self.checkpoint(stream)}, which is missing:"
+                    " bring it back, or load the inputs into a new store"
+                )
 
-    def known(self, version: str) -> None:
-        """Raises Refused if the tables are of another version than ours."""
-        if version != str(SCHEMA_VERSION):
+    def require(self, spark: SparkSession) -> None:
+        """Raises Refused if this is no store, or its tables are of another version than ours; nothing is changed."""
+        about = self._about(spark)
+        if not about:
             raise Refused(
-                f"{self.root}: its tables are of version {version}, and this koordinator writes {SCHEMA_VERSION}:"
+                f"{self.root}: there is no store of koordinator-pipeline; `koordinator-pipeline run --output` makes one"
+            )
+        version = about[0].schema_version
+        if version != SCHEMA_VERSION:
+            raise Refused(
+                f"{self.root}: its tables are of version {version}, and this koordinator's of version {SCHEMA_VERSION}:"
                 " load the inputs into a new store"
             )
+
+    def _about(self, spark: SparkSession) -> list[Row]:
+        rows: list[Row] = self._read(spark, f"{self.root}/about", ABOUT).collect()
+        return rows
 
     def _read(self, spark: SparkSession, path: str, schema: StructType) -> DataFrame:
         try:
@@ -77,7 +104,17 @@ class Store:
             # Spark Connect looks for the folder only now
             _ = frame.schema
         except AnalysisException as error:
-            if error.getCondition() != "PATH_NOT_FOUND":
+            if error.getCondition() != NOT_THERE:
                 raise
             return spark.createDataFrame([], schema)
         return frame
+
+
+def _is_there(spark: SparkSession, file: str) -> bool:
+    try:
+        _ = spark.read.text(file).schema
+    except AnalysisException as error:
+        if error.getCondition() != NOT_THERE:
+            raise
+        return False
+    return True

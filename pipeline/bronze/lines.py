@@ -22,13 +22,17 @@ ROTATED = r"((\.\d{4}-\d{2}-\d{2}(-\d{2})?)|(\.\d{1,3}))*(\.(gz|zst|zstd|bz2|lz4
 
 def picked(text: DataFrame) -> DataFrame:
     """What is wanted of a frame that Spark reads from text files, a stream or not."""
-    return text.select(
-        F.col("value").alias("raw"),
-        F.col("_metadata.file_path").alias("source_file"),
-        F.col("_metadata.file_block_start").alias("block_start"),
-        _file_id().alias("ingest_id"),
-        F.col("_metadata.file_size").alias("file_size"),
-    )
+    return text.select(F.col("value").alias("raw"), F.col("_metadata.file_block_start").alias("block_start"), *_file())
+
+
+def files(table: DataFrame) -> DataFrame:
+    """Of a frame that Spark reads from Parquet files, a stream or not: which files they are."""
+    return table.select(*_file())
+
+
+def rows(table: DataFrame) -> DataFrame:
+    """The rows of such a frame, each with its file."""
+    return table.select("*", *_file())
 
 
 def numbered(lines: DataFrame) -> DataFrame:
@@ -49,6 +53,11 @@ def trace_id_of(source_file: Column) -> Column:
     return F.md5(stem(source_file))
 
 
-def _file_id() -> Column:
+def _file() -> tuple[Column, ...]:
     parts = ("file_path", "file_size", "file_modification_time")
-    return F.md5(F.concat_ws("|", *(F.col(f"_metadata.{part}").cast("string") for part in parts)))
+    ingest_id = F.md5(F.concat_ws("|", *(F.col(f"_metadata.{part}").cast("string") for part in parts)))
+    return (
+        F.col("_metadata.file_path").alias("source_file"),
+        ingest_id.alias("ingest_id"),
+        F.col("_metadata.file_size").alias("file_size"),
+    )

@@ -1,0 +1,227 @@
+"""A load takes what is new, once; however it comes, and whatever happens meanwhile, the tables are the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from loads import copied, load, put, tables, trace
+
+from koordinator.pipeline import streams
+from koordinator.pipeline.schema import COUNTS, QUARANTINE, SCHEMA_VERSION
+from koordinator.pipeline.store import Store
+from koordinator.pipeline.troubles import Failed, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+A, B = trace("cooperative"), trace("late_commit")
+HALF = len(A) // 2
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("loading")
+
+
+@pytest.fixture(scope="module")
+def first(folder: Path, spark: SparkSession) -> Path:
+    """A store that has half a trace. The rest of it is in the inputs, together with another."""
+    put(folder / "inputs", "a1.jsonl", A[:HALF])
+    load(spark, folder / "first", folder / "inputs")
+    put(folder / "inputs", "a2.jsonl", A[HALF:])
+    put(folder / "inputs", "b.jsonl", B)
+    return folder / "first"
+
+
+@pytest.fixture(scope="module")
+def second(folder: Path, first: Path, spark: SparkSession) -> Path:
+    """The same after the second load."""
+    load(spark, copied(first, folder / "second"), folder / "inputs")
+    return folder / "second"
+
+
+@pytest.fixture(scope="module")
+def whole(folder: Path, spark: SparkSession) -> dict[str, list[Any]]:
+    """The tables after one load of everything."""
+    put(folder / "whole", "a.jsonl", A)
+    put(folder / "whole", "b.jsonl", B)
+    load(spark, folder / "of whole", folder / "whole")
+    return tables(spark, folder / "of whole")
+
+
+def test_late_lines_give_what_one_load_of_all_would(
+    second: Path, whole: dict[str, list[Any]], spark: SparkSession
+) -> None:
+    assert tables(spark, second) == whole
+    assert len(whole["silver/event"]) == len(A) + len(B) - 2
+
+
+def test_a_second_load_reads_only_what_is_new(second: Path, folder: Path, spark: SparkSession) -> None:
+    store = copied(second, folder / "only new")
+    counts = Store(str(store)).read(spark, COUNTS)
+    assert {(row.batch, row["source_file"].rpartition("/")[2], row["read"]) for row in counts.collect()} == {
+        ("text-0", "a1.jsonl", HALF),
+        ("text-1", "a2.jsonl", len(A) - HALF),
+        ("text-1", "b.jsonl", len(B)),
+    }
+    assert load(spark, store, folder / "inputs").counts == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_splitting_the_input_into_files_and_loads_in_any_way_changes_nothing(
+    seed: int, whole: dict[str, list[Any]], tmp_path: Path, spark: SparkSession
+) -> None:
+    chance = random.Random(seed)
+    cuts = sorted(chance.sample(range(1, len(A)), 2))
+    # what comes twice, in part or as a whole, is there once
+    parts = [A[: cuts[0]], A[cuts[0] : cuts[1]], A[cuts[1] :], B, chance.choice([B, A[HALF:], A[10:20]])]
+    chance.shuffle(parts)
+    load_after = chance.randrange(len(parts) - 1)
+    for number, part in enumerate(parts):
+        put(tmp_path / "inputs", f"{number}.jsonl", part)
+        if number in {load_after, len(parts) - 1}:
+            load(spark, tmp_path / "store", tmp_path / "inputs")
+    assert tables(spark, tmp_path / "store") == whole
+
+
+class Crash(Exception):
+    """What kill -9 would do, for those who are still there."""
+
+
+POINTS = {
+    "before its lines are kept": ("bronze/line", "before"),
+    "before it is known which files they are of": ("bronze/file", "before"),
+    "when all is read": ("bronze/file", "after"),
+    "when a part of it is sorted out": ("silver/event", "after"),
+    "before anything is derived": ("bronze/quarantine", "after"),
+    "before the last word": ("bronze/counts", "before"),
+}
+
+
+@pytest.fixture
+def crash(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
+    """Arm a crash before or after a table is written, once."""
+    from koordinator.pipeline import store  # noqa: PLC0415 - two modules have the function
+
+    real = store.overwrite
+
+    def arm(table: str, when: str) -> None:
+        def overwrite(frame: Any, path: str, partitions: tuple[str, ...]) -> None:
+            if path.endswith(table) and when == "before":
+                raise Crash
+            real(frame, path, partitions)
+            if path.endswith(table):
+                raise Crash
+
+        for module in (store, streams):
+            monkeypatch.setattr(module, "overwrite", overwrite)
+
+    yield arm
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_load_that_is_cut_off_leaves_nothing_behind_after_the_next(
+    point: str,
+    first: Path,
+    second: Path,
+    tmp_path: Path,
+    folder: Path,
+    spark: SparkSession,
+    crash: Callable[[str, str], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = copied(first, tmp_path / "store")
+    crash(*POINTS[point])
+    with pytest.raises(Exception, match="Crash"):
+        _load_raising(spark, store, folder / "inputs")
+    monkeypatch.undo()
+    load(spark, store, folder / "inputs")
+    assert tables(spark, store) == tables(spark, second)
+
+
+def _load_raising(spark: SparkSession, store: Path, inputs: Path) -> None:
+    try:
+        load(spark, store, inputs)
+    except Crash as error:
+        raise RuntimeError("Crash") from error
+
+
+KILLED = """
+import os, signal, sys
+from koordinator.pipeline import cli, store
+real = store.overwrite
+def overwrite(frame, path, partitions):
+    if path.endswith(sys.argv[1]):
+        os.killpg(0, signal.SIGKILL)
+    real(frame, path, partitions)
+store.overwrite = overwrite
+cli.main(sys.argv[2:])
+"""
+
+
+def test_a_load_that_is_killed_is_finished_by_the_next(
+    first: Path, second: Path, tmp_path: Path, folder: Path, spark: SparkSession
+) -> None:
+    store = copied(first, tmp_path / "store")
+    job = ["run", "--input", str(folder / "inputs"), "--output", str(store), "--master", "local[2]"]
+    command = [sys.executable, "-c", KILLED, "silver/header", *job]
+    environ = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"}
+    done = subprocess.run(
+        command, check=False, env=environ, start_new_session=True, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    load(spark, store, folder / "inputs")
+    assert tables(spark, store) == tables(spark, second)
+
+
+def test_a_file_that_has_grown_since_is_named(tmp_path: Path, spark: SparkSession) -> None:
+    put(tmp_path / "inputs", "b.jsonl", B)
+    load(spark, tmp_path / "store", tmp_path / "inputs")
+    grown = tmp_path / "inputs" / "b.jsonl"
+    grown.write_text(grown.read_text() + "\n")
+    assert [name.rpartition("/")[2] for name in load(spark, tmp_path / "store", tmp_path / "inputs").grown] == [
+        "b.jsonl"
+    ]
+
+
+def test_too_many_bad_rows_stop_a_load_which_goes_on_when_more_are_allowed(tmp_path: Path, spark: SparkSession) -> None:
+    put(tmp_path / "inputs", "b.jsonl", [*B, "{"])
+    with pytest.raises(Failed, match=r"1 of 56 rows are bad \(1\.786%\), and --max-bad-ratio allows 1\.000%"):
+        load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.01)
+    assert load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.02).rows("quarantined") == 1
+    (row,) = Store(str(tmp_path / "store")).read(spark, QUARANTINE).collect()
+    assert (row.raw, row.reason, row.line_no) == ("{", "bad_json", len(B) + 1)
+
+
+def test_a_store_without_its_checkpoint_is_refused(
+    first: Path, folder: Path, tmp_path: Path, spark: SparkSession
+) -> None:
+    store = copied(first, tmp_path / "store")
+    shutil.rmtree(store / "checkpoint")
+    with pytest.raises(Refused, match="bring it back, or load the inputs into a new store"):
+        load(spark, store, folder / "inputs")
+
+
+def test_a_store_of_another_version_is_refused(
+    first: Path, folder: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = copied(first, tmp_path / "store")
+    monkeypatch.setattr("koordinator.pipeline.store.SCHEMA_VERSION", SCHEMA_VERSION + 1)
+    with pytest.raises(Refused, match=f"its tables are of version {SCHEMA_VERSION}"):
+        load(spark, store, folder / "inputs")
+
+
+def test_a_folder_that_is_no_store_is_refused_by_who_reads(tmp_path: Path, spark: SparkSession) -> None:
+    with pytest.raises(Refused, match="there is no store of koordinator-pipeline"):
+        Store(str(tmp_path)).require(spark)
