@@ -25,7 +25,11 @@ SOURCES := pyproject.toml README.md LICENSE $(shell find facade emulator wire fi
 # The folders too: a file that was deleted leaves only its folder newer.
 FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -name __pycache__)
 
-.PHONY: help demo test check ci-extra docs bench fuzz soak explore conformance docker-test compose-demo clean
+# Where the demo leaves its trace, and `make report` what it makes of it.
+DEMO := build/demo
+REPORT := build/report
+
+.PHONY: help demo report test check ci-extra docs bench fuzz soak explore conformance docker-test compose-demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,8 +77,24 @@ $(VENV)/spark-tools: pyproject.toml | $(VENV)/wheel
 	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[spark]"; echo "== installed in $$SECONDS s"
 	@touch $@
 
+# What the pipeline is compared with.
+$(VENV)/engines: pyproject.toml | $(VENV)/spark-tools
+	@echo "== installing DuckDB and Polars into $(VENV) (once)"
+	@$(PIP) install "$$(echo $(VENV)/dist/*.whl)[engines]"
+	@touch $@
+
 demo: $(VENV)/demo-tools $(VENV)/installed ## six real consumers bounce, in a table and on a live page (HOLD=1 keeps it)
-	@$(BIN)/python examples/demo.py
+	@KEEP=$(DEMO) $(BIN)/python examples/demo.py
+
+$(DEMO)/seen.json: | $(VENV)/demo-tools $(VENV)/installed
+	@KEEP=$(DEMO) $(BIN)/python examples/demo.py
+
+report: $(DEMO)/seen.json $(VENV)/spark-tools $(VENV)/installed ## the data pipeline over the demo's trace, as one page
+	@rm -rf $(REPORT)
+	@$(BIN)/koordinator-pipeline run --input $(DEMO)/trace.jsonl --output $(REPORT)/store
+	@$(BIN)/koordinator-pipeline report --store $(REPORT)/store --title "The demo" \
+	  --html $(REPORT)/report.html --markdown $(REPORT)/summary.md
+	@$(BIN)/python examples/counted.py $(DEMO) $(REPORT)/store $(REPORT)/summary.md
 
 test: check ## build the wheel, install it, check and test it (pytest arguments: ARGS)
 	@echo "== pytest, on the installed wheel"
@@ -90,7 +110,7 @@ check: $(VENV)/test-tools $(VENV)/installed ## ruff, mypy --strict and import-li
 	@$(BIN)/lint-imports
 
 # pytest's status 5: no test was collected.
-ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## the tests that need Java, Chromium, Docker or Spark
+ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/installed ## the tests that need Java, Chromium, Docker or Spark
 	@status=0; \
 	KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" compose/engine.sh $(BIN)/pytest -m needs $(ARGS) || status=$$?; \
 	if [ $$status -eq 5 ]; then \
@@ -139,7 +159,7 @@ docker-test: $(VENV)/test-tools $(VENV)/installed ## the image and its container
 compose-demo: $(VENV)/made ## two static consumers in containers; one is restarted
 	@$(ENGINE) compose/demo.sh
 
-docs: $(VENV)/test-tools $(VENV)/installed ## renew what is made from the code: parts of docs/, and koordinator.aio
+docs: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## renew what is made from the code: parts of docs/, and koordinator.aio
 	@$(BIN)/python tests/support/documents.py
 	@$(BIN)/python tests/support/aio_source.py
 

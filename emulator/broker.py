@@ -28,7 +28,7 @@ from koordinator.emulator.services import Services
 from koordinator.emulator.trace_kept import kept, rough_size
 from koordinator.emulator.trace_lines import Asked, Connected, Disconnected
 from koordinator.emulator.trace_messages import group_of_request
-from koordinator.emulator.trace_topic import READERS, reads_trace
+from koordinator.emulator.trace_topic import READERS
 from koordinator.emulator.witness import FETCH, Witness
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, REQUEST_KEYS
@@ -328,7 +328,7 @@ class Broker:
         if verdict is not None and verdict.rule_id is not None:
             asked = replace(asked, rule_id=verdict.rule_id)
         peer.in_hand = asked
-        if call.api_key not in READERS or (call.api_key != FETCH and not reads_trace(message)):
+        if call.api_key not in READERS or (call.api_key != FETCH and not self._witness.is_of_reader(peer, message)):
             self.trace.add(asked_us, asked, self._node_id)
         if verdict is None:
             self._serve_request(now, call, request)

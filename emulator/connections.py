@@ -61,7 +61,7 @@ class Connection:
     """One client connection. `in_hand` is the request it waits for the answer to, if there is one.
 
     `out`, of `out_bytes`, collects what leaves it with the present input. A puppet's has no frames but `messages`, with
-    the version of each, that wait to be served.
+    the version of each, that wait to be served. `follows_trace`: it has read the trace's topic.
     """
 
     number: int
@@ -76,6 +76,7 @@ class Connection:
     empty_fetches: int = 0
     messages: deque[tuple[int, Message]] | None = None
     asked: int = 0
+    follows_trace: bool = False
 
     @property
     def had_its_turn(self) -> bool:

@@ -6,7 +6,8 @@ Kinds of event:
   (`koordinator.emulator.about_run`) what ran: `run_id`, `test_id`, `rerun`, `repo`, `commit`, `branch`, `ci_provider`,
   `os`, `libs`.
 * `request`, `response`: one of each for every call. A fetch that brings nothing is not an event: it is counted in
-  the connection's next response or disconnection (`empty_fetches`).
+  the connection's next response or disconnection (`empty_fetches`). What one brings is in the response's
+  `body.fetched`: topic, partition, the offset of the first batch's first record, and the one after the last record.
 * `state`: a group changed its state; `cause` is its kind, `reason` Kafka's own words.
 * `member`: a member came, went or was replaced. `avoided_static`: a static member came back without a rebalance.
 * `timer`: a deadline passed; a check for old offsets is told if it has found something. `offsets`: committed offsets
@@ -36,7 +37,7 @@ to: 16 hexadecimal digits, a hash of the header.
 Every event has `seq` (total order), `wall_ts` (microseconds since the epoch) and `kind`, and all but the header and
 `dropped` the `node` they happened on, unless that is the whole cluster; what concerns a group has
 `group_id` and `group_ts_us`, the group's own time. Columns without a value are left out. In memory events are kept
-as they came and rendered when somebody looks.
+as they came and rendered when somebody looks. Kafka's clients read the lines as records of a topic (`trace_topic`).
 """
 
 from __future__ import annotations

@@ -65,7 +65,10 @@ class Asked:
 
 @value
 class Answered:
-    """A response to `asked` went out; `error_code` is the code on the wire, in whichever numbering."""
+    """A response to `asked` went out; `error_code` is the code on the wire, in whichever numbering.
+
+    `fetched`: topic and number of each partition whose records it brings, the first offset, and the one after the last.
+    """
 
     asked: Asked
     response: Message
@@ -78,6 +81,7 @@ class Answered:
     weight: int
     rule_id: str | None = None
     synthetic: bool = False
+    fetched: tuple[tuple[str, int, int, int], ...] = ()
 
 
 @value
@@ -293,7 +297,7 @@ def _(happening: Answered) -> Line:
         "empty_fetches": happening.empty_fetches or None,
         "rule_id": happening.rule_id,
         "synthetic": happening.synthetic or None,
-        "body": body_of(happening.response, happening.size),
+        "body": _fetched(happening) or body_of(happening.response, happening.size),
     }
 
 
@@ -386,6 +390,10 @@ def _call(call: Call, software: tuple[str, str] | None) -> Line:
         "client_software": name or None,
         "client_version": version or None,
     }
+
+
+def _fetched(happening: Answered) -> Line | None:
+    return {"fetched": [list(each) for each in happening.fetched]} if happening.fetched else None
 
 
 def _group(group_id: str | None, group_now: int) -> Line:

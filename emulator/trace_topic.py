@@ -37,6 +37,7 @@ LINE_BYTES = 300
 
 READERS = frozenset(
     {
+        ApiKey.DESCRIBE_CLUSTER,
         ApiKey.FETCH,
         ApiKey.LIST_OFFSETS,
         ApiKey.METADATA,
@@ -44,7 +45,7 @@ READERS = frozenset(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     }
 )
-"""The APIs with which a topic is read."""
+"""The APIs with which a topic is read, and with which who reads it looks for those who lead it."""
 
 
 class TraceLog(PartitionLog):

@@ -2,7 +2,8 @@
 
 A cluster served by `koordinator serve`, with a page that shows all of it live; two members each of kafka-python,
 confluent-kafka and aiokafka, each its own process. What is claimed is checked, and the exit status is 0 only if all of
-it was true. With HOLD=1 in the environment the page stays until Ctrl-C. How it is done: `bouncing/acts.py`.
+it was true. With HOLD=1 in the environment the page stays until Ctrl-C; with KEEP=DIR the trace, and what was seen of
+each group, is in that folder afterwards (`make report` goes on with it). How it is done: `bouncing/acts.py`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bouncing import acts, show, verdicts
+from bouncing import acts, kept, show, verdicts
 from bouncing.processes import Company, LateError
 from bouncing.server import Server
 
@@ -31,7 +33,10 @@ def main() -> int:
     """The whole demo. 0: all true; 1: not, or something did not happen in time; 130: interrupted."""
     to = show.console()
     started_at = time.monotonic()
-    with Server() as server, Company() as company:
+    folder = Path(os.environ["KEEP"]) if "KEEP" in os.environ else None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    with Server(folder and folder / kept.TRACE) as server, Company() as company:
         try:
             found = play(to, company, server)
         except LateError as error:
@@ -45,6 +50,8 @@ def main() -> int:
         status = conclude(to, found, time.monotonic() - started_at)
         if os.environ.get("HOLD"):
             hold(to, server)
+    if folder is not None:
+        kept.write_seen(folder)
     return status
 
 

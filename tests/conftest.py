@@ -53,6 +53,7 @@ def _docker() -> str:
 TOOLS: dict[str, Callable[[], str]] = {
     "chromium": lambda: "" if any(shutil.which(name) for name in BROWSERS) else "no Chromium found",
     "docker": cache(_docker),
+    "engines": lambda: "" if find_spec("duckdb") and find_spec("polars") else "no duckdb and polars found",
     "java": cache(_java),
     "spark": lambda: "" if find_spec("pyspark") else "no pyspark found",
 }

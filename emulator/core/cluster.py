@@ -229,13 +229,18 @@ class Cluster:
         known = self.topic(topic)
         return known.log(partition) if known else None
 
+    @staticmethod
+    def read_only(name: str) -> Refusal:
+        """Why nothing can be done to a hidden topic: 17."""
+        return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' is the emulator's own, and read-only.")
+
     def refuse_topic(self, name: str) -> Refusal | None:
         """Why no topic of this name can be made: 17 (illegal, or collides with another) or 36 (exists)."""
         wrong = illegal_name(name)
         if wrong is not None:
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, wrong)
         if name in self.hidden:
-            return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' is the emulator's own, and read-only.")
+            return self.read_only(name)
         if name in self.topics:
             return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         other = self._by_metric_name.get(_metric_name(name))

@@ -143,6 +143,15 @@ class PartitionLog:
             return self._batches[first].data
         return b"".join(batch.data for batch in self._batches[first:beyond])
 
+    def end_of(self, base_offset: int, size: int) -> int:
+        """The offset after the batches of a read of `size` bytes whose first batch begins at `base_offset`."""
+        first = bisect_left(self._offsets, base_offset)
+        if first == len(self._offsets):
+            # they have been deleted since
+            return base_offset
+        last = bisect_left(self._positions, self._positions[first] + size, lo=first) - 1
+        return self._batches[max(first, last)].last_offset + 1
+
     def records(self) -> Iterator[Record]:
         """Every record that can be read, in order. Raises what `wire.records.read_records` raises."""
         return self._records_from(0)

@@ -135,8 +135,9 @@ def _topic(cluster: Cluster, call: Call, acks: int, asked: TopicProduceData) -> 
     else:
         unknown = _UNKNOWN_PARTITION
         topic = cluster.topic(asked.name)
-    may_write = call.client_id == ADMIN_CLIENT_ID
-    if topic is not None and topic.is_internal and (topic.name in cluster.hidden or not may_write):
+    if topic is not None and topic.name in cluster.hidden:
+        return cluster.read_only(topic.name)
+    if topic is not None and topic.is_internal and call.client_id != ADMIN_CLIENT_ID:
         return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
     return topic or unknown
 

@@ -16,9 +16,12 @@ NO_LEADER = -1
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRACE_TOPIC = "__koordinator_trace"
-"""The trace, to be read as a topic; Kafka has none. It is listed nowhere, and nobody can write or delete it."""
+"""The trace, to be read as a topic; Kafka has none. It is listed nowhere, and nobody can write or delete it.
 
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state", TRACE_TOPIC})
+Clients are not told that it is internal: Spark's Kafka source does not read what is.
+"""
+
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state"})
 """Topics clients may read but not write (Kafka's `Topic.INTERNAL_TOPICS`)."""
 
 PARTITIONS_MAX = 10_000

@@ -200,8 +200,8 @@ def _to_delete(cluster: Cluster, state: DeleteTopicState) -> Topic | Refusal:
         return Refusal(Error.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
     if state.name is not None and state.topic_id != ZERO_UUID:
         return Refusal(Error.INVALID_REQUEST, "You may not specify both topic name and topic id.")
-    if state.name in cluster.hidden:
-        return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{state.name}' is the emulator's own, and read-only.")
+    if state.name is not None and state.name in cluster.hidden:
+        return cluster.read_only(state.name)
     if state.name is not None:
         return cluster.topics.get(state.name) or UNKNOWN_TOPIC
     if state.topic_id == ZERO_UUID:
@@ -290,7 +290,7 @@ def _cut(cluster: Cluster, node_id: int, name: str, partition: int, offset: int)
     error = Error.NONE
     if topic is None or log is None:
         error = Error.UNKNOWN_TOPIC_OR_PARTITION
-    elif topic.is_internal:
+    elif topic.is_internal or name in cluster.hidden:
         error = Error.INVALID_TOPIC_EXCEPTION
     elif refused := cluster.refuse_to_serve(topic, partition, node_id):
         error = refused

@@ -12,17 +12,24 @@ from bouncing.processes import PATIENCE_S
 from koordinator.fixtures.remote import Remote
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import TracebackType
 
 COMMAND = (sys.executable, "-m", "koordinator", "serve", "--port", "0", "--control-port", "0")
 
 
 class Server:
-    """Runs from `with` to its end; `remote` has its clusters, `page` is where a browser sees them."""
+    """Runs from `with` to its end; `remote` has its clusters, `page` is where a browser sees them.
+
+    `trace` is a file for all that happens in the first of them.
+    """
+
+    def __init__(self, trace: Path | None = None) -> None:
+        self._command = COMMAND if trace is None else (*COMMAND, "--trace", str(trace))
 
     def __enter__(self) -> Self:
         # a Ctrl-C is for us: the members go first
-        self._process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, start_new_session=True)
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, start_new_session=True)
         assert self._process.stdout is not None
         try:
             first_line = json.loads(self._process.stdout.readline())

@@ -124,12 +124,13 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Rebalance:
-    """From the first state change to Stable (or Empty). Times in microseconds since the epoch."""
+    """From the first state change to Stable or Empty, which is `state`. Times in microseconds since the epoch."""
 
     started_us: int
     ended_us: int
     generation_before: int
     generation_after: int
+    state: str
     reason: str
 
     @property
@@ -172,6 +173,7 @@ def rebalances(events: Iterable[Event]) -> list[Rebalance]:
                     ended_us=event["wall_ts"],
                     generation_before=begun["generation"],
                     generation_after=event["generation"],
+                    state=event["state_to"],
                     reason=begun["reason"],
                 )
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from koordinator.client.admin import unanswered
-from koordinator.client.offsets import LEADING, leaders
+from koordinator.client.offsets import LEADING, first_offset, leaders
 from koordinator.client.problems import ClientError, Need, Refusal, refusal, refusal_of
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.compression import MissingCodec
@@ -53,7 +53,7 @@ def read_logs(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicP
     """What can be read of partitions now, from the first record to the last; nothing of transactions that failed."""
 
     def ask(link: Link, _: Node, pending: list[TopicPartition]) -> dict[TopicPartition, list[Record] | Refusal]:
-        return {partition: _read(link, partition) for partition in pending}
+        return {partition: read_from(link, partition, 0) for partition in pending}
 
     return _at_leaders(admin, partitions, ask)
 
@@ -90,16 +90,24 @@ def _at_leaders(
 # Reading
 
 
-def _read(link: Link, partition: TopicPartition) -> list[Record] | Refusal:
+def read_from(link: Link, partition: TopicPartition, offset: int) -> list[Record] | Refusal:
+    """What can be read of a partition from an offset to where it ends now; from its beginning on, if that one is gone.
+
+    The link is one to the partition's leader.
+    """
     name = "-".join(map(str, partition))
     records: list[Record] = []
-    offset, end = 0, None
+    begin: int | Refusal | None = None
+    end: int | None = None
     while end is None or offset < end:
         row = _fetch(link, partition, offset)
         if isinstance(row, Refusal):
             return row
-        if row.error_code == Error.OFFSET_OUT_OF_RANGE and row.log_start_offset > offset:
-            offset = row.log_start_offset
+        if row.error_code == Error.OFFSET_OUT_OF_RANGE and begin is None:
+            begin = first_offset(link, partition)
+            if not isinstance(begin, int):
+                return begin or refusal(Error.UNKNOWN_TOPIC_OR_PARTITION)
+            offset = begin
             continue
         if row.error_code != Error.NONE:
             return refusal(row.error_code, again=LEADING)

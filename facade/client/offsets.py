@@ -50,6 +50,7 @@ _LIST_ONE = Need(ApiKey.LIST_OFFSETS, 1, "0.10.1")
 
 _CONSUMER = -1
 _LATEST = -1
+_EARLIEST = -2
 
 
 def committed_offsets(admin: Admin, group_ids: Iterable[str]) -> dict[str, Committed | Refusal]:
@@ -90,9 +91,14 @@ def end_offsets(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[Topi
         led = leaders(answer, pending)
         gone = {key: None for key, leader in led.items() if leader is None}
         found = {key: leader for key, leader in led.items() if leader is not None}
-        return gone | admin.at_nodes(found, _ends)
+        return gone | admin.at_nodes(found, lambda link, _, asked: _listed(link, asked, _LATEST))
 
     return admin.persist(sorted(partitions), attempt)
+
+
+def first_offset(link: Link, partition: TopicPartition) -> int | Refusal | None:
+    """The offset of the first record of a partition, asked of its leader; None if there is no such partition."""
+    return _listed(link, [partition], _EARLIEST).get(partition)
 
 
 def leaders(
@@ -114,27 +120,27 @@ def leaders(
     return {key: refused.get(key[0]) or found.get(key) for key in wanted}
 
 
-def _ends(link: Link, _: Node, partitions: list[TopicPartition]) -> dict[TopicPartition, int | Refusal | None]:
+def _listed(link: Link, partitions: list[TopicPartition], timestamp: int) -> dict[TopicPartition, int | Refusal | None]:
     by_topic: dict[str, list[int]] = {}
     for topic, partition in partitions:
         by_topic.setdefault(topic, []).append(partition)
     topics = tuple(
         ListOffsetsTopic(
             name=topic,
-            partitions=tuple(ListOffsetsPartition(partition_index=each, timestamp=_LATEST) for each in numbers),
+            partitions=tuple(ListOffsetsPartition(partition_index=each, timestamp=timestamp) for each in numbers),
         )
         for topic, numbers in by_topic.items()
     )
     request = ListOffsetsRequest(replica_id=_CONSUMER, topics=topics)
     answer = link.ask(request, link.version(_LIST_ONE), ListOffsetsResponse)
     return {
-        (topic.name, row.partition_index): _end(row.error_code, row.offset)
+        (topic.name, row.partition_index): _offset(row.error_code, row.offset)
         for topic in answer.topics
         for row in topic.partitions
     }
 
 
-def _end(error_code: int, offset: int) -> int | Refusal | None:
+def _offset(error_code: int, offset: int) -> int | Refusal | None:
     if error_code == Error.NONE:
         return offset
     if error_code == Error.UNKNOWN_TOPIC_OR_PARTITION:

@@ -21,7 +21,7 @@ from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from koordinator.wire.records import Record, write_batch
+from koordinator.wire.records import Record, read_header, write_batch
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
@@ -377,6 +377,20 @@ class TestTrace:
         wire.ask(peer, MetadataRequest(topics=None), 8)
 
         assert wire.trace.events()[-1]["empty_fetches"] == 3
+
+    @pytest.mark.parametrize("version", [11, 13])
+    def test_what_a_fetch_brings_is_told_by_its_offsets(self, wire: Wire, version: int) -> None:
+        topic = wire.node.cluster.topics["t"]
+        for size in (2, 3, 1):
+            batch = write_batch([Record(value=b"v")] * size)
+            topic.logs[0].append(read_header(batch), batch, 0)
+        partition = FetchPartition(partition=0, fetch_offset=3, partition_max_bytes=200)
+        asked = FetchTopic(topic="t", topic_id=topic.topic_id, partitions=(partition,))
+        wire.ask(wire.connect(), FetchRequest(max_wait_ms=0, topics=(asked,)), version)
+
+        *_, response = wire.trace.events()
+
+        assert (response["kind"], response["body"]) == ("response", {"fetched": [["t", 0, 2, 6]]})
 
     def test_a_state_change_says_why_in_kafkas_words(self, wire: Wire) -> None:
         parked_join(wire)

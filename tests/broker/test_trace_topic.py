@@ -17,6 +17,7 @@ from koordinator.wire.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.list_offsets import (
@@ -107,7 +108,11 @@ def test_reading_the_trace_leaves_no_trace(nodes: Nodes) -> None:
     assert offset_of(nodes, reader, LATEST) == before + 1
     fetch(nodes, reader, 0)
     assert fetch(nodes, reader, before + 7).error_code == Error.OFFSET_OUT_OF_RANGE
+    nodes.ask(reader, DescribeClusterRequest(), 1)
     assert nodes.trace.last_seq == before
+    nodes.ask(nodes.connect(), DescribeClusterRequest(), 1)
+    assert nodes.trace.last_seq == before + 3
+    before += 3
     # and everything else does
     metadata(nodes, reader, NAME, "t")
     assert nodes.trace.last_seq == before + 2
@@ -177,10 +182,10 @@ def test_a_fetch_keeps_nobody_waiting_for_more_than_so_many_lines(nodes: Nodes) 
     assert list(lines(nodes, reader, 3)) == list(range(3, 3 + LINES_AT_ONCE))
 
 
-def test_it_is_internal_and_told_to_who_asks_for_it_by_name_only(nodes: Nodes) -> None:
+def test_it_is_told_to_who_asks_for_it_by_name_only(nodes: Nodes) -> None:
     peer = nodes.connect()
     (row,) = metadata(nodes, peer, NAME).topics
-    assert (row.error_code, row.is_internal, len(row.partitions)) == (Error.NONE, True, 1)
+    assert (row.error_code, row.is_internal, len(row.partitions)) == (Error.NONE, False, 1)
     assert [topic.name for topic in metadata(nodes, peer).topics] == ["t"]
     by_id = MetadataRequest(topics=(MetadataRequestTopic(name=None, topic_id=TRACE_TOPIC_ID),))
     assert nodes.ask(peer, by_id, 12).topics[0].name == NAME

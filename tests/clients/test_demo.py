@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -51,15 +52,25 @@ def verdicts() -> ModuleType:
 
 
 @pytest.mark.slow
-def test_everything_the_demo_claims_is_true() -> None:
+def test_everything_the_demo_claims_is_true_and_stays(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "demo.py"], cwd=EXAMPLES, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        [sys.executable, "demo.py"],
+        cwd=EXAMPLES,
+        env={**os.environ, "KEEP": str(tmp_path / "new" / "demo")},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "✗" not in done.stdout
     assert re.search(r"All 17 claims were true; \d+ s", done.stdout)
     assert re.search(r"watch it live: http://127\.0\.0\.1:\d+/", done.stdout)
     assert done.stderr == ""
+    seen = json.loads((tmp_path / "new" / "demo" / "seen.json").read_text())
+    assert seen["static"]["avoided"] == 6
+    assert seen["dynamic"]["completed"] > 12
+    assert json.loads((tmp_path / "new" / "demo" / "trace.jsonl").read_text().partition("\n")[0])["kind"] == "header"
 
 
 @pytest.mark.slow
@@ -144,6 +155,19 @@ def children(pid: int) -> set[int]:
 def is_alive(pid: int) -> bool:
     known = status(pid)
     return known is not None and known[0] != "Z"
+
+
+def test_what_was_seen_of_a_group_are_its_ended_rebalances_and_those_it_was_spared() -> None:
+    steps = [("Empty", "PreparingRebalance"), ("PreparingRebalance", "CompletingRebalance")]
+    superseded = [("CompletingRebalance", "PreparingRebalance"), ("PreparingRebalance", "CompletingRebalance")]
+    ended = [("CompletingRebalance", "Stable"), ("Stable", "PreparingRebalance"), ("PreparingRebalance", "Empty")]
+    changes = [
+        {"kind": "state", "wall_ts": 1, "generation": 1, "reason": "", "state_from": before, "state_to": after}
+        for before, after in (*steps, *superseded, *ended, ("Empty", "PreparingRebalance"))
+    ]
+    lines = [{**line, "group_id": "g"} for line in (*changes, {"kind": "avoided_static"})]
+    kept = import_module("bouncing.kept")
+    assert kept.counted([{"kind": "header"}, *lines]) == {"g": {"completed": 1, "emptied": 1, "avoided": 1}}
 
 
 def test_records_without_a_gap_are_told_as_one_run() -> None:

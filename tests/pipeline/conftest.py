@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,6 +60,8 @@ def spark() -> Iterator[SparkSession]:
 
     builder = SparkSession.builder
     if "SPARK_REMOTE" not in os.environ:
+        # Spark's own guess is `python3`, which need not be the one that has us
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master("local[2]").config("spark.driver.extraJavaOptions", FAST)
         builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
     session = builder.getOrCreate()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from reported import EVIL, reader
+from reported import EVIL, reader, told
 
 from koordinator.pipeline.report.facts import Facts, asked, stretch
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def facts(spark: SparkSession) -> Facts:
-    return asked(reader(spark))
+    return told(spark)
 
 
 def of(rows: list[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
-from reported import EVIL, reader
+from reported import EVIL, reader, told
 
 from koordinator.pipeline.report.facts import Facts, asked
 from koordinator.pipeline.report.page import CONTENTS, cell, code, page, summary
@@ -40,7 +40,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def facts(spark: SparkSession) -> Facts:
-    return asked(reader(spark))
+    return told(spark)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,9 @@ import inspect
 import json
 import re
 import sys
+from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -174,6 +176,27 @@ def _bytes(number: int) -> str:
     return f"{number // KIB} KiB"
 
 
+def pipeline_tables() -> str:
+    """Every table of the data pipeline with its columns."""
+    schema = import_module("koordinator.pipeline.schema")
+    parts = []
+    for found in schema.TABLES.values():
+        folders = "".join(f", in folders `{name}=`" for name in found.partitions)
+        about = f"#### {found.path}\n\n{found.doc} Key: `{', '.join(found.key)}`{folders}.\n"
+        rows = [
+            (f"`{field.name}`", field.dataType.simpleString(), field.metadata["comment"])
+            for field in found.columns.fields
+        ]
+        parts.append(f"{about}\n{table(('column', 'type', 'what it says'), rows)}")
+    return "\n".join(parts)
+
+
+def pipeline_reasons() -> str:
+    """Why a row is in quarantine."""
+    schema = import_module("koordinator.pipeline.schema")
+    return table(("reason", "what was found"), [(f"`{name}`", text) for name, text in schema.REASONS.items()])
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "clients.md": {"error codes": reactions_table},
     "cookbook.md": {"recipes": cookbook.cookbook_table},
@@ -188,6 +211,10 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "pytest.md": {"options": options_table},
 }
 """The made parts of each document."""
+
+if find_spec("pyspark"):
+    # what it is made of imports Spark
+    PARTS["pipeline.md"] = {"reasons": pipeline_reasons, "tables": pipeline_tables}
 
 
 def renewed(name: str, text: str) -> str:

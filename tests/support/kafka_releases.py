@@ -28,20 +28,26 @@ POM = """<?xml version="1.0" encoding="UTF-8"?>
   <artifactId>kafka</artifactId>
   <version>1</version>
   <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId>
-      <artifactId>{artifact}</artifactId>
-      <version>{version}</version>
-    </dependency>
-    <!-- what writes the log is left to those who run Kafka; this needs no file, and suits all releases -->
-    <dependency>
-      <groupId>org.slf4j</groupId>
-      <artifactId>slf4j-simple</artifactId>
-      <version>1.7.36</version>
-    </dependency>
+{dependencies}
   </dependencies>
+  <!-- the POMs of Spark look here first, under this name, for what is in Maven Central, and fail where they cannot -->
+  <repositories>
+    <repository>
+      <id>gcs-maven-central-mirror</id>
+      <url>https://repo.maven.apache.org/maven2</url>
+    </repository>
+  </repositories>
 </project>
 """
+
+DEPENDENCY = """    <dependency>
+      <groupId>{}</groupId>
+      <artifactId>{}</artifactId>
+      <version>{}</version>
+    </dependency>"""
+
+LOG_WRITER = "org.slf4j:slf4j-simple:1.7.36"
+"""What writes the log is left to those who run Kafka; this needs no file, and suits all releases."""
 
 KRAFT_SINCE = (3, 3)
 """The first release whose KRaft is for production (KIP-833); those before are run with ZooKeeper."""
@@ -96,11 +102,17 @@ BROKER = "kafka_2.13"
 def jars(version: str, artifact: str = BROKER) -> Path:
     """The folder with the jars of a release, of the broker or of another part; fetched if they are not there yet."""
     folder = CACHE / (version if artifact == BROKER else f"{artifact}-{version}")
+    return fetched(folder, f"org.apache.kafka:{artifact}:{version}", LOG_WRITER)
+
+
+def fetched(folder: Path, *coordinates: str) -> Path:
+    """The folder with these artifacts, `group:artifact:version`, and all that they need to run."""
     if not folder.is_dir():
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as work:
             pom = Path(work, "pom.xml")
-            pom.write_text(POM.format(version=version, artifact=artifact))
+            dependencies = "\n".join(DEPENDENCY.format(*each.split(":")) for each in coordinates)
+            pom.write_text(POM.format(dependencies=dependencies))
             goal = f"{DEPENDENCY_PLUGIN}:copy-dependencies"
             options = ("-DincludeScope=runtime", f"-DoutputDirectory={work}/jars")
             run("mvn", "--batch-mode", "--quiet", "--file", str(pom), goal, *options, timeout_s=FETCH_S)

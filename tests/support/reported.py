@@ -6,11 +6,13 @@ What the report has to say of it is easy to count by hand.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from literal import literal
 
 from koordinator.pipeline import schema
+from koordinator.pipeline.report.facts import asked
 from koordinator.pipeline.schema import TABLES
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from koordinator.pipeline.report.facts import Facts
     from koordinator.pipeline.schema import Table
 
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -42,7 +45,7 @@ def rebalance(group: str, number: int, second: int, ms: float, **more: Any) -> R
         "t_start_us": us,
         "join_ms": ms * 0.8,
         "sync_ms": ms * 0.2,
-        "total_ms": ms,
+        "total_ms": float(ms),
         "outcome": "completed",
         "membership": "dynamic",
         "mode": "eager",
@@ -182,3 +185,9 @@ def reader(spark: SparkSession, rows: dict[str, list[Row]] = ROWS) -> Callable[[
 
     assert set(rows) <= set(TABLES)
     return read
+
+
+@cache
+def told(spark: SparkSession) -> Facts:
+    """What the report says of this world; it is asked once for all tests."""
+    return asked(reader(spark))

@@ -35,6 +35,7 @@ def test_reading_on_from_what_was_read_gives_every_record_once(batches: Any, byt
         headers = [header for header, _ in read_batches(data)]
         assert len(headers) == 1 or len(data) <= bytes_max
         assert headers[0].base_offset <= position <= headers[0].last_offset
+        assert log.end_of(headers[0].base_offset, len(data)) == headers[-1].last_offset + 1
         offsets += [r.offset for _, b in read_batches(data) for r in read_records(b) if r.offset >= position]
         position = headers[-1].last_offset + 1
     assert offsets == list(range(log.start, log.end))

@@ -1,0 +1,1 @@
+"""Other engines than Spark, that make the same tables of the same Parquet."""

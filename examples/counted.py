@@ -1,0 +1,73 @@
+"""Does the data pipeline count what the demo saw? `python counted.py DEMO STORE SUMMARY`, as `make report` runs it.
+
+DEMO is the folder that the demo has kept (`bouncing/kept.py`), STORE what `koordinator-pipeline run` has made of the
+trace in it: its tables are plain Parquet, read here without Spark. SUMMARY is that of the report. The exit status is 0
+if all counts are equal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+from bouncing import kept
+from pyarrow import dataset
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from bouncing.kept import Counts
+
+HEADLINE = re.compile(r"\*\*([\d,]+) rebalances?\*\*")
+"""What the summary says in its first sentence."""
+
+
+def main() -> int:
+    """Compare, show, and give the exit status."""
+    demo, store, summary = map(Path, sys.argv[1:])
+    seen: dict[str, Counts] = json.loads((demo / kept.SEEN).read_text(encoding="utf-8"))
+    found = in_store(store)
+    table = Table("group", "rebalances", "the demo saw", "the pipeline counts", box=SIMPLE_HEAD)
+    wrong = 0
+    for group_id in sorted(seen.keys() | found.keys()):
+        for what in ("completed", "emptied", "avoided"):
+            expected, got = (each.get(group_id, {}).get(what, 0) for each in (seen, found))
+            wrong += expected != got
+            table.add_row(group_id, what, str(expected), str(got), style=None if expected == got else "bold red")
+    said = HEADLINE.search(summary.read_text(encoding="utf-8"))
+    headline = int(said[1].replace(",", "")) if said else 0
+    completed = sum(counts["completed"] for counts in seen.values())
+    wrong += headline != completed
+    to = Console(highlight=False)
+    to.print(table)
+    to.print(f"The report says {headline} rebalances, the demo saw {completed}.")
+    if wrong or not completed:
+        to.print(f"{wrong} counts differ", style="bold red")
+        return 1
+    to.print("All counts are equal.", style="bold green")
+    return 0
+
+
+def in_store(store: Path) -> dict[str, Counts]:
+    """The same counts, of the store's tables."""
+    found: dict[str, Counts] = {}
+    for table, outcome, what in (
+        ("gold/rebalance", "completed", "completed"),
+        ("gold/rebalance", "emptied", "emptied"),
+        ("gold/avoided", None, "avoided"),
+    ):
+        rows = dataset.dataset(store / table, partitioning="hive")
+        own = None if outcome is None else pc.field("outcome") == outcome
+        counts = rows.to_table(filter=own).group_by("group_id").aggregate([([], "count_all")])
+        for row in counts.to_pylist():
+            found.setdefault(row["group_id"], {})[what] = row["count_all"]
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""DuckDB and Polars make the same gold tables as Spark, of the same Parquet files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from gold_frames import Gold
+
+from koordinator.pipeline import schema
+from koordinator.pipeline.generate import stories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+BENCH = Path(__file__).parents[2] / "bench" / "pipeline"
+TRACES = Path(__file__).parents[1] / "pages" / "traces"
+
+pytestmark = pytest.mark.needs("engines")
+
+GOLD = ("rebalance", "member_downtime", "partition_gap", "state_time", "commit", "fencing", "heartbeat", "avoided")
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Any]:
+    sys.path.insert(0, str(BENCH))
+    yield import_module("engines.duck"), import_module("engines.polar")
+    sys.path.remove(str(BENCH))
+    for name in [name for name in sys.modules if name.split(".")[0] == "engines"]:
+        del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Silver and gold of generated traces, and of traces of real clients."""
+    traces = {f"g{story.number}": [json.loads(line) for line in story.lines] for story in stories(2, 3_000, 1_000)}
+    traces |= {path.stem: [json.loads(line) for line in path.open()] for path in sorted(TRACES.glob("*.jsonl"))}
+    gold = Gold(spark, traces)
+    root = tmp_path_factory.mktemp("store")
+    for name in ("event", "call", "member_span", "round", "arrival", "move", "trace"):
+        written(root, schema.TABLES[f"silver/{name}"], getattr(gold, name))
+    made = {
+        "rebalance": gold.rebalances, "member_downtime": gold.downtimes, "partition_gap": gold.gaps,
+        "state_time": gold.state_times, "commit": gold.commits, "fencing": gold.fencings, "heartbeat": gold.heartbeats,
+        "avoided": gold.avoided,
+    }  # fmt: skip
+    for name, rows in made.items():
+        table = schema.TABLES[f"gold/{name}"]
+        written(root, table, spark.createDataFrame(rows(), table.columns))
+    return root
+
+
+def written(root: Path, table: schema.Table, frame: DataFrame) -> None:
+    from pyarrow import parquet  # noqa: PLC0415 - comes with Spark
+
+    path = root / table.path
+    path.mkdir(parents=True)
+    parquet.write_table(frame.toArrow(), path / "part.parquet")
+
+
+@pytest.mark.parametrize("name", GOLD)
+def test_duckdb_makes_the_same_table(engines: Any, store: Path, name: str) -> None:
+    duck, _ = engines
+    with duck.connected(store) as connection:
+        duck.make(connection)
+        rows, found = duck.differences(connection, store, name, name)
+    assert not found
+    assert rows > 0
+
+
+@pytest.mark.parametrize("name", GOLD)
+def test_polars_makes_the_same_table(engines: Any, store: Path, name: str) -> None:
+    duck, polar = engines
+    made = getattr(polar.Made(store), name)().collect()
+    with duck.connected(store) as connection:
+        connection.register("made", made.to_arrow())
+        _, found = duck.differences(connection, store, name, "made")
+    assert not found
+
+
+def test_a_difference_is_found(engines: Any, store: Path) -> None:
+    duck, _ = engines
+    with duck.connected(store) as connection:
+        duck.make(connection)
+        connection.execute("UPDATE rebalance SET n_joined = n_joined + 1 WHERE rebalance_no = 1")
+        _, found = duck.differences(connection, store, "rebalance", "rebalance")
+    assert found

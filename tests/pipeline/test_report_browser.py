@@ -1,0 +1,59 @@
+"""The report in a browser, without a network: every part is there, and nothing sticks out of the page or of a sheet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from browsing import launched, tab
+from reported import told
+
+from koordinator.pipeline.report.page import CONTENTS, page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@pytest.fixture(scope="module")
+def shown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    path: Path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(page(told(spark), title="a report", timelines={"t": "t.html"}), encoding="utf-8")
+    with launched() as browser, tab(browser) as shown:
+        shown.goto(path.as_uri())
+        yield shown
+
+
+def test_every_part_is_seen_and_can_be_gone_to(shown: Page) -> None:
+    for id_, name in CONTENTS:
+        shown.click(f"nav >> text={name}")
+        assert shown.evaluate("location.hash") == f"#{id_}"
+        assert shown.locator(f"#{id_} h2").is_visible()
+
+
+def test_every_chart_is_as_wide_as_its_section_and_has_its_letters(shown: Page) -> None:
+    for chart in shown.locator("svg.chart").all():
+        box = chart.bounding_box()
+        assert box is not None
+        assert box["width"] > 900
+        assert box["height"] > 60
+        assert chart.locator("text").count() > 2
+
+
+@pytest.mark.parametrize("width", [1280, 480])
+def test_nothing_sticks_out_of_the_page(shown: Page, width: int) -> None:
+    shown.set_viewport_size({"width": width, "height": 800})
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_nothing_is_cut_off_on_paper(shown: Page) -> None:
+    shown.set_viewport_size({"width": 1040, "height": 720})  # A4 across, less the margins
+    shown.emulate_media(media="print")
+    cut = shown.evaluate("[...document.querySelectorAll('.scroll')].map((each) => each.scrollWidth - each.clientWidth)")
+    shown.emulate_media(media="screen")
+    assert max(cut) <= 1

@@ -1,0 +1,56 @@
+"""A browser for pages from files: headless Chromium, driven by Playwright, without a network."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+QUIETLY = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # grey letters: pictures are smaller, and the same on every screen
+    "--disable-lcd-text",
+)
+
+WAIT_MS = 20_000
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """The browser. As long as it lasts an asyncio loop runs in this thread."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where there is a browser
+
+    program = next(path for path in map(shutil.which, BROWSERS) if path)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=QUIETLY)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def tab(browser: Browser) -> Iterator[Page]:
+    """A tab that fails its test when a script of the page does, or when the page asks the network for anything."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True)
+    context.set_default_timeout(WAIT_MS)
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type in {"error", "warning"} else None)
+    page.on("request", lambda asked: None if asked.url.startswith("file:") else wrong.append(asked.url))
+    yield page
+    context.close()
+    assert wrong == []
