@@ -1,0 +1,120 @@
+"""What logs of real brokers and their clients, recorded by tests/support/record_logs.py, give in the gold tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from gold_frames import Gold
+from logged import LOGS, RELEASES, bronze, recorded
+
+from koordinator.emulator.verify.rebalances import rebalances
+from koordinator.emulator.verify.story import Story
+from koordinator.pipeline.gold.client_join import client_join
+from koordinator.pipeline.silver.logs import parse
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+CLIENTS = {
+    "aiokafka-aio-1.log": "aiokafka",
+    "confluent-kafka-rd-1.log": "librdkafka",
+    "confluent-kafka-rd-3.log": "librdkafka",
+    "java-java-1.log": "java",
+    "java-java-s2.log": "java",
+    "kafka-python-kp-1.log": "kafka_python",
+    "kafka-python-kp-s1.log": "kafka_python",
+}
+"""Logs of the clients of Kafka 4.3, and their sources."""
+
+GOLDEN = (
+    *("group_id", "rebalance_no", "gen_before", "gen_after", "cause", "sub_cause", "members_before", "members_after"),
+    *("n_static", "n_timed_out", "join_ms", "sync_ms", "storm_id", "outcome"),
+)
+
+Found = tuple[dict[str, list["Row"]], dict[str, list["Row"]], dict[str, list[dict[str, Any]]]]
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> Found:
+    """Rebalances of all brokers, joins of all clients of one of them, and the events as lines of a trace."""
+    frame = bronze(spark, {(release, "server.log"): recorded(release) for release in RELEASES}, "server_log")
+    for name, source in CLIENTS.items():
+        frame = frame.union(bronze(spark, {(name, name): recorded("4.3", name)}, source))
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for row in parse(frame).orderBy("seq").collect():
+        lines.setdefault(row.trace_id, []).append(_line(row))
+    gold = Gold(spark, lines)
+    joins = client_join(gold.event, gold.trace).orderBy("start_seq").collect()
+    return _by_trace(gold.rebalances()), _by_trace(joins), lines
+
+
+def _line(row: Row) -> dict[str, Any]:
+    """The event as the emulator would have written it."""
+    line = {name: value for name, value in row.asDict().items() if value is not None}
+    line |= {"wall_ts": line.pop("wall_us"), "group_ts_us": line.pop("group_us")}
+    return line | ({"body": json.loads(row.body)} if row.body else {})
+
+
+def _by_trace(rows: list[Row]) -> dict[str, list[Row]]:
+    return {name: [row for row in rows if row.trace_id == name] for name in {row.trace_id for row in rows}}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_rebalances_found_are_those_the_broker_says_it_stabilized(found: Found, release: str) -> None:
+    said = [re.search(r"Stabilized group (\S+) generation (\d+)", line) for line in recorded(release)]
+    rows = [row for row in found[0][release] if row.join_seq is not None]
+    assert [(row.group_id, row.gen_after) for row in rows] == sorted((each[1], int(each[2])) for each in said if each)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_emulators_own_verdict_on_the_log_of_a_real_broker_is_the_same(found: Found, release: str) -> None:
+    for group in {row.group_id for row in found[0][release]}:
+        mine = [row for row in found[0][release] if row.group_id == group]
+        verdict = rebalances(Story(found[2][release], group))
+        assert [(row.cause, row.gen_before, row.gen_after, row.outcome, row.join_ms, row.sync_ms) for row in mine] == [
+            (each.cause, each.generation_before, each.generation, each.outcome, each.join_ms, each.sync_ms)
+            for each in verdict
+        ]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_rebalances_of_a_recorded_log_are_as_they_were(found: Found, release: str) -> None:
+    table = [GOLDEN, *(tuple(_cell(row[name]) for name in GOLDEN) for row in found[0][release])]
+    text = "".join(",".join(cells) + "\n" for cells in table)
+    golden = LOGS / release / "rebalances.csv"
+    if not golden.exists():
+        golden.write_text(text)
+        pytest.fail(f"{golden} was not there: look at what is written there now")
+    assert text == golden.read_text()
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_client_tells_of_each_generation_that_its_broker_made_with_it(found: Found, name: str) -> None:
+    joins = found[1][name]
+    generations = [row.generation for row in joins]
+    made = {row.gen_after for row in found[0]["4.3"] if row.group_id == joins[0].group_id}
+    assert generations == list(range(generations[0], generations[0] + len(generations)))
+    assert set(generations) <= made
+    assert {row.source for row in joins} == {CLIENTS[name]}
+    assert joins[0].cause == "member_join"
+    assert all(0 <= row.join_ms <= (row.total_ms or row.join_ms) for row in joins)
+
+
+@pytest.mark.parametrize("name", [name for name, source in CLIENTS.items() if source != "kafka_python"])
+def test_a_client_that_says_why_it_joins_again_is_understood(found: Found, name: str) -> None:
+    later = found[1][name][1:]
+    assert {row.cause for row in later} <= {"already_rebalancing", "failed"}
+    assert [row for row in later if row.cause == "already_rebalancing"]
+
+
+def test_a_join_whose_assignment_never_came_has_no_end(found: Found) -> None:
+    ends = {row.generation: row.total_ms for row in found[1]["kafka-python-kp-1.log"]}
+    # the leader joined again at once: it had seen new metadata
+    assert [number for number, total_ms in ends.items() if total_ms is None] == [3, 4]
