@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.pipeline import schema as tables
+from koordinator.pipeline.gold.client_join import client_join
 from koordinator.pipeline.silver.arrival import arrival
 from koordinator.pipeline.silver.assignment import assignment
 from koordinator.pipeline.silver.call import call
@@ -44,6 +45,7 @@ PER_HOME: tuple[Step, ...] = (
     Step(tables.ASSIGNMENT, assignment, (tables.CALL, tables.MEMBER_SPAN)),
     Step(tables.ROUND, round_, (tables.EVENT,)),
     Step(tables.ARRIVAL, arrival, (tables.CALL, tables.ROUND)),
+    Step(tables.CLIENT_JOIN, client_join, (tables.EVENT, tables.TRACE)),
 )
 """Of the events, headers and outcomes of some homes: everything that is derived from them."""
 
