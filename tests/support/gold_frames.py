@@ -6,6 +6,8 @@ import json
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tales import Tale
+
 from koordinator.emulator.verify.story import OK, Story
 from koordinator.pipeline import schema
 from koordinator.pipeline.gold.avoided import avoided
@@ -22,12 +24,37 @@ from koordinator.pipeline.silver.move import move
 from koordinator.pipeline.silver.round import round_
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
 RENAMED = {"wall_ts": "wall_us", "group_ts_us": "group_us", "verb": "name", "puppet": "name", "hold_id": "name"}
 """Keys of a line that the table calls otherwise."""
+
+
+class Tales:
+    """Tales that are told at once, a trace each: `tales.told` beside a function of a Tale adds it, by its name."""
+
+    def __init__(self) -> None:
+        self._tales: dict[str, Callable[[Tale], None]] = {}
+
+    def told(self, tell: Callable[[Tale], None]) -> str:
+        """Add a tale; gives its name."""
+        self._tales[tell.__name__] = tell
+        return tell.__name__
+
+    def gold(self, spark: SparkSession) -> Gold:
+        """What they come to."""
+        traces = {}
+        for name, tell in self._tales.items():
+            tell(tale := Tale())
+            traces[name] = tale.lines
+        return Gold(spark, traces)
+
+
+def of(rows: Iterable[Row], trace_id: str) -> list[Row]:
+    """The rows of one trace."""
+    return [row for row in rows if row.trace_id == trace_id]
 
 
 class Gold:

@@ -5,39 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from gold_frames import Gold
+from gold_frames import Tales, of
 from tales import COMPLETING, EMPTY, PREPARING, STABLE, Tale
 
 from koordinator.pipeline import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import Row, SparkSession
 
-TALES: dict[str, Callable[[Tale], None]] = {}
-
-
-def told(tale: Callable[[Tale], None]) -> str:
-    """A tale for the tests below; gives its name."""
-    TALES[tale.__name__] = tale
-    return tale.__name__
+TALES = Tales()
 
 
 @pytest.fixture(scope="module")
-def rebalances(spark: SparkSession) -> dict[str, list[Row]]:
-    """What all the tales come to, by name."""
-    traces = {}
-    for name, tell in TALES.items():
-        tell(tale := Tale())
-        traces[name] = tale.lines
-    found: dict[str, list[Row]] = {name: [] for name in TALES}
-    for row in Gold(spark, traces).rebalances():
-        found[row.trace_id].append(row)
-    return found
+def rebalances(spark: SparkSession) -> list[Row]:
+    """What all the tales come to."""
+    return TALES.gold(spark).rebalances()
 
 
-@told
+@TALES.told
 def of_two(tale: Tale) -> None:
     joins = {"a": tale.joins("a")}
     tale.state(EMPTY, PREPARING, 0, "member_join", member_id="a", client_reason="the consumer is being closed")
@@ -49,8 +34,8 @@ def of_two(tale: Tale) -> None:
     tale.call("OffsetFetch", "a")
 
 
-def test_a_rebalance_says_why_it_was_who_held_it_up_and_what_it_took(rebalances: dict[str, list[Row]]) -> None:
-    (row,) = rebalances[of_two]
+def test_a_rebalance_says_why_it_was_who_held_it_up_and_what_it_took(rebalances: list[Row]) -> None:
+    (row,) = of(rebalances, of_two)
     assert (row.run_id, row.test_id, row.cluster, row.group_id) == ("r", "test_of_two", "c", "g")
     assert (row.cause, row.sub_cause, row.client_reason) == ("member_join", "closed", "the consumer is being closed")
     assert (row.trigger_member, row.gen_before, row.gen_after, row.outcome) == ("a", 0, 1, "completed")
@@ -61,7 +46,7 @@ def test_a_rebalance_says_why_it_was_who_held_it_up_and_what_it_took(rebalances:
     assert (row.t_sync_done_us - row.t_start_us, row.n_timed_out) == (35_000, 0)
 
 
-@told
+@TALES.told
 def of_one(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.passes(schema.STORM_GAP_MS + 1)
@@ -70,16 +55,16 @@ def of_one(tale: Tale) -> None:
     tale.forms({"a": [0]}, before=STABLE)
 
 
-def test_one_alone_waits_for_nobody(rebalances: dict[str, list[Row]]) -> None:
-    row = rebalances[of_one][0]
+def test_one_alone_waits_for_nobody(rebalances: list[Row]) -> None:
+    row = of(rebalances, of_one)[0]
     assert (row.straggler_member, row.straggler_wait_ms, row.straggler_share) == (None, None, None)
 
 
-def test_rebalances_that_follow_at_once_are_a_storm(rebalances: dict[str, list[Row]]) -> None:
-    assert [row.storm_id for row in rebalances[of_one]] == [None, "of_one/g/2", "of_one/g/2"]
+def test_rebalances_that_follow_at_once_are_a_storm(rebalances: list[Row]) -> None:
+    assert [row.storm_id for row in of(rebalances, of_one)] == [None, "of_one/g/2", "of_one/g/2"]
 
 
-@told
+@TALES.told
 def one_too_late(tale: Tale) -> None:
     tale.forms({"a": [0], "b": [1]})
     joins = {"a": tale.joins("a")}
@@ -89,18 +74,18 @@ def one_too_late(tale: Tale) -> None:
     tale.completes(joins, {"a": [0, 1]})
 
 
-def test_who_does_not_come_in_time_is_the_straggler(rebalances: dict[str, list[Row]]) -> None:
-    row = rebalances[one_too_late][-1]
+def test_who_does_not_come_in_time_is_the_straggler(rebalances: list[Row]) -> None:
+    row = of(rebalances, one_too_late)[-1]
     assert (row.straggler_member, row.straggler_wait_ms, row.straggler_share) == ("b", 30_000.0, 1.0)
     assert (row.n_timed_out, row.members_before, row.members_after, row.n_joined, row.n_left) == (1, 2, 1, 0, 1)
 
 
-def test_what_had_to_move_is_not_held_against_the_assignor(rebalances: dict[str, list[Row]]) -> None:
-    row = rebalances[one_too_late][-1]
+def test_what_had_to_move_is_not_held_against_the_assignor(rebalances: list[Row]) -> None:
+    row = of(rebalances, one_too_late)[-1]
     assert (row.partitions_total, row.partitions_moved, row.moves_minimum, row.stickiness) == (2, 1, 1, 1.0)
 
 
-@told
+@TALES.told
 def one_superseded(tale: Tale) -> None:
     asked = tale.joins("a")
     tale.state(EMPTY, PREPARING, 0, "member_join", member_id="a")
@@ -110,14 +95,14 @@ def one_superseded(tale: Tale) -> None:
     tale.forms({"b": [1], "a": [0]}, before=COMPLETING)
 
 
-def test_a_rebalance_in_which_the_next_begins_is_superseded(rebalances: dict[str, list[Row]]) -> None:
-    first, second = rebalances[one_superseded]
+def test_a_rebalance_in_which_the_next_begins_is_superseded(rebalances: list[Row]) -> None:
+    first, second = of(rebalances, one_superseded)
     assert (first.outcome, first.gen_after, first.sync_ms, first.partitions_total) == ("superseded", 1, None, None)
     assert (second.outcome, second.gen_before, second.gen_after, second.members_before) == ("completed", 1, 2, 1)
     assert first.end_seq == second.start_seq
 
 
-@told
+@TALES.told
 def emptied(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.state(STABLE, PREPARING, 1, "member_leave", member_id="a")
@@ -127,27 +112,27 @@ def emptied(tale: Tale) -> None:
     tale.state(STABLE, PREPARING, 3, "session_expired", member_id="b")
 
 
-def test_a_group_that_is_left_empty_begins_anew(rebalances: dict[str, list[Row]]) -> None:
-    _, left, anew, at_the_end = rebalances[emptied]
+def test_a_group_that_is_left_empty_begins_anew(rebalances: list[Row]) -> None:
+    _, left, anew, at_the_end = of(rebalances, emptied)
     assert (left.outcome, left.gen_after, left.members_after, left.n_joined, left.n_left) == ("emptied", 2, 0, 0, 1)
     assert (anew.members_before, anew.n_joined, anew.partitions_moved, anew.stickiness) == (0, 1, 0, 1.0)
     assert (at_the_end.outcome, at_the_end.end_seq, at_the_end.total_ms) == ("open", None, None)
 
 
-@told
+@TALES.told
 def unfair(tale: Tale) -> None:
     tale.forms({"a": [0, 1, 2, 3]})
     tale.forms({"a": [2, 3], "b": [0, 1]}, before=STABLE)
     tale.forms({"a": [0, 1], "b": [2, 3]}, before=STABLE)
 
 
-def test_stickiness_is_the_share_of_moves_that_were_needed(rebalances: dict[str, list[Row]]) -> None:
-    _, needed, needless = rebalances[unfair]
+def test_stickiness_is_the_share_of_moves_that_were_needed(rebalances: list[Row]) -> None:
+    _, needed, needless = of(rebalances, unfair)
     assert (needed.partitions_moved, needed.moves_minimum, needed.stickiness) == (2, 2, 1.0)
     assert (needless.partitions_moved, needless.moves_minimum, needless.stickiness) == (4, 0, 0.0)
 
 
-@told
+@TALES.told
 def cooperative(tale: Tale) -> None:
     tale.forms({"a": [0, 1]}, protocol="cooperative-sticky")
     tale.forms({"a": [0], "b": []}, before=STABLE, protocol="cooperative-sticky", owned={"a": [0, 1]})
@@ -157,14 +142,14 @@ def cooperative(tale: Tale) -> None:
     tale.forms({"a": [0], "b": [1]}, before=STABLE, cause="member_rejoin", protocol="cooperative-sticky")
 
 
-def test_the_second_round_of_a_cooperative_rebalance_is_its_follow_up(rebalances: dict[str, list[Row]]) -> None:
-    rows = rebalances[cooperative]
+def test_the_second_round_of_a_cooperative_rebalance_is_its_follow_up(rebalances: list[Row]) -> None:
+    rows = of(rebalances, cooperative)
     assert [row.followup for row in rows] == [False, False, True, False]
     assert {row.mode for row in rows} == {"cooperative"}
 
 
-def test_a_partition_moves_once_however_many_rounds_it_takes(rebalances: dict[str, list[Row]]) -> None:
-    rows = rebalances[cooperative]
+def test_a_partition_moves_once_however_many_rounds_it_takes(rebalances: list[Row]) -> None:
+    rows = of(rebalances, cooperative)
     assert [(row.partitions_total, row.partitions_moved, row.moves_minimum) for row in rows] == [
         (2, 0, 0),
         (1, 0, 0),
@@ -173,7 +158,7 @@ def test_a_partition_moves_once_however_many_rounds_it_takes(rebalances: dict[st
     ]
 
 
-@told
+@TALES.told
 def of_a_log(tale: Tale) -> None:
     tale.state(EMPTY, PREPARING, 7, "member_join", member_id="a")
     tale.passes(3)
@@ -184,8 +169,8 @@ def of_a_log(tale: Tale) -> None:
     tale.state(PREPARING, COMPLETING, 9, "joined", body={"n_members": 2})
 
 
-def test_a_log_tells_numbers_only(rebalances: dict[str, list[Row]]) -> None:
-    first, second = rebalances[of_a_log]
+def test_a_log_tells_numbers_only(rebalances: list[Row]) -> None:
+    first, second = of(rebalances, of_a_log)
     assert (first.members_before, first.members_after, first.n_static, first.membership) == (None, 3, 1, "mixed")
     assert (first.join_ms, first.mode, first.straggler_member, first.n_joined) == (3.0, None, None, None)
     assert (second.members_before, second.members_after, second.outcome) == (3, 2, "open")
