@@ -10,11 +10,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.pipeline import schema as tables
+from koordinator.pipeline.gold.avoided import avoided
 from koordinator.pipeline.gold.client_join import client_join
+from koordinator.pipeline.gold.commit import commit
+from koordinator.pipeline.gold.fencing import fencing
+from koordinator.pipeline.gold.heartbeat import heartbeat
+from koordinator.pipeline.gold.member_downtime import member_downtime
+from koordinator.pipeline.gold.partition_gap import partition_gap
+from koordinator.pipeline.gold.rebalance import rebalance
+from koordinator.pipeline.gold.state_time import state_time
 from koordinator.pipeline.silver.arrival import arrival
 from koordinator.pipeline.silver.assignment import assignment
 from koordinator.pipeline.silver.call import call
 from koordinator.pipeline.silver.member_span import member_span
+from koordinator.pipeline.silver.move import move
 from koordinator.pipeline.silver.round import round_
 from koordinator.pipeline.silver.run import run
 from koordinator.pipeline.silver.test import test
@@ -43,9 +52,36 @@ PER_HOME: tuple[Step, ...] = (
     Step(tables.CALL, call, (tables.EVENT,)),
     Step(tables.MEMBER_SPAN, member_span, (tables.EVENT, tables.CALL)),
     Step(tables.ASSIGNMENT, assignment, (tables.CALL, tables.MEMBER_SPAN)),
-    Step(tables.ROUND, round_, (tables.EVENT,)),
+    Step(tables.ROUND, round_, (tables.EVENT, tables.MEMBER_SPAN)),
     Step(tables.ARRIVAL, arrival, (tables.CALL, tables.ROUND)),
     Step(tables.CLIENT_JOIN, client_join, (tables.EVENT, tables.TRACE)),
+    Step(tables.MOVE, move, (tables.ASSIGNMENT, tables.ROUND)),
+    Step(
+        tables.REBALANCE,
+        rebalance,
+        (
+            *(tables.EVENT, tables.CALL, tables.MEMBER_SPAN),
+            *(tables.ROUND, tables.ARRIVAL, tables.MOVE, tables.TRACE),
+        ),
+    ),
+    Step(
+        tables.MEMBER_DOWNTIME,
+        member_downtime,
+        (tables.CALL, tables.ROUND, tables.ARRIVAL, tables.MOVE, tables.REBALANCE, tables.TRACE),
+    ),
+    Step(
+        tables.PARTITION_GAP,
+        partition_gap,
+        (
+            *(tables.EVENT, tables.CALL, tables.MEMBER_SPAN),
+            *(tables.ROUND, tables.ARRIVAL, tables.MOVE, tables.REBALANCE, tables.TRACE),
+        ),
+    ),
+    Step(tables.STATE_TIME, state_time, (tables.EVENT, tables.TRACE)),
+    Step(tables.COMMIT, commit, (tables.EVENT, tables.CALL, tables.MEMBER_SPAN, tables.TRACE)),
+    Step(tables.FENCING, fencing, (tables.EVENT, tables.TRACE)),
+    Step(tables.HEARTBEAT, heartbeat, (tables.CALL, tables.MEMBER_SPAN, tables.TRACE)),
+    Step(tables.AVOIDED, avoided, (tables.EVENT, tables.TRACE)),
 )
 """Of the events, headers and outcomes of some homes: everything that is derived from them."""
 

@@ -438,6 +438,8 @@ ROUND = _table(
     ("gen_after", INT, "the generation it made; null if none"),
     ("told_members", INT, "how many members the event says there are; of logs"),
     ("told_static", INT, "how many of them are static; of logs"),
+    ("late_member", STRING, "the first member that did not come before the barrier's time was up"),
+    ("n_timed_out", INT, "how many such there were"),
     ("end_seq", LONG, "the event that ended it"),
     ("end_wall_us", LONG, "when, by the wall's clock"),
     ("end_us", LONG, "when, by the group's clock"),

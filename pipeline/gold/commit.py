@@ -8,18 +8,18 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.frames import whose
-from koordinator.pipeline.silver.groups import at, labels, named, stamped
+from koordinator.pipeline.silver.groups import at, named, stamped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def commit(event: DataFrame, call: DataFrame, trace: DataFrame) -> DataFrame:
+def commit(event: DataFrame, call: DataFrame, member_span: DataFrame, trace: DataFrame) -> DataFrame:
     """gold/commit of these events and calls. A commit in generation -1 is of somebody who is in no group."""
     commits = stamped(call.where(F.col("api") == "OffsetCommit"), event)
     lag = F.when(F.col("generation") >= 0, F.col("group_generation") - F.col("generation"))
     found = (
-        named(commits, labels(event), "member_id", "member")
+        named(commits, member_span, "member_id", "member")
         .withColumn("member", F.coalesce("instance_id", "member"))
         .withColumn("at", at("wall_us"))
         .withColumn("gen_lag", lag)

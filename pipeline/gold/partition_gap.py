@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.frames import whose
-from koordinator.pipeline.silver.groups import GROUP, OK, ROUND, as_of, fetches, labels, ms, named
+from koordinator.pipeline.silver.groups import GROUP, OK, ROUND, as_of, fetches, ms, named
 from koordinator.pipeline.silver.move import AT
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def partition_gap(  # noqa: PLR0913, PLR0917 - a table each
         .join(rebalance.select(*ROUND, "mode", F.col("end_seq").alias("seq")), [*ROUND])
         .transform(_timed, arrival, round_)
         .transform(as_of, left, (*GROUP, "old_member"))
-        .transform(as_of, _committed(event, call), OWNED)
+        .transform(as_of, _committed(call, member_span), OWNED)
         .transform(as_of, _fetched(event, member_span), OWNED)
         .withColumn("given_up_us", F.coalesce("given_up_us", "left_us"))
         .withColumn("gap_ms", ms("given_up_us", "synced_us"))
@@ -81,14 +81,14 @@ def _timed(changed: DataFrame, arrival: DataFrame, round_: DataFrame) -> DataFra
     )
 
 
-def _committed(event: DataFrame, call: DataFrame) -> DataFrame:
+def _committed(call: DataFrame, member_span: DataFrame) -> DataFrame:
     """The offsets that members have committed.
 
     A commit that was refused in part is answered with that part's error here: none of it is taken for committed.
     """
     commits = call.where((F.col("api") == "OffsetCommit") & (F.col("error") == OK))
     return (
-        named(commits, labels(event), "member_id", "old_member")
+        named(commits, member_span, "member_id", "old_member")
         .select(
             *GROUP,
             "seq",

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.frames import whose
-from koordinator.pipeline.silver.groups import GROUP, ROUND, at, fetches, labels, ms, named
+from koordinator.pipeline.silver.groups import GROUP, ROUND, at, fetches, ms, named
 from koordinator.pipeline.silver.round import numbered
 
 if TYPE_CHECKING:
@@ -46,30 +46,13 @@ def rebalance(  # noqa: PLR0913, PLR0917 - a table each
     trace: DataFrame,
 ) -> DataFrame:
     """gold/rebalance: silver/round, and what all the others know of each of its rows."""
-    members = _roster(arrival, labels(event))
     found = (
-        round_.join(_late(event, round_), [*ROUND], "left")
-        .join(_arrivals(arrival), [*ROUND], "left")
-        .join(_counts(members), [*ROUND], "left")
-        .join(_moved(move, members), [*ROUND], "left")
+        round_.join(_arrivals(arrival), [*ROUND], "left")
+        .join(_members(arrival, member_span, move), [*ROUND], "left")
+        .join(_moved(move), [*ROUND], "left")
         .join(_first_fetches(event, call, member_span, round_), [*ROUND], "left")
     )
     return whose(_columns(_beside(found)), trace, schema.REBALANCE)
-
-
-def _late(event: DataFrame, round_: DataFrame) -> DataFrame:
-    """Who did not come before the barrier's time was up, the first of them and how many."""
-    gone = event.where((F.col("kind") == "member") & (F.col("cause") == "join_timeout")).select(
-        *GROUP, "seq", F.coalesce("instance_id", "member_id").alias("member")
-    )
-    until = F.coalesce("join_seq", F.when(F.col("outcome") == "emptied", F.col("end_seq")))
-    return (
-        numbered(gone, round_)
-        .join(round_.select(*ROUND, until.alias("until")), [*ROUND])
-        .where(F.col("seq") < F.col("until"))
-        .groupBy(*ROUND)
-        .agg(F.min(F.struct("seq", "member")).alias("late"), F.count("*").alias("n_timed_out"))
-    )
 
 
 def _arrivals(arrival: DataFrame) -> DataFrame:
@@ -87,8 +70,11 @@ def _arrivals(arrival: DataFrame) -> DataFrame:
     )
 
 
-def _roster(arrival: DataFrame, names: DataFrame) -> DataFrame:
-    """Who is in the generation of a rebalance: whom its leader was told of; if that is missing, who joined."""
+def _members(arrival: DataFrame, member_span: DataFrame, move: DataFrame) -> DataFrame:
+    """Who is in the generation of a rebalance: whom its leader was told of; if that is missing, who joined.
+
+    How many they are, in which rebalance before each was last, and of how many partitions of now it was the last owner.
+    """
     listed = F.min(F.when(F.col("members").isNotNull(), F.struct("joined_seq", "members"))).getField("members")
     ids = (
         arrival.groupBy(*ROUND)
@@ -96,55 +82,51 @@ def _roster(arrival: DataFrame, names: DataFrame) -> DataFrame:
         .select(*ROUND, F.explode(F.coalesce("listed", "ids")).alias("member_id"))
     )
     is_static = F.max(F.col("member") != F.col("member_id"))
-    return named(ids, names, "member_id", "member").groupBy(*ROUND, "member").agg(is_static.alias("is_static"))
-
-
-def _counts(members: DataFrame) -> DataFrame:
-    """How many are in each generation, and in which earlier rebalances of the group they were in, too."""
+    had = move.where(_had_owner()).groupBy(*ROUND, F.col("old_member").alias("member")).agg(F.count("*").alias("had"))
     own = Window.partitionBy(*GROUP, "member").orderBy("rebalance_no")
     return (
-        members.withColumn("seen_in", F.lag("rebalance_no").over(own))
+        named(ids, member_span, "member_id", "member")
+        .groupBy(*ROUND, "member")
+        .agg(is_static.alias("is_static"))
+        .withColumn("seen_in", F.lag("rebalance_no").over(own))
+        .join(had, [*ROUND, "member"], "left")
         .groupBy(*ROUND)
         .agg(
-            F.count("*").alias("n_members"),
-            F.count(F.when(F.col("is_static"), 1)).alias("n_static"),
+            F.count("*").cast("int").alias("n_members"),
+            F.count(F.when(F.col("is_static"), 1)).cast("int").alias("n_static"),
             F.collect_list("seen_in").alias("seen_in"),
+            F.collect_list("had").alias("had"),
         )
     )
 
 
-def _moved(move: DataFrame, members: DataFrame) -> DataFrame:
-    """What an assignment moved, and the fewest that a balanced one would have.
+def _had_owner() -> Column:
+    """Whether a partition that is somebody's now was somebody's before, and the group has not been empty since."""
+    return F.col("new_member").isNotNull() & F.col("is_life") & F.col("old_member").isNotNull()
+
+
+def _moved(move: DataFrame) -> DataFrame:
+    """What an assignment moved, and who has lost what nobody has now."""
+    moved = _had_owner() & (F.col("old_member") != F.col("new_member"))
+    return move.groupBy(*ROUND).agg(
+        F.count("new_member").cast("int").alias("partitions_total"),
+        F.count(F.when(moved, 1)).cast("int").alias("partitions_moved"),
+        F.count(F.when(_had_owner(), 1)).cast("int").alias("owned"),
+        F.collect_set(F.when(F.col("new_member").isNull(), F.col("old_member"))).alias("losers"),
+    )
+
+
+def _moves_minimum() -> Column:
+    """The fewest moves of a balanced assignment, or of this one if it moved fewer.
 
     Balanced: each of M members has P // M partitions, or one more, as P % M of them must. So a member keeps of what it
     had P // M at most, or one more.
     """
-    given = F.col("new_member").isNotNull()
-    had = given & F.col("is_life") & F.col("old_member").isNotNull()
-    sizes = move.groupBy(*ROUND).agg(
-        F.count(F.when(given, 1)).alias("partitions_total"),
-        F.count(F.when(had & (F.col("old_member") != F.col("new_member")), 1)).alias("partitions_moved"),
-        F.count(F.when(had, 1)).alias("owned"),
-        F.collect_set(F.when(~given, F.col("old_member"))).alias("losers"),
-    )
-    kept_by = move.where(had).groupBy(*ROUND, F.col("old_member").alias("member")).agg(F.count("*").alias("kept"))
-    fair = F.floor(F.col("partitions_total") / F.col("members"))
-    kept = (
-        members.join(kept_by, [*ROUND, "member"], "left")
-        .groupBy(*ROUND)
-        .agg(F.count("*").alias("members"), F.collect_list("kept").alias("kept"))
-    )
-    fair_share = F.aggregate("kept", F.lit(0).cast("long"), lambda total, n: total + F.least(n, F.col("fair")))
-    one_more = F.least(
-        F.size(F.filter("kept", lambda n: n > F.col("fair"))), F.col("partitions_total") % F.col("members")
-    )
-    return (
-        sizes.join(kept, [*ROUND])
-        .withColumn("fair", fair)
-        .withColumn("balanced", F.col("owned") - fair_share - one_more)
-        .withColumn("moves_minimum", F.least("balanced", "partitions_moved"))
-        .select(*ROUND, "partitions_total", "partitions_moved", "moves_minimum", "losers")
-    )
+    total, members = F.col("partitions_total"), F.col("n_members")
+    fair = F.floor(total / members)
+    kept = F.aggregate("had", F.lit(0).cast("long"), lambda sum_, n: sum_ + F.least(n, fair))
+    one_more = F.least(F.size(F.filter("had", lambda n: n > fair)), total % members)
+    return F.least(F.col("owned") - kept - one_more, F.col("partitions_moved"))
 
 
 def _first_fetches(event: DataFrame, call: DataFrame, member_span: DataFrame, round_: DataFrame) -> DataFrame:
@@ -194,13 +176,14 @@ def _columns(found: DataFrame) -> DataFrame:
     made = F.col("gen_after").isNotNull()
     completed = F.col("outcome") == "completed"
     emptied = F.col("outcome") == "emptied"
+    moved = F.col("partitions_moved")
     # a group that was there before the trace is unknown, and one in generation 0 is new
     n_before = F.coalesce("base.members_after", F.when(F.col("gen_before") == 0, F.lit(0)))
     stayed = F.size(F.filter("seen_in", lambda number: number == F.col("base.rebalance_no")))
     known = F.col("base.n_members").isNotNull() | (n_before == 0)
     n_joined = F.when(emptied, 0).when(known, F.col("n_members") - F.coalesce(stayed, F.lit(0)))
     n_static = F.when(joined, F.coalesce("n_static", "told_static"))
-    late = F.col("late.member")
+    late = F.col("late_member")
     wait_us = F.when(late.isNotNull(), F.col("over_us") - F.col("newest.last_joined_us")).when(
         F.col("next_to_newest").isNotNull(), F.col("newest.last_joined_us") - F.col("next_to_newest.last_joined_us")
     )
@@ -232,10 +215,8 @@ def _columns(found: DataFrame) -> DataFrame:
         "straggler_wait_ms": F.when(made, wait_us) / 1000,
         "straggler_share": F.when(made & (F.col("over_us") > F.col("start_us")), wait_us)
         / (F.col("over_us") - F.col("start_us")),
-        "n_timed_out": F.coalesce("n_timed_out", F.lit(0)),
-        "stickiness": F.when(F.col("partitions_moved") == 0, 1.0).otherwise(
-            F.col("moves_minimum") / F.col("partitions_moved")
-        ),
+        "moves_minimum": _moves_minimum(),
+        "stickiness": F.when(moved == 0, 1.0).otherwise(_moves_minimum() / moved),
         "followup": F.coalesce(followup, F.lit(col=False)),
     }
     return found.withColumns({**timed, **counted})

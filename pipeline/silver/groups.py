@@ -58,24 +58,12 @@ def stamped(frame: DataFrame, event: DataFrame) -> DataFrame:
     return as_of(frame, states(event).select(*GROUP, "seq", *now))
 
 
-def labels(event: DataFrame) -> DataFrame:
-    """The `group.instance.id` of each member id of a static member, as `label`.
-
-    Heartbeats, which are most of a trace, say nothing that a JoinGroup has not said.
-    """
-    told = F.col("instance_id").isNotNull() & F.col("member_id").isNotNull() & F.col("group_id").isNotNull()
-    return (
-        event.where(told & (F.coalesce("api", F.lit("")) != "Heartbeat"))
-        .select(*GROUP, "member_id", "instance_id")
-        .distinct()
-        .groupBy(*GROUP, "member_id")
-        .agg(F.max("instance_id").alias("label"))
-    )
-
-
-def named(frame: DataFrame, names: DataFrame, ids: str, member: str) -> DataFrame:
+def named(frame: DataFrame, member_span: DataFrame, ids: str, member: str) -> DataFrame:
     """The frame with a column `member`: what to call the member whose id is in the column `ids`."""
-    known = names.withColumnRenamed("member_id", ids)
+    static = member_span.where(F.col("instance_id").isNotNull()).select(
+        *GROUP, F.col("member_id").alias(ids), F.col("instance_id").alias("label")
+    )
+    known = static.dropDuplicates([*GROUP, ids])
     return frame.join(known, [*GROUP, ids], "left").withColumn(member, F.coalesce("label", F.col(ids))).drop("label")
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.silver.groups import GROUP, NEVER, ROUND, as_of, labels, named, states
+from koordinator.pipeline.silver.groups import GROUP, NEVER, ROUND, as_of, named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,15 +20,21 @@ OUTCOMES = {"Stable": "completed", "Empty": "emptied", "Dead": "gone"}
 """How a rebalance ends, by the state it ends in; `superseded` is one in which the next began, `open` has not ended."""
 
 
-def round_(event: DataFrame) -> DataFrame:
-    """silver/round of these events. A log that says how many members there are does so in the body."""
-    lines = states(event).select(
+def round_(event: DataFrame, member_span: DataFrame) -> DataFrame:
+    """silver/round of these events. A log that says how many members there are does so in the body.
+
+    With the changes of state come the members that did not join before the time was up.
+    """
+    is_state = F.col("kind") == "state"
+    is_late = (F.col("kind") == "member") & (F.col("cause") == "join_timeout")
+    lines = event.where((is_state | is_late) & F.col("group_id").isNotNull()).select(
         *GROUP,
         *("seq", "wall_us", "group_us", "generation", "member_id", "state_to", "cause", "reason", "client_reason"),
         F.get_json_object("body", "$.n_members").cast("int").alias("n_members"),
         F.get_json_object("body", "$.n_static").cast("int").alias("n_static"),
+        F.when(is_late, F.coalesce("instance_id", "member_id")).alias("late"),
     )
-    start = F.col("state_to") == PREPARING
+    start = F.coalesce(F.col("state_to") == PREPARING, F.lit(col=False))
     end = F.col("state_to").isin(*OUTCOMES)
     line = F.struct(*(name for name in lines.columns if name not in GROUP))
     ended_seq = F.min(F.when(end, F.col("seq"))).over(Window.partitionBy(*ROUND))
@@ -43,10 +49,11 @@ def round_(event: DataFrame) -> DataFrame:
             F.min(F.when(start, line)).alias("start"),
             F.max(F.when(barrier, line)).alias("join"),
             F.min(F.when(end, line)).alias("end"),
+            F.sort_array(F.collect_list(F.when(F.col("late").isNotNull(), F.struct("seq", "late")))).alias("late"),
         )
     )
     found = _beside_its_neighbours(_ended(each))
-    return shaped(named(found, labels(event), "trigger_id", "trigger_member"), schema.ROUND)
+    return shaped(named(found, member_span, "trigger_id", "trigger_member"), schema.ROUND)
 
 
 def _ended(each: DataFrame) -> DataFrame:
@@ -58,10 +65,12 @@ def _ended(each: DataFrame) -> DataFrame:
         .otherwise(F.lit("open"))
     )
     over = F.coalesce("join", F.when(F.col("outcome") == "emptied", F.col("end")))
+    late = F.filter("late", lambda each: each["seq"] < F.col("over.seq"))
     return (
         each.withColumn("outcome", outcome)
         .withColumn("end", F.coalesce("end", next_start))
         .withColumn("over", over)
+        .withColumn("late", late)
         .select(
             *ROUND,
             "outcome",
@@ -76,6 +85,8 @@ def _ended(each: DataFrame) -> DataFrame:
             F.col("over.generation").alias("gen_after"),
             F.col("over.n_members").alias("told_members"),
             F.col("end.n_static").alias("told_static"),
+            F.get("late.late", F.lit(0)).alias("late_member"),
+            F.coalesce(F.size("late"), F.lit(0)).alias("n_timed_out"),
             F.col("end.seq").alias("end_seq"),
             F.col("end.wall_us").alias("end_wall_us"),
             F.col("end.group_us").alias("end_us"),

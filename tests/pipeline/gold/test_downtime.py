@@ -8,6 +8,8 @@ import pytest
 from gold_frames import Gold, Tales, of
 from tales import COMPLETING, EMPTY, PREPARING, STABLE, Tale
 
+from koordinator.pipeline import schema
+
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
@@ -22,12 +24,12 @@ def gold(spark: SparkSession) -> Gold:
 
 @pytest.fixture(scope="module")
 def downtimes(gold: Gold) -> list[Row]:
-    return gold.downtimes()
+    return gold.rows(schema.MEMBER_DOWNTIME)
 
 
 @pytest.fixture(scope="module")
 def gaps(gold: Gold) -> list[Row]:
-    return gold.gaps()
+    return gold.rows(schema.PARTITION_GAP)
 
 
 def by_member(rows: list[Row], trace_id: str, rebalance_no: int) -> dict[str, Row]:

@@ -8,6 +8,8 @@ import pytest
 from gold_frames import Gold, Tales, of
 from tales import SESSION_MS, STABLE, Tale
 
+from koordinator.pipeline import schema
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -30,7 +32,7 @@ def late_commit(tale: Tale) -> None:
 
 
 def test_a_commit_is_compared_with_its_group_as_it_was_then(gold: Gold) -> None:
-    rows = of(gold.commits(), late_commit)
+    rows = of(gold.rows(schema.COMMIT), late_commit)
     assert [(row.member, row.generation, row.group_generation, row.gen_lag, row.is_zombie) for row in rows] == [
         ("one", 1, 1, 0, False),
         ("b", 1, 2, 1, True),
@@ -62,14 +64,14 @@ def fenced(tale: Tale) -> None:
 
 
 def test_who_is_fenced_is_told_so_by_whom_it_was_replaced(gold: Gold) -> None:
-    replaced, refused = of(gold.fencings(), fenced)
+    replaced, refused = of(gold.rows(schema.FENCING), fenced)
     assert (replaced.api, refused.api) == ("JoinGroup", "Heartbeat")
     for row in (replaced, refused):
         assert (row.instance_id, row.old_member, row.new_member, row.stage) == ("one", "old", "new", "Stable")
 
 
 def test_a_static_member_that_comes_back_saves_a_rebalance(gold: Gold) -> None:
-    (row,) = of(gold.avoided(), fenced)
+    (row,) = of(gold.rows(schema.AVOIDED), fenced)
     assert (row.group_id, row.instance_id, row.generation, row.test_id) == ("g", "one", 1, "test_fenced")
 
 
@@ -83,7 +85,7 @@ def beating(tale: Tale) -> None:
 
 
 def test_heartbeats_are_as_regular_as_the_gaps_between_them(gold: Gold) -> None:
-    row, nobody = of(gold.heartbeats(), beating)
+    row, nobody = of(gold.rows(schema.HEARTBEAT), beating)
     assert (row.member_id, row.n, row.n_refused, row.session_timeout_ms) == ("a", 4, 1, SESSION_MS)
     assert (row.p50_gap_ms, row.p99_gap_ms, row.max_gap_ms) == (200.0, 2_944.0, 3_000.0)
     assert row.max_ratio_to_session == 3_000 / SESSION_MS
@@ -91,5 +93,5 @@ def test_heartbeats_are_as_regular_as_the_gaps_between_them(gold: Gold) -> None:
 
 
 def test_a_state_lasts_until_the_next_one_and_the_last_one_until_the_end(gold: Gold) -> None:
-    found = {row.state: (row.ms, row.visits) for row in of(gold.state_times(), beating)}
+    found = {row.state: (row.ms, row.visits) for row in of(gold.rows(schema.STATE_TIME), beating)}
     assert found == {"PreparingRebalance": (0.0, 1), "CompletingRebalance": (0.0, 1), "Stable": (3_300.0, 1)}

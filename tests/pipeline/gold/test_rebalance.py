@@ -19,7 +19,7 @@ TALES = Tales()
 @pytest.fixture(scope="module")
 def rebalances(spark: SparkSession) -> list[Row]:
     """What all the tales come to."""
-    return TALES.gold(spark).rebalances()
+    return TALES.gold(spark).rows(schema.REBALANCE)
 
 
 @TALES.told
