@@ -89,6 +89,30 @@ def test_a_line_that_names_its_trace_is_of_it_in_any_file(spark: SparkSession) -
     assert {row.trace_id for row in intake.taken(intake.parsed(a)).event.collect()} == {"t"}
 
 
+def test_lines_of_a_log_are_known_by_what_they_say_and_counted_by_line(spark: SparkSession) -> None:
+    coordinator = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1]"
+    log = (
+        "[2026-11-21 20:15:00,100] INFO Loading the log (kafka.log.LogManager)",
+        f"[2026-11-21 20:15:01,123] INFO {coordinator} Group g removed dynamic members who haven't joined: [c-1, c-2]"
+        " (org.apache.kafka.coordinator.group.GroupMetadataManager)",
+        f"[2026-11-21 20:15:02,123] INFO {coordinator} Preparing to rebalance group g in state PreparingRebalance with",
+        "",
+    )
+    lines = frame(spark, *log, file="server.log").union(frame(spark, BEAT, "no log", file="trace.txt"))
+    found = intake.taken(intake.parsed(lines))
+    counts = {row.source_file: row for row in found.counts.collect()}
+    of_log, of_trace = counts["server.log"], counts["trace.txt"]
+    assert (of_log.source, of_trace.source) == ("server_log", "koordinator")
+    assert (of_log.read, of_log.event, of_log.ignored, of_log.quarantined) == (4, 1, 2, 1)
+    assert (of_trace.read, of_trace.event, of_trace.quarantined) == (2, 1, 1)
+    gone = found.event.where("source = 'server_log'").collect()
+    assert {(row.kind, row.change, row.member_id) for row in gone} == {
+        ("member", "removed", "c-1"),
+        ("member", "removed", "c-2"),
+    }
+    assert {(row.reason, row.line_no) for row in found.quarantine.collect()} == {("bad_line", 3), ("bad_json", 2)}
+
+
 def test_a_line_that_cannot_be_taken_over_is_kept_with_its_reason_and_place(spark: SparkSession) -> None:
     bad = (
         ('{"seq":1,"kind"', "bad_json", "a JSON object"),
