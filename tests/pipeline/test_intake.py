@@ -36,8 +36,9 @@ def read(spark: SparkSession, folder: Path) -> DataFrame:
     return bronze.numbered(bronze.picked(spark.read.text(str(folder))))
 
 
-def taken(spark: SparkSession, folder: Path) -> Taken:
-    return intake.taken(intake.parsed(read(spark, folder)))
+def taken(lines: DataFrame, known: DataFrame | None = None) -> Taken:
+    # rows are kept between the two, as a load keeps them
+    return intake.taken(intake.parsed(lines).cache(), known)
 
 
 def frame(spark: SparkSession, *lines: dict[str, object] | str, file: str = "a.jsonl") -> DataFrame:
@@ -52,7 +53,7 @@ def one(frame: DataFrame) -> Row:
 
 
 def test_every_line_of_a_trace_is_an_event_with_its_columns(spark: SparkSession) -> None:
-    found = taken(spark, TRACES / "cooperative.jsonl")
+    found = taken(read(spark, TRACES / "cooperative.jsonl"))
     said = [json.loads(line) for line in (TRACES / "cooperative.jsonl").read_text().splitlines()]
     events = {row.seq: row for row in found.event.collect()}
     assert found.event.columns == EVENT.names
@@ -78,7 +79,7 @@ def test_lines_without_a_trace_are_of_their_file_however_it_is_rotated_or_packed
     (tmp_path / "x.jsonl").write_text("".join(lines[:50]))
     (tmp_path / "x.jsonl.1").write_text("".join(lines[50:90]))
     (tmp_path / "x.jsonl.2026-11-21-20.gz").write_bytes(gzip.compress("".join(lines[90:]).encode()))
-    found = taken(spark, tmp_path)
+    found = taken(read(spark, tmp_path))
     assert found.event.select("trace_id").distinct().count() == 1
     assert found.event.count() == len(lines) - 1
     assert found.counts.count() == 3
@@ -86,20 +87,19 @@ def test_lines_without_a_trace_are_of_their_file_however_it_is_rotated_or_packed
 
 def test_a_line_that_names_its_trace_is_of_it_in_any_file(spark: SparkSession) -> None:
     a = frame(spark, BEAT, file="a.jsonl").union(frame(spark, {**BEAT, "seq": 8}, file="b.txt"))
-    assert {row.trace_id for row in intake.taken(intake.parsed(a)).event.collect()} == {"t"}
+    assert {row.trace_id for row in taken(a).event.collect()} == {"t"}
 
 
 def test_lines_of_a_log_are_known_by_what_they_say_and_counted_by_line(spark: SparkSession) -> None:
-    coordinator = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1]"
+    by = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1]"
     log = (
         "[2026-11-21 20:15:00,100] INFO Loading the log (kafka.log.LogManager)",
-        f"[2026-11-21 20:15:01,123] INFO {coordinator} Group g removed dynamic members who haven't joined: [c-1, c-2]"
-        " (org.apache.kafka.coordinator.group.GroupMetadataManager)",
-        f"[2026-11-21 20:15:02,123] INFO {coordinator} Preparing to rebalance group g in state PreparingRebalance with",
+        f"[2026-11-21 20:15:01,123] INFO {by} Group g removed dynamic members who haven't joined: [c-1, c-2] (k)",
+        f"[2026-11-21 20:15:02,123] INFO {by} Preparing to rebalance group g in state PreparingRebalance with",
         "",
     )
     lines = frame(spark, *log, file="server.log").union(frame(spark, BEAT, "no log", file="trace.txt"))
-    found = intake.taken(intake.parsed(lines))
+    found = taken(lines)
     counts = {row.source_file: row for row in found.counts.collect()}
     of_log, of_trace = counts["server.log"], counts["trace.txt"]
     assert (of_log.source, of_trace.source) == ("server_log", "koordinator")
@@ -130,7 +130,7 @@ def test_a_line_that_cannot_be_taken_over_is_kept_with_its_reason_and_place(spar
             "schema_version 9; understood: 1",
         ),
     )
-    found = intake.taken(intake.parsed(frame(spark, BEAT, *(line for line, _, _ in bad))))
+    found = taken(frame(spark, BEAT, *(line for line, _, _ in bad)))
     rows = {row.line_no: row for row in found.quarantine.collect()}
     for number, (line, reason, detail) in enumerate(bad, start=2):
         assert (rows[number].reason, rows[number].source_file) == (reason, "a.jsonl")
@@ -148,21 +148,21 @@ def test_lines_are_counted_over_the_parts_of_a_file(spark: SparkSession) -> None
         ("a.jsonl", 0, 71, "", "i", 9, None),
         ("a.jsonl", 900, 3, "?", "i", 9, None),
     ]
-    found = intake.taken(intake.parsed(spark.createDataFrame(rows, BRONZE_LINE.columns)))
+    found = taken(spark.createDataFrame(rows, BRONZE_LINE.columns))
     assert one(found.quarantine).line_no == 3
     assert one(found.counts).ignored == 2
 
 
 def test_nothing_is_believed_of_a_trace_with_a_schema_that_is_not_understood(spark: SparkSession) -> None:
     header = {"kind": "header", "schema_version": 2, "wall_ts": 1, "trace_id": "t"}
-    found = intake.taken(intake.parsed(frame(spark, header, BEAT, {**BEAT, "trace_id": "other"})))
+    found = taken(frame(spark, header, BEAT, {**BEAT, "trace_id": "other"}))
     assert one(found.event).trace_id == "other"
     assert {row.reason for row in found.quarantine.collect()} == {"unknown_version"}
 
 
 def test_an_equal_event_is_a_duplicate_and_another_one_with_its_key_a_conflict(spark: SparkSession) -> None:
     lines = frame(spark, BEAT, BEAT, {**BEAT, "seq": 8}).union(frame(spark, {**BEAT, "node": 2}, file="b.jsonl"))
-    found = intake.taken(intake.parsed(lines))
+    found = taken(lines)
     assert {(row.seq, row.node) for row in found.event.collect()} == {(7, 1), (8, 1)}
     bad = one(found.quarantine)
     assert (bad.reason, bad.source_file, bad.line_no) == ("conflict", "b.jsonl", 1)
@@ -172,8 +172,8 @@ def test_an_equal_event_is_a_duplicate_and_another_one_with_its_key_a_conflict(s
 
 
 def test_what_is_known_from_before_counts_as_come_before(spark: SparkSession) -> None:
-    known = intake.taken(intake.parsed(frame(spark, BEAT, {**BEAT, "seq": 9}))).event
-    found = intake.taken(intake.parsed(frame(spark, BEAT, {**BEAT, "seq": 8}, {**BEAT, "seq": 9, "node": 4})), known)
+    known = taken(frame(spark, BEAT, {**BEAT, "seq": 9})).event
+    found = taken(frame(spark, BEAT, {**BEAT, "seq": 8}, {**BEAT, "seq": 9, "node": 4}), known)
     assert [row.seq for row in found.event.collect()] == [8]
     counts = one(found.counts)
     assert (counts.read, counts.event, counts.duplicate, counts.quarantined) == (3, 1, 1, 1)
@@ -181,14 +181,14 @@ def test_what_is_known_from_before_counts_as_come_before(spark: SparkSession) ->
 
 def test_what_the_memory_has_lost_yields_to_the_event_of_another_file(spark: SparkSession) -> None:
     lost = {"seq": 7, "wall_ts": 5, "kind": "dropped", "count": 7, "trace_id": "t"}
-    found = intake.taken(intake.parsed(frame(spark, lost, BEAT)))
+    found = taken(frame(spark, lost, BEAT))
     assert one(found.event).kind == "request"
     assert one(found.counts).duplicate == 1
 
 
 def test_how_a_test_ended_is_no_event(spark: SparkSession) -> None:
     end = {"kind": "test", "trace_id": "t", "test_id": "x", "outcome": "failed", "duration_ms": 12.5, "rerun": 1}
-    found = intake.taken(intake.parsed(frame(spark, BEAT, end)))
+    found = taken(frame(spark, BEAT, end))
     outcome = one(found.outcome)
     assert (outcome.trace_id, outcome.test_id, outcome.outcome, outcome.duration_ms) == ("t", "x", "failed", 12.5)
     assert one(found.counts).test == 1
@@ -196,14 +196,14 @@ def test_how_a_test_ended_is_no_event(spark: SparkSession) -> None:
 
 def test_rows_of_a_table_are_the_same_events_as_their_lines(spark: SparkSession) -> None:
     header = {"kind": "header", "schema_version": 1, "wall_ts": 3, "trace_id": "t", "run_id": "r"}
-    by_line = intake.taken(intake.parsed(frame(spark, BEAT)))
+    by_line = taken(frame(spark, BEAT))
     columns = "trace_id string, seq long, wall_us long, kind string, body string"
     line = spark.createDataFrame([("t", 0, 3, "header", json.dumps(header))], columns)
     rows = by_line.event.unionByName(line, allowMissingColumns=True).selectExpr("*", "'p' source_file", "'i' ingest_id")
     by_table = intake.taken(intake.typed(rows))
     assert by_table.event.collect() == by_line.event.collect()
     assert one(by_table.header).run_id == "r"
-    assert intake.taken(intake.parsed(frame(spark, BEAT)), by_table.event).event.isEmpty()
+    assert taken(frame(spark, BEAT), by_table.event).event.isEmpty()
 
 
 def test_a_row_of_a_table_without_a_key_goes_to_quarantine(spark: SparkSession) -> None:
