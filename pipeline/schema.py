@@ -187,6 +187,7 @@ COUNTS = _table(
     ("ignored", LONG, "empty lines, and of a log those that are not about groups"),
     ("duplicate", LONG, "were there before, equal"),
     ("quarantined", LONG, "went to quarantine"),
+    ("more", LONG, "of a log: events that lines told beside their first; no rows of their own"),
     key="ingest_id",
     partitions=("batch",),
 )

@@ -177,15 +177,14 @@ def _quarantined(rows: DataFrame) -> DataFrame:
 
 
 def _counted(rows: DataFrame) -> DataFrame:
-    fates = {"event", "header", "test", "ignored", "duplicate"}
+    fates = {name: name for name in ("event", "header", "test", "ignored", "duplicate")} | {"quarantined": "quarantine"}
+    first, fate = F.col("first"), F.col("fate")
     return shaped(
-        rows.where(F.col("first"))
-        .groupBy("source_file", "ingest_id")
-        .agg(
+        rows.groupBy("source_file", "ingest_id").agg(
             F.max("source").alias("source"),
-            F.count("*").alias("read"),
-            *(F.count_if(F.col("fate") == fate).alias(fate) for fate in sorted(fates)),
-            F.count_if(F.col("fate") == "quarantine").alias("quarantined"),
+            F.count_if(first).alias("read"),
+            *(F.count_if(first & (fate == each)).alias(name) for name, each in fates.items()),
+            F.count_if(~first & (fate == "event")).alias("more"),
         ),
         COUNTS,
     )

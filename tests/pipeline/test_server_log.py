@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 from collections import defaultdict
@@ -11,9 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 from logged import RELEASES, bronze, recorded
 
+from koordinator.pipeline.bronze.lines import numbered, picked
+from koordinator.pipeline.silver.intake import parsed, taken
 from koordinator.pipeline.silver.logs import CUT_OFF, MARKS, NO_TIME, parse
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import Row, SparkSession
 
 OLD = "[2026-11-21 20:15:{:02},123] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)"
@@ -226,3 +231,19 @@ def test_each_log_has_the_mark_of_its_source_first() -> None:
     for source, name in logs.items():
         lines = recorded("4.3", name)
         assert next(each for each, mark in MARKS.items() if any(re.search(mark, line) for line in lines)) == source
+
+
+def test_the_rows_of_rotated_files_are_counted_and_what_else_a_line_tells_beside(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = [f"{line}\n" for line in recorded(CUT)]
+    begin = next(at for at in range(len(lines) // 2, len(lines)) if lines[at].startswith("["))
+    (tmp_path / "server.log.2026-11-21-20.gz").write_bytes(gzip.compress("".join(lines[:begin]).encode()))
+    (tmp_path / "server.log").write_text("".join(lines[begin:]))
+    found = taken(parsed(numbered(picked(spark.read.text(str(tmp_path))))))
+    counts, events = found.counts.collect(), found.event.collect()
+    assert [(row.source, row.quarantined, row.duplicate) for row in counts] == [("server_log", 0, 0)] * 2
+    assert sum(row.read for row in counts) == sum(row.event + row.ignored for row in counts) == len(lines)
+    assert sum(row.event + row.more for row in counts) == len(events)
+    assert len({row.trace_id for row in events}) == 1
+    assert sum(row.more for row in counts) > 0
