@@ -90,8 +90,11 @@ OF_ALL: tuple[Step, ...] = (Step(tables.RUN, run, (tables.TRACE,)),)
 
 
 def build(event: DataFrame, header: DataFrame, outcome: DataFrame) -> dict[str, DataFrame]:
-    """Every table by its path, without a store: of small inputs, in tests."""
+    """Every table by its path, without a store: of small inputs, in tests.
+
+    Each is kept in memory: a plan of all steps one into the other would take longer to make than to run.
+    """
     made = {tables.EVENT.path: event, tables.HEADER.path: header, tables.OUTCOME.path: outcome}
     for step in (*PER_HOME, *OF_ALL):
-        made[step.table.path] = step.make(*(made[table.path] for table in step.takes))
+        made[step.table.path] = step.make(*(made[table.path] for table in step.takes)).cache()
     return made

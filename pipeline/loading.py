@@ -70,9 +70,11 @@ class Loader:
         Raises store.Refused, TooManyBad, and Spark's own exceptions.
         """
         self.tell("looking for new files")
-        self.store.begin(self.spark, [stream.name for stream in streams.STREAMS])
-        loaded = Loaded(grown=self._grown(inputs))
-        self._finish(loaded)
+        loaded = Loaded()
+        is_new = self.store.begin(self.spark, [stream.name for stream in streams.STREAMS])
+        if not is_new:
+            loaded.grown = self._grown(inputs)
+            self._finish(loaded)
         self.tell("reading")
         streams.read_new(self.spark, self.store, inputs)
         self._finish(loaded)

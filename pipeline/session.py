@@ -41,6 +41,12 @@ ON_THIS_MACHINE = {
 }
 """Nothing listens to other machines; adaptive execution joins shuffle partitions that are small."""
 
+QUICK = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "4",
+}
+"""For what is small: starting, and compiling what runs once, would take most of the time."""
+
 GIB = 1 << 30
 
 
@@ -50,11 +56,16 @@ class NoSpark(Refused):
 
 @contextmanager
 def opened(
-    master: str | None = None, remote: str | None = None, settings: Mapping[str, str] | None = None
+    master: str | None = None,
+    remote: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    *,
+    big: bool = False,
 ) -> Iterator[SparkSession]:
     """A session on `master` (this machine if None), or of the Spark Connect server `remote`.
 
-    `settings` are Spark's own, and come last. Raises java.JavaMissing or NoSpark.
+    `settings` are Spark's own, and come last. `big` says that there is so much to do that Java should optimize.
+    Raises java.JavaMissing or NoSpark.
     """
     settings = settings or {}
     if remote is not None:
@@ -66,7 +77,8 @@ def opened(
         # Spark's own guess is `python3`, which need not be the one that has us
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         log = Path(scratch) / "spark.log"
-        own = ON_THIS_MACHINE | {"spark.driver.memory": _memory()} if master.startswith("local") else {}
+        here = ON_THIS_MACHINE | {"spark.driver.memory": _memory()} | ({} if big else QUICK)
+        own = here if master.startswith("local") else {}
         builder = SparkSession.builder.appName("koordinator").master(master)
         for name, value in (ALWAYS | own | dict(settings)).items():
             builder = builder.config(name, value)

@@ -61,15 +61,16 @@ class Store:
         """Replace what the frame has: the folders it has rows for, or all of a table that has no folders."""
         overwrite(frame, self.path(table), table.partitions)
 
-    def begin(self, spark: SparkSession, streams: Iterable[str]) -> None:
-        """Say of which version the tables are, if the store is new. Raises Refused as `require` does.
+    def begin(self, spark: SparkSession, streams: Iterable[str]) -> bool:
+        """Say of which version the tables are, if the store is new. Gives whether it is.
 
-        A stream that has lost its checkpoint would count its batches from 0 again, and write over what is there.
+        Raises Refused as `require` does. A stream that has lost its checkpoint would count its batches from 0 again,
+        and write over what is there.
         """
         if not self._about(spark):
             frame = spark.createDataFrame([(SCHEMA_VERSION,)], ABOUT)
             frame.coalesce(1).write.mode("overwrite").parquet(f"{self.root}/about")
-            return
+            return True
         self.require(spark)
         batches = [row.batch for row in self.read(spark, FILE).select("batch").distinct().collect()]
         for stream in streams:
@@ -79,6 +80,7 @@ class Store:
                     f"{self.root}: what has been read already stands in {self.checkpoint(stream)}, which is missing:"
                     " bring it back, or load the inputs into a new store"
                 )
+        return False
 
     def require(self, spark: SparkSession) -> None:
         """Raises Refused if this is no store, or its tables are of another version than ours; nothing is changed."""

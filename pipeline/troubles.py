@@ -28,11 +28,12 @@ KNOWN = {
     r"(?:maximum supported|no) log version|UnsupportedLogVersion|INVALID_LOG_VERSION": (
         "{store}/checkpoint was written by another version of Spark. Use that one, or load the inputs into a new store"
     ),
-    r"\[PATH_NOT_FOUND\] Path does not exist: (?P<file>.+?)\. SQLSTATE": "{file}: no such file or folder",
-    r"Encountered error while reading file (?P<file>.+?)\. SQLSTATE": (
+    r"\[PATH_NOT_FOUND\] Path does not exist: (?P<file>.+?)\.\s+SQLSTATE": "{file}: no such file or folder",
+    r"Encountered error while reading file (?P<file>.+?)\.\s+SQLSTATE": (
         "{file} cannot be read ({cause}). Repair or remove it, and run this again"
     ),
     r"(?:AccessControlException|AccessDeniedException|Permission denied):? *(?P<file>[^\n]*)": "no permission: {file}",
+    r"Python worker failed to connect back": "Spark could not start Python in time. Run this again",
     r"Connection refused|UNAVAILABLE": "Spark is gone, or does not answer",
 }
 """What Spark's exceptions say somewhere in their many lines, and what that means here."""

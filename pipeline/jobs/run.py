@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 STEPS = 3 + len(layers.PER_HOME) + len(layers.OF_ALL)
 """How often a load that has one new batch says what it does."""
+
+BIG = 64 << 20
+"""Bytes of input above which Java had better optimize what it runs."""
 
 _URL = re.compile(r"\w\w+:")
 
@@ -47,10 +51,25 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return session_options(command)
 
 
-def places(inputs: Sequence[str], output: str) -> tuple[list[str], Store]:
-    """The inputs and the store, in full. Raises Refused where a store would read itself."""
+def are_big(sources: Sequence[str]) -> bool:
+    """Whether there is much to read, as far as that can be seen from here."""
+    paths = [Path(source) for source in sources]
+    if not all(path.exists() for path in paths):
+        return True
+    files = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
+    return any(size > BIG for size in accumulate(file.stat().st_size for file in files))
+
+
+def places(inputs: Sequence[str], output: str, remote: str | None) -> tuple[list[str], Store]:
+    """The inputs and the store, in full. Raises Refused where a store would read itself, or there is nothing to read.
+
+    A Spark Connect server looks at its own files, so what is not here may be there.
+    """
     found, store = [absolute(place) for place in inputs], absolute(output)
     for place in found:
+        is_pattern = set(place) & set("*?[{")
+        if not (remote or is_pattern or _URL.match(place) or Path(place).exists()):
+            raise Refused(f"--input {place}: no such file or folder")
         if f"{store}/".startswith(f"{place.rstrip('/')}/"):
             raise Refused(f"--output {output} lies in --input {place}: the tables would be read as if they were traces")
     return found, Store(store)
@@ -71,9 +90,9 @@ def run(
     Traces of the emulator (*.jsonl, and *.parquet) and logs (*.log, *.txt, *.json) of brokers and clients are
     understood, plain or compressed with gzip or zstd.
     """
-    sources, store = places(inputs, output)
+    sources, store = places(inputs, output, remote)
     began = time.monotonic()
-    with session.opened(master, remote, settings) as spark, progress(STEPS) as tell:
+    with session.opened(master, remote, settings, big=are_big(sources)) as spark, progress(STEPS) as tell:
         try:
             with told_plainly(store.root):
                 if streams.listed(spark, sources).isEmpty():

@@ -36,9 +36,9 @@ def watch(  # noqa: PLR0913, PLR0917 - an argument for each option
 
     What a load that has found something says is one line; a load that fails ends it.
     """
-    sources, store = runs.places(inputs, output)
+    sources, store = runs.places(inputs, output, remote)
     looked, warned = 0, set[str]()
-    with session.opened(master, remote, settings) as spark:
+    with session.opened(master, remote, settings, big=runs.are_big(sources)) as spark:
         loader = Loader(spark, store, lambda _: None, max_bad_ratio)
         try:
             while looks is None or looked < looks:

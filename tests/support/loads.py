@@ -66,6 +66,8 @@ def tables(spark: SparkSession, store: Path) -> dict[str, list[Any]]:
     for path, table in TABLES.items():
         if path not in OF_FILES:
             frame = Store(str(store)).read(spark, table)
+            if not (store / path).exists():
+                continue
             names = [name for name in frame.columns if name not in OF_READING]
             found[path] = sorted(map(repr, frame.select(*names).collect()))
     return found
