@@ -86,7 +86,7 @@ def test_a_second_load_reads_only_what_is_new(second: Path, folder: Path, spark:
     assert load(spark, store, folder / "inputs").counts == []
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_splitting_the_input_into_files_and_loads_in_any_way_changes_nothing(
     seed: int, whole: dict[str, list[Any]], tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -108,11 +108,8 @@ class Crash(Exception):
 
 
 POINTS = {
-    "before its lines are kept": ("bronze/line", "before"),
     "before it is known which files they are of": ("bronze/file", "before"),
-    "when all is read": ("bronze/file", "after"),
     "when a part of it is sorted out": ("silver/event", "after"),
-    "before anything is derived": ("bronze/quarantine", "after"),
     "before the last word": ("bronze/counts", "before"),
 }
 
