@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from koordinator.pipeline import schema
-from koordinator.pipeline.report.facts import asked
+from koordinator.pipeline.jobs.run import absolute, progress
+from koordinator.pipeline.report.facts import STEPS, asked
 from koordinator.pipeline.report.page import page, summary
 from koordinator.pipeline.report.timelines import timelines, wanted
 from koordinator.pipeline.session import opened
 from koordinator.pipeline.session_options import session_options
 from koordinator.pipeline.store import Store
+from koordinator.pipeline.troubles import NOT_DONE, Failed, told_plainly
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
@@ -38,24 +43,37 @@ FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 )
 @click.option("--title", default="Rebalances", show_default=True, metavar="TEXT", help="What the page is called.")
 @session_options
-def report(root: str, html_path: Path, markdown_path: Path | None, title: str, **session: Any) -> None:  # noqa: ANN401 - as session_options gives them
+def report(root: str, html_path: Path, markdown_path: Path | None, title: str, **session: Any) -> int:  # noqa: ANN401 - as session_options gives them
     """Make one page of the tables: it opens offline, and can be printed.
 
     Prints where it is. The page has no script and loads nothing.
     """  # fmt: skip
-    store = Store(root)
-    with opened(**session) as spark:
-        facts = asked(lambda table: store.read(spark, table))
-        folder = html_path.with_name(f"{html_path.stem}-timelines")
-        addresses = {}
-        for trace_id, text in timelines(
-            store.read(spark, schema.EVENT), store.read(spark, schema.TRACE), wanted(facts)
-        ):
-            folder.mkdir(exist_ok=True)
-            (folder / f"{trace_id}.html").write_text(text, encoding="utf-8")
-            addresses[trace_id] = f"{folder.name}/{trace_id}.html"
-    html_path.write_text(page(facts, title=title, timelines=addresses), encoding="utf-8")
-    if markdown_path is not None:
-        with click.open_file(str(markdown_path), "w", encoding="utf-8") as file:
-            file.write(summary(facts, title=title))
+    store = Store(absolute(root))
+    with opened(**session) as spark, progress(STEPS) as tell:
+        try:
+            with told_plainly(store.root):
+                store.require(spark)
+                facts = asked(lambda table: store.read(spark, table), tell)
+                pages = list(timelines(store.read(spark, schema.EVENT), store.read(spark, schema.TRACE), wanted(facts)))
+        except Failed as error:
+            click.echo(f"koordinator-pipeline report: {error}", err=True)
+            return NOT_DONE
+    try:
+        addresses = _write_timelines(html_path, pages)
+        html_path.write_text(page(facts, title=title, timelines=addresses), encoding="utf-8")
+        if markdown_path is not None:
+            with click.open_file(str(markdown_path), "w", encoding="utf-8") as file:
+                file.write(summary(facts, title=title))
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
     click.echo(html_path)
+    return 0
+
+
+def _write_timelines(html_path: Path, pages: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Write them into the folder beside the page; the address of each, as the page has it."""
+    folder = html_path.with_name(f"{html_path.stem}-timelines")
+    folder.mkdir(parents=True, exist_ok=True)
+    for trace_id, text in pages:
+        (folder / f"{trace_id}.html").write_text(text, encoding="utf-8")
+    return {trace_id: f"{folder.name}/{trace_id}.html" for trace_id, _ in pages}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from koordinator.pipeline import schema
@@ -58,11 +58,12 @@ class Facts:
     refused: Rows
 
 
-def asked(read: Callable[[Table], DataFrame]) -> Facts:
-    """Ask everything; `read` gives a table."""
+def asked(read: Callable[[Table], DataFrame], tell: Callable[[str], None] = lambda _: None) -> Facts:
+    """Ask everything. `read` gives a table; `tell` is told before each of the `STEPS` what is asked next."""
     rebalance, downtime, gap = read(schema.REBALANCE), read(schema.MEMBER_DOWNTIME), read(schema.PARTITION_GAP)
     state_time, avoided, verdict = read(schema.STATE_TIME), read(schema.AVOIDED), read(schema.VERDICT)
     flaky = read(schema.FLAKY)
+    tell("totals")
     totals: dict[str, Any] = {}
     for frame in (
         questions.extent(read(schema.TRACE)),
@@ -73,33 +74,40 @@ def asked(read: Callable[[Table], DataFrame]) -> Facts:
     ):
         totals |= _rows(frame)[0]
     stretch_s = stretch(totals["first_s"], totals["last_s"])
-    return Facts(
-        totals=totals,
-        stretch_s=stretch_s,
-        by_time=_rows(questions.by_time(rebalance, stretch_s)),
-        causes=_rows(questions.causes(rebalance)),
-        join_times=_rows(questions.join_times(rebalance)),
-        stopped_groups=_rows(questions.stopped_groups(downtime)),
-        stopped_members=_rows(questions.stopped_members(downtime)),
-        stragglers=_rows(questions.stragglers(rebalance)),
-        state_times=_rows(questions.state_times(state_time)),
-        moves=_rows(questions.moves(gap, rebalance, stretch_s)),
-        cohorts=_rows(questions.cohorts(rebalance, downtime, gap, state_time, avoided)),
-        commits=_rows(questions.commits(read(schema.COMMIT))),
-        wasted=_rows(questions.wasted(rebalance, gap)),
-        storms=_rows(questions.storms(rebalance, downtime)),
-        longest=_rows(questions.longest(rebalance)),
-        checks=_rows(questions.checks(verdict)),
-        failures=_rows(questions.failures(verdict)),
-        flaky=_rows(questions.flaky(flaky)),
-        heavy=_rows(questions.heavy(flaky)),
-        clients=_rows(questions.clients(read(schema.CLIENT_MATRIX))),
-        beats=_rows(questions.beats(read(schema.HEARTBEAT))),
-        fenced=_rows(questions.fenced(read(schema.FENCING))),
-        logs=_rows(questions.logs(read(schema.CLIENT_JOIN))),
-        read=_rows(questions.read(read(schema.COUNTS))),
-        refused=_rows(questions.refused(read(schema.QUARANTINE))),
-    )
+    frames = {
+        "by_time": questions.by_time(rebalance, stretch_s),
+        "causes": questions.causes(rebalance),
+        "join_times": questions.join_times(rebalance),
+        "stopped_groups": questions.stopped_groups(downtime),
+        "stopped_members": questions.stopped_members(downtime),
+        "stragglers": questions.stragglers(rebalance),
+        "state_times": questions.state_times(state_time),
+        "moves": questions.moves(gap, rebalance, stretch_s),
+        "cohorts": questions.cohorts(rebalance, downtime, gap, state_time, avoided),
+        "commits": questions.commits(read(schema.COMMIT)),
+        "wasted": questions.wasted(rebalance, gap),
+        "storms": questions.storms(rebalance, downtime),
+        "longest": questions.longest(rebalance),
+        "checks": questions.checks(verdict),
+        "failures": questions.failures(verdict),
+        "flaky": questions.flaky(flaky),
+        "heavy": questions.heavy(flaky),
+        "clients": questions.clients(read(schema.CLIENT_MATRIX)),
+        "beats": questions.beats(read(schema.HEARTBEAT)),
+        "fenced": questions.fenced(read(schema.FENCING)),
+        "logs": questions.logs(read(schema.CLIENT_JOIN)),
+        "read": questions.read(read(schema.COUNTS)),
+        "refused": questions.refused(read(schema.QUARANTINE)),
+    }
+    answers: dict[str, Rows] = {}
+    for name, frame in frames.items():
+        tell(name.replace("_", " "))
+        answers[name] = _rows(frame)
+    return Facts(totals=totals, stretch_s=stretch_s, **answers)
+
+
+STEPS = len(fields(Facts)) - 1
+"""How often `asked` tells what it asks: once for the totals, once for each of the others."""
 
 
 def stretch(first_s: int | None, last_s: int | None) -> int:

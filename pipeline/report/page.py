@@ -40,7 +40,7 @@ CONTENTS = (
 COMPARISON: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("groups", "groups", texts.count),
     ("completed rebalances", "rebalances", texts.count),
-    ("hours watched", "hours", texts.number),
+    ("watched for", "hours", texts.hours),
     ("rebalances per group and hour", "per_hour", texts.number),
     ("rebalances avoided (KIP-345)", "avoided", texts.count),
     ("a rebalance took (median)", "p50", texts.milliseconds),
@@ -142,7 +142,7 @@ def _tiles(facts: Facts) -> list[dict[str, Any]]:
     per_hour = totals["begun"] / totals["hours"] if totals["hours"] else None
     return [
         _tile("rebalances", texts.count(totals["completed"]), f"completed; {rest}"),
-        _tile("per group and hour", texts.number(per_hour), f"{texts.number(totals['hours'])} group hours"),
+        _tile("per group and hour", texts.number(per_hour), f"watched for {texts.hours(totals['hours'])}"),
         _tile("avoided", texts.count(totals["avoided"]), "static members back in time"),
         _tile("a rebalance took", texts.milliseconds(totals["p50"]), f"95 %: {texts.milliseconds(totals['p95'])}"),
         _tile("members stopped", texts.seconds(totals["stopped_s"]), "all together"),

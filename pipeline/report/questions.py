@@ -37,8 +37,16 @@ MS_MIN = 0.1
 """Shorter times go into the first bar."""
 
 
+UUID = "-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+"""What Kafka puts behind the client id to make the member id of a dynamic member."""
+
+
 def _scope() -> Column:
     return F.coalesce("test_id", "cluster", "trace_id").alias("scope")
+
+
+def _name(member: str) -> Column:
+    return F.regexp_replace(member, UUID, "").alias("member")
 
 
 def _percentiles(column: str) -> list[Column]:
@@ -115,10 +123,8 @@ def stopped_groups(downtime: DataFrame) -> DataFrame:
 
 def stopped_members(downtime: DataFrame) -> DataFrame:
     """The same for each member."""
-    name = F.when(F.col("membership") == "static", F.col("member"))
-    who = F.coalesce(name, F.col("client_id"), F.col("member")).alias("member")
     return (
-        downtime.groupBy(_scope(), "group_id", who)
+        downtime.groupBy(_scope(), "group_id", _name("member"))
         .agg(
             F.count("*").alias("rebalances"),
             F.max("client_software").alias("client_software"),
@@ -138,7 +144,7 @@ def stragglers(rebalance: DataFrame) -> DataFrame:
     """Who held up join barriers, for how long, and what share of them that was."""
     return (
         rebalance.where("straggler_member is not null")
-        .groupBy(_scope(), "group_id", F.col("straggler_member").alias("member"))
+        .groupBy(_scope(), "group_id", _name("straggler_member"))
         .agg(
             F.count("*").alias("times"),
             F.sum("straggler_wait_ms").alias("wait_ms"),
@@ -219,7 +225,8 @@ def cohorts(
             F.sum("avoided").alias("avoided"),
         )
     )
-    return cost.join(whole, "cohort", "left").orderBy("cohort")
+    order = F.array_position(F.array(*map(F.lit, COHORTS)), F.col("cohort"))
+    return cost.join(whole, "cohort", "left").orderBy(order == 0, order)
 
 
 def commits(commit: DataFrame) -> DataFrame:
@@ -339,7 +346,7 @@ def beats(heartbeat: DataFrame) -> DataFrame:
     return (
         heartbeat.where("max_ratio_to_session is not null")
         .select(
-            *(_scope(), "group_id", "member", "n", "n_refused"),
+            *(_scope(), "group_id", _name("member"), "n", "n_refused"),
             *("p50_gap_ms", "p99_gap_ms", "max_gap_ms", "session_timeout_ms", "max_ratio_to_session"),
         )
         .orderBy(F.desc("max_ratio_to_session"), "scope", "group_id", "member")
@@ -390,6 +397,7 @@ def extent(trace: DataFrame) -> DataFrame:
         F.count("*").alias("traces"),
         F.countDistinct("run_id").alias("runs"),
         F.countDistinct("test_id").alias("tests"),
+        F.countDistinct(_scope()).alias("scopes"),
         F.sum("n_events").alias("events"),
         F.sum("lost").alias("lost"),
     )

@@ -37,6 +37,11 @@ def seconds(value: float | None) -> str:
     return " ".join(shown[:2])
 
 
+def hours(value: float | None) -> str:
+    """A time that is given in hours."""
+    return seconds(None if value is None else value * 3600)
+
+
 def count(value: float | None) -> str:
     """A number of things: 12,345."""
     return NONE if value is None else f"{value:,.0f}"

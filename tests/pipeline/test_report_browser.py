@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 from browsing import launched, tab
+from pictures import DOCS, KEEP
 from reported import told
 
 from koordinator.pipeline.report.page import CONTENTS, page
@@ -57,3 +59,14 @@ def test_nothing_is_cut_off_on_paper(shown: Page) -> None:
     cut = shown.evaluate("[...document.querySelectorAll('.scroll')].map((each) => each.scrollWidth - each.clientWidth)")
     shown.emulate_media(media="screen")
     assert max(cut) <= 1
+
+
+@pytest.mark.skipif(
+    KEEP not in os.environ, reason=f"the picture in the docs is made anew with {KEEP}, after make report"
+)
+def test_the_picture_in_the_docs_is_the_report_of_the_demo() -> None:
+    with launched() as browser, tab(browser) as shown:
+        shown.goto((DOCS.parent / "build" / "report" / "report.html").as_uri())
+        assert shown.title() == "The demo"
+        shown.set_viewport_size({"width": 1280, "height": 1400})
+        shown.screenshot(path=DOCS / "img" / "pipeline-report.png")

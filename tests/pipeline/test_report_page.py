@@ -115,7 +115,7 @@ def test_the_summary_has_the_counts_and_what_failed(facts: Facts) -> None:
     assert lines[0] == "## a report"
     assert lines[2].startswith("**6 rebalances** in 3 groups")
     assert "| `member_join` | 5 | 4 | 50 ms | 200 ms |" in lines
-    assert "| completed rebalances | 2 | 3 | 1 |" in lines
+    assert "| completed rebalances | 1 | 3 | 2 |" in lines
     assert "### Verdicts: 1 failed" in lines
     assert any(line.startswith("| `test_flaky` | 10 | 3 |") for line in lines)
     assert "1 of 502 rows are in quarantine: 1 bad_json." in lines

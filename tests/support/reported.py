@@ -28,6 +28,9 @@ BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EVIL = "svc</script><img src=x onerror=alert(1)>|`*$x$ @all"
 """A name that anybody may have chosen."""
 
+UUIDS = ("-3e1f2a90-92fe-4b8f-a2e1-9f0c5b8d7e64", "-0a5d70c1-7a60-4d2b-8a54-2f6e1c9b3d18")
+"""What Kafka puts behind client ids."""
+
 Row = dict[str, Any]
 
 
@@ -72,7 +75,7 @@ ROWS: dict[str, list[Row]] = {
             *("d", 2, 20, 400),
             cause="member_leave",
             sub_cause="consumer_closed",
-            straggler_member="slow-1",
+            straggler_member=f"slow-1{UUIDS[0]}",
             straggler_wait_ms=300.0,
             straggler_share=0.75,
             n_timed_out=1,
@@ -97,12 +100,12 @@ ROWS: dict[str, list[Row]] = {
     ],
     schema.MEMBER_DOWNTIME.path: [
         stopped("s", 1, "a", 80.0, **STATIC),
-        stopped("d", 1, "m-1", 40.0, client_id="worker"),
-        stopped("d", 2, "m-1", 380.0, client_id="worker", revoked_n=2, commit_before_revoke=False),
-        stopped("d", 2, "m-2", 80.0, client_id="other"),
-        stopped("d", 3, "m-3", 180.0, client_id="worker"),
-        stopped("c", 1, "c-1", 0.0, client_id="calm", mode="cooperative"),
-        stopped("c", 2, "c-1", 0.0, client_id="calm", mode="cooperative"),
+        stopped("d", 1, f"worker{UUIDS[0]}", 40.0),
+        stopped("d", 2, f"worker{UUIDS[0]}", 380.0, revoked_n=2, commit_before_revoke=False),
+        stopped("d", 2, f"other{UUIDS[1]}", 80.0),
+        stopped("d", 3, f"worker{UUIDS[1]}", 180.0),
+        stopped("c", 1, "calm", 0.0, mode="cooperative"),
+        stopped("c", 2, "calm", 0.0, mode="cooperative"),
     ],
     schema.PARTITION_GAP.path: [
         {"group_id": "d", "rebalance_no": 2, "partition": 0, "gap_ms": 400.0, "redelivered_records": 7},
