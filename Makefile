@@ -29,7 +29,7 @@ FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -nam
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help demo report test check ci-extra docs bench fuzz soak explore conformance docker-test compose-demo clean
+.PHONY: help demo report test check ci-extra docs bench bench-pipeline fuzz soak explore conformance docker-test compose-demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -127,8 +127,14 @@ REPLAY ?=
 fuzz: $(VENV)/test-tools $(VENV)/installed ## hostile frames for the broker ring (FRAMES, SEED, JOBS, REPLAY)
 	@$(BIN)/python tests/fuzz/run.py --frames $(FRAMES) --seed $(SEED) --jobs $(JOBS) --replay "$(REPLAY)"
 
+# How many events `make bench-pipeline` loads, one after the other.
+TIERS ?= 2M,20M
+
 # Arguments for bench/run.py: BENCH="--only codec --only start".
 BENCH ?=
+
+bench-pipeline: $(VENV)/engines $(VENV)/installed ## the data pipeline on 2M and 20M events, beside DuckDB and Polars (TIERS=100M)
+	@$(BIN)/python bench/pipeline/run.py --tiers $(TIERS)
 
 bench: $(VENV)/test-tools $(VENV)/installed ## speed beside others, with targets; build/bench.json (BENCH="--only codec")
 	@$(BIN)/python bench/run.py $(BENCH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,13 +66,15 @@ def generate(output: Path, events: int, events_per_trace: int, seed: int, kind: 
     gc.set_threshold(*GARBAGE)
     write = WRITERS[kind]
     made = traces = 0
+    began = time.monotonic()
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("events", total=events)
         for story in stories(seed, events, events_per_trace):
             write(story, output / f"trace-{story.number:06}.{kind}")
             made, traces = made + story.events, traces + 1
             progress.update(task, completed=made)
-    click.echo(f"{made:,} events in {traces:,} traces: {output}")
+    rate = made / (time.monotonic() - began)
+    click.echo(f"{made:,} events in {traces:,} traces, {rate:,.0f} a second: {output}")
 
 
 def _write_lines(story: Story, path: Path) -> None:

@@ -24,6 +24,7 @@ TRACES = Path(__file__).parents[1] / "pages" / "traces"
 
 pytestmark = pytest.mark.needs("engines")
 
+SILVER = ("event", "call", "member_span", "round", "arrival", "move", "trace")
 GOLD = ("rebalance", "member_downtime", "partition_gap", "state_time", "commit", "fencing", "heartbeat", "avoided")
 
 
@@ -43,16 +44,9 @@ def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     traces |= {path.stem: [json.loads(line) for line in path.open()] for path in sorted(TRACES.glob("*.jsonl"))}
     gold = Gold(spark, traces)
     root = tmp_path_factory.mktemp("store")
-    for name in ("event", "call", "member_span", "round", "arrival", "move", "trace"):
-        written(root, schema.TABLES[f"silver/{name}"], getattr(gold, name))
-    made = {
-        "rebalance": gold.rebalances, "member_downtime": gold.downtimes, "partition_gap": gold.gaps,
-        "state_time": gold.state_times, "commit": gold.commits, "fencing": gold.fencings, "heartbeat": gold.heartbeats,
-        "avoided": gold.avoided,
-    }  # fmt: skip
-    for name, rows in made.items():
-        table = schema.TABLES[f"gold/{name}"]
-        written(root, table, spark.createDataFrame(rows(), table.columns))
+    for path in (*(f"silver/{name}" for name in SILVER), *(f"gold/{name}" for name in GOLD)):
+        table = schema.TABLES[path]
+        written(root, table, spark.createDataFrame(gold.rows(table), table.columns))
     return root
 
 

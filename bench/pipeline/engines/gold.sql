@@ -10,9 +10,8 @@ FROM event WHERE kind = 'state' AND group_id IS NOT NULL;
 
 -- what the member ids of static members are called
 CREATE TEMP TABLE label AS
-SELECT trace_id, group_id, member_id, max(instance_id) AS label FROM event
-WHERE instance_id IS NOT NULL AND member_id IS NOT NULL AND group_id IS NOT NULL AND api IS DISTINCT FROM 'Heartbeat'
-GROUP BY ALL;
+SELECT trace_id, group_id, member_id, any_value(instance_id) AS label FROM member_span
+WHERE instance_id IS NOT NULL GROUP BY ALL;
 
 -- when each rebalance began, to find the one in which something happened
 CREATE TEMP VIEW begun AS SELECT trace_id, group_id, rebalance_no, start_seq FROM round;
@@ -90,14 +89,7 @@ SELECT trace_id, group_id, seq, wall_us AS at, instance_id, generation FROM even
 -- Rebalances --------------------------------------------------------------------------------------------------
 
 CREATE TEMP TABLE rebalance AS
-WITH late AS (
-    SELECT r.trace_id, r.group_id, r.rebalance_no, arg_min(coalesce(g.instance_id, g.member_id), g.seq) AS late_member,
-        count(*) AS n_timed_out
-    FROM (SELECT * FROM event WHERE kind = 'member' AND cause = 'join_timeout') g
-    ASOF JOIN begun b ON g.trace_id = b.trace_id AND g.group_id = b.group_id AND g.seq >= b.start_seq
-    JOIN round r ON r.trace_id = b.trace_id AND r.group_id = b.group_id AND r.rebalance_no = b.rebalance_no
-    WHERE g.seq < coalesce(r.join_seq, CASE WHEN r.outcome = 'emptied' THEN r.end_seq END) GROUP BY ALL
-), ranked AS (
+WITH ranked AS (
     SELECT *, row_number() OVER (
         PARTITION BY trace_id, group_id, rebalance_no ORDER BY last_joined_seq DESC, last_joined_us DESC, member DESC
     ) AS nth FROM arrival
@@ -150,7 +142,6 @@ WITH late AS (
 ), joined AS (
     SELECT *, CASE WHEN outcome = 'emptied' THEN 0 ELSE coalesce(n_members, told_members) END AS members_after
     FROM round
-    LEFT JOIN late USING (trace_id, group_id, rebalance_no)
     LEFT JOIN came USING (trace_id, group_id, rebalance_no)
     LEFT JOIN counted USING (trace_id, group_id, rebalance_no)
     LEFT JOIN sizes USING (trace_id, group_id, rebalance_no)

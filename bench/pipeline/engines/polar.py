@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,7 +13,7 @@ from koordinator.pipeline.schema import TABLES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from polars import Expr, LazyFrame
+    from polars import DataFrame, Expr, LazyFrame
 
 TAKEN = ("event", "call", "member_span", "round", "arrival", "move")
 GROUP = ("trace_id", "group_id")
@@ -48,11 +49,10 @@ class Made:
         self.mark = self.event.filter(of_state).select(
             *GROUP, "seq", "group_us", state_at="state_to", group_generation="generation"
         )
-        told = pl.all_horizontal(col("instance_id", "member_id", "group_id").is_not_null())
         self.label = (
-            self.event.filter(told & col("api").ne_missing("Heartbeat"))
+            self.member_span.filter(col("instance_id").is_not_null())
             .group_by(*GROUP, "member_id")
-            .agg(label=col("instance_id").max())
+            .agg(label=col("instance_id").first())
         )
 
     # -- tables that stand for themselves ---------------------------------------------------------------------
@@ -138,23 +138,15 @@ class Made:
 
     def rebalance(self) -> LazyFrame:
         """Every rebalance."""
-        found = self.round
-        for more in (self._late(), self._came(), self._counted(), self._moved(), self._first_fetch()):
-            found = found.join(more, on=ROUND, how="left")
-        return _facts(_beside(found))
+        return self._rebalances.lazy()
 
-    def _late(self) -> LazyFrame:
-        gone = self.event.filter((col("kind") == "member") & (col("cause") == "join_timeout")).select(
-            *GROUP, "seq", late_member=pl.coalesce("instance_id", "member_id")
-        )
-        until = pl.coalesce("join_seq", when(col("outcome") == "emptied").then("end_seq"))
-        return (
-            self._numbered(gone)
-            .join(self.round.select(*ROUND, until=until), on=ROUND)
-            .filter(col("seq") < col("until"))
-            .group_by(ROUND)
-            .agg(col("late_member").sort_by("seq").first(), n_timed_out=pl.len())
-        )
+    @cached_property
+    def _rebalances(self) -> DataFrame:
+        """The same, once: two other tables are made of it."""
+        found = self.round
+        for more in (self._came(), self._counted(), self._moved(), self._first_fetch()):
+            found = found.join(more, on=ROUND, how="left")
+        return _facts(_beside(found)).collect()
 
     def _came(self) -> LazyFrame:
         newest_first = ["last_joined_seq", "last_joined_us", "member"]

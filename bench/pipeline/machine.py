@@ -1,0 +1,79 @@
+"""Processes with what they cost, and the room on the disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+POLL_S = 0.2
+MIB = 1 << 20
+
+
+class NotDone(Exception):
+    """A process has failed; the text is what it said last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a process has told, its time, and the most memory it and its children had resident, each for itself."""
+
+    told: Any
+    seconds: float
+    peak_mib: float
+
+
+def ran(*command: str) -> Spent:
+    """Run Python with a script of this folder, or `-c`, and wait for its last line, JSON or not. Raises NotDone."""
+    script = HERE / command[0]
+    whole = [sys.executable, str(script) if script.exists() else command[0], *command[1:]]
+    began = time.monotonic()
+    with subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        peaks: dict[int, float] = {}
+        while True:
+            _watch(process.pid, peaks)
+            try:
+                out, err = process.communicate(timeout=POLL_S)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+    if process.returncode:
+        raise NotDone(f"{' '.join(command)}: {err.strip() or out.strip()}")
+    last = out.strip().splitlines()[-1]
+    return Spent(json.loads(last) if last.startswith("{") else last, time.monotonic() - began, sum(peaks.values()))
+
+
+def _watch(pid: int, peaks: dict[int, float]) -> None:
+    """The high-water marks of a process and of all below it."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+    except OSError:
+        return
+    for line in status.splitlines():
+        if line.startswith("VmHWM:"):
+            peaks[pid] = int(line.split()[1]) / 1024
+    for child in children:
+        _watch(int(child), peaks)
+
+
+def size(folder: Path) -> int:
+    """Bytes below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def free(folder: Path) -> int:
+    """Bytes that are free where a folder is."""
+    return shutil.disk_usage(folder).free
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,175 @@
+"""`make bench-pipeline`: the data pipeline on more and more events, and other engines beside it: bench/README.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from machine import MIB, NotDone, Spent, cores, free, ran, size
+
+BUILD = Path(__file__).parents[2] / "build"
+DISTINCT = 200_000
+"""Events that are generated; a tier is made of copies of them."""
+
+COMMAND = "from koordinator.pipeline.cli import main; main()"
+
+SUFFIXES = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+SHARE = 10
+"""The incremental run loads one part in so many, anew."""
+
+STORE_PER_INPUT = 5
+"""A store and Spark's scratch take so many times what their input takes, roughly; measured: 3."""
+
+GENERATE_TARGET = 50_000
+GROWTH_TARGET = 1.3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the table. `verdict` is "ok", "missed", or "" where nothing was promised."""
+
+    what: str
+    figure: str
+    verdict: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Some millions of events."""
+
+    name: str
+    events: int
+
+    @property
+    def copies(self) -> int:
+        """How many of the distinct events that takes."""
+        return max(1, self.events // DISTINCT)
+
+
+class Bench:
+    """Everything below one folder, which is removed at the end."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.rows: list[Row] = []
+        self.figures: dict[str, object] = {}
+        self._distinct = root / "distinct"
+        self.per_copy = 0
+        self._seconds: dict[str, float] = {}
+
+    def say(self, what: str, figure: str, verdict: str = "") -> None:
+        """A row, at once."""
+        self.rows.append(Row(what, figure, verdict))
+        print(f"{what:<52}{figure:>28}  {verdict}", flush=True)
+
+    def generate(self) -> None:
+        """The distinct events: once as lines, which is measured, and once as Parquet, which the tiers are made of."""
+        command = ("-c", COMMAND, "generate", "--events", str(DISTINCT), "--output")
+        said = ran(*command, str(self.root / "lines")).told
+        (number,) = re.findall(r"([\d,]+) a second", said)
+        rate = int(number.replace(",", ""))
+        self.figures["generate_per_s"] = rate
+        verdict = "ok" if rate >= GENERATE_TARGET else "missed"
+        self.say("generate, JSON lines, one core", f"{rate:,.0f} events/s", verdict)
+        ran(*command, str(self._distinct), "--format", "parquet")
+        self.per_copy = size(self._distinct)
+
+    def tier(self, tier: Tier, *, smallest: bool) -> None:
+        """Load it into a new store, and let the other engines make the same gold tables."""
+        needed = tier.copies * self.per_copy * (1 + STORE_PER_INPUT)
+        if needed > free(self.root):
+            self.say(tier.name, f"left out: {needed / MIB:,.0f} MiB needed, {free(self.root) / MIB:,.0f} free")
+            return
+        source, store = self.root / f"input-{tier.name}", self.root / f"store-{tier.name}"
+        ran("spark_jobs.py", "replicate", str(self._distinct), str(source), "0", str(tier.copies))
+        spent = self._load(tier, f"local[{min(2, cores())}]", source, store)
+        for engine in ("duckdb", "polars"):
+            self._beside(tier, engine, store)
+        if smallest:
+            self._load(tier, "local[1]", source, self.root / "store-one")
+            self._increment(tier, source, store, spent)
+        shutil.rmtree(source)
+        shutil.rmtree(store)
+
+    def _load(self, tier: Tier, master: str, source: Path, store: Path) -> Spent:
+        spent = ran("spark_jobs.py", "load", master, str(source), str(store))
+        told, seconds = spent.told, spent.told["load_s"]
+        self.figures[f"{tier.name} {master}"] = {**told, "peak_mib": spent.peak_mib, "store_mib": size(store) / MIB}
+        rate = f"{told['events'] / seconds:,.0f} events/s"
+        self.say(f"{tier.name}: Parquet to gold and verdicts, {master}", rate)
+        self.say(f"{tier.name}: … seconds, peak memory", f"{seconds:,.0f} s, {spent.peak_mib:,.0f} MiB")
+        if master == "local[1]":
+            faster = seconds / self._seconds[tier.name]
+            self.say(f"{tier.name}: two cores are faster than one", f"{faster:.2f} times")
+            return spent
+        if self._seconds:
+            name, before = list(self._seconds.items())[-1]
+            grown = seconds / before / (told["events"] / self.figures[f"{name} {master}"]["events"])  # type: ignore[index]
+            verdict = "ok" if grown <= GROWTH_TARGET else "missed"
+            self.say(f"{tier.name}: time per event, against {name}", f"{grown:.2f} times", verdict)
+        self._seconds[tier.name] = seconds
+        return spent
+
+    def _increment(self, tier: Tier, source: Path, store: Path, full: Spent) -> None:
+        """A part more comes; only it is read, and only what follows from it is made again."""
+        more = max(1, tier.copies // SHARE)
+        ran("spark_jobs.py", "replicate", str(self._distinct), str(source), str(tier.copies), str(more))
+        spent = ran("spark_jobs.py", "load", f"local[{min(2, cores())}]", str(source), str(store))
+        share, cost = more / tier.copies, spent.told["load_s"] / full.told["load_s"]
+        self.figures["increment"] = {**spent.told, "share": share, "cost": cost}
+        self.say(f"{tier.name}: {share:.0%} more events cost, of the full run", f"{cost:.0%}")
+
+    def _beside(self, tier: Tier, engine: str, store: Path) -> None:
+        spark = self.figures[f"{tier.name} local[{min(2, cores())}]"]
+        gold = sum(seconds for what, seconds in spark["steps"].items() if what.startswith("gold/"))  # type: ignore[index]
+        spent = ran("engine_jobs.py", engine, str(store))
+        seconds, found = spent.told["seconds"], spent.told["differences"]
+        self.figures[f"{tier.name} {engine}"] = {**spent.told, "peak_mib": spent.peak_mib, "spark_s": gold}
+        figure = f"{seconds:,.1f} s, {spent.peak_mib:,.0f} MiB"
+        self.say(f"{tier.name}: gold from silver by {engine} (Spark: {gold:,.1f} s)", figure)
+        self.say(f"{tier.name}: … and its tables are equal", f"{len(found)} differences", "missed" if found else "ok")
+        for line in found[:5]:
+            print(f"    {line}")
+
+
+def tiers(text: str) -> list[Tier]:
+    """Tiers by their names, 2M and the like, the smallest first."""
+    found = []
+    for name in text.split(","):
+        number, suffix = name[:-1], name[-1:]
+        if suffix not in SUFFIXES or not number.isdecimal():
+            raise SystemExit(f"TIERS={text}: {name!r} is no number of events like 200k, 2M or 100M")
+        found.append(Tier(name, int(number) * SUFFIXES[suffix]))
+    return sorted(found, key=lambda tier: tier.events)
+
+
+def main() -> None:
+    """Measure, print the table, write all figures to build/bench-pipeline.json."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tiers", default="2M,20M")
+    wanted = tiers(parser.parse_args().tiers)
+    root = BUILD / "bench-pipeline"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir(parents=True)
+    began = time.monotonic()
+    bench = Bench(root)
+    try:
+        bench.generate()
+        for tier in wanted:
+            bench.tier(tier, smallest=tier is wanted[0])
+    except NotDone as error:
+        raise SystemExit(f"bench-pipeline: {error}") from error
+    finally:
+        shutil.rmtree(root)
+        figures = {"rows": [asdict(row) for row in bench.rows], **bench.figures}
+        (BUILD / "bench-pipeline.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    print(f"\n{time.monotonic() - began:,.0f} s; all figures are in {BUILD / 'bench-pipeline.json'}")
+
+
+if __name__ == "__main__":
+    main()
