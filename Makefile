@@ -29,7 +29,7 @@ FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -nam
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help demo report test check ci-extra docs bench bench-pipeline fuzz soak explore conformance docker-test compose-demo clean
+.PHONY: help demo report test check ci-extra docs bench bench-pipeline fuzz soak explore conformance docker-test compose-demo spark-cluster-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -118,6 +118,10 @@ ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/install
 	else \
 	  exit $$status; \
 	fi
+
+spark-cluster-test: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## the pipeline on a cluster of two workers on loopback, and by spark-submit and Spark Connect
+	@KOORDINATOR_REQUIRE=spark KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" \
+	  $(BIN)/pytest -m needs tests/pipeline/test_beyond_one_machine.py $(ARGS)
 
 # A run that failed is done again with REPLAY=, its name, and the same SEED.
 FRAMES ?= 1000000

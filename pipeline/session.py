@@ -47,6 +47,9 @@ QUICK = {
 }
 """For what is small: starting, and compiling what runs once, would take most of the time."""
 
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""A variable that is set by spark-submit: it has started Java, and knows the master."""
+
 GIB = 1 << 30
 
 
@@ -62,7 +65,7 @@ def opened(
     *,
     big: bool = False,
 ) -> Iterator[SparkSession]:
-    """A session on `master` (this machine if None), or of the Spark Connect server `remote`.
+    """A session on `master` (spark-submit's if None, else this machine), or of the Spark Connect server `remote`.
 
     `settings` are Spark's own, and come last. `big` says that there is so much to do that Java should optimize.
     Raises java.JavaMissing or NoSpark.
@@ -70,6 +73,12 @@ def opened(
     settings = settings or {}
     if remote is not None:
         yield from _of(_connected(remote, settings))
+        return
+    if master is None and SUBMITTED in os.environ:
+        builder = SparkSession.builder
+        for name, value in (ALWAYS | dict(settings)).items():
+            builder = builder.config(name, value)
+        yield from _of(builder.getOrCreate())
         return
     master = master or os.environ.get("MASTER") or HERE
     with tempfile.TemporaryDirectory(prefix="koordinator-spark-") as scratch:

@@ -1,0 +1,126 @@
+"""A standalone cluster of Spark on loopback, and a Spark Connect server; processes that end with the test."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+import pyspark
+
+from koordinator.pipeline import java
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BIN = Path(pyspark.__file__).parent / "bin"
+READY_S = 180
+"""How long a busy machine may take to start a process of Spark's."""
+
+LOOK_S = 0.2
+END_S = 30
+LOOPBACK = "127.0.0.1"
+
+MASTER = re.compile(r"Starting Spark master at (spark://[\d.:]+)")
+WORKER = re.compile(r"Successfully registered with master")
+CONNECT = re.compile(r"Spark Connect server started at: .*?:(\d+)")
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
+    """A master and its workers, with a core and 1 GiB each; where it is."""
+    with ExitStack() as running:
+        options = ("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
+        said = running.enter_context(_daemon(folder, "master", MASTER, "deploy.master.Master", *options))
+        for number in range(workers):
+            name = f"worker-{number}"
+            size = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / name))
+            running.enter_context(_daemon(folder, name, WORKER, "deploy.worker.Worker", *options, *size, said[1]))
+        yield said[1]
+
+
+@contextmanager
+def connect_server(folder: Path) -> Iterator[str]:
+    """A Spark Connect server with two cores; where it is."""
+    settings = {
+        "spark.connect.grpc.binding.address": LOOPBACK,
+        "spark.connect.grpc.binding.port": "0",
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+    }
+    given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    command = [str(BIN / "spark-submit"), "--master", "local[2]", *given, "--class"]
+    command += ["org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    with _process(folder, "connect", command, CONNECT) as said:
+        yield f"sc://{LOOPBACK}:{said[1]}"
+
+
+def submit(folder: Path, master: str, packages: Path, *arguments: str, timeout_s: float) -> str:
+    """What a job says that spark-submit has started."""
+    import koordinator.pipeline.__main__ as program  # noqa: PLC0415 - only its file is wanted
+
+    command = [str(BIN / "spark-submit"), "--master", master, "--py-files", str(packages)]
+    command += ["--conf", f"spark.driver.host={LOOPBACK}", str(program.__file__), *arguments]
+    return finished(command, environ(folder), timeout_s)
+
+
+def finished(command: list[str], environ: dict[str, str], timeout_s: float) -> str:
+    """What a program says that ends well."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environ)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def environ(folder: Path) -> dict[str, str]:
+    """With a Java for Spark, our Python, and loopback as the only network."""
+    own = {
+        "JAVA_HOME": str(java.home(folder / "java")),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_PUBLIC_DNS": LOOPBACK,
+    }
+    return {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"} | own
+
+
+@contextmanager
+def _daemon(folder: Path, name: str, ready: re.Pattern[str], main: str, *arguments: str) -> Iterator[re.Match[str]]:
+    command = [str(BIN / "spark-class"), f"org.apache.spark.{main}", *arguments]
+    with _process(folder, name, command, ready) as said:
+        yield said
+
+
+@contextmanager
+def _process(folder: Path, name: str, command: list[str], ready: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """A process that runs until the block ends; what it said when it was ready."""
+    log = folder / f"{name}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environ(folder)
+        )
+    try:
+        yield _said(process, log, ready)
+    finally:
+        process.terminate()
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(END_S)
+
+
+def _said(process: subprocess.Popen[bytes], log: Path, ready: re.Pattern[str]) -> re.Match[str]:
+    end = monotonic() + READY_S
+    while monotonic() < end and process.poll() is None:
+        found = ready.search(log.read_text(errors="replace"))
+        if found:
+            return found
+        sleep(LOOK_S)
+    raise AssertionError(f"{log.name}: not ready within {READY_S} s; it says:\n{log.read_text(errors='replace')}")
