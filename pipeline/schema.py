@@ -420,6 +420,37 @@ CALL = _table(
     key="trace_id seq",
 )
 
+MEMBER = _table(
+    "silver/member",
+    "Every member id that was seen in a group: whose it is, and where it asked.",
+    _TRACE,
+    _GROUP,
+    ("member_id", STRING, "the member id"),
+    _MEMBER,
+    ("is_static", BOOL, "whether it has a group.instance.id"),
+    *_SOFTWARE,
+    ("first_seq", LONG, "its first request; null if it has asked nothing"),
+    ("last_seq", LONG, "its last one"),
+    ("node", INT, "the broker that one went to"),
+    ("conn_id", INT, "its connection"),
+    ("closed_seq", LONG, "where that connection was closed; null if it was not"),
+    ("by_broker", BOOL, "whether the broker closed it"),
+    ("formed_seq", LONG, "its first JoinGroup that brought it into a generation"),
+    key="trace_id group_id member_id",
+)
+
+GROUP = _table(
+    "silver/group",
+    "Every group, and until when its trace tells of it.",
+    _TRACE,
+    _GROUP,
+    ("end_seq", LONG, "the last event that knows the group's time"),
+    ("end_wall_us", LONG, "when, by the wall's clock"),
+    ("end_us", LONG, "when, by the group's clock"),
+    ("lost", LONG, "events that the emulator's memory had dropped of the trace"),
+    key="trace_id group_id",
+)
+
 ROUND = _table(
     "silver/round",
     "Every rebalance, as the changes of its group's state tell it: what gold/rebalance begins with.",

@@ -67,5 +67,7 @@ def spark() -> Iterator[SparkSession]:
     session = builder.getOrCreate()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     session.conf.set("spark.sql.shuffle.partitions", "2")
+    # to compile a plan takes longer than to run it on a handful of rows
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
     yield session
     session.stop()

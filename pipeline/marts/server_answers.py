@@ -1,0 +1,175 @@
+"""S04, S08 and S10: whether requests are answered, and as Kafka answers them.
+
+What a rule of the test has acted on is not the coordinator's, and not judged. A request is judged by how the group
+was from when it came to when it was answered: it was handled at some time between.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from koordinator.pipeline.marts.judging import FAIL, GROUP, PASS, found, said, texts
+from koordinator.pipeline.marts.story import MEMBER
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from koordinator.pipeline.marts.story import Story
+
+NEVER = 2**62
+"""A seq that no event reaches."""
+
+TAKEN = ("NONE", "REBALANCE_IN_PROGRESS")
+"""The answers to a member in good standing."""
+
+
+def refused_as_kafka_does(story: Story) -> DataFrame:
+    """S04. An unknown member is told so, then a wrong generation; nobody else is told either."""
+    asked = story.call.where(
+        "api IN ('Heartbeat', 'SyncGroup', 'OffsetCommit', 'TxnOffsetCommit') AND generation >= 0 "
+        "AND rule_id IS NULL AND member_id IS NOT NULL AND (offsets IS NULL OR size(offsets) > 0)"
+    )
+    judged = asked.where(F.col("error").isin(*TAKEN, "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"))
+    reigns = _reigns(story)
+    stale = _stale(judged.where(F.col("error").isin(*TAKEN)), reigns)
+    current = (
+        judged.where("error = 'ILLEGAL_GENERATION'")
+        .join(reigns.withColumnRenamed("reign", "generation"), [*GROUP, "generation"])
+        .where("from_seq < seq AND until_seq > answered_seq")
+    )
+    stays = _stays(story)
+    within = judged.join(stays, [*MEMBER]).where("from_seq < seq AND until_seq > answered_seq")
+    strange = within.where(
+        "NOT is_in AND error <> 'UNKNOWN_MEMBER_ID' AND NOT (api = 'Heartbeat' AND error = 'NONE' AND is_loading)"
+    )
+    known = within.where(
+        "is_in AND error = 'UNKNOWN_MEMBER_ID' AND (instance_id IS NULL OR instance_id = known_as) AND NOT is_loading"
+    )
+    wrong = (
+        found(stale, FAIL, "seq", text=texts(said(), ": the group was in another generation"), member="member_id")
+        .unionByName(found(current, FAIL, "seq", text=texts(said(), ": it is the group's"), member="member_id"))
+        .unionByName(found(strange, FAIL, "seq", text=texts(said(), ": it was no member"), member="member_id"))
+        .unionByName(found(known, FAIL, "seq", text=texts(said(), ": it was a member"), member="member_id"))
+    )
+    return wrong.unionByName(found(judged, PASS, "seq", member="member_id"))
+
+
+def _reigns(story: Story) -> DataFrame:
+    """From when to when a group was in each generation, `reign`; -1 while it was dead, or not loaded."""
+    before = Window.partitionBy(*GROUP).orderBy("seq")
+    reign = F.when(F.col("state_to") == "Dead", -1).otherwise(F.col("generation"))
+    return (
+        story.states.withColumn("reign", reign)
+        .withColumn("was", F.lag("reign").over(before))
+        .where("was IS NULL OR was <> reign")
+        .withColumn("until", F.lead("seq").over(before))
+        .select(*GROUP, "reign", F.col("seq").alias("from_seq"), F.coalesce("until", F.lit(NEVER)).alias("until_seq"))
+    )
+
+
+def _stale(taken: DataFrame, reigns: DataFrame) -> DataFrame:
+    """The calls that named a generation the group was not in, while it was known which it was in."""
+    then = F.col("from_seq") < F.col("answered_seq")
+    same = (
+        taken.select(*GROUP, "seq", "answered_seq", "generation")
+        .join(reigns.withColumnRenamed("reign", "generation"), [*GROUP, "generation"])
+        .where(then & (F.col("until_seq") > F.col("seq")))
+        .select("trace_id", "seq")
+    )
+    others = taken.join(same, ["trace_id", "seq"], "left_anti")
+    during = others.join(reigns, [*GROUP]).where(then & (F.col("until_seq") > F.col("seq")))
+    whole = during.groupBy(*GROUP, "seq").agg(F.min("from_seq").alias("from_seq"), F.min("reign").alias("least"))
+    return others.join(whole.where("least >= 0 AND from_seq < seq").select("trace_id", "seq"), ["trace_id", "seq"])
+
+
+def _stays(story: Story) -> DataFrame:
+    """From when to when each member was in its group, or was not any more (`is_in`); `is_loading`: it was elsewhere."""
+    changes = story.changes.where("change IN ('added', 'removed', 'replaced')").select(
+        *MEMBER, "seq", "instance_id", (F.col("change") == "added").alias("is_in")
+    )
+    back = story.event.where("kind = 'avoided_static' AND member_id IS NOT NULL").select(
+        *MEMBER, "seq", "instance_id", F.lit(col=True).alias("is_in")
+    )
+    dead = story.states.where("state_to = 'Dead'").groupBy(*GROUP).agg(F.min("seq").alias("dead_seq"))
+    after = Window.partitionBy(*MEMBER).orderBy("seq")
+    until = F.coalesce(F.lead("seq").over(after), F.lit(NEVER))
+    return (
+        changes.unionByName(back)
+        .withColumn("until_seq", until)
+        .join(dead, [*GROUP], "left")
+        .select(
+            *MEMBER,
+            F.col("seq").alias("from_seq"),
+            "until_seq",
+            "is_in",
+            F.col("instance_id").alias("known_as"),
+            F.col("dead_seq").isNotNull().alias("is_loading"),
+        )
+    )
+
+
+def static_member_is_back(story: Story) -> DataFrame:
+    """S08. KIP-345: a static member that is back in Stable, with the same protocol, changes nothing but its id."""
+    replaced = story.changes.where("change = 'replaced' AND instance_id IS NOT NULL").select(
+        *GROUP, "instance_id", F.col("member_id").alias("old_id"), F.col("seq").alias("replaced_seq")
+    )
+    joins = story.call.where("api = 'JoinGroup' AND asked_as IS NULL AND rule_id IS NULL AND answered_seq IS NOT NULL")
+    states = story.states.select(
+        *GROUP, F.struct("seq", "state_to", "cause").alias("state"), F.col("until_seq").alias("left_seq")
+    )
+    back = joins.join(replaced, [*GROUP, "instance_id"]).where("replaced_seq > seq AND replaced_seq < answered_seq")
+    then = (
+        back.join(states, [*GROUP])
+        .where("state.seq < replaced_seq AND (left_seq IS NULL OR left_seq > replaced_seq)")
+        .where("state.state_to = 'Stable'")
+        .drop("state", "left_seq")
+    )
+    begun = (
+        then.select(*GROUP, "seq", "answered_seq", "replaced_seq")
+        .join(states, [*GROUP])
+        .where("state.state_to = 'PreparingRebalance' AND state.seq > replaced_seq AND state.seq < answered_seq")
+        .groupBy(*GROUP, "seq")
+        .agg(F.min("state").alias("begun"))
+    )
+    judged = then.join(begun, [*GROUP, "seq"], "left")
+    status = F.when(F.col("begun").isNull(), PASS).when(F.col("begun.cause") != "protocol_change", FAIL)
+    text = texts(said(), ": a rebalance began, ", F.col("begun.cause"))
+    first = found(judged, status, "seq", F.coalesce("begun.seq", "answered_seq"), text=text, member="member_id")
+    old = (
+        story.call.where("asked_as IS NOT NULL AND rule_id IS NULL AND error IS NOT NULL")
+        .join(replaced.withColumnRenamed("old_id", "asked_as"), [*GROUP, "instance_id", "asked_as"])
+        .where("seq > replaced_seq")
+    )
+    taken = F.col("error").isin(*TAKEN, "ILLEGAL_GENERATION")
+    fenced = F.when(taken, FAIL).when(F.col("error") == "FENCED_INSTANCE_ID", PASS)
+    text = texts(said(), ": another has its place since #", F.col("replaced_seq"))
+    return first.unionByName(found(old, fenced, "replaced_seq", "seq", text=text, member="member_id"))
+
+
+def answered_once(story: Story) -> DataFrame:
+    """S10. Kafka has one request of a connection in hand: each is answered before the next is read, and once.
+
+    A rule may drop an answer; a Produce may want none; a member's call that it has sent anew elsewhere gets none.
+    """
+    lines = story.event.where(
+        "kind IN ('request', 'response', 'superseded') AND conn_id IS NOT NULL AND NOT coalesce(api = 'Produce', false)"
+    ).select("trace_id", "group_id", "node", "conn_id", "seq", "kind", "correlation_id", "api", "rule_id")
+    ruled = story.event.where("kind = 'rule' AND change = 'used' AND conn_id IS NOT NULL").select(
+        "trace_id", "node", "conn_id", "correlation_id", F.lit(col=True).alias("is_ruled")
+    )
+    on_it = Window.partitionBy("trace_id", "node", "conn_id").orderBy("seq")
+    one = F.struct("kind", "correlation_id", "seq")
+    near = lines.withColumn("before", F.lag(one).over(on_it)).withColumn("after", F.lead(one).over(on_it))
+    near = near.where("group_id IS NOT NULL")
+    asked = (F.col("kind") == "request") & (F.col("after.kind") == "request") & F.col("rule_id").isNull()
+    skipped = near.where(asked).join(ruled.distinct(), ["trace_id", "node", "conn_id", "correlation_id"], "left_anti")
+    its = (F.col("before.kind") == "request") & (F.col("before.correlation_id") == F.col("correlation_id"))
+    answers = near.where("kind = 'response' AND before IS NOT NULL")
+    text = texts("#", F.col("seq"), " ", F.col("api"), " was not answered before #", F.col("after.seq"), " was read")
+    odd = texts("#", F.col("seq"), " answers a ", F.col("api"), " that does not wait for an answer")
+    return found(skipped, FAIL, "seq", "after.seq", text=text).unionByName(
+        found(answers, F.when(its | F.col("rule_id").isNotNull(), PASS).otherwise(FAIL), "seq", text=odd)
+    )

@@ -1,0 +1,112 @@
+"""What the checks look at: the calls of groups, and the events beside them that concern clients or the coordinator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from koordinator.pipeline.marts.judging import GROUP, OK, between_ms
+from koordinator.pipeline.silver.member import closings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MEMBER = (*GROUP, "member_id")
+CONNECTION = (*GROUP, "node", "conn_id")
+
+
+@dataclass(frozen=True)
+class Story:
+    """silver/event, silver/call, silver/member and silver/group, and what the checks make of them."""
+
+    event: DataFrame
+    call: DataFrame
+    member: DataFrame
+    group: DataFrame
+
+    @property
+    def asked(self) -> DataFrame:
+        """The members that have asked something."""
+        return self.member.where("first_seq IS NOT NULL")
+
+    @property
+    def labels(self) -> DataFrame:
+        """What to call each member."""
+        return self.member.select(*MEMBER, F.col("member").alias("label"))
+
+    @property
+    def ends(self) -> DataFrame:
+        """The last event of each group that knows what time it is there: `end`."""
+        last = F.struct(
+            F.col("end_seq").alias("seq"), F.col("end_wall_us").alias("wall_us"), F.col("end_us").alias("group_us")
+        )
+        return self.group.where("end_seq IS NOT NULL").select(*GROUP, last.alias("end"))
+
+    @property
+    def states(self) -> DataFrame:
+        """The changes of state, each with the next: `until_seq`, null for the last."""
+        after = Window.partitionBy(*GROUP).orderBy("seq")
+        return (
+            self.event.where("kind = 'state' AND group_id IS NOT NULL")
+            .select(*GROUP, "seq", "generation", "member_id", "state_from", "state_to", "cause")
+            .withColumn("until_seq", F.lead("seq").over(after))
+        )
+
+    @property
+    def changes(self) -> DataFrame:
+        """What happened to members: added, removed, replaced, pending."""
+        return self.event.where("kind = 'member' AND group_id IS NOT NULL").select(
+            *MEMBER, "seq", "wall_us", "group_us", "instance_id", "change", "cause"
+        )
+
+    @property
+    def closings(self) -> DataFrame:
+        """Where each connection was closed: `closed_seq`, and `by_broker`."""
+        return closings(self.event)
+
+    @property
+    def moves(self) -> DataFrame:
+        """When nodes went or came, and leaders of partitions were moved; `of_group` if for one group."""
+        return self.event.where("kind IN ('node', 'leader')").select(
+            "trace_id", F.col("group_id").alias("of_group"), "seq"
+        )
+
+    def less_held(self, waiting: DataFrame, since: str = "since", until: str = "until") -> DataFrame:
+        """`waiting` with `waited_ms`: the time between the structs (seq, wall_us, group_us), less what was held.
+
+        So long as a request of the connection (node, conn_id) is in hand nothing else of it is read: a test may hold
+        it, or answer late; what the client has sent meanwhile stands behind it. `row` names a row of `waiting`.
+        """
+        call = self.call.select(
+            *CONNECTION,
+            F.struct("seq", "wall_us", "group_us", "answered_seq", "answered_wall_us", "answered_group_us").alias(
+                "call"
+            ),
+        )
+        between = (F.col("call.seq") > F.col(f"{since}.seq")) & (F.col("call.seq") < F.col(f"{until}.seq"))
+        in_hand = F.coalesce(F.col("call.answered_seq") > F.col(f"{until}.seq"), F.lit(True))  # noqa: FBT003 - a value
+        times = ("call.wall_us", "call.group_us")
+        held = F.when(in_hand, between_ms(times, (f"{until}.wall_us", f"{until}.group_us"))).otherwise(
+            between_ms(times, ("call.answered_wall_us", "call.answered_group_us"))
+        )
+        in_all = (
+            waiting.join(call, [*CONNECTION])
+            .where(between)
+            .groupBy(*CONNECTION, F.col(f"{since}.seq").alias("since_seq"), F.col(f"{until}.seq").alias("until_seq"))
+            .agg(F.sum(held).alias("held_ms"))
+        )
+        all_ms = between_ms((f"{since}.wall_us", f"{since}.group_us"), (f"{until}.wall_us", f"{until}.group_us"))
+        return (
+            waiting.withColumn("since_seq", F.col(f"{since}.seq"))
+            .withColumn("until_seq", F.col(f"{until}.seq"))
+            .join(in_all, [*CONNECTION, "since_seq", "until_seq"], "left")
+            .withColumn("waited_ms", all_ms - F.coalesce("held_ms", F.lit(0)))
+            .drop("since_seq", "until_seq", "held_ms")
+        )
+
+    def answered_as(self, apis: tuple[str, ...], error: str = OK) -> DataFrame:
+        """The calls of some APIs that were answered so."""
+        return self.call.where(F.col("api").isin(*apis) & (F.col("error") == error))

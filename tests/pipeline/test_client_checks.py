@@ -1,0 +1,80 @@
+"""C01 to C10 in the pipeline: the same verdicts as the emulator's own, over every tale its tests tell."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from event_frames import verdicts
+from tales import Tale
+
+from koordinator.emulator.verify.conformance import Verdict, conformance
+from koordinator.emulator.verify.story import Story
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from koordinator.emulator.verify.story import Line
+
+HERE = Path(__file__).parent
+TALES = HERE.parent / "checks" / "test_conformance.py"
+TRACES = HERE.parent / "pages" / "traces"
+
+
+def tales() -> dict[str, list[Line]]:
+    """What every test of the emulator's own checks tells, at each of its judgements, by the name of the test."""
+    spec = importlib.util.spec_from_file_location("tales_of_conformance", TALES)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    told: dict[str, list[Line]] = {}
+    name = ""
+
+    def heard(story: Story, *args: Any, **kwargs: Any) -> list[Verdict]:
+        told[f"{name} {len(told)}"] = [dict(line) for line in story.lines]
+        return conformance(story, *args, **kwargs)
+
+    module.conformance = heard
+    for name, test in vars(module).items():
+        if name.startswith("test_c"):
+            for arguments in _cases(test):
+                test(Tale(), **arguments)
+    return told
+
+
+def _cases(test: Callable[..., None]) -> list[dict[str, Any]]:
+    choices = []
+    for mark in getattr(test, "pytestmark", []):
+        names, values = mark.args
+        names = [names] if isinstance(names, str) else names
+        choices.append([dict(zip(names, value if len(names) > 1 else [value], strict=True)) for value in values])
+    return [dict(pair for choice in case for pair in choice.items()) for case in itertools.product(*choices)]
+
+
+def groups_of(lines: list[Line]) -> list[str]:
+    return sorted({line["group_id"] for line in lines if "group_id" in line})
+
+
+def test_the_verdicts_are_those_of_the_emulator(spark: SparkSession) -> None:
+    told = tales()
+    told |= {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in TRACES.glob("*.jsonl")}
+    rows = {(row.trace_id, row.group_id, row.check_id): row for row in verdicts(spark, told).collect()}
+    wrong = []
+    for trace_id, lines in told.items():
+        for group_id in groups_of(lines):
+            for wanted in conformance(Story(lines, group_id)):
+                row = rows[trace_id, group_id, wanted.id]
+                ends = (min(wanted.evidence), max(wanted.evidence)) if wanted.evidence else (None, None)
+                expected = (wanted.status, *ends, wanted.message)
+                seen = (row.status, row.first_seq, row.last_seq, row.message)
+                if expected != seen:
+                    wrong.append(f"{trace_id}: {wanted.id}\n  wanted {expected}\n  is     {seen}")
+                assert row.title == wanted.title
+    assert len(told) >= 80
+    assert not wrong, f"{len(wrong)} of {len(rows)}\n" + "\n".join(wrong)
