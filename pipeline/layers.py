@@ -19,9 +19,13 @@ from koordinator.pipeline.gold.member_downtime import member_downtime
 from koordinator.pipeline.gold.partition_gap import partition_gap
 from koordinator.pipeline.gold.rebalance import rebalance
 from koordinator.pipeline.gold.state_time import state_time
+from koordinator.pipeline.marts.client_matrix import client_matrix
+from koordinator.pipeline.marts.flaky import flaky
+from koordinator.pipeline.marts.verdict import verdict
 from koordinator.pipeline.silver.arrival import arrival
 from koordinator.pipeline.silver.assignment import assignment
 from koordinator.pipeline.silver.call import call
+from koordinator.pipeline.silver.member import group, member
 from koordinator.pipeline.silver.member_span import member_span
 from koordinator.pipeline.silver.move import move
 from koordinator.pipeline.silver.round import round_
@@ -82,10 +86,21 @@ PER_HOME: tuple[Step, ...] = (
     Step(tables.FENCING, fencing, (tables.EVENT, tables.TRACE)),
     Step(tables.HEARTBEAT, heartbeat, (tables.CALL, tables.MEMBER_SPAN, tables.TRACE)),
     Step(tables.AVOIDED, avoided, (tables.EVENT, tables.TRACE)),
+    Step(tables.MEMBER, member, (tables.EVENT, tables.CALL)),
+    Step(tables.GROUP, group, (tables.EVENT,)),
+    Step(tables.VERDICT, verdict, (tables.EVENT, tables.CALL, tables.MEMBER, tables.GROUP, tables.TRACE)),
 )
 """Of the events, headers and outcomes of some homes: everything that is derived from them."""
 
-OF_ALL: tuple[Step, ...] = (Step(tables.RUN, run, (tables.TRACE,)),)
+OF_ALL: tuple[Step, ...] = (
+    Step(tables.RUN, run, (tables.TRACE,)),
+    Step(tables.FLAKY, flaky, (tables.TEST, tables.REBALANCE)),
+    Step(
+        tables.CLIENT_MATRIX,
+        client_matrix,
+        (tables.VERDICT, tables.TRACE, tables.TEST, tables.MEMBER, tables.REBALANCE),
+    ),
+)
 """Of those tables as a whole: what compares runs."""
 
 

@@ -1,0 +1,33 @@
+"""mart/flaky: every test, how it ended, and whether its failures go with its rebalances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from koordinator.pipeline.frames import shaped
+from koordinator.pipeline.marts.endings import RUN_OF_TEST, failed, flake_rate, with_rebalances
+from koordinator.pipeline.schema import FLAKY
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def flaky(test: DataFrame, rebalance: DataFrame) -> DataFrame:
+    """Runs that were skipped, or of which nobody knows how they ended, are not counted."""
+    runs = (
+        with_rebalances(test.withColumn("failed", failed()), rebalance)
+        .where("failed IS NOT NULL")
+        .groupBy(*RUN_OF_TEST)
+        .agg(F.max("failed").alias("failed"), F.sum("n_rebalances").alias("n_rebalances"))
+    )
+    by_test = runs.groupBy("test_id").agg(
+        F.count(F.lit(1)).alias("runs"),
+        F.sum(F.col("failed").cast("long")).alias("failed_runs"),
+        flake_rate(F.col("failed")).alias("flake_rate"),
+        F.avg(F.when(~F.col("failed"), F.col("n_rebalances"))).alias("rebalances_passed"),
+        F.avg(F.when(F.col("failed"), F.col("n_rebalances"))).alias("rebalances_failed"),
+        F.avg("n_rebalances").alias("rebalances"),
+    )
+    return shaped(by_test.withColumnRenamed("failed_runs", "failed"), FLAKY)

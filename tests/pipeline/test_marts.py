@@ -1,0 +1,104 @@
+"""Clients compared, flaky tests, and cohorts: what is counted as a run, and what a difference is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from literal import literal
+
+from koordinator.pipeline import schema
+from koordinator.pipeline.marts.client_matrix import client_matrix
+from koordinator.pipeline.marts.cohort import compared, measured
+from koordinator.pipeline.marts.flaky import flaky
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def rebalances(spark: SparkSession, **of_trace: int) -> DataFrame:
+    rows = [
+        {"trace_id": trace_id, "rebalance_no": number} for trace_id, n in of_trace.items() for number in range(1, n + 1)
+    ]
+    return literal(spark, schema.REBALANCE, *rows, group_id="g", join_ms=2.0)
+
+
+def test_a_test_is_flaky_by_the_share_of_runs_that_ended_otherwise_than_most(spark: SparkSession) -> None:
+    ran = [("t1", "r1", "passed"), ("t2", "r2", "failed"), ("t3", "r3", "error"), ("t4", "r4", "skipped")]
+    # a test with two clusters has two traces, and is one run
+    ran.append(("t5", "r1", "passed"))
+    rows = [{"trace_id": trace, "run_id": run, "outcome": outcome} for trace, run, outcome in ran]
+    test = literal(spark, schema.TEST, *rows, test_id="x", rerun=0)
+    (row,) = flaky(test, rebalances(spark, t1=1, t5=2, t2=4, t3=6, t4=9)).collect()
+    assert (row.runs, row.failed) == (3, 2)
+    assert row.flake_rate == pytest.approx(1 / 3)
+    assert (row.rebalances_passed, row.rebalances_failed) == (3, 5)
+
+
+def test_a_client_answers_for_its_own_verdicts_only(spark: SparkSession) -> None:
+    trace = literal(spark, schema.TRACE, {"trace_id": "t1", "started_us": 1_000_000}, test_id="x")
+    test = literal(spark, schema.TEST, {"trace_id": "t1", "outcome": "failed"})
+    clients = [("a", "1"), ("b", "2")]
+    member = literal(
+        spark,
+        schema.MEMBER,
+        *({"member_id": name, "client_software": name, "client_version": version} for name, version in clients),
+        trace_id="t1",
+        group_id="g",
+    )
+    said = [
+        ("a 1", "C05", "fail"),
+        ("b 2", "C01", "pass"),
+        ("clients", "C03", "inconclusive"),
+        ("coordinator", "S01", "fail"),
+    ]
+    verdict = literal(
+        spark,
+        schema.VERDICT,
+        *({"subject": subject, "check_id": check, "status": status} for subject, check, status in said),
+        trace_id="t1",
+        group_id="g",
+    )
+    rows = client_matrix(verdict, trace, test, member, rebalances(spark, t1=3)).collect()
+    found = {row.client_software: (row.scenario, row.status, row.runs, row.failed, row.rebalances) for row in rows}
+    assert found == {"a": ("x", "fail", 1, 1, 3), "b": ("x", "inconclusive", 1, 1, 3)}
+
+
+def test_a_difference_comes_with_its_interval_and_the_baseline_has_none(spark: SparkSession) -> None:
+    rows = [("old", value) for value in (1.0, 2.0, 3.0)] + [("new", value) for value in (11.0, 12.0, 13.0)]
+    values = spark.createDataFrame(
+        [(name, "ms", value, 0) for name, value in rows], "cohort string, metric string, value double, started_us long"
+    )
+    base, other = compared(values, "old").collect()
+    assert (base.cohort, base.n, base.mean, base.median, base.difference) == ("old", 3, 2, 2, None)
+    assert (other.cohort, other.difference) == ("new", 10)
+    # each mean has the variance 1/3
+    assert (other.low, other.high) == pytest.approx((10 - 1.959964 * (2 / 3) ** 0.5, 10 + 1.959964 * (2 / 3) ** 0.5))
+    assert other.p95 == pytest.approx(12.9)
+
+
+@pytest.mark.parametrize(
+    ("by", "cohorts"),
+    [
+        ("commit", {"abc"}),
+        ("membership", {"static", "mixed"}),
+        ("client_version", {"several", "a 1"}),
+    ],
+)
+def test_cohorts_are_of_one_version_commit_or_membership(spark: SparkSession, by: str, cohorts: set[str]) -> None:
+    trace = literal(spark, schema.TRACE, {"trace_id": "t1", "commit": "abc", "started_us": 1})
+    members = [
+        {"member_id": "m1", "is_static": True, "client_software": "a", "client_version": "1"},
+        {"member_id": "m2", "is_static": False, "client_software": "b", "client_version": "2"},
+    ]
+    member = literal(spark, schema.MEMBER, *members, trace_id="t1", group_id="g", first_seq=1)
+    rebalance = literal(spark, schema.REBALANCE, {"join_ms": 2.0}, trace_id="t1", group_id="g", membership="mixed")
+    stop = {"member_id": "m1", "stopped_ms": 5.0, "membership": "static", "client_software": "a", "client_version": "1"}
+    downtime = literal(spark, schema.MEMBER_DOWNTIME, stop, trace_id="t1", group_id="g")
+    rows = measured(by, rebalance, downtime, member, trace).collect()
+    assert {row.cohort for row in rows} == cohorts
+    assert {(row.metric, row.value) for row in rows} == {
+        ("join_ms", 2.0),
+        ("stopped_ms", 5.0),
+        ("rebalances_per_trace", 1.0),
+    }
