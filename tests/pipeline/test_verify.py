@@ -1,0 +1,104 @@
+"""`koordinator-pipeline verify` and `compare`: exit status, JUnit and JSON."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+from literal import literal
+
+from koordinator.pipeline import schema
+from koordinator.pipeline.jobs import compare as compare_job
+from koordinator.pipeline.jobs import verify as verify_job
+from koordinator.pipeline.marts.checks import CHECKS
+from koordinator.pipeline.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from click.testing import Result
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def store(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A store; the jobs are given the session that is there."""
+    for job in (verify_job, compare_job):
+        monkeypatch.setattr(job, "opened", lambda **_: nullcontext(spark))
+    return tmp_path / "store"
+
+
+def verdicts(spark: SparkSession, store: Path, **failing: str) -> None:
+    """A store in which one group has passed every check but these, which failed with this message."""
+    rows = [
+        {"check_id": check.id, "title": check.title, "severity": check.severity}
+        | ({"status": "fail", "message": failing[check.id]} if check.id in failing else {"status": "pass"})
+        for check in CHECKS
+    ]
+    frame = literal(spark, schema.VERDICT, *rows, trace_id="t", run_id="r", test_id="x", group_id="g", subject="a 1")
+    here = Store(str(store))
+    here.begin(spark, [])
+    here.write(frame.selectExpr("*", "'0' AS home"), schema.VERDICT)
+
+
+def run(job: Any, *arguments: str) -> Result:
+    return CliRunner().invoke(job, arguments, standalone_mode=False)
+
+
+def test_all_is_well(spark: SparkSession, store: Path) -> None:
+    verdicts(spark, store)
+    assert run(verify_job.verify, "--store", str(store)).return_value == 0
+
+
+def test_what_is_against_the_protocol_fails_and_is_in_both_files(spark: SparkSession, store: Path) -> None:
+    verdicts(spark, store, S01="after generation 1 came 3", C05="one has left")
+    junit, found = store.parent / "junit.xml", store.parent / "verdicts.json"
+    result = run(verify_job.verify, "--store", str(store), "--junit", str(junit), "--json", str(found))
+    assert result.return_value == 1
+    assert "S01 a 1: x, group g" in result.output
+    suite = ET.parse(junit).getroot()  # noqa: S314 - our own
+    assert (suite.get("tests"), suite.get("failures")) == ("20", "1")
+    (failure,) = suite.iter("failure")
+    assert "after generation 1 came 3" in (failure.text or "")
+    # against good manners only
+    (warning,) = suite.iter("system-out")
+    assert "one has left" in (warning.text or "")
+    told = json.loads(found.read_text())
+    assert [row["check_id"] for row in told["failures"]] == ["C05", "S01"]
+    assert {check["id"]: check["fail"] for check in told["checks"] if check["fail"]} == {"S01": 1, "C05": 1}
+
+
+def test_what_is_ignored_or_a_warning_decides_nothing(spark: SparkSession, store: Path) -> None:
+    verdicts(spark, store, S01="after generation 1 came 3", C05="one has left")
+    result = run(verify_job.verify, "--store", str(store), "--ignore", "S01")
+    assert result.return_value == 0
+    assert "S01" not in result.output
+
+
+def test_an_empty_store_is_no_pass_and_a_folder_is_no_store(spark: SparkSession, store: Path) -> None:
+    assert "there is no store" in str(run(verify_job.verify, "--store", str(store)).exception)
+    Store(str(store)).begin(spark, [])
+    assert "there is no group in it to be checked" in str(run(verify_job.verify, "--store", str(store)).exception)
+
+
+def test_a_cohort_that_is_not_there_is_refused_with_those_that_are(spark: SparkSession, store: Path) -> None:
+    here = Store(str(store))
+    here.begin(spark, [])
+    of = {"trace_id": "t", "group_id": "g"}
+    for table, row in (
+        (schema.REBALANCE, of | {"join_ms": 2.0, "membership": "static"}),
+        (schema.MEMBER, of | {"member_id": "m", "is_static": True, "first_seq": 1}),
+        (schema.TRACE, {"trace_id": "t", "started_us": 1}),
+    ):
+        here.write(literal(spark, table, row).selectExpr("*", "'0' AS home"), table)
+    result = run(compare_job.compare, "--store", str(store), "--by", "membership", "--baseline", "dynamic")
+    assert "there is no such cohort; there are: static" in str(result.exception)
+    found = store.parent / "cohorts.json"
+    result = run(compare_job.compare, "--store", str(store), "--by", "membership", "--json", str(found))
+    assert result.exception is None, result.output
+    assert json.loads(found.read_text())["baseline"] == "static"
