@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import re
 from collections import defaultdict
@@ -101,6 +102,24 @@ LITERAL = {
     **{name: [line] for name, (line, _) in BAD.items()},
 }
 
+DMS = json.dumps(
+    {
+        "level": "INFO",
+        "timestamp": "2026-11-21 20:15:01,123",
+        "message": {
+            "leaderId": "c-1",
+            "generationId": "5",
+            "reason": "Adding new member c-2 with group instance id None",
+            "groupId": "g",
+            "coordinatorId": "3",
+            "type": "END_REBALANCE",
+            "group": "GroupMetadata(groupId=g, members=Map(c-1 -> MemberMetadata(memberId=c-1, clientId=c),"
+            " c-2 -> MemberMetadata(memberId=c-2, clientId=c)))",
+        },
+    }
+)
+"""A line of coordinator.log of Huawei's DMS, by its documentation."""
+
 SEED = random.randrange(1 << 32)
 
 CUT = "4.3"
@@ -125,8 +144,9 @@ def told(spark: SparkSession) -> dict[str, list[Row]]:
         files |= {(f"cut {number}", name): lines for name, lines in _cut(recorded(CUT), chance).items()}
     files["again", "server.log"] = recorded(CUT)[:100]
     files["again", "server.log.1"] = recorded(CUT)
+    frame = bronze(spark, files, "server_log").union(bronze(spark, {("dms", "coordinator.log"): [DMS]}, "dms"))
     rows: dict[str, list[Row]] = defaultdict(list)
-    for row in parse(bronze(spark, files, "server_log")).orderBy("seq").collect():
+    for row in parse(frame).orderBy("seq").collect():
         rows[row.trace_id].append(row)
     return rows
 
@@ -186,6 +206,19 @@ def test_each_of_several_members_in_a_line_has_its_event(told: dict[str, list[Ro
 def test_a_group_may_be_called_as_the_words_of_the_log(told: dict[str, list[Row]]) -> None:
     (found,) = told["odd name"]
     assert (found.group_id, found.generation) == (ODD_NAME, 8)
+
+
+def test_a_line_of_dms_is_a_rebalance_that_has_ended_and_nobody_knows_when_it_began(told: dict[str, list[Row]]) -> None:
+    names = ("node", "group_id", "state_to", "generation", "cause", "member_id", "body")
+    assert [tuple(row[name] for name in names) for row in told["dms"]] == [
+        (3, "g", "PreparingRebalance", 4, "member_join", "c-2", None),
+        (3, "g", "CompletingRebalance", 5, "joined", None, '{"n_members":2}'),
+        (3, "g", "Stable", 5, "assigned", "c-1", '{"n_members":2}'),
+    ]
+    assert [(row.wall_us, row.group_us) for row in told["dms"]] == [
+        (1795292101123000, group_us) for group_us in (None, None, 1795292101123000)
+    ]
+    assert re.search(MARKS["dms"], DMS)
 
 
 @pytest.mark.parametrize("name", BAD)
