@@ -64,7 +64,7 @@ def lines(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             for name, value in event.items()
             if name not in NOT_IN_LINES and value is not None
         }
-        if event["name"] is not None:
+        if event["name"] is not None and event["kind"] in NAMES:
             line[NAMES[event["kind"]]] = event["name"]
         if event["body"] is not None:
             line["body"] = json.loads(event["body"])

@@ -1,0 +1,44 @@
+"""A timeline of the report is what the emulator shows of the same trace: its lines come back out of the tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from koordinator.pipeline.bronze import lines as bronze
+from koordinator.pipeline.report.timelines import TRACES_MAX, lines, wanted
+from koordinator.pipeline.silver import intake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TRACES = Path(__file__).parent.parent / "pages" / "traces"
+
+
+@pytest.mark.parametrize("name", ["static_bounce", "cooperative", "late_commit"])
+def test_the_lines_of_a_trace_come_back_as_they_were(spark: SparkSession, name: str) -> None:
+    path = TRACES / f"{name}.jsonl"
+    said = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    read = bronze.numbered(bronze.picked(spark.read.text(str(path))))
+    found = intake.taken(intake.parsed(read)).event.orderBy("seq").collect()
+    assert list(lines(row.asDict() for row in found)) == [line for line in said if line["kind"] != "header"]
+
+
+class Answers:
+    """As much of the facts as is looked at."""
+
+    def __init__(self, **rows: list[dict[str, Any]]) -> None:
+        self.failures, self.longest, self.storms = (rows.get(each, []) for each in ("failures", "longest", "storms"))
+
+
+def test_traces_in_which_a_check_failed_come_first_and_each_once() -> None:
+    facts: Any = Answers(
+        failures=[{"trace_id": "b", "first_seq": 7}, {"trace_id": "b", "first_seq": 3}],
+        longest=[{"trace_id": "a", "start_seq": 1}, {"trace_id": "b", "start_seq": 2}],
+    )
+    assert wanted(facts) == {"b": 7, "a": 1}
+    many: Any = Answers(longest=[{"trace_id": str(number), "start_seq": 1} for number in range(TRACES_MAX + 5)])
+    assert len(wanted(many)) == TRACES_MAX
