@@ -197,6 +197,22 @@ def pipeline_reasons() -> str:
     return table(("reason", "what was found"), [(f"`{name}`", text) for name, text in schema.REASONS.items()])
 
 
+def pipeline_jobs() -> str:
+    """Every job of `koordinator-pipeline` with its options."""
+    homes = import_module("koordinator.pipeline.cli").HOMES
+    parts = []
+    for name, home in sorted(homes.items()):
+        if find_spec(home) is None:
+            continue
+        job = getattr(import_module(home), name)
+        context = click.Context(job, info_name=name)
+        rows = [record for each in job.params if (record := each.get_help_record(context))]
+        about = (job.help or "").partition("\n\n")[0].replace("\n", " ")
+        cells = [(f"`{option}`", " ".join(says.split())) for option, says in rows]
+        parts.append(f"**`koordinator-pipeline {name}`**: {about}\n\n{table(('option', 'what it is'), cells)}")
+    return "\n".join(parts)
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "clients.md": {"error codes": reactions_table},
     "cookbook.md": {"recipes": cookbook.cookbook_table},
@@ -214,7 +230,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
 
 if find_spec("pyspark"):
     # what it is made of imports Spark
-    PARTS["pipeline.md"] = {"reasons": pipeline_reasons, "tables": pipeline_tables}
+    PARTS["pipeline.md"] = {"jobs": pipeline_jobs, "reasons": pipeline_reasons, "tables": pipeline_tables}
 
 
 def renewed(name: str, text: str) -> str:
