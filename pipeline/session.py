@@ -43,6 +43,7 @@ ON_THIS_MACHINE = {
 
 QUICK = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "4",
 }
 """For what is small: starting, and compiling what runs once, would take most of the time."""
