@@ -202,8 +202,6 @@ def pipeline_jobs() -> str:
     homes = import_module("koordinator.pipeline.cli").HOMES
     parts = []
     for name, home in sorted(homes.items()):
-        if find_spec(home) is None:
-            continue
         job = getattr(import_module(home), name)
         context = click.Context(job, info_name=name)
         rows = [record for each in job.params if (record := each.get_help_record(context))]
