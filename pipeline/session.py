@@ -44,6 +44,8 @@ ON_THIS_MACHINE = {
 QUICK = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "4",
 }
 """For what is small: starting, and compiling what runs once, would take most of the time."""

@@ -67,7 +67,9 @@ def spark() -> Iterator[SparkSession]:
     session = builder.getOrCreate()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     session.conf.set("spark.sql.shuffle.partitions", "2")
-    # to compile a plan takes longer than to run it on a handful of rows
+    # to compile a plan, or to change it as it runs, takes longer than to run it on a handful of rows
     session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
     yield session
     session.stop()
