@@ -1,0 +1,86 @@
+"""The same job on a cluster, submitted, and through Spark Connect: the same tables as on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import spark_cluster
+from loads import load, put, tables, trace
+
+from koordinator.pipeline.schema import VERDICT
+from koordinator.pipeline.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.slow
+
+JOB_S = 500
+TRACES = ("cooperative",)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("beyond")
+
+
+@pytest.fixture(scope="module")
+def inputs(folder: Path) -> Path:
+    for name in TRACES:
+        put(folder / "inputs", f"{name}.jsonl", trace(name))
+    return folder / "inputs"
+
+
+@pytest.fixture(scope="module")
+def here(spark: SparkSession, folder: Path, inputs: Path) -> dict[str, list[str]]:
+    """The tables as this machine makes them."""
+    load(spark, folder / "here", inputs)
+    return tables(spark, folder / "here")
+
+
+def run(folder: Path, inputs: Path, store: Path, *arguments: str) -> None:
+    """`koordinator-pipeline run`."""
+    job = ["run", "--input", str(inputs), "--output", str(store), *arguments]
+    spark_cluster.finished([sys.executable, "-m", "koordinator.pipeline", *job], spark_cluster.environ(folder), JOB_S)
+
+
+def test_two_workers_make_the_same_tables_and_check_them_when_a_job_is_submitted(
+    spark: SparkSession, folder: Path, inputs: Path, here: dict[str, list[str]]
+) -> None:
+    store = folder / "cluster"
+    with spark_cluster.cluster(folder) as master:
+        settings = ("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.sql.shuffle.partitions=2")
+        run(folder, inputs, store, "--master", master, *settings)
+        executors = {path.parents[2].name for path in folder.glob("worker-*/app-*/*/stderr")}
+        job = ("verify", "--store", str(store), "--json", str(folder / "verdicts.json"))
+        spark_cluster.submit(folder, master, packages(folder), *job, timeout_s=JOB_S)
+    assert executors == {"worker-0", "worker-1"}
+    assert tables(spark, store) == here
+    judged = json.loads((folder / "verdicts.json").read_text())["checks"]
+    passed = {check["id"]: check["pass"] for check in judged if check["pass"]}
+    verdicts = Store(str(store)).read(spark, VERDICT).where("status = 'pass'").groupBy("check_id").count().collect()
+    assert passed == {row.check_id: row["count"] for row in verdicts}
+    assert passed
+
+
+def test_a_spark_connect_server_makes_the_same_tables(
+    spark: SparkSession, folder: Path, inputs: Path, here: dict[str, list[str]]
+) -> None:
+    store = folder / "remote"
+    with spark_cluster.connect_server(folder) as remote:
+        run(folder, inputs, store, "--remote", remote)
+    assert tables(spark, store) == here
+
+
+def packages(folder: Path) -> Path:
+    """The wheel, under a name that --py-files takes: what Python can import of it is a zip."""
+    wheel = os.environ.get("KOORDINATOR_WHEEL")
+    if not wheel:
+        pytest.skip("there is no wheel: make spark-cluster-test names the one it has built")
+    return Path(shutil.copy(wheel, folder / "koordinator.zip"))
