@@ -29,7 +29,7 @@ FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -nam
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help demo report test check ci-extra docs bench bench-pipeline fuzz soak explore conformance docker-test compose-demo spark-cluster-test clean
+.PHONY: help demo report test check ci-extra docs bench bench-pipeline spark-test fuzz soak explore conformance docker-test compose-demo spark-cluster-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,15 +109,17 @@ check: $(VENV)/test-tools $(VENV)/installed ## ruff, mypy --strict and import-li
 	@echo "== import-linter"
 	@$(BIN)/lint-imports
 
-# pytest's status 5: no test was collected.
 ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/installed ## the tests that need Java, Chromium, Docker or Spark
 	@status=0; \
-	KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" compose/engine.sh $(BIN)/pytest -m needs $(ARGS) || status=$$?; \
-	if [ $$status -eq 5 ]; then \
-	  echo "ci-extra: nothing to do, no test needs Java, Chromium, Docker or Spark"; \
-	else \
-	  exit $$status; \
-	fi
+	KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" compose/engine.sh \
+	  $(BIN)/pytest -m needs --ignore=tests/pipeline $(ARGS) || status=$$?; \
+	$(MAKE) --no-print-directory spark-test || status=$$?; \
+	exit $$status
+
+# Apart from the others: they bear company, and have a Spark for each process.
+spark-test: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/installed ## those of them that need Spark (ARGS)
+	@KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" $(BIN)/pytest -m needs tests/pipeline \
+	  -n $(JOBS) --dist loadfile $(ARGS)
 
 spark-cluster-test: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## the pipeline on a cluster of two workers on loopback, and by spark-submit and Spark Connect
 	@KOORDINATOR_REQUIRE=spark KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" \

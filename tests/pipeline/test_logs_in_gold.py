@@ -12,7 +12,7 @@ from logged import LOGS, RELEASES, bronze, recorded
 
 from koordinator.emulator.verify.rebalances import rebalances
 from koordinator.emulator.verify.story import Story
-from koordinator.pipeline.gold.client_join import client_join
+from koordinator.pipeline.schema import CLIENT_JOIN, REBALANCE
 from koordinator.pipeline.silver.logs import parse
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ def found(spark: SparkSession) -> Found:
     for row in parse(frame).orderBy("seq").collect():
         lines.setdefault(row.trace_id, []).append(_line(row))
     gold = Gold(spark, lines)
-    joins = client_join(gold.event, gold.trace).orderBy("start_seq").collect()
-    return _by_trace(gold.rebalances()), _by_trace(joins), lines
+    return _by_trace(gold.rows(REBALANCE)), _by_trace(gold.rows(CLIENT_JOIN)), lines
 
 
 def _line(row: Row) -> dict[str, Any]:
