@@ -15,6 +15,11 @@ from koordinator.client.problems import Refusal
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.fetch import AbortedTransaction, FetchableTopicResponse, FetchResponse, PartitionData
+from koordinator.wire.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 from koordinator.wire.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from koordinator.wire.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from koordinator.wire.records import Record, write_batch
@@ -101,8 +106,12 @@ def test_kip_74_a_batch_that_the_end_of_an_answer_cuts_is_read_with_the_next(bro
 def test_a_log_that_begins_later_is_read_from_there(broker: Scripted) -> None:
     broker.answers(
         ApiKey.FETCH,
-        fetched(error=Error.OFFSET_OUT_OF_RANGE, end=7, log_start_offset=5),
+        fetched(error=Error.OFFSET_OUT_OF_RANGE),
         fetched(batch(4, b"gone", b"a", b"b"), 7),
+    )
+    first = ListOffsetsPartitionResponse(partition_index=0, offset=5)
+    broker.answers(
+        ApiKey.LIST_OFFSETS, ListOffsetsResponse(topics=(ListOffsetsTopicResponse(name="t", partitions=(first,)),))
     )
     assert values(asking(broker)) == [b"a", b"b"]
 

@@ -13,6 +13,7 @@ from koordinator.emulator.assemble import Options
 from koordinator.emulator.core.cluster import PLAINTEXT
 from koordinator.emulator.data_dir import DataDir
 from koordinator.emulator.settings import Settings
+from koordinator.emulator.trace import Trace
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import (
     create_topics,
@@ -41,7 +42,9 @@ class Kept(Wire):
         self.data_dir = DataDir(path, self.logged.append, files)
         options = Options(seed=1, brokers=brokers)
         wall_us = assemble._clock()
-        self.parts = assemble._build_world(options, wall_us, self.settings, [], self.data_dir, self.logged.append)
+        self.parts = assemble._build_world(
+            options, wall_us, self.settings, [], self.data_dir, self.logged.append, Trace
+        )
         self.broker: Any = self.parts.brokers
         self.node, self.trace = self.parts.brokers.broker(1).node, self.parts.trace
         self.now = self.parts.started_at
