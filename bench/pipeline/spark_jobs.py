@@ -60,7 +60,7 @@ def load(master: str, source: str, target: str) -> dict[str, object]:
     """Load what is new in a folder into a store; seconds for each thing that is done."""
     began = time.monotonic()
     marks: list[tuple[str, float]] = []
-    with session.opened(master) as spark:
+    with session.opened(master, big=True) as spark:
         marks.append(("start", time.monotonic()))
         loader = Loader(spark, Store(target), lambda what: marks.append((what, time.monotonic())), MAX_BAD_RATIO)
         loaded = loader.load([source])
