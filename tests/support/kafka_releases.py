@@ -30,11 +30,11 @@ POM = """<?xml version="1.0" encoding="UTF-8"?>
   <dependencies>
 {dependencies}
   </dependencies>
-  <!-- the POMs of Spark look here first, under this name, for what is in Maven Central, and fail where they cannot -->
+  <!-- where the POMs of Spark look first, and fail where they cannot: here it is empty, and Maven goes on -->
   <repositories>
     <repository>
       <id>gcs-maven-central-mirror</id>
-      <url>https://repo.maven.apache.org/maven2</url>
+      <url>file:///nothing/is/there</url>
     </repository>
   </repositories>
 </project>
