@@ -1,4 +1,4 @@
--- The gold tables once more, for DuckDB: from the tables of silver, by what `pipeline/schema.py` says of each column.
+-- The gold tables once more, for DuckDB: from the tables of silver, by what `pipeline/schema/` says of each column.
 -- `event`, `call`, `member_span`, `round`, `arrival`, `move` and `trace` are there as views.
 
 -- What several tables need ------------------------------------------------------------------------------------

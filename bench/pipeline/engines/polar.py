@@ -1,4 +1,4 @@
-"""The gold tables by Polars: from the tables of silver, by what `pipeline/schema.py` says of each column."""
+"""The gold tables by Polars: from the tables of silver, by what `pipeline/schema/` says of each column."""
 
 from __future__ import annotations
 
