@@ -218,7 +218,7 @@ def _row(raw: bytes, place: str, trace_id: str, names: Sequence[str]) -> tuple[o
     said = {
         "source": "koordinator",
         "trace_id": line.get("trace_id") or trace_id,
-        "name": next((line[name] for name in NAMES if name in line), None),
+        "name": next((line[name] for name in NAMES.values() if name in line), None),
         "body": body if is_event else raw.decode().rstrip("\r\n"),
     }
     return tuple(said[name] if name in said else line.get(RENAMED.get(name, name)) for name in names)

@@ -18,6 +18,7 @@ from rich.progress import Progress
 
 from koordinator.pipeline.generate import EVENTS_PER_TRACE, stories
 from koordinator.pipeline.schema import EVENT
+from koordinator.pipeline.silver.trace_rows import NAMES, RENAMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,12 +27,6 @@ if TYPE_CHECKING:
 
 GARBAGE = (100_000, 20, 100)
 """Few of the objects of a cluster are garbage before it ends: Python is not to look for it all the time."""
-
-LINE_NAMES = {"wall_us": "wall_ts", "group_us": "group_ts_us"}
-"""What columns are called in the lines of a trace, where that is another name."""
-
-NAMES = ("verb", "puppet", "hold_id")
-"""What the column `name` is called in them, depending on the kind of event."""
 
 BODY = ',"body":'
 """Where the body begins, the last of a line's columns: inside a text the quotes would have backslashes."""
@@ -94,8 +89,8 @@ def table_of(lines: list[str]) -> pa.Table:
     Those that are no events, the header and the end of the test, are rows whose body is the whole line.
     """
     schema = to_arrow_schema(EVENT.columns)
-    types = {LINE_NAMES.get(field.name, field.name): field.type for field in schema}
-    wanted = pa.schema([*types.items(), *((name, pa.string()) for name in NAMES)])
+    types = {RENAMED.get(field.name, field.name): field.type for field in schema}
+    wanted = pa.schema([*types.items(), *((name, pa.string()) for name in NAMES.values())])
     first, *events, last = lines
     rows = [_whole(first), *map(_with_text, events), _whole(last)]
     found = arrow_json.read_json(
@@ -104,11 +99,11 @@ def table_of(lines: list[str]) -> pa.Table:
         arrow_json.ParseOptions(explicit_schema=wanted, unexpected_field_behavior="ignore"),
     )
     same = {
-        "name": compute.coalesce(*(found.column(name) for name in NAMES)),
+        "name": compute.coalesce(*(found.column(name) for name in NAMES.values())),
         "source": pa.repeat("koordinator", len(rows)),
         "trace_id": pa.repeat(json.loads(first)["trace_id"], len(rows)),
     }
-    columns = [same.get(name, found.column(LINE_NAMES.get(name, name))) for name in schema.names]
+    columns = [same.get(name, found.column(RENAMED.get(name, name))) for name in schema.names]
     return pa.table(columns, schema=schema)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from koordinator.emulator.pages.html import html_of
+from koordinator.pipeline.silver.trace_rows import NAMES, RENAMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,12 +27,6 @@ BEFORE = 2_000
 """How many of them come before it."""
 
 NOT_IN_LINES = {"trace_id", "source", "home", "batch", "name"}
-
-TRACE_WORDS = {"wall_us": "wall_ts", "group_us": "group_ts_us"}
-"""Columns that have another name in a trace."""
-
-NAMES = {"verb": "verb", "puppet": "puppet", "hold": "hold_id"}
-"""What the column `name` is called in a trace, by kind."""
 
 
 def wanted(facts: Facts) -> dict[str, int]:
@@ -60,7 +55,7 @@ def lines(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Events as the lines of the trace they came from."""
     for event in events:
         line = {
-            TRACE_WORDS.get(name, name): value
+            RENAMED.get(name, name): value
             for name, value in event.items()
             if name not in NOT_IN_LINES and value is not None
         }

@@ -34,8 +34,8 @@ PLACE = ("source_file", "ingest_id", "block_start", "row_id")
 RENAMED = {"wall_us": "wall_ts", "group_us": "group_ts_us"}
 """Columns that lines call otherwise."""
 
-NAMES = ("verb", "puppet", "hold_id")
-"""What lines call the column `name`."""
+NAMES = {"verb": "verb", "puppet": "puppet", "hold": "hold_id"}
+"""What lines call the column `name`, by the kind of event."""
 
 _CORRUPT = "_corrupt"
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
@@ -49,7 +49,7 @@ def _line() -> StructType:
             columns[name] = StructField(name, field.dataType, nullable=True)
     for name in ("source", "name"):
         del columns[name]
-    for name in (*NAMES, _CORRUPT):
+    for name in (*NAMES.values(), _CORRUPT):
         columns[name] = StructField(name, STRING, nullable=True)
     return StructType(list(columns.values()))
 
@@ -68,7 +68,7 @@ def of_lines(lines: DataFrame) -> DataFrame:
             "said",
             F.lit("koordinator").alias("source"),
             F.coalesce("said.trace_id", trace_id_of(F.col("source_file"))).alias("trace_id"),
-            F.coalesce(*(F.col(f"said.{name}") for name in NAMES)).alias("name"),
+            F.coalesce(*(F.col(f"said.{name}") for name in NAMES.values())).alias("name"),
         )
     )
 
