@@ -186,5 +186,5 @@ class Trace:
         return {"seq": lost, "wall_ts": self._dropped_us, "kind": "dropped", "count": lost - self._cleared}
 
 
-def _text(line: Mapping[str, object]) -> str:
-    return json.dumps(line, separators=(",", ":"))
+# made once: `json.dumps` makes an encoder for every line
+_text = json.JSONEncoder(separators=(",", ":")).encode

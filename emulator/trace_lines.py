@@ -156,7 +156,8 @@ Happening = (
 
 def line(seq: int, wall_us: int, happening: Happening, node_id: int) -> Line:
     """The event as a JSON object; columns without a value are left out. Node 0 is none: it is the whole cluster's."""
-    columns = {"seq": seq, "wall_ts": wall_us, "node": node_id or None, **_columns(happening)}
+    # by the table of `singledispatch`: its call looks into a dictionary of weak references first
+    columns = {"seq": seq, "wall_ts": wall_us, "node": node_id or None, **_columns.registry[type(happening)](happening)}
     return {name: value for name, value in columns.items() if value is not None}
 
 

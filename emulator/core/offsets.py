@@ -44,8 +44,7 @@ NO_OFFSET = -1
 def commit(stage: Stage, now: int, call: Call, request: offset_commit.OffsetCommitRequest) -> None:
     """Store offsets. What names no known partition is answered without the group being asked at all."""
     refused = _unknown_partitions(stage, request)
-    asked = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
-    if all(at in refused for at in asked):
+    if len(refused) == sum(len(topic.partitions) for topic in request.topics):
         return stage.reply(call, _commit_response(request, refused, Error.NONE))
     if call.api_version == IN_ZOOKEEPER:
         return stage.reply(call, _commit_response(request, {}, Error.UNSUPPORTED_VERSION))
@@ -57,25 +56,26 @@ def commit(stage: Stage, now: int, call: Call, request: offset_commit.OffsetComm
         member.last_call = call
         stage.restart_session(group, member)
     offsets: dict[tuple[str, int], CommittedOffset] = {}
-    for t, p in asked:
-        if (t, p) in refused:
-            continue
-        topic, partition = request.topics[t], request.topics[t].partitions[p]
-        metadata = partition.committed_metadata or ""
-        if _utf16_length(metadata) > stage.settings.offset_metadata_max_bytes:
-            refused[t, p] = Error.OFFSET_METADATA_TOO_LARGE
-            continue
-        stamp = partition.commit_timestamp if partition.commit_timestamp >= 0 else group.now
-        keep = request.retention_time_ms
+    metadata_max, keep = stage.settings.offset_metadata_max_bytes, request.retention_time_ms
+    for t, topic in enumerate(request.topics):
         name = _topic_name(stage, topic.name, topic.topic_id) or ""
-        offsets[name, partition.partition_index] = CommittedOffset(
-            offset=partition.committed_offset,
-            leader_epoch=partition.committed_leader_epoch,
-            metadata=metadata,
-            commit_timestamp=stamp,
-            expire_timestamp=min(stamp + keep, LONG_MAX) if keep >= 0 else -1,
-            topic_id=_topic_id(stage, name) if stage.dialect.commits_remember_topic_ids else ZERO_UUID,
-        )
+        topic_id = _topic_id(stage, name) if stage.dialect.commits_remember_topic_ids else ZERO_UUID
+        for p, partition in enumerate(topic.partitions):
+            if (t, p) in refused:
+                continue
+            metadata = partition.committed_metadata or ""
+            if metadata and _utf16_length(metadata) > metadata_max:
+                refused[t, p] = Error.OFFSET_METADATA_TOO_LARGE
+                continue
+            stamp = partition.commit_timestamp if partition.commit_timestamp >= 0 else group.now
+            offsets[name, partition.partition_index] = CommittedOffset(
+                offset=partition.committed_offset,
+                leader_epoch=partition.committed_leader_epoch,
+                metadata=metadata,
+                commit_timestamp=stamp,
+                expire_timestamp=min(stamp + keep, LONG_MAX) if keep >= 0 else -1,
+                topic_id=topic_id,
+            )
     if not offsets:
         return stage.reply(call, _commit_response(request, refused, Error.NONE))
     group.unwritten_commits.update(offsets.keys())
@@ -86,8 +86,11 @@ def commit(stage: Stage, now: int, call: Call, request: offset_commit.OffsetComm
 def offsets_committed(stage: Stage, write: OffsetsCommitted, error: Error) -> None:
     """The offsets are in the log; or none of them is."""
     group = write.group
-    group.unwritten_commits.subtract(write.offsets.keys())
-    group.unwritten_commits += type(group.unwritten_commits)()  # drops what has come down to zero
+    unwritten = group.unwritten_commits
+    for place in write.offsets:
+        unwritten[place] -= 1
+        if unwritten[place] <= 0:
+            del unwritten[place]
     if error is Error.NONE:
         group.offsets.update(write.offsets)
         group.none_old_before = 0
@@ -156,18 +159,25 @@ def _commit_response(
     request: offset_commit.OffsetCommitRequest, refused: dict[tuple[int, int], Error], others: Error
 ) -> offset_commit.OffsetCommitResponse:
     """`others` for all that is not refused. What nobody knows comes first: the coordinator has never seen it."""
-    rows: dict[tuple[str, UUID], list[offset_commit.OffsetCommitResponsePartition]] = {}
-    places = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
-    for t, p in sorted(places, key=lambda at: refused.get(at) not in NOT_KNOWN):
-        topic = request.topics[t]
+    topics = request.topics
+    # a topic that is named twice has one row, that of the first time
+    firsts: dict[tuple[str, UUID], int] = {}
+    homes = [firsts.setdefault((topic.name, topic.topic_id), t) for t, topic in enumerate(topics)]
+    rows: dict[int, list[offset_commit.OffsetCommitResponsePartition]] = {}
+    places = [(t, p) for t, topic in enumerate(topics) for p in range(len(topic.partitions))]
+    if refused:
+        places.sort(key=lambda at: refused.get(at) not in NOT_KNOWN)
+    for t, p in places:
         row = offset_commit.OffsetCommitResponsePartition(
-            partition_index=topic.partitions[p].partition_index, error_code=refused.get((t, p), others)
+            partition_index=topics[t].partitions[p].partition_index, error_code=refused.get((t, p), others)
         )
-        rows.setdefault((topic.name, topic.topic_id), []).append(row)
+        rows.setdefault(homes[t], []).append(row)
     return offset_commit.OffsetCommitResponse(
         topics=tuple(
-            offset_commit.OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=tuple(partitions))
-            for (name, topic_id), partitions in rows.items()
+            offset_commit.OffsetCommitResponseTopic(
+                name=topics[t].name, topic_id=topics[t].topic_id, partitions=tuple(partitions)
+            )
+            for t, partitions in rows.items()
         )
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from koordinator.wire.messages.offsets_topic import (
     GroupMetadataKey,
@@ -11,12 +10,13 @@ from koordinator.wire.messages.offsets_topic import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from koordinator.wire.values import value
 
 Key = OffsetCommitKey | GroupMetadataKey
 Value = OffsetCommitValue | GroupMetadataValue
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Record:
     """One record of `__consumer_offsets`; without a value it is a tombstone."""
 

@@ -76,42 +76,67 @@ K = TypeVar("K")
 LOOK = -1
 """Stands for the next deadline while that has to be looked for; times are not negative."""
 
+GONE = -1
+"""Stands for the entry of a heap that there is not."""
+
 STALE_MIN = 64
 """So many entries of a heap that stand for nothing are not worth any work."""
+
+
+@dataclass(slots=True, eq=False)
+class _Due(Generic[K]):
+    """When a key is due, when that was set, and which entry of the heap stands for it (`GONE`: none any more)."""
+
+    key: K
+    deadline: int
+    order: int
+    entry: int
 
 
 class Timers(Generic[K]):
     """Keys with deadlines in integer milliseconds.
 
-    A heartbeat only moves its deadline in the dict; the heap keeps the older entry and is corrected when that
-    comes up. So re-arming costs O(1), however many members a group has. Entries of keys that were cancelled, or set to
-    fire earlier, stay in the heap, too; it is made anew before they are the greater part of it.
+    A heartbeat only moves its deadline; the heap keeps the older entry and is corrected when that comes up. So
+    re-arming costs O(1), however many members a group has. Entries of keys that were cancelled, or set to fire earlier,
+    stay in the heap, too; it is made anew before they are the greater part of it.
     """
 
     def __init__(self) -> None:
-        # key -> deadline, when it was set, and which heap entry stands for it
-        self._due: dict[K, tuple[int, int, int]] = {}
-        self._heap: list[tuple[int, int, K]] = []
+        self._due: dict[K, _Due[K]] = {}
+        # entries point to what they stand for: to look a key up is dear, since keys are hashed in Python
+        self._heap: list[tuple[int, int, _Due[K]]] = []
         self._order = 0
         # the answer of `deadline`, which is asked for several times per request
         self._next: int | None = None
 
     def set(self, key: K, deadline: int) -> None:
         """Fire `key` at `deadline`, instead of whenever it would have fired before."""
-        self._order += 1
-        before = self._due.get(key)
-        if before is not None and before[0] <= deadline:
-            self._due[key] = (deadline, self._order, before[2])
-            if before[0] == self._next:
+        self._order = order = self._order + 1
+        due = self._due.get(key)
+        if due is not None and due.deadline <= deadline:
+            if due.deadline == self._next:
                 self._next = LOOK
+            due.deadline, due.order = deadline, order
+            return
+        if due is None:
+            due = self._due[key] = _Due(key, deadline, order, order)
         else:
-            self._queue(key, deadline, self._order)
-            self._next = LOOK
+            due.deadline, due.order, due.entry = deadline, order, order
+        if self._next is None or deadline < self._next:
+            # it may be LOOK, which is less than any
+            self._next = deadline
+        heap = self._heap
+        heapq.heappush(heap, (deadline, order, due))
+        if len(heap) > STALE_MIN + 2 * len(self._due):
+            self._make_anew()
 
     def cancel(self, key: K) -> None:
         """Forget `key`; nothing happens if it is not set."""
-        self._due.pop(key, None)
-        self._next = LOOK
+        due = self._due.pop(key, None)
+        if due is not None:
+            due.entry = GONE
+            if due.deadline == self._next:
+                self._next = LOOK
 
     def deadline(self) -> int | None:
         """When the next key is due, or None."""
@@ -120,39 +145,41 @@ class Timers(Generic[K]):
         return self._next
 
     def _find_next(self) -> int | None:
-        while self._heap:
-            at, entry, key = self._heap[0]
-            due = self._due.get(key)
-            if due == (at, entry, entry):
+        heap = self._heap
+        while heap:
+            at, entry, due = heap[0]
+            if due.entry != entry:
+                heapq.heappop(heap)
+            elif due.order == entry:
                 return at
-            heapq.heappop(self._heap)
-            if due is not None and due[2] == entry:
-                self._queue(key, due[0], due[1])
+            else:
+                due.entry = due.order
+                heapq.heapreplace(heap, (due.deadline, due.order, due))
         return None
 
-    def _queue(self, key: K, deadline: int, order: int) -> None:
-        self._due[key] = (deadline, order, order)
-        if len(self._heap) >= STALE_MIN + 2 * len(self._due):
-            self._due = {each: (at, set_at, set_at) for each, (at, set_at, _) in self._due.items()}
-            self._heap = [(at, set_at, each) for each, (at, set_at, _) in self._due.items()]
-            heapq.heapify(self._heap)
-        else:
-            heapq.heappush(self._heap, (deadline, order, key))
+    def _make_anew(self) -> None:
+        for due in self._due.values():
+            due.entry = due.order
+        self._heap = [(due.deadline, due.order, due) for due in self._due.values()]
+        heapq.heapify(self._heap)
 
     def pop_due(self, now: int) -> tuple[int, K] | None:
         """Take the earliest key whose deadline is not after `now`, with that deadline."""
-        at = self.deadline()
+        at = self._next
+        if at == LOOK:
+            # `deadline()`, without the call: this is asked before every input
+            at = self._next = self._find_next()
         if at is None or at > now:
             return None
-        _, _, key = heapq.heappop(self._heap)
+        key = heapq.heappop(self._heap)[2].key
         del self._due[key]
         self._next = LOOK
         return at, key
 
     def pending(self) -> Iterator[tuple[int, K]]:
         """Every key with its deadline, the earliest first."""
-        in_order = sorted((due[0], due[1], key) for key, due in self._due.items())
-        return ((at, key) for at, _, key in in_order)
+        in_order = sorted((due.deadline, due.order, due) for due in self._due.values())
+        return ((at, due.key) for at, _, due in in_order)
 
     def shifted(self, ms: int, kind: type[Timers[K]]) -> Timers[K]:
         """The same keys in the same order as timers of a kind, each due so much later."""
@@ -168,10 +195,10 @@ class Timers(Generic[K]):
     def get(self, key: K) -> int | None:
         """When `key` is due, or None."""
         due = self._due.get(key)
-        return None if due is None else due[0]
+        return None if due is None else due.deadline
 
     def __getitem__(self, key: K) -> int:
-        return self._due[key][0]
+        return self._due[key].deadline
 
     def __contains__(self, key: K) -> bool:
         return key in self._due
@@ -185,4 +212,9 @@ class StoppedTimers(Timers[K]):
 
     def deadline(self) -> int | None:
         """Nothing is due next."""
+        return None
+
+    def pop_due(self, now: int) -> tuple[int, K] | None:
+        """Nothing is due."""
+        del now
         return None

@@ -7,7 +7,7 @@ application that would have to call `poll`. Sent with each JoinGroup and LeaveGr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from koordinator.emulator.controls.puppets import requests
 from koordinator.emulator.controls.puppets.behaviours import (
@@ -174,7 +174,8 @@ class Puppet:
         """The coordinator has answered."""
         match response:
             case HeartbeatResponse():
-                self.error = Error(response.error_code)
+                # to look a member of an enumeration up by its number takes long
+                self.error = Error(response.error_code) if response.error_code else Error.NONE
                 if response.error_code:
                     assert isinstance(request, HeartbeatRequest)
                     self._heartbeat_failed(now, request, self.error)
@@ -188,7 +189,8 @@ class Puppet:
                 self._left(now, response)
             case OffsetCommitResponse():
                 codes = (row.error_code for topic in response.topics for row in topic.partitions)
-                self.error = Error(next((code for code in codes if code), 0))
+                refused = next((code for code in codes if code), 0)
+                self.error = Error(refused) if refused else Error.NONE
             case _:
                 raise AssertionError(f"a puppet asks for no {type(response).__name__}")
 
@@ -454,8 +456,12 @@ class Puppet:
 
     def _refuse(self, verb: str, *states: State) -> None:
         if self.state in states:
-            waits = f" and waits for {self.waits_for}" if self.waits_for else ""
-            raise ValueError(f"puppet {self.name!r} cannot {verb}: it is {self.state.value}{waits}")
+            self._cannot(verb)
 
     def _refuse_unless(self, verb: str, *states: State) -> None:
-        self._refuse(verb, *(state for state in State if state not in states))
+        if self.state not in states:
+            self._cannot(verb)
+
+    def _cannot(self, verb: str) -> NoReturn:
+        waits = f" and waits for {self.waits_for}" if self.waits_for else ""
+        raise ValueError(f"puppet {self.name!r} cannot {verb}: it is {self.state.value}{waits}")

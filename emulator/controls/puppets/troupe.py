@@ -45,6 +45,7 @@ class Troupe:
         self.puppets: dict[tuple[str, str], Puppet] = {}
         self._brokers = brokers
         self._mail = brokers.mail
+        self._clock_of = brokers.cluster.clock_of
         self._versions = {
             key: min(versions.max, NEWEST_USED.get(ApiKey(key), versions.max))
             for key, versions in ACCEPTED[brokers.cluster.settings.kafka_version].items()
@@ -96,8 +97,9 @@ class Troupe:
 
     def clock_changed(self, now: int, group_id: str) -> None:
         """The clock of a group was moved, or runs another way."""
-        if group_id in self._alarms:
-            self._schedule(now, group_id)
+        alarms = self._alarms.get(group_id)
+        if alarms is not None:
+            self._schedule(now, group_id, alarms, self._clock_of(group_id, now))
 
     # -- who beats -------------------------------------------------------------------------------------------
 
@@ -141,9 +143,9 @@ class Troupe:
             line.closed(at, item.connection)
 
     def _next_alarm(self, at: int, group_id: str) -> None:
-        alarms = self._alarms[group_id]
-        due = alarms.pop_due(self._clock(at, group_id).read(at))
-        self._schedule(at, group_id)
+        alarms, clock = self._alarms[group_id], self._clock_of(group_id, at)
+        due = alarms.pop_due(clock.read(at))
+        self._schedule(at, group_id, alarms, clock)
         if due is not None:
             self._waits.cancel(due[1])
             self._fire(at, due[1])
@@ -160,7 +162,7 @@ class Troupe:
 
     def group_now(self, now: int, group_id: str) -> int:
         """What the clock of a group shows."""
-        return self._clock(now, group_id).read(now)
+        return self._clock_of(group_id, now).read(now)
 
     def set_alarm(self, now: int, puppet: Puppet, alarm: Alarm, delay_ms: int, node_ms: int | None = None) -> None:
         """Call `puppet.alarmed` after so long in the group's time, or after `node_ms` of the node's, if sooner."""
@@ -208,21 +210,18 @@ class Troupe:
         alarms = self._alarms.get(group_id)
         if alarms is None:
             alarms = self._alarms[group_id] = Timers()
-        before = alarms.deadline()
-        alarms.set(key, self._clock(now, group_id).read(now) + delay_ms)
+        clock, before = self._clock_of(group_id, now), alarms.deadline()
+        alarms.set(key, clock.read(now) + delay_ms)
         if alarms.deadline() != before:
-            self._schedule(now, group_id)
+            self._schedule(now, group_id, alarms, clock)
 
-    def _schedule(self, now: int, group_id: str) -> None:
-        deadline = self._alarms[group_id].deadline()
-        at = None if deadline is None else self._clock(now, group_id).due_at(deadline, now)
+    def _schedule(self, now: int, group_id: str, alarms: Timers[Key], clock: GroupClock) -> None:
+        deadline = alarms.deadline()
+        at = None if deadline is None else clock.due_at(deadline, now)
         if at is None:
             self._agenda.cancel(group_id)
         else:
             self._agenda.set(group_id, at)
-
-    def _clock(self, now: int, group_id: str) -> GroupClock:
-        return self._brokers.cluster.clock_of(group_id, now)
 
     # -- the network, for lines ------------------------------------------------------------------------------
 
