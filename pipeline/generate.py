@@ -216,10 +216,9 @@ class Group:
     def act(self) -> None:
         """Do what is due."""
         now, chance = self._stage.now, self._stage.chance
-        for puppet, at in [*self._agenda.items()]:
-            if at <= now:
-                self._agenda[puppet] = now + chance.randint(*COMMIT_AFTER_MS)
-                self._go_on(puppet)
+        for puppet in [puppet for puppet, at in self._agenda.items() if at <= now]:
+            self._agenda[puppet] = now + chance.randint(*COMMIT_AFTER_MS)
+            self._go_on(puppet)
         if self._change_at <= now:
             self._change_at = now + chance.randint(*CHANGE_AFTER_MS)
             self.changes += 1

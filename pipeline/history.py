@@ -9,7 +9,8 @@ long way writes, byte for byte.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from koordinator.emulator import trace_lines
@@ -20,7 +21,7 @@ from koordinator.emulator.core.effects import Append, Call, Reply
 from koordinator.emulator.trace import Trace
 from koordinator.emulator.trace_kept import rough_size
 from koordinator.emulator.trace_lines import Answered, Asked
-from koordinator.emulator.trace_messages import body_of, error_of, group_of_request
+from koordinator.emulator.trace_messages import body_of, error_of
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
     from koordinator.emulator.trace_lines import Happening
     from koordinator.wire.apis import Message
 
-VARYING = {"seq": -1, "wall_ts": -2, "correlation_id": -3, "group_ts_us": -4000}
+VARYING = {"seq": -1, "wall_ts": -2, "correlation_id": -3, "generation": -4, "group_ts_us": -5000}
 """The numbers in which the same request differs from time to time, in their order, and what stands for each of them."""
+
+Short = HeartbeatRequest | OffsetCommitRequest
 
 SHORT = {HeartbeatRequest: ApiKey.HEARTBEAT, OffsetCommitRequest: ApiKey.OFFSET_COMMIT}
 """What goes the short way: the requests that are answered at once, whatever the answer is."""
@@ -46,14 +49,30 @@ Software = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A line with a % for everything that varies."""
+    """A line in pieces: between them goes what varies. The body, if it has one, is the last of the columns."""
 
-    text: str
+    pieces: tuple[str, ...]
     has_body: bool
 
-    def filled(self, numbers: tuple[int, ...], message: Message) -> str:
+    def filled(self, seq: int, numbers: tuple[str, str, str, str], message: Message) -> str:
         """The line with these numbers, and with the body of this message, if it has one."""
-        return self.text % ((*numbers, _encoded(body_of(message, 0))) if self.has_body else numbers)
+        begin, after_seq, after_wall, after_correlation, after_generation, end = self.pieces
+        wall_us, correlation_id, generation, group_us = numbers
+        body = f',"body":{_encoded(body_of(message, 0))}}}' if self.has_body else "}"
+        return (
+            f"{begin}{seq}{after_seq}{wall_us}{after_wall}{correlation_id}{after_correlation}{generation}"
+            f"{after_generation}{group_us}{end}{body}"
+        )
+
+
+@dataclass(slots=True)
+class Passed:
+    """What has gone over a connection: the number of the last request the long way, and how many the short one."""
+
+    last: int = 0
+    short: int = 0
+    patterns: dict[tuple[int, int, str], tuple[Pattern, Pattern]] = field(default_factory=dict)
+    """Those of requests and their answers, by API, error and member."""
 
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
@@ -72,10 +91,7 @@ class History(Trace):
         super().__init__(wall_us, capacity=0, sink=sink, header=header)
         self._write = sink
         self._software = software
-        # by connection: the number of the last request that went the long way, and how many have gone the short one
-        self._long: dict[int, int] = {}
-        self._short: dict[int, int] = {}
-        self._patterns: dict[tuple[object, ...], tuple[Pattern, Pattern]] = {}
+        self._passed: defaultdict[int, Passed] = defaultdict(Passed)
 
     def add(self, wall_us: int, happening: Happening, node_id: int) -> None:
         """Something happened on a node."""
@@ -83,8 +99,9 @@ class History(Trace):
         line = trace_lines.line(self._seq, wall_us, happening, node_id)
         if isinstance(happening, Asked | Answered):
             call = happening.call if isinstance(happening, Asked) else happening.asked.call
-            self._long[call.connection] = call.correlation_id
-            line["correlation_id"] = call.correlation_id + self._short.get(call.connection, 0)
+            passed = self._passed[call.connection]
+            passed.last = call.correlation_id
+            line["correlation_id"] = call.correlation_id + passed.short
             if self._software[0]:
                 # the body stays the last of the columns
                 body = line.pop("body", None)
@@ -93,40 +110,46 @@ class History(Trace):
                     line["body"] = body
         self._write(self.leaving(line))
 
-    def add_short(self, call: Call, request: Message, response: Message, group_now: int, node_id: int) -> None:
+    def add_short(
+        self, call: Call, request: Short, response: Message, error_code: int, group_now: int, node_id: int
+    ) -> None:
         """A request went the short way, and was answered."""
-        connection = call.connection
-        self._short[connection] = short = self._short.get(connection, 0) + 1
+        passed = self._passed[call.connection]
+        passed.short += 1
         self._seq = seq = self._seq + 2
-        asked, answered = self._patterns_of(call, request, response, node_id)
-        numbers = self.now_us(), self._long.get(connection, 0) + short, group_now * 1000
-        self._write(asked.filled((seq - 1, *numbers), request))
-        self._write(answered.filled((seq, *numbers), response))
-
-    def _patterns_of(self, call: Call, request: Message, response: Message, node_id: int) -> tuple[Pattern, Pattern]:
-        """Those of a request and its answer, which are the same as long as the member and the answer are."""
-        error_code, member_id = error_of(response), getattr(request, "member_id", None)
-        generation = getattr(request, "generation_id", None) or getattr(request, "generation_id_or_member_epoch", None)
-        said = call.connection, call.api_key, error_code, member_id, generation
-        patterns = self._patterns.get(said)
+        if isinstance(request, HeartbeatRequest):
+            generation = request.generation_id
+        else:
+            generation = request.generation_id_or_member_epoch
+        said = call.api_key, error_code, request.member_id
+        patterns = passed.patterns.get(said)
         if patterns is None:
-            size, group_id, group_now = rough_size(request), group_of_request(request), VARYING["group_ts_us"] // 1000
-            asked = Asked(call, request, group_id, 0, group_now, self._software, size, size)
-            error = Error(error_code)
-            answered = Answered(asked, response, error, error_code, group_now, 0, 0, size, size)
-            patterns = self._patterns[said] = self._pattern(asked, node_id), self._pattern(answered, node_id)
-        return patterns
+            patterns = passed.patterns[said] = self._patterns_of(call, request, response, error_code, node_id)
+        asked, answered = patterns
+        numbers = str(self.now_us()), str(passed.last + passed.short), str(generation), f"{group_now}000"
+        self._write(asked.filled(seq - 1, numbers, request))
+        self._write(answered.filled(seq, numbers, response))
+
+    def _patterns_of(
+        self, call: Call, request: Short, response: Message, error_code: int, node_id: int
+    ) -> tuple[Pattern, Pattern]:
+        """Those of a request and its answer, which are the same as long as the member and the answer are."""
+        size, group_now = rough_size(request), VARYING["group_ts_us"] // 1000
+        asked = Asked(call, request, request.group_id, 0, group_now, self._software, size, size)
+        answered = Answered(asked, response, Error(error_code), error_code, group_now, 0, 0, size, size)
+        return self._pattern(asked, node_id), self._pattern(answered, node_id)
 
     def _pattern(self, happening: Asked | Answered, node_id: int) -> Pattern:
         line = trace_lines.line(VARYING["seq"], VARYING["wall_ts"], happening, node_id)
-        line["correlation_id"] = VARYING["correlation_id"]
+        line |= {name: VARYING[name] for name in ("correlation_id", "generation")}
         has_body = line.pop("body", None) is not None
-        text = self.leaving(line).replace("%", "%%")
+        rest, pieces = self.leaving(line)[: -len("}")], []
         for name, stands_for_it in VARYING.items():
             # inside a text its quotes would have backslashes
-            text = text.replace(f'"{name}":{stands_for_it}', f'"{name}":%d', 1)
-        # the body is the last of the columns
-        return Pattern(f'{text[:-1]},"body":%s}}' if has_body else text, has_body)
+            piece, found, rest = rest.partition(f'"{name}":{stands_for_it}')
+            assert found, f"{name} is a column of every request and answer"
+            pieces.append(f'{piece}"{name}":')
+        return Pattern((*pieces, rest), has_body)
 
 
 class ShortWay(Troupe):
@@ -147,20 +170,29 @@ class ShortWay(Troupe):
 
     def ask(self, now: int, connection: int, request: Message) -> None:
         """Send a request, in the newest version."""
-        node = self._broker.node
-        call = self._calls.get((connection, type(request)))
-        due = node.deadline()
-        if call is None or (due is not None and due <= now):
+        if not isinstance(request, (HeartbeatRequest, OffsetCommitRequest)):
+            super().ask(now, connection, request)
+            return
+        coordinator = self._broker.node.coordinator
+        # nobody fetches here: what is due is a group's
+        due = coordinator.deadline()
+        if due is not None and due <= now:
             # what is due happens before it, and is in the trace before it
             super().ask(now, connection, request)
             return
-        (effect,) = node.coordinator.handle(now, call, request)
+        call = self._calls[connection, type(request)]
+        (effect,) = coordinator.handle(now, call, request)
         if isinstance(effect, Append):
             # nobody will ever read the log of this cluster
-            (effect,) = node.coordinator.appended(now, effect.token, Error.NONE)
+            (effect,) = coordinator.appended(now, effect.token, Error.NONE)
         assert isinstance(effect, Reply)
-        assert effect.response is not None, f"{effect} is no answer"
-        group_id = group_of_request(request)
-        assert group_id is not None, "members speak for one group"
-        self._history.add_short(call, request, effect.response, self.group_now(now, group_id), node.node_id)
-        self._mail.append((now, Answer(connection, call, effect.response)))
+        response = effect.response
+        assert response is not None, f"{effect} is no answer"
+        error_code = error_of(response)
+        group_now, node_id = self.group_now(now, request.group_id), self._broker.node.node_id
+        self._history.add_short(call, request, response, error_code, group_now, node_id)
+        if self._mail or (error_code and type(request) is HeartbeatRequest):
+            self._mail.append((now, Answer(connection, call, response)))
+        else:
+            # nothing follows from it, so it makes no difference that it is read at once
+            self._lines[connection].answered(now, connection, response)
