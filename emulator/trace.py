@@ -186,5 +186,5 @@ class Trace:
         return {"seq": lost, "wall_ts": self._dropped_us, "kind": "dropped", "count": lost - self._cleared}
 
 
-# made once: `json.dumps` makes an encoder for every line
-_text = json.JSONEncoder(separators=(",", ":")).encode
+# made once: `json.dumps` makes an encoder for every line; and nothing in a line contains itself
+_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode

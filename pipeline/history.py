@@ -75,7 +75,7 @@ class Passed:
     """Those of requests and their answers, by API, error and member."""
 
 
-_encoded = json.JSONEncoder(separators=(",", ":")).encode
+_encoded = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class History(Trace):

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.effects import Call
 
 
+ALIVE = HeartbeatResponse()
+"""What nearly every heartbeat is answered with."""
+
+
 def refusal(group: Group, member_id: str, instance_id: str | None) -> Error:
     """Why a request of this member is refused, or NONE.
 
@@ -43,7 +47,8 @@ def refusal_of_member(stage: Stage, group: Group, member_id: str, instance_id: s
 
 def heartbeat(stage: Stage, now: int, call: Call, request: HeartbeatRequest) -> None:
     """A member lives. In a join phase it is also told to rejoin (REBALANCE_IN_PROGRESS)."""
-    stage.reply(call, HeartbeatResponse(error_code=_heard(stage, now, call, request)))
+    error = _heard(stage, now, call, request)
+    stage.reply(call, ALIVE if error is Error.NONE else HeartbeatResponse(error_code=error))
 
 
 def _heard(stage: Stage, now: int, call: Call, request: HeartbeatRequest) -> Error:

@@ -54,6 +54,8 @@ class Node:
         self.cluster = cluster
         self.coordinator = coordinator
         self.data = data_plane(coordinator.topics_deleted)
+        # bound, because they are asked several times for every input
+        self._groups_deadline, self._data_deadline = coordinator.stage.agenda.deadline, self.data.deadline
         self._led: dict[int, int] = {}
         self.believes: dict[str, int] = {}
         """The nodes this one takes for coordinators of groups, where it does not agree with the cluster."""
@@ -110,7 +112,7 @@ class Node:
 
     def deadline(self) -> int | None:
         """When `tick` is wanted next."""
-        groups_due, data_due = self.coordinator.deadline(), self.data.deadline()
+        groups_due, data_due = self._groups_deadline(), self._data_deadline()
         if groups_due is None or data_due is None:
             return data_due if groups_due is None else groups_due
         return min(groups_due, data_due)

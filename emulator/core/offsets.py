@@ -5,6 +5,7 @@ Kafka: `OffsetMetadataManager` and `ClassicGroup.validateOffsetCommit`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.group import CommittedOffset, Group, State
@@ -159,25 +160,23 @@ def _commit_response(
     request: offset_commit.OffsetCommitRequest, refused: dict[tuple[int, int], Error], others: Error
 ) -> offset_commit.OffsetCommitResponse:
     """`others` for all that is not refused. What nobody knows comes first: the coordinator has never seen it."""
-    topics = request.topics
-    # a topic that is named twice has one row, that of the first time
-    firsts: dict[tuple[str, UUID], int] = {}
-    homes = [firsts.setdefault((topic.name, topic.topic_id), t) for t, topic in enumerate(topics)]
-    rows: dict[int, list[offset_commit.OffsetCommitResponsePartition]] = {}
-    places = [(t, p) for t, topic in enumerate(topics) for p in range(len(topic.partitions))]
-    if refused:
-        places.sort(key=lambda at: refused.get(at) not in NOT_KNOWN)
-    for t, p in places:
-        row = offset_commit.OffsetCommitResponsePartition(
-            partition_index=topics[t].partitions[p].partition_index, error_code=refused.get((t, p), others)
-        )
-        rows.setdefault(homes[t], []).append(row)
+    # a topic that is named twice has one row
+    rows: defaultdict[tuple[str, UUID], list[offset_commit.OffsetCommitResponsePartition]] = defaultdict(list)
+    for is_known in (False, True) if refused else (True,):
+        for t, topic in enumerate(request.topics):
+            partitions = [
+                offset_commit.OffsetCommitResponsePartition(
+                    partition_index=partition.partition_index, error_code=refused.get((t, p), others)
+                )
+                for p, partition in enumerate(topic.partitions)
+                if not refused or (refused.get((t, p)) not in NOT_KNOWN) is is_known
+            ]
+            if partitions:
+                rows[topic.name, topic.topic_id] += partitions
     return offset_commit.OffsetCommitResponse(
         topics=tuple(
-            offset_commit.OffsetCommitResponseTopic(
-                name=topics[t].name, topic_id=topics[t].topic_id, partitions=tuple(partitions)
-            )
-            for t, partitions in rows.items()
+            offset_commit.OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=tuple(partitions))
+            for (name, topic_id), partitions in rows.items()
         )
     )
 

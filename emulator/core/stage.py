@@ -75,7 +75,8 @@ class Stage:
 
     def status(self, group_id: str) -> Error:
         """Whether this node answers for the group: NONE, COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR."""
-        partition = self.partition_of(group_id)
+        group = self.groups.get(group_id)
+        partition = self.partition_of(group_id) if group is None else group.partition
         if partition in self.loading:
             return Error.COORDINATOR_LOAD_IN_PROGRESS
         return Error.NONE if partition in self.owned else Error.NOT_COORDINATOR

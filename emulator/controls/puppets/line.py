@@ -64,6 +64,11 @@ class Line:
         return self._queued[0] if self._queued else None
 
     @property
+    def is_idle(self) -> bool:
+        """Whether it is connected to a coordinator, and nothing is to be answered or sent."""
+        return self._connection is not None and not self._unanswered and not self._queued
+
+    @property
     def is_up(self) -> bool:
         """Whether it is connected to a coordinator."""
         return self._connection is not None

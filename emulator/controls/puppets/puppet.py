@@ -234,17 +234,16 @@ class Puppet:
     def beats_idly(self) -> bool:
         """Whether it is in its group, beats, and would find nothing to do if all is well there."""
         leads = self.leader_id == self.member_id
-        is_calm = self.state is State.STABLE and self._line.is_up and self._line.waits_for is None
+        is_calm = self.state is State.STABLE and self._line.is_idle
         return is_calm and self._troupe.is_set(self, Alarm.BEAT) and not (leads and self.role.is_outdated())
 
     def _beat_is_due(self, now: int) -> None:
         line = self._line
-        if line.is_up:
-            if line.waits_for is None:
-                self._beat(now)
-            elif self._troupe.group_now(now, self.group_id) - self._beaten_at >= self.session_timeout_ms:
-                # its session has ended, as far as it knows
-                line.lose_coordinator(now)
+        if line.is_idle:
+            self._beat(now)
+        elif line.is_up and self._troupe.group_now(now, self.group_id) - self._beaten_at >= self.session_timeout_ms:
+            # its session has ended, as far as it knows
+            line.lose_coordinator(now)
         self._set_beat(now)
         if self.state is State.STABLE and self.leader_id == self.member_id and self.role.is_outdated():
             self._rejoin(now, "cached metadata has changed")
