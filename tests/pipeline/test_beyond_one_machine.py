@@ -41,7 +41,7 @@ def inputs(folder: Path) -> Path:
 def here(spark: SparkSession, folder: Path, inputs: Path) -> dict[str, list[str]]:
     """The tables as this machine makes them."""
     load(spark, folder / "here", inputs)
-    return tables(spark, folder / "here")
+    return tables(folder / "here")
 
 
 def run(folder: Path, inputs: Path, store: Path, *arguments: str) -> None:
@@ -61,7 +61,7 @@ def test_two_workers_make_the_same_tables_and_check_them_when_a_job_is_submitted
         job = ("verify", "--store", str(store), "--json", str(folder / "verdicts.json"))
         spark_cluster.submit(folder, master, packages(folder), *job, timeout_s=JOB_S)
     assert executors == {"worker-0", "worker-1"}
-    assert tables(spark, store) == here
+    assert tables(store) == here
     judged = json.loads((folder / "verdicts.json").read_text())["checks"]
     passed = {check["id"]: check["pass"] for check in judged if check["pass"]}
     verdicts = Store(str(store)).read(spark, VERDICT).where("status = 'pass'").groupBy("check_id").count().collect()
@@ -69,13 +69,11 @@ def test_two_workers_make_the_same_tables_and_check_them_when_a_job_is_submitted
     assert passed
 
 
-def test_a_spark_connect_server_makes_the_same_tables(
-    spark: SparkSession, folder: Path, inputs: Path, here: dict[str, list[str]]
-) -> None:
+def test_a_spark_connect_server_makes_the_same_tables(folder: Path, inputs: Path, here: dict[str, list[str]]) -> None:
     store = folder / "remote"
     with spark_cluster.connect_server(folder) as remote:
         run(folder, inputs, store, "--remote", remote)
-    assert tables(spark, store) == here
+    assert tables(store) == here
 
 
 def packages(folder: Path) -> Path:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from loads import copied, load, put, tables, trace
 
-from koordinator.pipeline import layers, streams
+from koordinator.pipeline import layers
 from koordinator.pipeline.schema import COUNTS, QUARANTINE, SCHEMA_VERSION
 from koordinator.pipeline.store import Store
 from koordinator.pipeline.troubles import Failed, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -65,13 +65,11 @@ def whole(folder: Path, spark: SparkSession) -> dict[str, list[Any]]:
     put(folder / "whole", "a.jsonl", A)
     put(folder / "whole", "b.jsonl", B)
     load(spark, folder / "of whole", folder / "whole")
-    return tables(spark, folder / "of whole")
+    return tables(folder / "of whole")
 
 
-def test_late_lines_give_what_one_load_of_all_would(
-    second: Path, whole: dict[str, list[Any]], spark: SparkSession
-) -> None:
-    assert tables(spark, second) == whole
+def test_late_lines_give_what_one_load_of_all_would(second: Path, whole: dict[str, list[Any]]) -> None:
+    assert tables(second) == whole
     assert len(whole["silver/event"]) == len(A) + len(B) - 2
 
 
@@ -100,67 +98,7 @@ def test_splitting_the_input_into_files_and_loads_in_any_way_changes_nothing(
         put(tmp_path / "inputs", f"{number}.jsonl", part)
         if number in {load_after, len(parts) - 1}:
             load(spark, tmp_path / "store", tmp_path / "inputs")
-    assert tables(spark, tmp_path / "store") == whole
-
-
-class Crash(Exception):
-    """What kill -9 would do, for those who are still there."""
-
-
-POINTS = {
-    "before it is known which files they are of": ("bronze/file", "before"),
-    "when a part of it is sorted out": ("silver/event", "after"),
-    "before the last word": ("bronze/counts", "before"),
-}
-
-
-@pytest.fixture
-def crash(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
-    """Arm a crash before or after a table is written, once."""
-    from koordinator.pipeline import store  # noqa: PLC0415 - two modules have the function
-
-    real = store.overwrite
-
-    def arm(table: str, when: str) -> None:
-        def overwrite(frame: Any, path: str, partitions: tuple[str, ...]) -> None:
-            if path.endswith(table) and when == "before":
-                raise Crash
-            real(frame, path, partitions)
-            if path.endswith(table):
-                raise Crash
-
-        for module in (store, streams):
-            monkeypatch.setattr(module, "overwrite", overwrite)
-
-    yield arm
-    monkeypatch.undo()
-
-
-@pytest.mark.parametrize("point", POINTS)
-def test_a_load_that_is_cut_off_leaves_nothing_behind_after_the_next(
-    point: str,
-    first: Path,
-    second: Path,
-    tmp_path: Path,
-    folder: Path,
-    spark: SparkSession,
-    crash: Callable[[str, str], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    store = copied(first, tmp_path / "store")
-    crash(*POINTS[point])
-    with pytest.raises(Exception, match="Crash"):
-        _load_raising(spark, store, folder / "inputs")
-    monkeypatch.undo()
-    load(spark, store, folder / "inputs")
-    assert tables(spark, store) == tables(spark, second)
-
-
-def _load_raising(spark: SparkSession, store: Path, inputs: Path) -> None:
-    try:
-        load(spark, store, inputs)
-    except Crash as error:
-        raise RuntimeError("Crash") from error
+    assert tables(tmp_path / "store") == whole
 
 
 KILLED = """
@@ -188,7 +126,7 @@ def test_a_load_that_is_killed_is_finished_by_the_next(
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     load(spark, store, folder / "inputs")
-    assert tables(spark, store) == tables(spark, second)
+    assert tables(store) == tables(second)
 
 
 def test_a_file_that_has_grown_since_is_named(tmp_path: Path, spark: SparkSession) -> None:

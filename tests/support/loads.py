@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyarrow import dataset
+
+from koordinator.pipeline.generate import Story
 from koordinator.pipeline.loading import Loaded, Loader
 from koordinator.pipeline.schema import TABLES
 from koordinator.pipeline.store import Store
@@ -43,6 +47,14 @@ def trace(name: str) -> list[str]:
     return [json.dumps(json.loads(line) | {"trace_id": name}) for line in lines]
 
 
+def ended(name: str) -> Story:
+    """A sample trace as one test of a suite leaves it: lines as the emulator writes them, and how the test ended."""
+    lines = [{"trace_id": name} | json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
+    last = {"kind": "test", "test_id": f"test_{name}", "outcome": "passed", "duration_ms": 1, "rerun": 0, "seed": 1}
+    lines.append({"trace_id": name} | {field: lines[-1][field] for field in ("seq", "wall_ts")} | last)
+    return Story(1, [json.dumps(line, separators=(",", ":")) for line in lines])
+
+
 def put(folder: Path, name: str, lines: Sequence[str]) -> Path:
     """A new file in a folder of inputs."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -63,15 +75,23 @@ def copied(store: Path, to: Path) -> Path:
     return to
 
 
-def tables(spark: SparkSession, store: Path) -> dict[str, list[Any]]:
-    """All rows of all tables from silver on, but for what depends on the way of reading; sorted."""
+def differing(found: dict[str, list[Any]], wanted: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """What two stores do not have in common: by table, the rows that only one of them has."""
+    same = {path for path in found | wanted if found.get(path) == wanted.get(path)}
+    both = {path: (Counter(found.get(path, [])), Counter(wanted.get(path, []))) for path in found | wanted}
+    return {path: [*(one - other), *(other - one)] for path, (one, other) in both.items() if path not in same}
+
+
+def tables(store: Path) -> dict[str, list[Any]]:
+    """All rows of all tables that have some from silver on, but for what depends on the way of reading; sorted."""
     found = {}
     for path, table in TABLES.items():
-        if path not in OF_FILES:
-            frame = Store(str(store)).read(spark, table)
-            if not (store / path).exists():
-                continue
-            names = [name for name in frame.columns if name not in OF_READING]
-            rows = [repr(row) for row in frame.select(*names).collect()]
-            found[path] = sorted(set(rows) if path in AS_READ else rows)
-    return found
+        folder = (
+            dataset.dataset(store / path, format="parquet", partitioning="hive") if (store / path).exists() else None
+        )
+        if path in OF_FILES or folder is None or not folder.files:
+            continue
+        names = [name for name in table.names if name not in OF_READING]
+        rows = [repr(row) for row in folder.to_table(names).to_pylist()]
+        found[path] = sorted(set(rows) if path in AS_READ else rows)
+    return {path: rows for path, rows in found.items() if rows}
