@@ -194,5 +194,5 @@ class ShortWay(Troupe):
         if self._mail or (error_code and type(request) is HeartbeatRequest):
             self._mail.append((now, Answer(connection, call, response)))
         else:
-            # nothing follows from it, so it makes no difference that it is read at once
+            # nothing follows from it, so that it is read at once makes no difference
             self._lines[connection].answered(now, connection, response)

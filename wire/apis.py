@@ -36,13 +36,11 @@ from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpo
 from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from koordinator.wire.schema import Message, declaration_of
-from koordinator.wire.values import plain_members
 from koordinator.wire.versions import Versions
 
 __all__ = ["APIS", "Api", "ApiKey", "Message"]
 
 
-@plain_members
 class ApiKey(IntEnum):
     """The number of an API, by its name in Kafka's ApiKeys."""
 

@@ -2,10 +2,7 @@
 
 from enum import IntEnum
 
-from koordinator.wire.values import plain_members
 
-
-@plain_members
 class Error(IntEnum):
     """What an answer says went wrong; the number is what is sent (int16)."""
 

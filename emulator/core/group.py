@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.core.timers import PendingMemberExpiry, SessionExpiry, StoppedTimers, Timers
 from koordinator.wire.messages.consumer_protocol import read_subscription
 from koordinator.wire.primitives import ZERO_UUID, Malformed
-from koordinator.wire.values import plain_members
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -38,7 +37,6 @@ Protocols = tuple[tuple[str, bytes], ...]
 """What a member offers, most preferred first: (protocol name, metadata)."""
 
 
-@plain_members
 class State(Enum):
     """The states of `ClassicGroupState`, spelled as DescribeGroups and ListGroups print them."""
 

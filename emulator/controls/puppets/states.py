@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import Enum
 
 from koordinator.wire.errors import Error
-from koordinator.wire.values import plain_members
 
 NO_GENERATION = -1
 
@@ -17,7 +16,6 @@ JOIN_AGAIN = COORDINATOR_GONE | {Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMB
 """What a SyncGroup is refused with that a JoinGroup helps with at once; after other errors it comes a little later."""
 
 
-@plain_members
 class State(Enum):
     """Where a puppet is; not what the coordinator thinks of it."""
 
@@ -30,7 +28,6 @@ class State(Enum):
     FAILED = "failed"
 
 
-@plain_members
 class Alarm(Enum):
     """What a puppet waits for in the time of its group."""
 
