@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import spark_cluster
+from hdfs import hdfs
 from loads import load, put, tables, trace
 
 from koordinator.pipeline.schema import VERDICT
@@ -23,6 +24,9 @@ pytestmark = pytest.mark.slow
 
 JOB_S = 500
 TRACES = ("cooperative",)
+
+UNCOMPILED = ("spark.sql.codegen.wholeStage=false", "spark.sql.codegen.factoryMode=NO_CODEGEN")
+"""What a job says of itself that sees its inputs, and that they are small."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +48,7 @@ def here(spark: SparkSession, folder: Path, inputs: Path) -> dict[str, list[str]
     return tables(folder / "here")
 
 
-def run(folder: Path, inputs: Path, store: Path, *arguments: str) -> None:
+def run(folder: Path, inputs: Path | str, store: Path | str, *arguments: str) -> None:
     """`koordinator-pipeline run`."""
     job = ["run", "--input", str(inputs), "--output", str(store), *arguments]
     spark_cluster.finished([sys.executable, "-m", "koordinator.pipeline", *job], spark_cluster.environ(folder), JOB_S)
@@ -74,6 +78,18 @@ def test_a_spark_connect_server_makes_the_same_tables(folder: Path, inputs: Path
     with spark_cluster.connect_server(folder) as remote:
         run(folder, inputs, store, "--remote", remote)
     assert tables(store) == here
+
+
+@pytest.mark.needs("java")
+def test_inputs_and_store_in_hdfs_make_the_same_tables(
+    spark: SparkSession, folder: Path, inputs: Path, here: dict[str, list[str]]
+) -> None:
+    settings = [word for setting in (*UNCOMPILED, "spark.sql.shuffle.partitions=2") for word in ("--conf", setting)]
+    with hdfs(folder) as there:
+        there.shell("-put", str(inputs), "/inputs")
+        run(folder, f"{there.url}/inputs", f"{there.url}/store", *settings)
+        there.shell("-get", "/store", str(folder / "fetched"))
+    assert tables(spark, folder / "fetched") == here
 
 
 def packages(folder: Path) -> Path:

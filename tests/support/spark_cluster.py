@@ -61,7 +61,7 @@ def connect_server(folder: Path) -> Iterator[str]:
     given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     command = [str(BIN / "spark-submit"), "--master", "local[2]", *given, "--class"]
     command += ["org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    with _process(folder, "connect", command, CONNECT) as said:
+    with process(folder, "connect", command, CONNECT) as said:
         yield f"sc://{LOOPBACK}:{said[1]}"
 
 
@@ -97,12 +97,12 @@ def environ(folder: Path) -> dict[str, str]:
 @contextmanager
 def _daemon(folder: Path, name: str, ready: re.Pattern[str], main: str, *arguments: str) -> Iterator[re.Match[str]]:
     command = [str(BIN / "spark-class"), f"org.apache.spark.{main}", *arguments]
-    with _process(folder, name, command, ready) as said:
+    with process(folder, name, command, ready) as said:
         yield said
 
 
 @contextmanager
-def _process(folder: Path, name: str, command: list[str], ready: re.Pattern[str]) -> Iterator[re.Match[str]]:
+def process(folder: Path, name: str, command: list[str], ready: re.Pattern[str]) -> Iterator[re.Match[str]]:
     """A process that runs until the block ends; what it said when it was ready."""
     log = folder / f"{name}.log"
     with log.open("wb") as output:
