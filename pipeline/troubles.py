@@ -56,11 +56,13 @@ def plainly(error: Exception, store: str) -> str | None:
 @contextmanager
 def told_plainly(store: str) -> Iterator[None]:
     """Make a Failed with one line of an exception of Spark's that is known."""
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - not everybody has it
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - not everybody has it
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - nor this
 
     try:
         yield
-    except PySparkException as error:
+    # PySpark leaves exceptions of Java as they are that it does not know, like those of a task that failed
+    except (PySparkException, Py4JError) as error:
         line = plainly(error, store)
         if line is None:
             raise

@@ -116,9 +116,10 @@ def run(
 
 @contextmanager
 def progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr that goes as soon as all is done; give it what is being done, each time something else begins."""
+    """A bar that goes as soon as all is done, if stderr is a terminal; give it what is being done as it begins."""
     columns = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("starting Spark", total=steps, completed=-1)
 
         def tell(what: str) -> None:
