@@ -50,11 +50,22 @@ def _docker() -> str:
     return "" if asked.returncode == 0 else "no Docker engine answers (DOCKER_HOST, or KOORDINATOR_DOCKER_BOOTSTRAP=1)"
 
 
+def _mounts() -> str:
+    """For a small disk: a file system of one's own, without being root, as Linux lets one have it."""
+    command = shutil.which("unshare")
+    if command is None:
+        return "no unshare found"
+    mount = [command, "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    asked = subprocess.run(mount, capture_output=True, text=True, timeout=60, check=False)
+    return "" if asked.returncode == 0 else f"no file system may be mounted here: {asked.stderr.strip()}"
+
+
 TOOLS: dict[str, Callable[[], str]] = {
     "chromium": lambda: "" if any(shutil.which(name) for name in BROWSERS) else "no Chromium found",
     "docker": cache(_docker),
     "engines": lambda: "" if find_spec("duckdb") and find_spec("polars") else "no duckdb and polars found",
     "java": cache(_java),
+    "mounts": cache(_mounts),
     "spark": lambda: "" if find_spec("pyspark") else "no pyspark found",
 }
 """What a test may need besides Python: each says what is missing, "" if nothing is."""
