@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -82,23 +81,6 @@ def test_a_second_load_reads_only_what_is_new(second: Path, folder: Path, spark:
         ("text-1", "b.jsonl", len(B)),
     }
     assert load(spark, store, folder / "inputs").counts == []
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_splitting_the_input_into_files_and_loads_in_any_way_changes_nothing(
-    seed: int, whole: dict[str, list[Any]], tmp_path: Path, spark: SparkSession
-) -> None:
-    chance = random.Random(seed)
-    cuts = sorted(chance.sample(range(1, len(A)), 2))
-    # what comes twice, in part or as a whole, is there once
-    parts = [A[: cuts[0]], A[cuts[0] : cuts[1]], A[cuts[1] :], B, chance.choice([B, A[HALF:], A[10:20]])]
-    chance.shuffle(parts)
-    load_after = chance.randrange(len(parts) - 1)
-    for number, part in enumerate(parts):
-        put(tmp_path / "inputs", f"{number}.jsonl", part)
-        if number in {load_after, len(parts) - 1}:
-            load(spark, tmp_path / "store", tmp_path / "inputs")
-    assert tables(tmp_path / "store") == whole
 
 
 KILLED = """
