@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from koordinator.pipeline.layers import Step
     from koordinator.pipeline.schema import Table
+    from koordinator.pipeline.silver.intake import Read
     from koordinator.pipeline.store import Store
 
 BECAME = ("event", "header", "test", "ignored", "duplicate", "quarantined")
@@ -112,28 +113,31 @@ class Loader:
     def _take(self, batch: str) -> list[Row]:
         """From what was read to events, headers and outcomes; give the rows of bronze/counts."""
         self.tell(f"sorting out {batch}")
-        rows = self._parsed(batch).persist(StorageLevel.DISK_ONLY)
+        read = self._parsed(batch)
+        read.costly.persist(StorageLevel.DISK_ONLY)
         try:
-            old = self._settle(batch, rows)
-            taken = intake.taken(rows, self._known(batch, old))
+            old = self._settle(batch, read)
+            taken = intake.taken(read, self._known(batch, old))
+            counts: list[Row] = taken.counts.withColumn("batch", F.lit(batch)).collect()
             for frame, table in ((taken.event, EVENT), (taken.header, HEADER), (taken.outcome, OUTCOME)):
                 self.store.write(_at_home(frame, old, batch).withColumn("batch", F.lit(batch)), table)
-            self.store.write(taken.quarantine.withColumn("batch", F.lit(batch)), QUARANTINE)
-            counts: list[Row] = taken.counts.withColumn("batch", F.lit(batch)).collect()
+            if any(row.quarantined for row in counts):
+                self.store.write(taken.quarantine.withColumn("batch", F.lit(batch)), QUARANTINE)
         finally:
-            rows.unpersist()
+            read.costly.unpersist()
         self._balance(batch, counts)
         return counts
 
-    def _parsed(self, batch: str) -> DataFrame:
+    def _parsed(self, batch: str) -> Read:
         if batch.startswith(streams.PARQUET.name):
             files = self._of(FILE, F.col("batch") == batch)
             return intake.typed(streams.rows_of(self.spark, [row.source_file for row in files.collect()]))
         return intake.parsed(self._of(BRONZE_LINE, F.col("batch") == batch))
 
-    def _settle(self, batch: str, rows: DataFrame) -> DataFrame | None:
+    def _settle(self, batch: str, read: Read) -> DataFrame | None:
         """Write which traces are new. Gives those that are not with their `home`, or None if all are new."""
-        traces = rows.select("trace_id").where("trace_id is not null").distinct()
+        named = read.rows.select("trace_id").unionByName(read.about.select("trace_id"))
+        traces = named.where("trace_id is not null").distinct()
         settled = self._of(TRACE_HOME, F.col("home") != batch, "home")
         new = traces.join(settled, "trace_id", "left_anti")
         self.store.write(new.withColumn("home", F.lit(batch)), TRACE_HOME)

@@ -1,8 +1,8 @@
 """From what was read to what is known of it: events, headers, how tests ended; and where every row went.
 
-`parsed` and `typed` do what costs time, once for each row. Their rows have a place (`trace_rows.PLACE`), a `fate`, the
-columns of silver/event, and a `digest` of these. `taken` sorts them out. A row that is equal to one that has come
-before is a duplicate, and dropped; so files may come twice, and overlap.
+`parsed` and `typed` say what the rows are: each has a place (`trace_rows.PLACE`), a `fate`, and the columns of
+silver/event. `taken` sorts them out. A row that is equal to one that has come before is a duplicate, and dropped; so
+files may come twice, and overlap.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from koordinator.pipeline.bronze.lines import trace_id_of
 from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.schema import COUNTS, EVENT, HEADER, OUTCOME, QUARANTINE
+from koordinator.pipeline.schema import COUNTS, EVENT, HEADER, LONG, OUTCOME, QUARANTINE
 from koordinator.pipeline.silver import logs, trace_rows
-from koordinator.pipeline.silver.trace_rows import PLACE
+from koordinator.pipeline.silver.trace_rows import ABOUT, PLACE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -32,6 +32,18 @@ _LINE_KEY = ["source_file", "block_start", "row_id"]
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """The rows of a load: those that may be events, and those `about` traces and tests.
+
+    They are looked at more than once. `costly` is what had better be kept meanwhile.
+    """
+
+    rows: DataFrame
+    about: DataFrame
+    costly: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
 class Taken:
     """What has become of a load, by the tables of its rows."""
 
@@ -42,44 +54,51 @@ class Taken:
     counts: DataFrame
 
 
-def parsed(lines: DataFrame) -> DataFrame:
+def parsed(lines: DataFrame) -> Read:
     """The rows of bronze/line. Looks at the names of the files, and into those that are not named as traces are."""
-    others = lines.select("source_file").where(~F.col("source_file").rlike(TRACE_FILES)).distinct()
-    if others.isEmpty():
-        return _finished(trace_rows.of_lines(lines))
-    files = _logs(lines.where(~F.col("source_file").rlike(TRACE_FILES)))
-    if files.isEmpty():
-        return _finished(trace_rows.of_lines(lines))
-    lines = lines.join(F.broadcast(files), "source_file", "left")
-    traces, others = lines.where(F.col("source").isNull()), lines.where(F.col("source").isNotNull())
-    return _finished(trace_rows.of_lines(traces).unionByName(_of_logs(others), allowMissingColumns=True))
+    rows = _finished(_parsed(lines))
+    is_about = F.col("fate").isin(*ABOUT) | (F.col("flaw") == "unknown_version")
+    is_about = F.coalesce(is_about, F.lit(col=False))
+    return Read(rows.where(~is_about), rows.where(is_about), costly=rows)
 
 
-def typed(rows: DataFrame) -> DataFrame:
+def typed(rows: DataFrame) -> Read:
     """The rows of Parquet files with the columns of silver/event, and `source_file` and `ingest_id`."""
-    return _finished(trace_rows.of_table(rows))
+    about = _finished(trace_rows.about_of_table(rows))
+    return Read(_finished(trace_rows.of_table(rows)), about, costly=about)
 
 
-def taken(rows: DataFrame, known: DataFrame | None = None) -> Taken:
+def taken(read: Read, known: DataFrame | None = None) -> Taken:
     """Sort the rows of a load out. `known` are events of silver/event that have come before, as far as needed.
 
     Looks once whether any key comes twice: mostly none does, and nothing has to be moved.
     """
-    settled = _settled(_understood(rows), known)
-    headers = settled.where(F.col("fate") == "header")
-    tests = settled.where(F.col("fate") == "test")
+    rows = _settled(_understood(read), known)
+    both = rows.unionByName(read.about, allowMissingColumns=True)
     return Taken(
-        event=shaped(settled.where(F.col("fate") == "event"), EVENT),
-        header=shaped(headers.select("header.*"), HEADER),
-        outcome=shaped(tests.select("outcome.*"), OUTCOME),
-        quarantine=_quarantined(settled),
-        counts=_counted(settled),
+        event=shaped(rows.where(F.col("fate") == "event"), EVENT),
+        header=shaped(read.about.where(F.col("fate") == "header").select("header.*"), HEADER),
+        outcome=shaped(read.about.where(F.col("fate") == "test").select("outcome.*"), OUTCOME),
+        quarantine=_quarantined(both),
+        counts=_counted(both),
     )
 
 
 def digest() -> Column:
     """What tells two events apart that have the same key."""
     return F.xxhash64(*EVENT.names)
+
+
+def _parsed(lines: DataFrame) -> DataFrame:
+    others = lines.select("source_file").where(~F.col("source_file").rlike(TRACE_FILES)).distinct()
+    if others.isEmpty():
+        return trace_rows.of_lines(lines)
+    files = _logs(lines.where(~F.col("source_file").rlike(TRACE_FILES)))
+    if files.isEmpty():
+        return trace_rows.of_lines(lines)
+    lines = lines.join(F.broadcast(files), "source_file", "left")
+    traces, others = lines.where(F.col("source").isNull()), lines.where(F.col("source").isNotNull())
+    return trace_rows.of_lines(traces).unionByName(_of_logs(others), allowMissingColumns=True)
 
 
 def _logs(lines: DataFrame) -> DataFrame:
@@ -113,31 +132,37 @@ def _finished(rows: DataFrame) -> DataFrame:
     """The line is kept where it may be wanted. `first` is false of what else came of the same line."""
     first = F.coalesce("first", F.expr("true")) if "first" in rows.columns else F.expr("true")
     is_bad = F.col("fate") == "quarantine"
-    return rows.withColumns({"first": first, "digest": digest(), "raw": F.when(is_bad, F.col("raw"))})
+    return rows.withColumns({"first": first, "raw": F.when(is_bad, F.col("raw"))})
 
 
-def _understood(rows: DataFrame) -> DataFrame:
+def _understood(read: Read) -> DataFrame:
     """Without the events of traces whose header says that they are of another schema."""
-    strange = rows.where(F.col("flaw") == "unknown_version").select("trace_id", F.col("detail").alias("version"))
-    strange = F.broadcast(strange.groupBy("trace_id").agg(F.min("version").alias("version")))
-    rows = rows.join(strange, "trace_id", "left")
+    strange = read.about.where(F.col("flaw") == "unknown_version").select("trace_id", F.col("detail").alias("version"))
+    strange = strange.groupBy("trace_id").agg(F.min("version").alias("version"))
+    if strange.isEmpty():
+        return read.rows
+    rows = read.rows.join(F.broadcast(strange), "trace_id", "left")
     is_strange = F.col("version").isNotNull() & (F.col("fate") == "event")
     return _refused(rows, is_strange, "unknown_version", F.col("version"))
 
 
 def _settled(rows: DataFrame, known: DataFrame | None) -> DataFrame:
     """Of the events with the same key one remains."""
-    events = rows.where(F.col("fate") == "event")
-    keys = events.select(*_KEY)
+    keys = rows.where(F.col("fate") == "event").select(*_KEY)
     if known is not None:
-        known = known.join(F.broadcast(events.select("trace_id").distinct()), "trace_id", "left_semi")
+        known = known.join(F.broadcast(keys.select("trace_id").distinct()), "trace_id", "left_semi")
         keys = keys.unionByName(known.select(*_KEY))
-    twice = keys.groupBy(*_KEY).count().where("count > 1").select(*_KEY)
+    doubtful = _doubtful(keys)
+    if doubtful.isEmpty():
+        return rows
+    doubtful = keys.join(F.broadcast(doubtful), "trace_id", "left_semi")
+    twice = doubtful.groupBy(*_KEY).count().where("count > 1").select(*_KEY)
     if twice.isEmpty():
         return rows
     twice = twice.withColumn("twice", F.expr("true"))
     rows = rows.join(twice, _KEY, "left")
-    contested = rows.where(F.col("twice") & (F.col("fate") == "event")).withColumn("old", F.expr("false"))
+    contested = rows.where(F.col("twice") & (F.col("fate") == "event"))
+    contested = contested.withColumns({"digest": digest(), "old": F.expr("false")})
     if known is not None:
         old = known.join(twice, _KEY).select(*_KEY, digest().alias("digest"), F.expr("true").alias("old"))
         contested = contested.unionByName(old, allowMissingColumns=True)
@@ -156,6 +181,24 @@ def _settled(rows: DataFrame, known: DataFrame | None) -> DataFrame:
     )
     rest = rows.where(F.col("twice").isNull() | (F.col("fate") != "event"))
     return rest.unionByName(contested.select(*rest.columns))
+
+
+def _doubtful(keys: DataFrame) -> DataFrame:
+    """The traces that may have a number twice: all but those that have every number from their first to their last.
+
+    That is seen without moving a row: there are as many as there should be, and mixed up they make the same.
+    """
+    seen = keys.groupBy("trace_id").agg(
+        F.min("seq").alias("first"),
+        F.max("seq").alias("last"),
+        F.count(F.lit(1)).alias("n"),
+        F.bit_xor(F.xxhash64("seq")).alias("mixed"),
+    )
+    whole = F.aggregate(
+        F.sequence("first", "last"), F.lit(0).cast(LONG), lambda mixed, seq: mixed.bitwiseXOR(F.xxhash64(seq))
+    )
+    is_whole = F.when(F.col("last") - F.col("first") + 1 == F.col("n"), whole == F.col("mixed"))
+    return seen.where(~F.coalesce(is_whole, F.lit(col=False))).select("trace_id")
 
 
 def _refused(rows: DataFrame, is_bad: Column, flaw: str, detail: Column) -> DataFrame:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructField, StructType
 
 from koordinator.pipeline.bronze.lines import trace_id_of
+from koordinator.pipeline.frames import columns
 from koordinator.pipeline.schema import (
     API_KEY_MAX,
     EVENT,
@@ -24,6 +25,8 @@ from koordinator.pipeline.schema import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import Column, DataFrame
 
     from koordinator.pipeline.schema import Table
@@ -36,6 +39,9 @@ RENAMED = {"wall_us": "wall_ts", "group_us": "group_ts_us"}
 
 NAMES = {"verb": "verb", "puppet": "puppet", "hold": "hold_id"}
 """What lines call the column `name`, by the kind of event."""
+
+ABOUT = ("header", "test")
+"""The kinds of lines that are no events: what a trace is of, and how a test ended."""
 
 _CORRUPT = "_corrupt"
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
@@ -74,29 +80,36 @@ def of_lines(lines: DataFrame) -> DataFrame:
 
 
 def of_table(rows: DataFrame) -> DataFrame:
-    """The same of rows in the columns of silver/event, with `source_file` and `ingest_id`.
+    """The same of rows in the columns of silver/event, with `source_file` and `ingest_id`: the events among them."""
+    events = _placed(rows).where(~F.coalesce(F.col("kind").isin(*ABOUT), F.lit(col=False)))
+    row = F.to_json(F.struct(*EVENT.names)).alias("raw")
+    return (
+        events.select(*PLACE, row, *EVENT.names, _event_judged(F.col).alias("judged"))
+        .select("*", "judged.*")
+        .drop("judged")
+    )
 
-    Headers, and how tests ended, are rows of the kinds `header` and `test`, whose `body` is the line.
-    """
-    here = {
-        field.name: (F.col(field.name) if field.name in rows.columns else F.lit(None)).cast(field.dataType)
-        for field in EVENT.columns.fields
-    }
-    lines = {RENAMED.get(name, name): column for name, column in here.items()}
-    plain = F.struct(*(lines.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in LINE))
-    said = F.when(here["kind"].isin("header", "test"), F.from_json(here["body"], LINE, _OPTIONS)).otherwise(plain)
-    return _rows(
-        rows.select(
-            "source_file",
-            "ingest_id",
-            F.lit(None).cast(LONG).alias("block_start"),
-            F.lit(None).cast(LONG).alias("row_id"),
-            F.to_json(F.struct(*(column.alias(name) for name, column in here.items()))).alias("raw"),
-            said.alias("said"),
-            F.coalesce(here["source"], F.lit("koordinator")).alias("source"),
-            F.coalesce(here["trace_id"], trace_id_of(F.col("source_file"))).alias("trace_id"),
-            here["name"].alias("name"),
-        )
+
+def about_of_table(rows: DataFrame) -> DataFrame:
+    """Headers, and how tests ended, are rows of the kinds `header` and `test`, whose `body` is the line."""
+    about = _placed(rows).where(F.col("kind").isin(*ABOUT))
+    said = F.from_json("body", LINE, _OPTIONS)
+    return _rows(about.select(*PLACE, F.col("body").alias("raw"), said.alias("said"), "source", "trace_id", "name"))
+
+
+def _placed(rows: DataFrame) -> DataFrame:
+    """Every column of silver/event, and a place: there are no lines in a table."""
+    return rows.select(
+        "source_file",
+        "ingest_id",
+        F.lit(None).cast(LONG).alias("block_start"),
+        F.lit(None).cast(LONG).alias("row_id"),
+        *columns(rows, EVENT),
+    ).withColumns(
+        {
+            "source": F.coalesce("source", F.lit("koordinator")),
+            "trace_id": F.coalesce("trace_id", trace_id_of(F.col("source_file"))),
+        }
     )
 
 
@@ -126,12 +139,9 @@ def _struct(table: Table) -> Column:
 
 def _judged() -> Column:
     said = F.col("said")
-    kind, key = said["kind"], said["api_key"]
+    kind = said["kind"]
     is_unread = ~said["schema_version"].isin(*TRACE_SCHEMA_VERSIONS)
     versions = ", ".join(map(str, TRACE_SCHEMA_VERSIONS))
-    is_missing = F.array_compact(
-        F.array(*(F.when(said[name].isNull(), F.lit(name)) for name in ("kind", "seq", "wall_ts")))
-    )
     return (
         F.when(F.trim("raw") == "", _fate("ignored"))
         .when(
@@ -150,7 +160,18 @@ def _judged() -> Column:
         )
         .when(kind == "header", _fate("header"))
         .when(kind == "test", _fate("test"))
-        .when(
+        .otherwise(_event_judged(lambda name: said[RENAMED.get(name, name)]))
+    )
+
+
+def _event_judged(column: Callable[[str], Column]) -> Column:
+    """The same of what is neither a header nor a test; `column` gives a column of silver/event."""
+    kind, key = column("kind"), column("api_key")
+    is_missing = F.array_compact(
+        F.array(*(F.when(column(name).isNull(), F.lit(RENAMED.get(name, name))) for name in ("kind", "seq", "wall_us")))
+    )
+    return (
+        F.when(
             F.size(is_missing) > 0,
             _fate("quarantine", "missing_key", F.concat(F.array_join(is_missing, ", "), F.lit(" missing"))),
         )

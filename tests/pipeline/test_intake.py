@@ -38,7 +38,7 @@ def read(spark: SparkSession, folder: Path) -> DataFrame:
 
 def taken(lines: DataFrame, known: DataFrame | None = None) -> Taken:
     # rows are kept between the two, as a load keeps them
-    return intake.taken(intake.parsed(lines).cache(), known)
+    return intake.taken(intake.parsed(lines), known)
 
 
 def frame(spark: SparkSession, *lines: dict[str, object] | str, file: str = "a.jsonl") -> DataFrame:
