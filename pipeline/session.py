@@ -37,9 +37,13 @@ ON_THIS_MACHINE = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.shuffle.partitions": "32",
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     "spark.sql.streaming.numRecentProgressUpdates": "2",
 }
-"""Nothing listens to other machines; adaptive execution joins shuffle partitions that are small."""
+"""Nothing listens to other machines; adaptive execution joins shuffle partitions that are small.
+
+By default Spark goes over to sorting all rows where a task has more than 128 groups to gather lists in.
+"""
 
 QUICK = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

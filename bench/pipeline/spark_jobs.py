@@ -26,10 +26,12 @@ MAX_BAD_RATIO = 0.0
 """What was generated has no bad rows."""
 
 
-def replicated(events: DataFrame, first: int, copies: int) -> DataFrame:
+def replicated(events: DataFrame, first: int, copies: int, files: int) -> DataFrame:
     """So many copies of traces, with fresh ids of traces, runs and groups, numbered from `first` on."""
-    copy = F.explode(F.sequence(F.lit(first), F.lit(first + copies - 1)))
-    return events.withColumn("copy", copy).select(*(_fresh(name).alias(name) for name in events.columns))
+    numbers = events.sparkSession.range(first, first + copies, 1, files).withColumnRenamed("id", "copy")
+    # one copy after the other: the lines of a trace stay together
+    copied = numbers.join(F.broadcast(events), how="cross")
+    return copied.select(*(_fresh(name).alias(name) for name in events.columns))
 
 
 def _fresh(name: str) -> Column:
@@ -49,10 +51,11 @@ def _fresh(name: str) -> Column:
 
 def replicate(source: str, target: str, first: int, copies: int) -> dict[str, object]:
     """Write the copies of what is in a folder to another."""
-    with session.opened() as spark:
-        made = replicated(spark.read.parquet(source), first, copies)
-        rows = spark.read.parquet(source).count() * copies
-        made.repartition(max(1, math.ceil(rows / ROWS_PER_FILE)), "trace_id").write.mode("append").parquet(target)
+    with session.opened(big=True) as spark:
+        events = spark.read.parquet(source)
+        rows = events.count() * copies
+        made = replicated(events, first, copies, min(copies, math.ceil(rows / ROWS_PER_FILE)))
+        made.write.mode("append").parquet(target)
         return {"rows": rows}
 
 

@@ -52,16 +52,22 @@ def given_id_is_used(story: Story) -> DataFrame:
         .select(*MEMBER, "node", "conn_id", "seq", "session_timeout_ms", "text", "anew", "since")
     )
     uses = story.call.where("asked_as IS NOT NULL").select(
-        *GROUP,
-        F.col("asked_as").alias("member_id"),
-        F.col("seq").alias("at"),
-        F.struct("seq", "wall_us", "group_us").alias("use"),
+        *GROUP, F.col("asked_as").alias("member_id"), F.col("seq").alias("use_seq"), "wall_us", "group_us"
+    )
+    answers = given.select(*MEMBER, "seq", F.col("since.seq").alias("since_seq")).hint("shuffle_hash")
+    first_use = (
+        uses.join(answers, [*MEMBER])
+        .where("use_seq > since_seq")
+        .groupBy(*MEMBER, "seq")
+        .agg(
+            F.min("use_seq").alias("use_seq"),
+            F.min_by("wall_us", "use_seq").alias("wall_us"),
+            F.min_by("group_us", "use_seq").alias("group_us"),
+        )
+        .select(*MEMBER, "seq", F.struct(F.col("use_seq").alias("seq"), "wall_us", "group_us").alias("use"))
     )
     known = (
-        given.withColumn("at", F.col("since.seq"))
-        .unionByName(uses, allowMissingColumns=True)
-        .withColumn("use", F.last("use", ignorenulls=True).over(after(*MEMBER)))
-        .where("since IS NOT NULL")
+        given.join(first_use, [*MEMBER, "seq"], "left")
         .withColumn("anew", F.when(F.expr("use IS NULL OR anew.seq <= use.seq"), F.col("anew")))
         .join(story.closings, ["trace_id", "node", "conn_id"], "left")
         .join(story.ends, [*GROUP], "left")

@@ -41,7 +41,7 @@ def refused_as_kafka_does(story: Story) -> DataFrame:
         .where("from_seq < seq AND until_seq > answered_seq")
     )
     stays = _stays(story)
-    within = judged.join(stays, [*MEMBER]).where("from_seq < seq AND until_seq > answered_seq")
+    within = judged.join(stays.hint("shuffle_hash"), [*MEMBER]).where("from_seq < seq AND until_seq > answered_seq")
     strange = within.where(
         "NOT is_in AND error <> 'UNKNOWN_MEMBER_ID' AND NOT (api = 'Heartbeat' AND error = 'NONE' AND is_loading)"
     )
@@ -72,15 +72,12 @@ def _reigns(story: Story) -> DataFrame:
 
 def _stale(taken: DataFrame, reigns: DataFrame) -> DataFrame:
     """The calls that named a generation the group was not in, while it was known which it was in."""
-    then = F.col("from_seq") < F.col("answered_seq")
-    same = (
-        taken.select(*GROUP, "seq", "answered_seq", "generation")
-        .join(reigns.withColumnRenamed("reign", "generation"), [*GROUP, "generation"])
-        .where(then & (F.col("until_seq") > F.col("seq")))
-        .select("trace_id", "seq")
-    )
-    others = taken.join(same, ["trace_id", "seq"], "left_anti")
-    during = others.join(reigns, [*GROUP]).where(then & (F.col("until_seq") > F.col("seq")))
+    call, reign = taken.alias("call"), reigns.hint("shuffle_hash").alias("reign")
+    same = [F.col(f"call.{name}") == F.col(f"reign.{name}") for name in GROUP]
+    then = (F.col("from_seq") < F.col("answered_seq")) & (F.col("until_seq") > F.col("call.seq"))
+    named = F.col("call.generation") == F.col("reign.reign")
+    others = call.join(reign, [*same, named, then], "left_anti")
+    during = others.join(reigns, [*GROUP]).where("from_seq < answered_seq AND until_seq > seq")
     whole = during.groupBy(*GROUP, "seq").agg(F.min("from_seq").alias("from_seq"), F.min("reign").alias("least"))
     return others.join(whole.where("least >= 0 AND from_seq < seq").select("trace_id", "seq"), ["trace_id", "seq"])
 

@@ -80,7 +80,8 @@ class Story:
         So long as a request of the connection (node, conn_id) is in hand nothing else of it is read: a test may hold
         it, or answer late; what the client has sent meanwhile stands behind it. `row` names a row of `waiting`.
         """
-        call = self.call.select(
+        # what was answered at once has held up nothing
+        call = self.call.where("answered_wall_us IS NULL OR answered_wall_us > wall_us").select(
             *CONNECTION,
             F.struct("seq", "wall_us", "group_us", "answered_seq", "answered_wall_us", "answered_group_us").alias(
                 "call"

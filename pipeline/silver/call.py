@@ -33,8 +33,16 @@ ANSWER = (
 
 
 def call(event: DataFrame) -> DataFrame:
-    """The requests in silver/event that name a group. An answer is that of the last request with its correlation id."""
+    """The requests in silver/event that name a group. An answer is that of the last request with its correlation id.
+
+    Heartbeats are in files of their own: they are the most, and whoever looks for another API skips them.
+    """
     exchanged = event.where(F.col("kind").isin("request", "response") & F.col("group_id").isNotNull())
+    beats = F.coalesce(F.col("api") == "Heartbeat", F.lit(col=False))
+    return _paired(exchanged.where(beats)).unionByName(_paired(exchanged.where(~beats)))
+
+
+def _paired(exchanged: DataFrame) -> DataFrame:
     same = Window.partitionBy("trace_id", "group_id", "node", "conn_id", "correlation_id").orderBy("seq")
     asked = exchanged.withColumn("next", F.lead(F.struct(*ANSWER)).over(same)).where("kind = 'request'")
     answer = F.when(F.col("next.kind") == "response", F.col("next"))

@@ -76,12 +76,18 @@ def taken(read: Read, known: DataFrame | None = None) -> Taken:
     rows = _settled(_understood(read), known)
     both = rows.unionByName(read.about, allowMissingColumns=True)
     return Taken(
-        event=shaped(rows.where(F.col("fate") == "event"), EVENT),
+        event=_apart(shaped(rows.where(F.col("fate") == "event"), EVENT)),
         header=shaped(read.about.where(F.col("fate") == "header").select("header.*"), HEADER),
         outcome=shaped(read.about.where(F.col("fate") == "test").select("outcome.*"), OUTCOME),
         quarantine=_quarantined(both),
         counts=_counted(both),
     )
+
+
+def _apart(events: DataFrame) -> DataFrame:
+    """Requests and answers in files of their own: they are the most, and whoever looks for another kind skips them."""
+    is_exchange = F.col("kind").isin("request", "response")
+    return events.where(is_exchange).unionByName(events.where(~is_exchange))
 
 
 def digest() -> Column:

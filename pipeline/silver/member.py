@@ -17,21 +17,17 @@ KEY = ("trace_id", "group_id", "member_id")
 
 def group(event: DataFrame) -> DataFrame:
     """The groups that brokers tell of; what a client's log says is not the coordinator's."""
-    last = F.max(F.when(F.col("group_us").isNotNull(), F.struct("seq", "wall_us", "group_us")))
+    timed = F.when(F.col("group_us").isNotNull(), F.col("seq"))
     lost = event.where("kind = 'dropped'").groupBy("trace_id").agg(F.sum("count").alias("lost"))
     found = (
         event.where("group_id IS NOT NULL AND kind <> 'client'")
         .groupBy("trace_id", "group_id")
-        .agg(last.alias("end"))
-        .join(F.broadcast(lost), "trace_id", "left")
-        .select(
-            "trace_id",
-            "group_id",
-            F.col("end.seq").alias("end_seq"),
-            F.col("end.wall_us").alias("end_wall_us"),
-            F.col("end.group_us").alias("end_us"),
-            "lost",
+        .agg(
+            F.max(timed).alias("end_seq"),
+            F.max_by("wall_us", timed).alias("end_wall_us"),
+            F.max_by("group_us", timed).alias("end_us"),
         )
+        .join(F.broadcast(lost), "trace_id", "left")
     )
     return shaped(found, GROUP)
 
@@ -40,18 +36,25 @@ def member(event: DataFrame, call: DataFrame) -> DataFrame:
     """The members that have asked something, or that a group tells of."""
     beats = F.col("api").isin("SyncGroup", "Heartbeat", "OffsetCommit")
     joins = F.col("api") == "JoinGroup"
-    asked = (
-        call.where("member_id IS NOT NULL")
-        .groupBy(*KEY)
-        .agg(
-            F.min("seq").alias("first_seq"),
-            F.max(F.struct("seq", "node", "conn_id")).alias("last"),
-            F.min(F.when(_says("client_software"), F.struct("seq", "client_software", "client_version"))).alias("by"),
-            F.max(F.when(_says("instance_id"), F.struct("seq", "instance_id"))).alias("asked"),
-            F.max(F.when(beats, F.struct("seq", "client_id"))).alias("beats"),
-            F.max(F.when(joins, F.struct("seq", "client_id"))).alias("joins"),
-            F.min(F.when(F.col("formed").isNotNull(), F.col("seq"))).alias("formed_seq"),
-        )
+    # what is said in the same words first: of texts the first and the last are found by sorting the rows
+    said = call.where("member_id IS NOT NULL").groupBy(
+        *KEY, "client_id", "client_software", "client_version", "instance_id", "node", "conn_id"
+    )
+    said = said.agg(
+        F.min("seq").alias("first_seq"),
+        F.max("seq").alias("last_seq"),
+        F.max(F.when(beats, F.col("seq"))).alias("beat_seq"),
+        F.max(F.when(joins, F.col("seq"))).alias("join_seq"),
+        F.min(F.when(F.col("formed").isNotNull(), F.col("seq"))).alias("formed_seq"),
+    )
+    asked = said.groupBy(*KEY).agg(
+        F.min("first_seq").alias("first_seq"),
+        F.max(F.struct(F.col("last_seq").alias("seq"), "node", "conn_id")).alias("last"),
+        F.min(F.when(_says("client_software"), F.struct("first_seq", "client_software", "client_version"))).alias("by"),
+        F.max(F.when(_says("instance_id"), F.struct("last_seq", "instance_id"))).alias("asked"),
+        F.max(F.when(F.col("beat_seq").isNotNull(), F.struct("beat_seq", "client_id"))).alias("beats"),
+        F.max(F.when(F.col("join_seq").isNotNull(), F.struct("join_seq", "client_id"))).alias("joins"),
+        F.min("formed_seq").alias("formed_seq"),
     )
     told = (
         event.where("kind NOT IN ('request', 'response', 'client') AND group_id IS NOT NULL")

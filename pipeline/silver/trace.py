@@ -22,11 +22,17 @@ def trace(event: DataFrame, header: DataFrame) -> DataFrame:
         # maps have no order, their texts have
         F.max_by("libs", F.to_json("libs")).alias("libs"),
     )
-    events = event.groupBy("trace_id").agg(
-        F.max("source").alias("of_events"),
+    # by numbers first: the greatest of texts is found by sorting the rows
+    by_source = event.groupBy("trace_id", "source").agg(
         F.min("wall_us").alias("first_us"),
         F.count("*").alias("n_events"),
-        F.coalesce(F.max(F.when(F.col("kind") == "dropped", F.col("count"))), F.lit(0)).alias("lost"),
+        F.max(F.when(F.col("kind") == "dropped", F.col("count"))).alias("lost"),
+    )
+    events = by_source.groupBy("trace_id").agg(
+        F.max("source").alias("of_events"),
+        F.min("first_us").alias("first_us"),
+        F.sum("n_events").alias("n_events"),
+        F.coalesce(F.max("lost"), F.lit(0)).alias("lost"),
     )
     return shaped(
         headers.join(events, "trace_id", "full_outer").withColumns(
