@@ -33,7 +33,7 @@ def test_a_copy_has_ids_of_its_own_for_trace_run_and_group(spark: SparkSession, 
         ("t", 2, "conn", None, None),
     ]
     events = spark.createDataFrame(rows, "trace_id string, seq long, kind string, group_id string, body string")
-    copies = jobs.replicated(events, 5, 2).orderBy("trace_id", "seq").collect()
+    copies = jobs.replicated(events, 5, 2, 1).orderBy("trace_id", "seq").collect()
     assert len(copies) == 6
     traces = {row.trace_id: [each for each in copies if each.trace_id == row.trace_id] for row in copies}
     assert len(traces) == 2
