@@ -35,29 +35,27 @@ ANSWER = (
 def call(event: DataFrame) -> DataFrame:
     """The requests in silver/event that name a group. An answer is that of the last request with its correlation id.
 
-    Heartbeats are in files of their own: they are the most, and whoever looks for another API skips them.
+    Heartbeats are in files of their own: they are the most, and whoever looks for another API skips them. They have no
+    body.
     """
     exchanged = event.where(F.col("kind").isin("request", "response") & F.col("group_id").isNotNull())
     beats = F.coalesce(F.col("api") == "Heartbeat", F.lit(col=False))
-    return _paired(exchanged.where(beats)).unionByName(_paired(exchanged.where(~beats)))
+    others = _bodies_read(_columns(_paired(exchanged.where(~beats))))
+    return shaped(_columns(_paired(exchanged.where(beats).drop("body"))), CALL).unionByName(shaped(others, CALL))
 
 
 def _paired(exchanged: DataFrame) -> DataFrame:
     same = Window.partitionBy("trace_id", "group_id", "node", "conn_id", "correlation_id").orderBy("seq")
-    asked = exchanged.withColumn("next", F.lead(F.struct(*ANSWER)).over(same)).where("kind = 'request'")
-    answer = F.when(F.col("next.kind") == "response", F.col("next"))
-    return shaped(_columns(asked.withColumn("answer", answer)), CALL)
+    told = F.struct(*(name for name in ANSWER if name in exchanged.columns))
+    asked = exchanged.withColumn("next", F.lead(told).over(same)).where("kind = 'request'")
+    return asked.withColumn("answer", F.when(F.col("next.kind") == "response", F.col("next"))).drop("next")
 
 
 def _columns(paired: DataFrame) -> DataFrame:
-    has_body = F.col("api").isin("JoinGroup", "SyncGroup") & F.col("answer.error").isNull()
-    read = paired.withColumn("asked", F.from_json("body", ASKED)).withColumn(
-        "told", F.when(has_body, F.from_json("answer.body", TOLD))
-    )
     asked_as = _something("member_id")
     error = F.when(F.col("answer.seq").isNotNull(), F.coalesce("answer.error", F.lit("NONE")))
-    return read.select(
-        *paired.drop("member_id", "error", "error_code", "rule_id", "synthetic", "answer", "next").columns,
+    return paired.select(
+        *paired.drop("member_id", "error", "error_code", "rule_id", "synthetic").columns,
         F.col("answer.seq").alias("answered_seq"),
         F.col("answer.wall_us").alias("answered_wall_us"),
         F.col("answer.group_us").alias("answered_group_us"),
@@ -68,9 +66,15 @@ def _columns(paired: DataFrame) -> DataFrame:
         F.col("answer.error_code").alias("error_code"),
         F.coalesce("answer.rule_id", "rule_id").alias("rule_id"),
         F.col("answer.synthetic").alias("synthetic"),
-        "asked.*",
-        "told.*",
-    ).withColumn("offsets", F.transform("offsets", _offset))
+    )
+
+
+def _bodies_read(calls: DataFrame) -> DataFrame:
+    has_told = F.col("api").isin("JoinGroup", "SyncGroup") & F.col("answer.error").isNull()
+    read = calls.withColumns(
+        {"asked": F.from_json("body", ASKED), "told": F.when(has_told, F.from_json("answer.body", TOLD))}
+    )
+    return read.select("*", "asked.*", "told.*").withColumn("offsets", F.transform("offsets", _offset))
 
 
 def _something(name: str) -> Column:

@@ -228,12 +228,14 @@ def _quarantined(rows: DataFrame) -> DataFrame:
 def _counted(rows: DataFrame) -> DataFrame:
     fates = {name: name for name in ("event", "header", "test", "ignored", "duplicate")} | {"quarantined": "quarantine"}
     first, fate = F.col("first"), F.col("fate")
-    return shaped(
-        rows.groupBy("source_file", "ingest_id").agg(
-            F.max("source").alias("source"),
-            F.count_if(first).alias("read"),
-            *(F.count_if(first & (fate == each)).alias(name) for name, each in fates.items()),
-            F.count_if(~first & (fate == "event")).alias("more"),
-        ),
-        COUNTS,
+    counts = {
+        "read": F.count_if(first),
+        **{name: F.count_if(first & (fate == each)) for name, each in fates.items()},
+        "more": F.count_if(~first & (fate == "event")),
+    }
+    # by numbers first: the greatest of texts is found by sorting the rows
+    by_source = rows.groupBy("source_file", "ingest_id", "source").agg(*(n.alias(name) for name, n in counts.items()))
+    whole = by_source.groupBy("source_file", "ingest_id").agg(
+        F.max("source").alias("source"), *(F.sum(name).alias(name) for name in counts)
     )
+    return shaped(whole, COUNTS)
