@@ -140,7 +140,7 @@ def _quiet(log: Path) -> Iterator[None]:
 def _last_words(log: Path) -> str:
     """What Java said last that is no stack."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    said = [line for line in lines if line.strip() and not line.startswith(("\t", "WARNING"))]
+    said = [line for line in lines if line.strip() and not line.startswith("\t") and "WARN" not in line]
     return said[-1] if said else ""
 
 
