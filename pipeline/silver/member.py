@@ -37,15 +37,17 @@ def member(event: DataFrame, call: DataFrame) -> DataFrame:
     beats = F.col("api").isin("SyncGroup", "Heartbeat", "OffsetCommit")
     joins = F.col("api") == "JoinGroup"
     # what is said in the same words first: of texts the first and the last are found by sorting the rows
-    said = call.where("member_id IS NOT NULL").groupBy(
-        *KEY, "client_id", "client_software", "client_version", "instance_id", "node", "conn_id"
-    )
-    said = said.agg(
-        F.min("seq").alias("first_seq"),
-        F.max("seq").alias("last_seq"),
-        F.max(F.when(beats, F.col("seq"))).alias("beat_seq"),
-        F.max(F.when(joins, F.col("seq"))).alias("join_seq"),
-        F.min(F.when(F.col("formed").isNotNull(), F.col("seq"))).alias("formed_seq"),
+    words = ("client_id", "client_software", "client_version", "instance_id", "node", "conn_id")
+    said = (
+        call.where("member_id IS NOT NULL")
+        .groupBy(*KEY, *words)
+        .agg(
+            F.min("seq").alias("first_seq"),
+            F.max("seq").alias("last_seq"),
+            F.max(F.when(beats, F.col("seq"))).alias("beat_seq"),
+            F.max(F.when(joins, F.col("seq"))).alias("join_seq"),
+            F.min(F.when(F.col("formed").isNotNull(), F.col("seq"))).alias("formed_seq"),
+        )
     )
     asked = said.groupBy(*KEY).agg(
         F.min("first_seq").alias("first_seq"),
