@@ -81,15 +81,13 @@ def test_a_spark_connect_server_makes_the_same_tables(folder: Path, inputs: Path
 
 
 @pytest.mark.needs("java")
-def test_inputs_and_store_in_hdfs_make_the_same_tables(
-    spark: SparkSession, folder: Path, inputs: Path, here: dict[str, list[str]]
-) -> None:
+def test_inputs_and_store_in_hdfs_make_the_same_tables(folder: Path, inputs: Path, here: dict[str, list[str]]) -> None:
     settings = [word for setting in (*UNCOMPILED, "spark.sql.shuffle.partitions=2") for word in ("--conf", setting)]
     with hdfs(folder) as there:
         there.shell("-put", str(inputs), "/inputs")
         run(folder, f"{there.url}/inputs", f"{there.url}/store", *settings)
         there.shell("-get", "/store", str(folder / "fetched"))
-    assert tables(spark, folder / "fetched") == here
+    assert tables(folder / "fetched") == here
 
 
 def packages(folder: Path) -> Path:

@@ -188,7 +188,7 @@ cp -R {disk}/store {kept}
 
 
 @pytest.mark.needs("mounts")
-@pytest.mark.parametrize("size", ["48k", "160k"])
+@pytest.mark.parametrize("size", ["160k"])
 def test_a_full_disk_is_said_in_one_line_and_with_room_the_next_load_goes_on(
     ran: Path, tmp_path: Path, size: str
 ) -> None:
