@@ -210,3 +210,8 @@ def test_a_row_of_a_table_without_a_key_goes_to_quarantine(spark: SparkSession) 
     rows = spark.sql("select 't' trace_id, 'state' kind, 5 wall_us, 'p' source_file, 'i' ingest_id")
     bad = one(intake.taken(intake.typed(rows)).quarantine)
     assert (bad.reason, bad.line_no, json.loads(bad.raw)["kind"]) == ("missing_key", None, "state")
+
+
+def test_numbers_that_are_as_far_apart_as_can_be_are_events(spark: SparkSession) -> None:
+    found = taken(frame(spark, BEAT | {"seq": -5}, BEAT | {"seq": 2**63 - 1}))
+    assert sorted(row.seq for row in found.event.collect()) == [-5, 2**63 - 1]
