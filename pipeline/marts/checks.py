@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.pipeline.marts.client_commits import committed_before_revoke, no_old_generation
+from koordinator.pipeline.marts.client_commits import COOPERATIVE, committed_before_revoke, no_old_generation
 from koordinator.pipeline.marts.client_joins import coordinator_is_looked_for, given_id_is_used, no_tight_loop, rejoins
 from koordinator.pipeline.marts.client_members import heartbeats, leaving
 from koordinator.pipeline.marts.client_owners import owned_once, revoked_first
@@ -38,7 +38,8 @@ ERROR, WARNING = "error", "warning"
 class Check:
     """A named predicate over what a trace says of a group. `judge` gives its findings (`judging.found`).
 
-    `about` is a condition on silver/event: where no event meets it there is nothing to be judged.
+    `about` is a condition on silver/event, or on what else `among` names of a Story: where no row meets it there is
+    nothing to be judged.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Check:
     severity: str
     about: str
     judge: Callable[[Story], DataFrame]
+    among: str = "event"
 
 
 STATES, JOINS, SYNCS = "kind = 'state'", "api = 'JoinGroup'", "api = 'SyncGroup'"
@@ -137,8 +139,9 @@ CHECKS = (
         "C06",
         "cooperative: a partition is revoked before another gets it, and never used by two",
         ERROR,
-        "api = 'JoinGroup' AND body LIKE '%cooperative%'",
+        f"formed IS NOT NULL AND protocol LIKE '{COOPERATIVE}'",
         revoked_first,
+        among="call",
     ),
     Check("C07", "in a stable generation every partition is owned exactly once", ERROR, SYNCS, owned_once),
     Check(

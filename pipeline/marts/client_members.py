@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 STORM_BEATS, STORM_MS = 50, 1000
 """So many heartbeats of one member within so long are a storm: the shortest interval in use is some ten a second."""
 
+STORM_SLOT_MS = 10 * STORM_MS
+"""Members' heartbeats are counted by slots of such a length first: in the usual intervals a slot has few."""
+
 AFTER_ALL = 2**62
 """The seq of what comes when everything else has come."""
 
@@ -136,8 +139,8 @@ def _storms(story: Story) -> DataFrame:
     beats = story.call.where("api = 'Heartbeat' AND member_id IS NOT NULL").select(
         *MEMBER, "seq", "wall_us", "group_us"
     )
-    # of so many within so long at least half are within one of two seconds: few members need to be looked at
-    slot = F.floor(F.col("wall_us") / (STORM_MS * 1000))
+    # of so many within so long at least half are within one of two slots: few members need to be looked at
+    slot = F.floor(F.col("wall_us") / (STORM_SLOT_MS * 1000))
     many = beats.groupBy(*MEMBER, slot).count().where(F.col("count") > STORM_BEATS // 2).select(*MEMBER).distinct()
     in_order = Window.partitionBy(*MEMBER).orderBy("seq")
     earlier = F.lag(F.struct("seq", "wall_us", "group_us"), STORM_BEATS).over(in_order)

@@ -22,7 +22,7 @@ OK = "NONE"
 PASS, FAIL, INCONCLUSIVE, NOT_APPLICABLE = "pass", "fail", "inconclusive", "not_applicable"
 
 
-def found(
+def found(  # noqa: PLR0913 - all but three are by name
     frame: DataFrame,
     status: Column | str,
     first: Column | str,
@@ -30,10 +30,12 @@ def found(
     *,
     text: Column | None = None,
     member: Column | str | None = None,
+    n: Column | str | None = None,
 ) -> DataFrame:
     """Findings: `status` of each row is PASS, FAIL or INCONCLUSIVE; a row without one finds nothing.
 
-    `first` and `last` are sequence numbers, `text` is wanted of what is not right, `member` the member id it is about.
+    `first` and `last` are sequence numbers, `text` is wanted of what is not right, `member` the member id it is about,
+    `n` for how many a row stands, if not for one.
     """
     ends = [_column(first), *([] if last is None else [_column(last)])]
     judged = _column(F.lit(status) if isinstance(status, str) else status)
@@ -44,6 +46,7 @@ def found(
         (F.greatest(*ends) if last is not None else ends[0]).alias("last_seq"),
         F.when(judged != PASS, F.lit(None) if text is None else text).alias("text"),
         (F.lit(None).cast("string") if member is None else _column(member)).alias("member_id"),
+        (F.lit(1) if n is None else _column(n)).cast("bigint").alias("n"),
     ).where("status IS NOT NULL")
 
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 NEVER = 2**62
 """A seq that no event reaches."""
 
+RUN = (*MEMBER, "generation", "error")
+"""What calls have in common that can be judged as one, mostly."""
+
 TAKEN = ("NONE", "REBALANCE_IN_PROGRESS")
 """The answers to a member in good standing."""
 
@@ -32,29 +35,50 @@ def refused_as_kafka_does(story: Story) -> DataFrame:
         "api IN ('Heartbeat', 'SyncGroup', 'OffsetCommit', 'TxnOffsetCommit') AND generation >= 0 "
         "AND rule_id IS NULL AND member_id IS NOT NULL AND (offsets IS NULL OR size(offsets) > 0)"
     )
-    judged = asked.where(F.col("error").isin(*TAKEN, "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"))
-    reigns = _reigns(story)
-    stale = _stale(judged.where(F.col("error").isin(*TAKEN)), reigns)
-    current = (
-        judged.where("error = 'ILLEGAL_GENERATION'")
-        .join(reigns.withColumnRenamed("reign", "generation"), [*GROUP, "generation"])
-        .where("from_seq < seq AND until_seq > answered_seq")
+    asked = asked.where(F.col("error").isin(*TAKEN, "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"))
+    runs = asked.groupBy(*RUN).agg(
+        F.count(F.lit(1)).alias("n"),
+        F.min("seq").alias("seq"),
+        F.max("seq").alias("last_seq"),
+        F.min("answered_seq").alias("answered_seq"),
     )
-    stays = _stays(story)
-    within = judged.join(stays.hint("shuffle_hash"), [*MEMBER]).where("from_seq < seq AND until_seq > answered_seq")
-    strange = within.where(
+    reigns, stays = _reigns(story), _stays(story).hint("shuffle_hash")
+    doubtful = F.broadcast(_doubtful(runs, reigns, stays))
+    judged = asked.join(doubtful, [*RUN], "left_semi").select(
+        *RUN, "seq", "answered_seq", "api", "instance_id", said().alias("text")
+    )
+    within = judged.join(stays, [*MEMBER]).where("from_seq < seq AND until_seq > answered_seq")
+    strange = F.expr(
         "NOT is_in AND error <> 'UNKNOWN_MEMBER_ID' AND NOT (api = 'Heartbeat' AND error = 'NONE' AND is_loading)"
     )
-    known = within.where(
+    known = F.expr(
         "is_in AND error = 'UNKNOWN_MEMBER_ID' AND (instance_id IS NULL OR instance_id = known_as) AND NOT is_loading"
     )
-    wrong = (
-        found(stale, FAIL, "seq", text=texts(said(), ": the group was in another generation"), member="member_id")
-        .unionByName(found(current, FAIL, "seq", text=texts(said(), ": it is the group's"), member="member_id"))
-        .unionByName(found(strange, FAIL, "seq", text=texts(said(), ": it was no member"), member="member_id"))
-        .unionByName(found(known, FAIL, "seq", text=texts(said(), ": it was a member"), member="member_id"))
+    why = F.when(strange, ": it was no member").when(known, ": it was a member")
+    by_member = found(
+        within, F.when(why.isNotNull(), FAIL), "seq", text=F.concat(F.col("text"), why), member="member_id"
     )
-    return wrong.unionByName(found(judged, PASS, "seq", member="member_id"))
+    return (
+        _by_generation(judged, reigns)
+        .unionByName(by_member)
+        .unionByName(found(runs, PASS, "seq", "last_seq", member="member_id", n="n"))
+    )
+
+
+def _doubtful(runs: DataFrame, reigns: DataFrame, stays: DataFrame) -> DataFrame:
+    """The runs whose calls have to be looked at one by one.
+
+    The calls of the others were taken, the group was in their generation from the first to the last, and the member was
+    not away meanwhile.
+    """
+    lasted = reigns.select(*GROUP, F.col("reign").alias("generation"), "from_seq", "until_seq")
+    whole = runs.join(lasted, [*GROUP, "generation"], "left").withColumn(
+        "is_taken", F.expr("from_seq < answered_seq AND until_seq > last_seq") & F.col("error").isin(*TAKEN)
+    )
+    whole = whole.groupBy(*RUN, "last_seq", "answered_seq").agg(F.max("is_taken").alias("is_taken"))
+    away = stays.where("NOT is_in").select(*MEMBER, "from_seq", "until_seq")
+    meanwhile = F.coalesce(F.expr("from_seq < last_seq AND until_seq > answered_seq"), F.lit(col=False))
+    return whole.join(away, [*MEMBER], "left").where(~F.coalesce("is_taken", F.lit(col=False)) | meanwhile).select(*RUN)
 
 
 def _reigns(story: Story) -> DataFrame:
@@ -70,16 +94,27 @@ def _reigns(story: Story) -> DataFrame:
     )
 
 
-def _stale(taken: DataFrame, reigns: DataFrame) -> DataFrame:
-    """The calls that named a generation the group was not in, while it was known which it was in."""
-    call, reign = taken.alias("call"), reigns.hint("shuffle_hash").alias("reign")
-    same = [F.col(f"call.{name}") == F.col(f"reign.{name}") for name in GROUP]
-    then = (F.col("from_seq") < F.col("answered_seq")) & (F.col("until_seq") > F.col("call.seq"))
-    named = F.col("call.generation") == F.col("reign.reign")
-    others = call.join(reign, [*same, named, then], "left_anti")
-    during = others.join(reigns, [*GROUP]).where("from_seq < answered_seq AND until_seq > seq")
-    whole = during.groupBy(*GROUP, "seq").agg(F.min("from_seq").alias("from_seq"), F.min("reign").alias("least"))
-    return others.join(whole.where("least >= 0 AND from_seq < seq").select("trace_id", "seq"), ["trace_id", "seq"])
+def _by_generation(judged: DataFrame, reigns: DataFrame) -> DataFrame:
+    """What was taken in another generation than it named, and what was refused though it named the right one.
+
+    Where it is not known in which generation the group was nothing is found.
+    """
+    named = F.col("generation") == F.col("reign")
+    during = (
+        judged.join(reigns.hint("shuffle_hash"), [*GROUP])
+        .where("from_seq < answered_seq AND until_seq > seq")
+        .groupBy(*judged.columns)
+        .agg(
+            F.max(named).alias("is_named"),
+            F.max(named & F.expr("from_seq < seq AND until_seq > answered_seq")).alias("is_current"),
+            F.min("from_seq").alias("from_seq"),
+            F.min("reign").alias("least"),
+        )
+    )
+    stale = F.col("error").isin(*TAKEN) & F.expr("NOT is_named AND least >= 0 AND from_seq < seq")
+    current = F.expr("error = 'ILLEGAL_GENERATION' AND is_current")
+    why = F.when(stale, ": the group was in another generation").when(current, ": it is the group's")
+    return found(during, F.when(why.isNotNull(), FAIL), "seq", text=F.concat(F.col("text"), why), member="member_id")
 
 
 def _stays(story: Story) -> DataFrame:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -78,7 +80,7 @@ class Story:
         """`waiting` with `waited_ms`: the time between the structs (seq, wall_us, group_us), less what was held.
 
         So long as a request of the connection (node, conn_id) is in hand nothing else of it is read: a test may hold
-        it, or answer late; what the client has sent meanwhile stands behind it. `row` names a row of `waiting`.
+        it, or answer late; what the client has sent meanwhile stands behind it.
         """
         # what was answered at once has held up nothing
         call = self.call.where("answered_wall_us IS NULL OR answered_wall_us > wall_us").select(
@@ -88,24 +90,21 @@ class Story:
             ),
         )
         between = (F.col("call.seq") > F.col(f"{since}.seq")) & (F.col("call.seq") < F.col(f"{until}.seq"))
+        same = reduce(and_, (F.col(f"waiting.{name}").eqNullSafe(F.col(f"held.{name}")) for name in CONNECTION))
         in_hand = F.coalesce(F.col("call.answered_seq") > F.col(f"{until}.seq"), F.lit(True))  # noqa: FBT003 - a value
         times = ("call.wall_us", "call.group_us")
         held = F.when(in_hand, between_ms(times, (f"{until}.wall_us", f"{until}.group_us"))).otherwise(
             between_ms(times, ("call.answered_wall_us", "call.answered_group_us"))
         )
-        in_all = (
-            waiting.join(call, [*CONNECTION])
-            .where(between)
-            .groupBy(*CONNECTION, F.col(f"{since}.seq").alias("since_seq"), F.col(f"{until}.seq").alias("until_seq"))
-            .agg(F.sum(held).alias("held_ms"))
-        )
         all_ms = between_ms((f"{since}.wall_us", f"{since}.group_us"), (f"{until}.wall_us", f"{until}.group_us"))
+        whole = [F.col(f"waiting.{name}") for name in waiting.columns]
         return (
-            waiting.withColumn("since_seq", F.col(f"{since}.seq"))
-            .withColumn("until_seq", F.col(f"{until}.seq"))
-            .join(in_all, [*CONNECTION, "since_seq", "until_seq"], "left")
+            waiting.alias("waiting")
+            .join(call.alias("held"), same & between, "left")
+            .groupBy(*whole)
+            .agg(F.sum(F.when(F.col("call").isNotNull(), held)).alias("held_ms"))
             .withColumn("waited_ms", all_ms - F.coalesce("held_ms", F.lit(0)))
-            .drop("since_seq", "until_seq", "held_ms")
+            .drop("held_ms")
         )
 
     def answered_as(self, apis: tuple[str, ...], error: str = OK) -> DataFrame:

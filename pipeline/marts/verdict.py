@@ -23,7 +23,7 @@ SHOWN = 3
 def verdict(event: DataFrame, call: DataFrame, member: DataFrame, group: DataFrame, trace: DataFrame) -> DataFrame:
     """What each check says of each group. One thing that is wrong decides; then one that is unclear."""
     story = Story(event, call, member, group)
-    found = [check.judge(story).withColumn("check_id", F.lit(check.id)) for check in _concerned(event)]
+    found = [check.judge(story).withColumn("check_id", F.lit(check.id)) for check in _concerned(story)]
     findings = reduce(lambda one, other: one.unionByName(other), found, _nothing(event))
     checks = F.array(*(F.struct(F.lit(each.id), F.lit(each.title), F.lit(each.severity)) for each in CHECKS))
     asked = group.select(*GROUP, "lost", F.explode(checks.cast(ABOUT)).alias("check")).select(*GROUP, "lost", "check.*")
@@ -46,16 +46,21 @@ def verdict(event: DataFrame, call: DataFrame, member: DataFrame, group: DataFra
     )
 
 
-def _concerned(event: DataFrame) -> list[Check]:
+def _concerned(story: Story) -> list[Check]:
     """The checks that have something to judge. It is looked for at once: each check is a plan of many joins."""
-    whether = [F.coalesce(F.max(F.expr(check.about)), F.lit(col=False)).alias(check.id) for check in CHECKS]
-    there = event.agg(*whether).first()
-    return [check for check in CHECKS if there is not None and there[check.id]]
+    there: dict[str, bool] = {}
+    for among in ("event", "call"):
+        asked = [check for check in CHECKS if check.among == among]
+        whether = [F.coalesce(F.max(F.expr(check.about)), F.lit(col=False)).alias(check.id) for check in asked]
+        row = getattr(story, among).agg(*whether).first()
+        there |= row.asDict() if row is not None else {}
+    return [check for check in CHECKS if there.get(check.id)]
 
 
 def _nothing(event: DataFrame) -> DataFrame:
-    columns = "first_seq BIGINT, last_seq BIGINT, text STRING, member_id STRING, status STRING, check_id STRING"
-    no_one = (F.lit(None).cast(kind).alias(name) for name, kind in (each.split() for each in columns.split(", ")))
+    numbers, strings = ("first_seq", "last_seq", "n"), ("text", "member_id", "status", "check_id")
+    kinds = dict.fromkeys(numbers, "bigint") | dict.fromkeys(strings, "string")
+    no_one = (F.lit(None).cast(kind).alias(name) for name, kind in kinds.items())
     return event.where(F.lit(col=False)).select(*GROUP, *no_one)
 
 
@@ -65,10 +70,17 @@ RANK = {FAIL: 2, INCONCLUSIVE: 1, PASS: 0}
 
 
 def _decided(findings: DataFrame, member: DataFrame) -> DataFrame:
-    """The findings of each check that decide: of the worst status there is; first by member, who are few."""
-    told = F.when(F.col("text").isNotNull(), F.struct("first_seq", "text"))
-    by_member = findings.groupBy(*GROUP, "check_id", "status", "member_id").agg(
-        F.count(F.lit(1)).alias("n"),
+    """The findings of each check that decide: of the worst status there is; first by member, who are few.
+
+    Most findings are that all is well, and say nothing: they are counted before lists are gathered.
+    """
+    told_seq = F.when(F.col("text").isNotNull(), F.col("first_seq"))
+    alike = findings.groupBy(*GROUP, "check_id", "status", "member_id", "text", told_seq.alias("told_seq")).agg(
+        F.sum("n").alias("n"), F.min("first_seq").alias("first_seq"), F.max("last_seq").alias("last_seq")
+    )
+    told = F.when(F.col("text").isNotNull(), F.struct(F.col("told_seq").alias("first_seq"), "text"))
+    by_member = alike.groupBy(*GROUP, "check_id", "status", "member_id").agg(
+        F.sum("n").alias("n"),
         F.min("first_seq").alias("first_seq"),
         F.max("last_seq").alias("last_seq"),
         F.slice(F.array_sort(F.collect_list(told)), 1, SHOWN).alias("told"),
