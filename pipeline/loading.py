@@ -178,7 +178,7 @@ class Loader:
             made = made.withColumn("home", F.lit(homes[0]))
         else:
             made = made.join(F.broadcast(self._of(TRACE_HOME, there, "home")), "trace_id")
-        self.store.write(made, step.table)
+        self.store.write_homes(made, step.table, homes)
 
     def _of(self, table: Table, where: Column, *more: str) -> DataFrame:
         """Some rows of a table, with its own columns and these."""

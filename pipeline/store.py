@@ -12,13 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from koordinator.pipeline.schema import FILE, SCHEMA_VERSION
 from koordinator.pipeline.troubles import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -60,6 +61,23 @@ class Store:
     def write(self, frame: DataFrame, table: Table) -> None:
         """Replace what the frame has: the folders it has rows for, or all of a table that has no folders."""
         overwrite(frame, self.path(table), table.partitions)
+
+    def write_homes(self, frame: DataFrame, table: Table, homes: Sequence[str]) -> None:
+        """Replace the folders of these homes. One that the frame has no rows for is empty then, if it was there."""
+        before = self._files(frame.sparkSession, table, homes)
+        self.write(frame, table)
+        if not before:
+            return
+        left = before & self._files(frame.sparkSession, table, homes)
+        for home in sorted({home for home, _ in left}):
+            nothing = frame.sparkSession.createDataFrame([], table.columns)
+            overwrite(nothing, f"{self.path(table)}/home={home}", ())
+
+    def _files(self, spark: SparkSession, table: Table, homes: Sequence[str]) -> set[tuple[str, str]]:
+        """The files that have rows of these homes, each with its home."""
+        rows = self.read(spark, table).where(F.col("home").isin(*homes))
+        files = rows.select("home", F.input_file_name().alias("file")).distinct()
+        return {(row.home, row.file) for row in files.collect()}
 
     def begin(self, spark: SparkSession, streams: Iterable[str]) -> bool:
         """Say of which version the tables are, if the store is new. Gives whether it is.

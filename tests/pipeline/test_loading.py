@@ -13,7 +13,8 @@ import pytest
 from loads import copied, load, put, tables, trace
 
 from koordinator.pipeline import layers
-from koordinator.pipeline.schema import COUNTS, QUARANTINE, SCHEMA_VERSION
+from koordinator.pipeline.gold.state_time import state_time
+from koordinator.pipeline.schema import COUNTS, EVENT, QUARANTINE, SCHEMA_VERSION, STATE_TIME, TRACE
 from koordinator.pipeline.store import Store
 from koordinator.pipeline.troubles import Failed, Refused
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 A, B = trace("cooperative"), trace("late_commit")
 HALF = len(A) // 2
@@ -81,6 +82,22 @@ def test_a_second_load_reads_only_what_is_new(second: Path, folder: Path, spark:
         ("text-1", "b.jsonl", len(B)),
     }
     assert load(spark, store, folder / "inputs").counts == []
+
+
+def test_a_table_that_late_lines_leave_without_rows_is_empty(
+    first: Path, folder: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_half_a_trace(event: DataFrame, trace: DataFrame) -> DataFrame:
+        made = state_time(event, trace)
+        return made if event.count() < HALF else made.where("false")
+
+    steps = [step for step in layers.PER_HOME if step.table != STATE_TIME]
+    shrinks = layers.Step(STATE_TIME, of_half_a_trace, (EVENT, TRACE))
+    monkeypatch.setattr(layers, "PER_HOME", (*steps, shrinks))
+    store = copied(first, tmp_path / "store")
+    before = Store(str(store)).read(spark, STATE_TIME).count()
+    load(spark, store, folder / "inputs")
+    assert (before > 0, Store(str(store)).read(spark, STATE_TIME).count()) == (True, 0)
 
 
 KILLED = """
