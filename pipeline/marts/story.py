@@ -90,7 +90,7 @@ class Story:
             ),
         )
         between = (F.col("call.seq") > F.col(f"{since}.seq")) & (F.col("call.seq") < F.col(f"{until}.seq"))
-        same = reduce(and_, (F.col(f"waiting.{name}").eqNullSafe(F.col(f"held.{name}")) for name in CONNECTION))
+        same = reduce(and_, (F.col(f"waiting.{name}") == F.col(f"held.{name}") for name in CONNECTION))
         in_hand = F.coalesce(F.col("call.answered_seq") > F.col(f"{until}.seq"), F.lit(True))  # noqa: FBT003 - a value
         times = ("call.wall_us", "call.group_us")
         held = F.when(in_hand, between_ms(times, (f"{until}.wall_us", f"{until}.group_us"))).otherwise(
