@@ -119,7 +119,9 @@ def body_of(message: Message, size: int) -> Line | None:
     """What is worth keeping of a message of `size` bytes; of one that is too large only that."""
     if size > BODY_BYTES_MAX and type(message) in WITH_BODY:
         return {"omitted_bytes": size}
-    return _body(message)
+    # by the table of `singledispatch`: its call looks into a dictionary of weak references first
+    columns = _body.registry.get(type(message))
+    return None if columns is None else columns(message)
 
 
 @singledispatch

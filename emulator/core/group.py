@@ -144,7 +144,8 @@ class Group:
         self.offsets: dict[tuple[str, int], CommittedOffset] = {}
         self.none_old_before = 0
         """No committed offset expires before, unless offsets or the state change: so most checks need not look."""
-        self.unwritten_commits: Counter[tuple[str, int]] = Counter()
+        self.unwritten_commits: dict[tuple[str, int], int] = {}
+        """How many commits of a partition are being written; no `Counter`, which does much of this in Python."""
         self.held: list[tuple[Handler, Call, Message]] = []
         """Requests that would take a frozen group out of its state, with what serves them; they wait for it to thaw."""
         self.frozen_at = 0
@@ -266,6 +267,22 @@ class Group:
     def rebalance_timeout_ms(self) -> int:
         """How long a join phase may last: the longest of the members' rebalance timeouts (KIP-62)."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    # -- offsets ---------------------------------------------------------------------------------------------
+
+    def begin_commit(self, places: Iterable[tuple[str, int]]) -> None:
+        """Offsets of these partitions are being written from now on."""
+        unwritten = self.unwritten_commits
+        for place in places:
+            unwritten[place] = unwritten.get(place, 0) + 1
+
+    def end_commit(self, places: Iterable[tuple[str, int]]) -> None:
+        """They are not any more, whatever has become of it."""
+        unwritten = self.unwritten_commits
+        for place in places:
+            others = unwritten.pop(place) - 1
+            if others:
+                unwritten[place] = others
 
     # -- protocols -------------------------------------------------------------------------------------------
 

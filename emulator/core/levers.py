@@ -71,7 +71,7 @@ def set_offsets(stage: Stage, group: Group, positions: Mapping[tuple[str, int], 
         )
         for (topic, partition), position in positions.items()
     }
-    group.unwritten_commits.update(committed.keys())
+    group.begin_commit(committed)
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in committed.items()]
     nobody = Call(NOBODY, 0, ApiKey.OFFSET_COMMIT, 1, "", "")
     stage.append(group.id, records, OffsetsCommitted(group, nobody, OffsetCommitRequest(), committed, {}))

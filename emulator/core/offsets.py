@@ -79,7 +79,7 @@ def commit(stage: Stage, now: int, call: Call, request: offset_commit.OffsetComm
             )
     if not offsets:
         return stage.reply(call, _commit_response(request, refused, Error.NONE))
-    group.unwritten_commits.update(offsets.keys())
+    group.begin_commit(offsets)
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
     return stage.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused))
 
@@ -87,11 +87,7 @@ def commit(stage: Stage, now: int, call: Call, request: offset_commit.OffsetComm
 def offsets_committed(stage: Stage, write: OffsetsCommitted, error: Error) -> None:
     """The offsets are in the log; or none of them is."""
     group = write.group
-    unwritten = group.unwritten_commits
-    for place in write.offsets:
-        unwritten[place] -= 1
-        if unwritten[place] <= 0:
-            del unwritten[place]
+    group.end_commit(write.offsets)
     if error is Error.NONE:
         group.offsets.update(write.offsets)
         group.none_old_before = 0
@@ -166,7 +162,8 @@ def _commit_response(
         for t, topic in enumerate(request.topics):
             partitions = [
                 offset_commit.OffsetCommitResponsePartition(
-                    partition_index=partition.partition_index, error_code=refused.get((t, p), others)
+                    partition_index=partition.partition_index,
+                    error_code=refused.get((t, p), others) if refused else others,
                 )
                 for p, partition in enumerate(topic.partitions)
                 if not refused or (refused.get((t, p)) not in NOT_KNOWN) is is_known
