@@ -1,7 +1,7 @@
 """Synthetic traces: groups of all kinds in which members come, go, bounce, die, commit and misbehave, by a seed.
 
 A trace is what one test of a suite would have left: a cluster of its own, some groups, some minutes of virtual time.
-Every line is one that the emulator writes (see `history`); the same seed gives the same lines.
+Every line is one that the emulator writes (see `short_way`); the same seed gives the same lines.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from koordinator.emulator.assemble import Options, build_world
 from koordinator.emulator.controls.puppets.operations import Puppets
 from koordinator.emulator.controls.puppets.states import State
 from koordinator.emulator.core.cluster import PLAINTEXT, Endpoint
-from koordinator.pipeline.history import History, ShortWay
+from koordinator.pipeline.history import History
+from koordinator.pipeline.short_way import ShortWay, Time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -119,7 +120,8 @@ class Stage:
         self.chance = Random(f"{seed}/{number}")  # noqa: S311 - to be repeated, not to be secret
         run, test = divmod(number - 1, TESTS)
         self._rerun = 0
-        self._began_at = self.now = BEGIN_MS + run * RUN_EVERY_MS + test * (RUN_EVERY_MS // TESTS)
+        self._began_at = BEGIN_MS + run * RUN_EVERY_MS + test * (RUN_EVERY_MS // TESTS)
+        self._time = Time(self._began_at)
         self._test_id = f"tests/test_groups.py::test_{test + 1:02}"
         software = SOFTWARE[test % len(SOFTWARE)][run % 2]
         header = {
@@ -142,8 +144,13 @@ class Stage:
         )
         (broker,) = self._world.brokers
         self._world.cluster.brokers[broker.node.node_id].endpoints[PLAINTEXT] = Endpoint("simulated", 9092)
-        self._troupe = ShortWay(self._world.brokers, self.trace)
+        self._troupe = ShortWay(self._world.brokers, self.trace, self._time)
         self._puppets = Puppets(self._world.brokers, lambda _outputs: None, self._troupe)
+
+    @property
+    def now(self) -> int:
+        """The time, in milliseconds."""
+        return self._time.now
 
     @property
     def trace(self) -> History:
@@ -160,10 +167,12 @@ class Stage:
     def pass_time_until(self, at: int) -> None:
         """Let everything happen that is due by then."""
         brokers = self._world.brokers
+        self._troupe.beat_until(at)
         while (due := brokers.deadline()) is not None and due <= at:
-            self.now = max(self.now, due)
+            self._time.now = max(self.now, due)
             brokers.step(self.now, due)
-        self.now = max(self.now, at)
+            self._troupe.beat_until(at)
+        self._time.now = max(self.now, at)
 
     def make(self, group: str, name: str, **wishes: Any) -> Puppet:  # noqa: ANN401 - plain data
         """A new puppet, which is in no group yet."""

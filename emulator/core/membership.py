@@ -50,11 +50,12 @@ def refusal_of_member(stage: Stage, group: Group, member_id: str, instance_id: s
 
 def heartbeat(stage: Stage, now: int, call: Call, request: HeartbeatRequest) -> None:
     """A member lives. In a join phase it is also told to rejoin (REBALANCE_IN_PROGRESS)."""
-    error = _heard(stage, now, call, request)
+    error = heard(stage, now, call, request)
     stage.reply(call, ALIVE if error is NONE else HeartbeatResponse(error_code=error))
 
 
-def _heard(stage: Stage, now: int, call: Call, request: HeartbeatRequest) -> Error:
+def heard(stage: Stage, now: int, call: Call, request: HeartbeatRequest) -> Error:
+    """What a heartbeat is answered with; its member's session starts anew if it has one."""
     if not request.group_id:
         return Error.INVALID_GROUP_ID
     status = stage.status(request.group_id)

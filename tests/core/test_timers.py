@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordinator.emulator.core import timers as timers_module
-from koordinator.emulator.core.timers import Timers
+from koordinator.emulator.core.timers import StoppedTimers, Timers
 
 
 def drained(timers: Timers[str], now: int) -> list[tuple[int, str]]:
@@ -35,6 +35,18 @@ def test_at_equal_deadlines_the_one_set_first_fires_first() -> None:
         timers.set(key, 10)
     timers.set("c", 10)
     assert drained(timers, 10) == [(10, "a"), (10, "b"), (10, "c")]
+
+
+def test_the_first_one_can_be_looked_at_and_moved_behind_those_that_are_due_with_it() -> None:
+    timers: Timers[str] = Timers()
+    assert timers.first() is None
+    for key, deadline in (("b", 10), ("c", 10), ("a", 30)):
+        timers.set(key, deadline)
+    assert timers.first() == timers.first() == (10, "b")
+    timers.set("b", 30)
+    assert timers.first() == (10, "c")
+    assert timers.shifted(0, StoppedTimers).first() is None
+    assert drained(timers, 30) == [(10, "c"), (30, "a"), (30, "b")]
 
 
 def test_setting_a_key_again_replaces_its_deadline_later_or_earlier() -> None:

@@ -240,6 +240,17 @@ class Puppet:
         is_calm = self.state is State.STABLE and self._line.is_idle
         return is_calm and self._troupe.is_set(self, Alarm.BEAT) and not (leads and self.role.is_outdated())
 
+    def next_beat(self, group_now: int) -> tuple[int, HeartbeatRequest] | None:
+        """The heartbeat that is due, taken as sent, and the connection it leaves by.
+
+        None if there is more to do than to send it, or it has to wait; nothing has happened then.
+        """
+        connection = self._line.free_connection
+        if connection is None or (self.leader_id == self.member_id and self.role.is_outdated()):
+            return None
+        self._beaten_at = group_now
+        return connection, self._heartbeat or self._new_heartbeat()
+
     def _beat_is_due(self, now: int) -> None:
         line = self._line
         if line.is_idle:
@@ -257,10 +268,12 @@ class Puppet:
 
     def _beat(self, now: int) -> None:
         self._beaten_at = self._troupe.group_now(now, self.group_id)
-        beat = self._heartbeat
-        if beat is None:
-            beat = self._heartbeat = requests.heartbeat(self)
-        self._line.send(now, beat)
+        self._line.send(now, self._heartbeat or self._new_heartbeat())
+
+    def _new_heartbeat(self) -> HeartbeatRequest:
+        """The heartbeat of this generation, which is sent again and again."""
+        self._heartbeat = heartbeat = requests.heartbeat(self)
+        return heartbeat
 
     # -- JoinGroup -------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from koordinator.wire.apis import REQUEST_KEYS, ApiKey
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from typing import TypeGuard
 
     from koordinator.emulator.brokers import Brokers
     from koordinator.emulator.connections import Output
@@ -33,7 +34,7 @@ NEWEST_USED = {ApiKey.OFFSET_COMMIT: 9}
 """From version 10 on topics are named by id (KIP-848), which puppets do not look up."""
 
 
-def is_beat(key: Key) -> bool:
+def is_beat(key: Key) -> TypeGuard[tuple[Puppet, Alarm]]:
     """Whether this is the time of a heartbeat."""
     return isinstance(key, tuple) and key[1] is Alarm.BEAT
 
