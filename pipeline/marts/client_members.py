@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 STORM_BEATS, STORM_MS = 50, 1000
 """So many heartbeats of one member within so long are a storm: the shortest interval in use is some ten a second."""
 
-STORM_SLOT_MS = 10 * STORM_MS
+STORM_SLOT_MS = 60 * STORM_MS
 """Members' heartbeats are counted by slots of such a length first: in the usual intervals a slot has few."""
 
 AFTER_ALL = 2**62
@@ -45,16 +45,7 @@ def heartbeats(story: Story) -> DataFrame:
     due = watched.where(waits & F.col("heard").isNotNull() & (F.col("session_ms") > 0)).withColumn(
         "is_long", waited >= F.col("session_ms") / 2
     )
-    beats = F.col("what") == "Heartbeat"
-    in_time = found(due.where(beats & ~F.col("is_long")), PASS, "line_seq", member="member_id")
-    until = F.struct(F.col("line_seq").alias("seq"), "wall_us", "group_us")
-    long = story.less_held(
-        due.where("is_long")
-        .withColumn("until", until)
-        .withColumn("since", F.col("heard"))
-        .withColumn("node", F.col("heard.node"))
-        .withColumn("conn_id", F.col("heard.conn_id"))
-    )
+    long = story.less_held(_in_time_counted(due))
     silent = F.col("waited_ms") >= F.col("session_ms") / 2
     text = texts(
         "{name}{software} sent no heartbeat for ",
@@ -65,15 +56,37 @@ def heartbeats(story: Story) -> DataFrame:
         seconds(F.col("session_ms")),
         " s",
     )
-    late = found(
+    judged = found(
         long,
-        F.when(silent, FAIL).when(beats, PASS),
-        F.when(silent, F.col("since.seq")).otherwise(F.col("line_seq")),
-        "line_seq",
+        F.when(silent, FAIL).when(F.col("beats"), PASS),
+        F.when(silent, F.col("since.seq")).otherwise(F.col("first_seq")),
+        F.col("until.seq"),
         text=text,
         member="member_id",
+        n="n",
     )
-    return in_time.unionByName(late).unionByName(_storms(story)).unionByName(_generation_minus_one(story))
+    return judged.unionByName(_storms(story)).unionByName(_generation_minus_one(story))
+
+
+def _in_time_counted(due: DataFrame) -> DataFrame:
+    """What was long in coming, row by row; and one row for all heartbeats of a member that came in time, mostly all.
+
+    That one has no `since`: nothing is to be found out about it.
+    """
+    beats, when = F.col("what") == "Heartbeat", ("seq", "wall_us", "group_us")
+    rows = due.where(beats | F.col("is_long")).groupBy(*MEMBER, F.when(F.col("is_long"), F.col("seq")).alias("long"))
+    counted = rows.agg(
+        F.count(F.lit(1)).alias("n"),
+        F.bool_or(beats).alias("beats"),
+        F.max("session_ms").alias("session_ms"),
+        F.min("line_seq").alias("first_seq"),
+        *(F.max(f"heard.{name}").alias(f"since_{name}") for name in (*when, "node", "conn_id")),
+        *(F.max(name).alias(f"until_{name}") for name in ("line_seq", *when[1:])),
+    )
+    until = F.struct(F.col("until_line_seq").alias("seq"), *(F.col(f"until_{name}").alias(name) for name in when[1:]))
+    since = F.when(F.col("long").isNotNull(), F.struct(*(F.col(f"since_{name}").alias(name) for name in when)))
+    of_late = {"since": since, "until": until, "node": F.col("since_node"), "conn_id": F.col("since_conn_id")}
+    return counted.withColumns(of_late).select(*MEMBER, "n", "beats", "session_ms", "first_seq", *of_late)
 
 
 def _watched(story: Story) -> DataFrame:

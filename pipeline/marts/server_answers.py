@@ -6,6 +6,8 @@ was from when it came to when it was answered: it was handled at some time betwe
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -24,6 +26,9 @@ NEVER = 2**62
 
 RUN = (*MEMBER, "generation", "error")
 """What calls have in common that can be judged as one, mostly."""
+
+ON_IT = ("trace_id", "node", "conn_id")
+"""What the lines of a connection have in common, of whichever group they are."""
 
 TAKEN = ("NONE", "REBALANCE_IN_PROGRESS")
 """The answers to a member in good standing."""
@@ -75,7 +80,8 @@ def _doubtful(runs: DataFrame, reigns: DataFrame, stays: DataFrame) -> DataFrame
     whole = runs.join(lasted, [*GROUP, "generation"], "left").withColumn(
         "is_taken", F.expr("from_seq < answered_seq AND until_seq > last_seq") & F.col("error").isin(*TAKEN)
     )
-    whole = whole.groupBy(*RUN, "last_seq", "answered_seq").agg(F.max("is_taken").alias("is_taken"))
+    # by all columns, so that it is the same runs that are counted: Spark makes them once
+    whole = whole.groupBy(*runs.columns).agg(F.max("is_taken").alias("is_taken"))
     away = stays.where("NOT is_in").select(*MEMBER, "from_seq", "until_seq")
     meanwhile = F.coalesce(F.expr("from_seq < last_seq AND until_seq > answered_seq"), F.lit(col=False))
     return whole.join(away, [*MEMBER], "left").where(~F.coalesce("is_taken", F.lit(col=False)) | meanwhile).select(*RUN)
@@ -188,20 +194,52 @@ def answered_once(story: Story) -> DataFrame:
     """
     lines = story.event.where(
         "kind IN ('request', 'response', 'superseded') AND conn_id IS NOT NULL AND NOT coalesce(api = 'Produce', false)"
-    ).select("trace_id", "group_id", "node", "conn_id", "seq", "kind", "correlation_id", "api", "rule_id")
-    ruled = story.event.where("kind = 'rule' AND change = 'used' AND conn_id IS NOT NULL").select(
-        "trace_id", "node", "conn_id", "correlation_id", F.lit(col=True).alias("is_ruled")
+    ).select(*ON_IT, "group_id", "seq", "kind", "correlation_id", "api", "rule_id")
+    doubtful = F.broadcast(_out_of_turn(story, lines))
+    in_turn = _of(story.call.where("conn_id IS NOT NULL"), doubtful, "left_anti").groupBy(*GROUP)
+    answered = in_turn.agg(
+        F.count("answered_seq").alias("n"), F.min("answered_seq").alias("seq"), F.max("answered_seq").alias("last_seq")
     )
-    on_it = Window.partitionBy("trace_id", "node", "conn_id").orderBy("seq")
+    ruled = story.event.where("kind = 'rule' AND change = 'used' AND conn_id IS NOT NULL").select(
+        *ON_IT, "correlation_id", F.lit(col=True).alias("is_ruled")
+    )
+    in_order = Window.partitionBy(*ON_IT).orderBy("seq")
     one = F.struct("kind", "correlation_id", "seq")
-    near = lines.withColumn("before", F.lag(one).over(on_it)).withColumn("after", F.lead(one).over(on_it))
+    near = _of(lines, doubtful, "left_semi")
+    near = near.withColumn("before", F.lag(one).over(in_order)).withColumn("after", F.lead(one).over(in_order))
     near = near.where("group_id IS NOT NULL")
     asked = (F.col("kind") == "request") & (F.col("after.kind") == "request") & F.col("rule_id").isNull()
-    skipped = near.where(asked).join(ruled.distinct(), ["trace_id", "node", "conn_id", "correlation_id"], "left_anti")
+    skipped = near.where(asked).join(ruled.distinct(), [*ON_IT, "correlation_id"], "left_anti")
     its = (F.col("before.kind") == "request") & (F.col("before.correlation_id") == F.col("correlation_id"))
     answers = near.where("kind = 'response' AND before IS NOT NULL")
     text = texts("#", F.col("seq"), " ", F.col("api"), " was not answered before #", F.col("after.seq"), " was read")
     odd = texts("#", F.col("seq"), " answers a ", F.col("api"), " that does not wait for an answer")
-    return found(skipped, FAIL, "seq", "after.seq", text=text).unionByName(
-        found(answers, F.when(its | F.col("rule_id").isNotNull(), PASS).otherwise(FAIL), "seq", text=odd)
+    return (
+        found(skipped, FAIL, "seq", "after.seq", text=text)
+        .unionByName(found(answers, F.when(its | F.col("rule_id").isNotNull(), PASS).otherwise(FAIL), "seq", text=odd))
+        .unionByName(found(answered.where("n > 0"), PASS, "seq", "last_seq", n="n"))
     )
+
+
+def _out_of_turn(story: Story, lines: DataFrame) -> DataFrame:
+    """The connections whose lines have to be looked at one by one.
+
+    On the others each call was answered before the next came, and their lines are those of the calls and no more.
+    """
+    following = F.lead("seq").over(Window.partitionBy(*ON_IT).orderBy("seq"))
+    calls = story.call.where("conn_id IS NOT NULL").select(*ON_IT, "seq", "answered_seq")
+    turns = calls.withColumn("following", following).select(
+        *ON_IT,
+        F.expr("1 + int(answered_seq IS NOT NULL)").alias("more"),
+        F.expr("following IS NULL OR answered_seq < following").alias("is_in_turn"),
+    )
+    known = lines.select(*ON_IT, F.lit(-1).alias("more"), F.col("correlation_id").isNotNull().alias("is_in_turn"))
+    well = F.min(F.coalesce("is_in_turn", F.lit(col=False))).alias("well")
+    counted = turns.unionByName(known).groupBy(*ON_IT).agg(F.sum("more").alias("more"), well)
+    return counted.where("more <> 0 OR NOT well").select(*ON_IT)
+
+
+def _of(frame: DataFrame, connections: DataFrame, how: str) -> DataFrame:
+    """What is, or is not, on one of some connections; which may be of no node."""
+    same = reduce(and_, (frame[name].eqNullSafe(connections[name]) for name in ON_IT))
+    return frame.join(connections, same, how)

@@ -30,12 +30,11 @@ def removed_in_time(story: Story) -> DataFrame:
     )
     signs = F.col("api").isin("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit")
     renews = (signs & (F.col("error") == OK)).alias("renews")
-    asked = gone.join(
-        story.call.where("member_id IS NOT NULL").select(
-            *MEMBER, "seq", "group_us", "answered_seq", "answered_group_us", "session_timeout_ms", "rule_id", renews
-        ),
-        [*MEMBER],
-    ).where("seq < gone_seq")
+    calls = story.call.where("member_id IS NOT NULL").select(
+        *MEMBER, "seq", "group_us", "answered_seq", "answered_group_us", "session_timeout_ms", "rule_id", renews
+    )
+    # who is removed so are few: all other calls stay where they are
+    asked = calls.join(F.broadcast(gone), [*MEMBER]).where("seq < gone_seq")
     sessions = asked.groupBy(*MEMBER, "gone_seq", "gone_us").agg(
         F.max(F.struct("seq", "group_us", "answered_seq", "answered_group_us")).alias("last"),
         F.max(F.when(F.col("renews"), F.col("group_us"))).alias("renewed_us"),

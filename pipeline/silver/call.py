@@ -35,13 +35,14 @@ ANSWER = (
 def call(event: DataFrame) -> DataFrame:
     """The requests in silver/event that name a group. An answer is that of the last request with its correlation id.
 
-    Heartbeats are in files of their own: they are the most, and whoever looks for another API skips them. They have no
-    body.
+    Heartbeats are in files of their own, by their errors: they are the most, and whoever looks for another API, or for
+    those that were refused, skips them. They have no body.
     """
     exchanged = event.where(F.col("kind").isin("request", "response") & F.col("group_id").isNotNull())
     beats = F.coalesce(F.col("api") == "Heartbeat", F.lit(col=False))
     others = _bodies_read(_columns(_paired(exchanged.where(~beats))))
-    return shaped(_columns(_paired(exchanged.where(beats).drop("body"))), CALL).unionByName(shaped(others, CALL))
+    beating = shaped(_columns(_paired(exchanged.where(beats).drop("body"))), CALL)
+    return beating.sortWithinPartitions("error").unionByName(shaped(others, CALL))
 
 
 def _paired(exchanged: DataFrame) -> DataFrame:

@@ -142,6 +142,15 @@ def a_request_is_passed_over(tale: Tale) -> None:
     tale.beat("a", 1)
 
 
+def two_are_in_hand(tale: Tale) -> None:
+    # all that is asked is answered, in its order, and one too late; as a node that has no number does it
+    one = tale.asks("Heartbeat", "a", member_id="a", generation=1, node=None)
+    two = tale.asks("Heartbeat", "a", member_id="a", generation=1, node=None)
+    tale.answers(one, node=None)
+    tale.answers(two, node=None)
+    tale.beat("b", 1)
+
+
 def an_answer_comes_twice(tale: Tale) -> None:
     asked = tale.asks("Heartbeat", "a", member_id="a", generation=1)
     tale.answers(asked)
@@ -167,6 +176,7 @@ WRONG: tuple[tuple[Callable[[Tale], None], str, str], ...] = (
     (the_old_member_is_not_fenced, "S08", "another has its place since #"),
     (a_protocol_nobody_offers, "S09", "sticky was chosen, it offers range"),
     (a_request_is_passed_over, "S10", "Heartbeat was not answered before #2 was read"),
+    (two_are_in_hand, "S10", "#1 Heartbeat was not answered before #2 was read"),
     (an_answer_comes_twice, "S10", "answers a Heartbeat that does not wait for an answer"),
 )
 

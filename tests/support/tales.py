@@ -90,7 +90,7 @@ class Tale:
             if name not in ("seq", "wall_ts", "group_ts_us", "kind", "body")
         }
         of_group = same.pop("group_id", None) is not None
-        same.pop("node")
+        same.pop("node", None)
         return self.line("response", of_group=of_group, **{**same, "error": error, **columns})
 
     def call(self, api: str, client: str, error: str | None = None, told: Line | None = None, **columns: Any) -> int:
