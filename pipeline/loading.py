@@ -118,7 +118,8 @@ class Loader:
         try:
             old = self._settle(batch, read)
             taken = intake.taken(read, self._known(batch, old))
-            counts: list[Row] = taken.counts.withColumn("batch", F.lit(batch)).collect()
+            files = self._of(FILE, F.col("batch") == batch, "batch")
+            counts: list[Row] = taken.counts.join(files, "source_file").select(*COUNTS.names, "batch").collect()
             for frame, table in ((taken.event, EVENT), (taken.header, HEADER), (taken.outcome, OUTCOME)):
                 self.store.write(_at_home(frame, old, batch).withColumn("batch", F.lit(batch)), table)
             if any(row.quarantined for row in counts):

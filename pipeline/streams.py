@@ -126,6 +126,7 @@ def _files_kept(file_path: str) -> Callable[[DataFrame, int], None]:
 
     def keep(frame: DataFrame, number: int) -> None:
         batch = F.lit(PARQUET.batch(number))
-        overwrite(shaped(frame, FILE).distinct().withColumn("batch", batch), file_path, FILE.partitions)
+        files = shaped(lines.identified(frame), FILE)
+        overwrite(files.withColumn("batch", batch), file_path, FILE.partitions)
 
     return keep

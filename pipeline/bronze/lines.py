@@ -26,8 +26,13 @@ def picked(text: DataFrame) -> DataFrame:
 
 
 def files(table: DataFrame) -> DataFrame:
-    """Of a frame that Spark reads from Parquet files, a stream or not: which files they are."""
-    return table.select(*_file())
+    """Of a frame that Spark reads from Parquet files, a stream or not: the file of each row, for `identified`."""
+    return table.select(*_PARTS)
+
+
+def identified(parts: DataFrame) -> DataFrame:
+    """Which files those are, once each."""
+    return parts.distinct().select(*_file("file_path", "file_size", "file_modification_time"))
 
 
 def rows(table: DataFrame) -> DataFrame:
@@ -53,11 +58,11 @@ def trace_id_of(source_file: Column) -> Column:
     return F.md5(stem(source_file))
 
 
-def _file() -> tuple[Column, ...]:
-    parts = ("file_path", "file_size", "file_modification_time")
-    ingest_id = F.md5(F.concat_ws("|", *(F.col(f"_metadata.{part}").cast("string") for part in parts)))
-    return (
-        F.col("_metadata.file_path").alias("source_file"),
-        ingest_id.alias("ingest_id"),
-        F.col("_metadata.file_size").alias("file_size"),
-    )
+_PARTS = ("_metadata.file_path", "_metadata.file_size", "_metadata.file_modification_time")
+
+
+def _file(path: str = _PARTS[0], size: str = _PARTS[1], changed: str = _PARTS[2]) -> tuple[Column, ...]:
+    # in numbers: to write the dates of all rows takes long
+    numbers = (F.col(size).cast("string"), F.unix_micros(changed).cast("string"))
+    ingest_id = F.md5(F.concat_ws("|", path, *numbers))
+    return F.col(path).alias("source_file"), ingest_id.alias("ingest_id"), F.col(size).alias("file_size")

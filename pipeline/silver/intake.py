@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from koordinator.pipeline.bronze.lines import trace_id_of
 from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.schema import COUNTS, EVENT, HEADER, LONG, OUTCOME, QUARANTINE
+from koordinator.pipeline.schema import EVENT, HEADER, LONG, OUTCOME, QUARANTINE
 from koordinator.pipeline.silver import logs, trace_rows
 from koordinator.pipeline.silver.trace_rows import ABOUT, PLACE
 
@@ -48,7 +48,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What has become of a load, by the tables of its rows."""
+    """What has become of a load, by the tables of its rows. `counts` knows files by their names only."""
 
     event: DataFrame
     header: DataFrame
@@ -239,8 +239,6 @@ def _counted(rows: DataFrame) -> DataFrame:
         "more": F.count_if(~first & (fate == "event")),
     }
     # by numbers first: the greatest of texts is found by sorting the rows
-    by_source = rows.groupBy("source_file", "ingest_id", "source").agg(*(n.alias(name) for name, n in counts.items()))
-    whole = by_source.groupBy("source_file", "ingest_id").agg(
-        F.max("source").alias("source"), *(F.sum(name).alias(name) for name in counts)
-    )
-    return shaped(whole, COUNTS)
+    by_source = rows.groupBy("source_file", "source").agg(*(n.alias(name) for name, n in counts.items()))
+    sums = (F.sum(name).alias(name) for name in counts)
+    return by_source.groupBy("source_file").agg(F.max("source").alias("source"), *sums)

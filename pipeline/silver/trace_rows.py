@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -167,13 +169,12 @@ def _judged() -> Column:
 def _event_judged(column: Callable[[str], Column]) -> Column:
     """The same of what is neither a header nor a test; `column` gives a column of silver/event."""
     kind, key = column("kind"), column("api_key")
-    is_missing = F.array_compact(
-        F.array(*(F.when(column(name).isNull(), F.lit(RENAMED.get(name, name))) for name in ("kind", "seq", "wall_us")))
-    )
+    wanted = ("kind", "seq", "wall_us")
+    missing = F.concat_ws(", ", *(F.when(column(name).isNull(), RENAMED.get(name, name)) for name in wanted))
     return (
         F.when(
-            F.size(is_missing) > 0,
-            _fate("quarantine", "missing_key", F.concat(F.array_join(is_missing, ", "), F.lit(" missing"))),
+            reduce(or_, (column(name).isNull() for name in wanted)),
+            _fate("quarantine", "missing_key", F.concat(missing, F.lit(" missing"))),
         )
         .when(~kind.isin(*KINDS), _fate("quarantine", "unknown_kind", F.concat(F.lit("kind "), kind)))
         .when(
