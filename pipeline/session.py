@@ -6,6 +6,7 @@ Spark's own log goes to a file, which is named when Spark does not start.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -27,8 +28,12 @@ ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    "spark.sql.maxConcurrentOutputFileWriters": "8",
 }
-"""What the tables depend on, wherever Spark runs."""
+"""What the tables depend on, wherever Spark runs; and that rows are not sorted by their folder to be written.
+
+The rows of a load are mostly of one folder, and by default Spark would sort all of them to write one file at a time.
+"""
 
 ON_THIS_MACHINE = {
     "spark.driver.host": "127.0.0.1",
@@ -40,11 +45,13 @@ ON_THIS_MACHINE = {
     "spark.sql.codegen.cache.maxEntries": "4000",
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     "spark.sql.streaming.numRecentProgressUpdates": "2",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
 """Nothing listens to other machines; adaptive execution joins shuffle partitions that are small.
 
 By default Spark goes over to sorting all rows where a task has more than 128 groups to gather lists in. And of the
 classes it makes of plans, 1,400 in a load, it remembers 100: it would make and compile the same ones again and again.
+Nobody waits for an answer meanwhile, so the collector of garbage is the one that costs least, not that pauses least.
 """
 
 QUICK = {
@@ -59,6 +66,12 @@ QUICK = {
 With one level of compilation Java has 48 MB for its code instead of 240, which all tables fill; then it says so on
 stdout, and compiles no more.
 """
+
+COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
+"""What chooses a collector of garbage. Java does not start if two are chosen."""
+
+OF_ALL_JAVA = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
+"""Variables with options for whatever Java is started."""
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """A variable that is set by spark-submit: it has started Java, and knows the master."""
@@ -99,8 +112,7 @@ def opened(
         # Spark's own guess is `python3`, which need not be the one that has us
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         log = Path(scratch) / "spark.log"
-        here = ON_THIS_MACHINE | {"spark.driver.memory": _memory()} | ({} if big else QUICK)
-        own = here if master.startswith("local") else {}
+        own = on_this_machine(big=big) if master.startswith("local") else {}
         builder = SparkSession.builder.appName("koordinator").master(master)
         for name, value in (ALWAYS | own | dict(settings)).items():
             builder = builder.config(name, value)
@@ -110,6 +122,15 @@ def opened(
         except Exception as error:
             raise NoSpark(f"Spark does not start on {master}: {_last_words(log) or error}") from error
         yield from _of(session)
+
+
+def on_this_machine(*, big: bool) -> dict[str, str]:
+    """The settings of a session here. A collector of garbage that the environment chooses for all Java is not ours."""
+    settings = ON_THIS_MACHINE | {"spark.driver.memory": _memory()} | ({} if big else QUICK)
+    if any(COLLECTOR.search(os.environ.get(name, "")) for name in OF_ALL_JAVA):
+        options = settings["spark.driver.extraJavaOptions"]
+        settings["spark.driver.extraJavaOptions"] = COLLECTOR.sub("", options).strip()
+    return settings
 
 
 def _connected(remote: str, settings: Mapping[str, str]) -> SparkSession:

