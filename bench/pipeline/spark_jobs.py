@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline import session
+from koordinator.pipeline import layers, session
 from koordinator.pipeline.loading import Loader
 from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import Column, DataFrame
 
 ROWS_PER_FILE = 1_000_000
@@ -49,24 +51,31 @@ def _fresh(name: str) -> Column:
             return F.col(name)
 
 
-def replicate(source: str, target: str, first: int, copies: int) -> dict[str, object]:
-    """Write the copies of what is in a folder to another."""
+def replicate(source: str, *parts: str) -> dict[str, object]:
+    """Write copies of what is in a folder to others; of each `parts` names the folder, the first copy, and how many."""
     with session.opened(big=True) as spark:
         events = spark.read.parquet(source)
-        rows = events.count() * copies
-        made = replicated(events, first, copies, min(copies, math.ceil(rows / ROWS_PER_FILE)))
-        made.write.mode("append").parquet(target)
+        rows = events.count()
+        for target, first, copies in zip(parts[::3], map(int, parts[1::3]), map(int, parts[2::3]), strict=True):
+            files = min(copies, math.ceil(rows * copies / ROWS_PER_FILE))
+            replicated(events, first, copies, files).write.parquet(target)
         return {"rows": rows}
 
 
-def load(master: str, source: str, target: str) -> dict[str, object]:
-    """Load what is new in a folder into a store; seconds for each thing that is done."""
+def load(end: str, master: str, target: str, *sources: str) -> dict[str, object]:
+    """Load what is new in some folders into a store, to the tables of gold or to the marts.
+
+    Gives the seconds for each thing that is done.
+    """
     began = time.monotonic()
+    if end == "gold":
+        layers.PER_HOME = tuple(step for step in layers.PER_HOME if step.table.layer != "mart")
+        layers.OF_ALL = tuple(step for step in layers.OF_ALL if step.table.layer != "mart")
     marks: list[tuple[str, float]] = []
     with session.opened(master, big=True) as spark:
         marks.append(("start", time.monotonic()))
         loader = Loader(spark, Store(target), lambda what: marks.append((what, time.monotonic())), MAX_BAD_RATIO)
-        loaded = loader.load([source])
+        loaded = loader.load(sources)
         marks.append(("end", time.monotonic()))
     steps: dict[str, float] = {}
     for (what, at), (_, until) in pairwise(marks):
@@ -75,26 +84,21 @@ def load(master: str, source: str, target: str) -> dict[str, object]:
         "events": loaded.rows("event"),
         "start_s": marks[0][1] - began,
         "load_s": marks[-1][1] - marks[0][1],
+        "gold_s": sum(seconds for what, seconds in steps.items() if not what.startswith("mart/")),
         "steps": steps,
     }
+
+
+JOBS: dict[str, Callable[..., dict[str, object]]] = {"replicate": replicate, "load": load}
 
 
 def main() -> None:
     """Do one of them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    kinds = parser.add_subparsers(dest="job", required=True)
-    job = kinds.add_parser("replicate")
-    job.add_argument("source")
-    job.add_argument("target")
-    job.add_argument("first", type=int)
-    job.add_argument("copies", type=int)
-    job = kinds.add_parser("load")
-    job.add_argument("master")
-    job.add_argument("source")
-    job.add_argument("target")
-    given = vars(parser.parse_args())
-    jobs = {"replicate": replicate, "load": load}
-    print(json.dumps(jobs[given.pop("job")](**given)))
+    parser.add_argument("job", choices=JOBS)
+    parser.add_argument("of_it", nargs="+")
+    given = parser.parse_args()
+    print(json.dumps(JOBS[given.job](*given.of_it)))
 
 
 if __name__ == "__main__":

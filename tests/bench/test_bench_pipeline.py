@@ -42,9 +42,25 @@ def test_a_tier_for_which_the_disk_has_no_room_is_left_out(
     monkeypatch.setattr(bench, "ran", lambda *command: pytest.fail(f"{command} was run"))
     measured = bench.Bench(tmp_path)
     measured.per_copy = 1 << 20
-    measured.tier(bench.Tier("2M", 2_000_000), smallest=True)
+    assert measured.replicate([bench.Tier("2M", 2_000_000)]) == []
     (row,) = measured.rows
     assert "left out: 60 MiB needed, 5 free" in row.figure
+
+
+def test_the_inputs_of_all_tiers_are_made_at_once_with_what_comes_later_to_the_smallest(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = []
+    monkeypatch.setattr(bench, "free", lambda _folder: 1_000 << 20)
+    monkeypatch.setattr(bench, "ran", lambda *command: commands.append(command))
+    measured = bench.Bench(tmp_path)
+    measured.per_copy = 1 << 20
+    tiers = bench.tiers("2M,20M,200M")
+    assert measured.replicate(tiers) == tiers[:2]
+    assert [row.what for row in measured.rows] == ["200M"]
+    (command,) = commands
+    inputs = (f"{tmp_path}/input-2M", "0", "10", f"{tmp_path}/input-20M", "0", "100", f"{tmp_path}/later", "10", "1")
+    assert command == ("spark_jobs.py", "replicate", f"{tmp_path}/distinct", *inputs)
 
 
 @pytest.mark.usefixtures("bench")

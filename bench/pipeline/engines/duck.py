@@ -54,11 +54,10 @@ def differences(connection: duckdb.DuckDBPyConnection, store: Path, name: str, m
     ours = f"SELECT {_told(table, is_ours=True)} FROM ({of_store(store, table)})"  # noqa: S608
     theirs = f"SELECT {_told(table, is_ours=False)} FROM {made}"  # noqa: S608
     (rows,) = connection.execute(f"SELECT count(*) FROM ({ours})").fetchone() or (0,)  # noqa: S608
-    found = []
-    for whose, one, other in (("only Spark", ours, theirs), ("only here", theirs, ours)):
-        query = f"{one} EXCEPT ALL {other} ORDER BY ALL LIMIT 5"
-        found += [f"{name}: {whose} has {row}" for row in connection.execute(query).fetchall()]
-    return rows, found
+    both = f"SELECT 1 AS more, * FROM ({ours}) UNION ALL SELECT -1, * FROM ({theirs})"  # noqa: S608
+    other = f"SELECT sum(more) AS n, * EXCLUDE more FROM ({both}) GROUP BY ALL HAVING n <> 0 ORDER BY ALL LIMIT 10"  # noqa: S608
+    found = connection.execute(other).fetchall()
+    return rows, [f"{name}: only {'Spark' if n > 0 else 'here'} has {row}" for n, *row in found]
 
 
 def _told(table: Table, *, is_ours: bool) -> str:
