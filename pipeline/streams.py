@@ -7,6 +7,7 @@ same number and the same files again; so what is written here for a batch is wri
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
@@ -17,6 +18,7 @@ from koordinator.pipeline.bronze import lines
 from koordinator.pipeline.frames import shaped
 from koordinator.pipeline.schema import BRONZE_LINE, EVENT, FILE
 from koordinator.pipeline.store import overwrite
+from koordinator.pipeline.troubles import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -83,9 +85,18 @@ def rows_of(spark: SparkSession, files: Sequence[str]) -> DataFrame:
 
 
 def one_glob(inputs: Iterable[str]) -> str:
-    """The one pattern that a file stream takes."""
+    """The one pattern that a file stream takes. It begins where all inputs do: one that begins with `{` is no path.
+
+    Raises Refused if they have no file system in common.
+    """
     inputs = list(inputs)
-    return inputs[0] if len(inputs) == 1 else "{" + ",".join(inputs) + "}"
+    if len(inputs) == 1:
+        return inputs[0]
+    begin = commonprefix(inputs)  # noqa: RUF071 - URLs, too; and it is cut at a slash
+    begin = begin[: begin.rfind("/") + 1]
+    if not begin or begin.endswith("://"):
+        raise Refused(f"--input {', --input '.join(inputs)}: these are on several file systems; load one after another")
+    return f"{begin}{{{','.join(place.removeprefix(begin) for place in inputs)}}}"
 
 
 def _reader(spark: SparkSession, stream: Stream) -> DataStreamReader:

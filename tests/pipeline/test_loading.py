@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from loads import copied, load, put, tables, trace
 
-from koordinator.pipeline import layers
+from koordinator.pipeline import layers, streams
 from koordinator.pipeline.gold.state_time import state_time
 from koordinator.pipeline.schema import COUNTS, EVENT, QUARANTINE, SCHEMA_VERSION, STATE_TIME, TRACE
 from koordinator.pipeline.store import Store
@@ -126,6 +126,35 @@ def test_a_load_that_is_killed_is_finished_by_the_next(
     assert done.returncode == -signal.SIGKILL, done.stderr
     load(spark, store, folder / "inputs")
     assert tables(store) == tables(second)
+
+
+def test_several_inputs_are_read_and_a_later_one_may_join_those_that_were(tmp_path: Path, spark: SparkSession) -> None:
+    one, two, three = (tmp_path / name for name in ("one", "two", "three"))
+    put(one, "a.jsonl", A)
+    put(two, "b.jsonl", B)
+    assert len(load(spark, tmp_path / "store", one, two).counts) == 2
+    put(three / "below", "c.jsonl", [line.replace("trace-b", "trace-c") for line in B])
+    (row,) = load(spark, tmp_path / "store", one, two, three).counts
+    assert (row.source_file.rpartition("/")[2], row.read) == ("c.jsonl", len(B))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "pattern"),
+    [
+        (["/data"], "/data"),
+        (["/data/a", "/data/b/*.jsonl"], "/data/{a,b/*.jsonl}"),
+        (["/data", "/data-2"], "/{data,data-2}"),
+        (["s3a://bucket/ci", "s3a://bucket/cd"], "s3a://bucket/{ci,cd}"),
+    ],
+)
+def test_the_pattern_of_several_inputs_begins_as_they_all_do(inputs: list[str], pattern: str) -> None:
+    assert streams.one_glob(inputs) == pattern
+
+
+@pytest.mark.parametrize("other", ["s3a://other/x", "/x"])
+def test_inputs_on_several_file_systems_are_refused(other: str) -> None:
+    with pytest.raises(Refused, match=f"--input s3a://bucket/x, --input {other}: these are on several file systems"):
+        streams.one_glob(["s3a://bucket/x", other])
 
 
 def test_a_file_that_has_grown_since_is_named(tmp_path: Path, spark: SparkSession) -> None:

@@ -64,9 +64,9 @@ def put(folder: Path, name: str, lines: Sequence[str]) -> Path:
     return path
 
 
-def load(spark: SparkSession, store: Path, inputs: Path, max_bad_ratio: float = 0.0) -> Loaded:
-    """One load of everything in a folder."""
-    return Loader(spark, Store(str(store)), lambda _: None, max_bad_ratio).load([str(inputs)])
+def load(spark: SparkSession, store: Path, *inputs: Path, max_bad_ratio: float = 0.0) -> Loaded:
+    """One load of everything in some folders."""
+    return Loader(spark, Store(str(store)), lambda _: None, max_bad_ratio).load([*map(str, inputs)])
 
 
 def copied(store: Path, to: Path) -> Path:
