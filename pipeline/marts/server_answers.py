@@ -80,8 +80,7 @@ def _doubtful(runs: DataFrame, reigns: DataFrame, stays: DataFrame) -> DataFrame
     whole = runs.join(lasted, [*GROUP, "generation"], "left").withColumn(
         "is_taken", F.expr("from_seq < answered_seq AND until_seq > last_seq") & F.col("error").isin(*TAKEN)
     )
-    # by all columns, so that it is the same runs that are counted: Spark makes them once
-    whole = whole.groupBy(*runs.columns).agg(F.max("is_taken").alias("is_taken"))
+    whole = whole.groupBy(*RUN, "last_seq", "answered_seq").agg(F.max("is_taken").alias("is_taken"))
     away = stays.where("NOT is_in").select(*MEMBER, "from_seq", "until_seq")
     meanwhile = F.coalesce(F.expr("from_seq < last_seq AND until_seq > answered_seq"), F.lit(col=False))
     return whole.join(away, [*MEMBER], "left").where(~F.coalesce("is_taken", F.lit(col=False)) | meanwhile).select(*RUN)
