@@ -92,7 +92,8 @@ def one_glob(inputs: Iterable[str]) -> str:
     inputs = list(inputs)
     if len(inputs) == 1:
         return inputs[0]
-    begin = commonprefix(inputs)  # noqa: RUF071 - URLs, too; and it is cut at a slash
+    # before a brace of their own, too: it is not to be cut in two
+    begin = commonprefix(inputs).partition("{")[0]  # noqa: RUF071 - URLs, too; and it is cut at a slash
     begin = begin[: begin.rfind("/") + 1]
     if not begin or begin.endswith("://"):
         raise Refused(f"--input {', --input '.join(inputs)}: these are on several file systems; load one after another")

@@ -90,7 +90,7 @@ class Bench:
             needed = tier.copies * self.per_copy * (1 + STORE_PER_INPUT)
             if needed > room:
                 self.say(tier.name, f"left out: {needed / MIB:,.0f} MiB needed, {room / MIB:,.0f} free")
-                break
+                continue
             there.append(tier)
             room -= tier.copies * self.per_copy
         parts = [(self._input(tier), 0, tier.copies) for tier in there]

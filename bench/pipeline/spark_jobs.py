@@ -77,6 +77,8 @@ def load(end: str, master: str, target: str, *sources: str) -> dict[str, object]
         loader = Loader(spark, Store(target), lambda what: marks.append((what, time.monotonic())), MAX_BAD_RATIO)
         loaded = loader.load(sources)
         marks.append(("end", time.monotonic()))
+    if not loaded.rows("event"):
+        raise SystemExit(f"no event was read of {', '.join(sources)}: there is nothing to be measured")
     steps: dict[str, float] = {}
     for (what, at), (_, until) in pairwise(marks):
         steps[what] = steps.get(what, 0) + until - at

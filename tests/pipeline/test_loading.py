@@ -144,6 +144,7 @@ def test_several_inputs_are_read_and_a_later_one_may_join_those_that_were(tmp_pa
         (["/data"], "/data"),
         (["/data/a", "/data/b/*.jsonl"], "/data/{a,b/*.jsonl}"),
         (["/data", "/data-2"], "/{data,data-2}"),
+        (["/data/{a/x,b}", "/data/{a/y,c}"], "/data/{{a/x,b},{a/y,c}}"),
         (["s3a://bucket/ci", "s3a://bucket/cd"], "s3a://bucket/{ci,cd}"),
     ],
 )
