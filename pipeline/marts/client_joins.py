@@ -136,10 +136,12 @@ def coordinator_is_looked_for(story: Story) -> DataFrame:
     had_time = at_least_ms(("since.wall_us", "since.group_us"), ("later.wall_us", "later.group_us")) > LOOKUP_MS
     # by its connection or by its member id: two equal joins instead of one that compares everything with everything
     same = [[*CONNECTION], [*GROUP, "node", "member_id"]]
+    # who was refused are few: all other calls stay where they are
+    refused = F.broadcast(one.select(*CONNECTION, "member_id", "seq", "since"))
     following = (
-        one.join(later.drop("member_id"), same[0])
+        refused.join(later.drop("member_id"), same[0])
         .select(*GROUP, "seq", "since", "later", "later_text")
-        .unionByName(one.join(later.drop("conn_id"), same[1]).select(*GROUP, "seq", "since", "later", "later_text"))
+        .unionByName(refused.join(later.drop("conn_id"), same[1]).select(*GROUP, "seq", "since", "later", "later_text"))
         .where((F.col("later.seq") > F.col("since.seq")) & had_time)
         .groupBy(*GROUP, "seq")
         .agg(F.min(F.struct("later.seq", "later_text")).alias("following"))

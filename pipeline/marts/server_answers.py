@@ -153,6 +153,8 @@ def static_member_is_back(story: Story) -> DataFrame:
     replaced = story.changes.where("change = 'replaced' AND instance_id IS NOT NULL").select(
         *GROUP, "instance_id", F.col("member_id").alias("old_id"), F.col("seq").alias("replaced_seq")
     )
+    # they are few: the calls stay where they are
+    replaced = F.broadcast(replaced)
     joins = story.call.where("api = 'JoinGroup' AND asked_as IS NULL AND rule_id IS NULL AND answered_seq IS NOT NULL")
     states = story.states.select(
         *GROUP, F.struct("seq", "state_to", "cause").alias("state"), F.col("until_seq").alias("left_seq")

@@ -83,7 +83,7 @@ def watched(spark: SparkSession, root: Path, inputs: Path, begun: Path | None) -
     with pytest.MonkeyPatch.context() as patch:
         for module in (store, streams):
             patch.setattr(module, "overwrite", overwrite)
-        load(spark, here, inputs, BAD)
+        load(spark, here, inputs, max_bad_ratio=BAD)
     return Watched(inputs, left, tables(here))
 
 
@@ -105,7 +105,7 @@ def mended(spark: SparkSession, found: Watched, points: dict[str, Path]) -> dict
         for path in point.glob("checkpoint/*/metadata"):
             path.write_text(json.dumps({"id": str(uuid4())}))
             path.with_name(".metadata.crc").unlink(missing_ok=True)
-        load(spark, point, found.inputs, BAD)
+        load(spark, point, found.inputs, max_bad_ratio=BAD)
         return differing(tables(point), found.whole)
 
     with ThreadPoolExecutor(2) as pool:

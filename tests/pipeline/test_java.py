@@ -78,3 +78,27 @@ def test_java_is_told_of_one_collector_of_garbage_as_it_does_not_start_with_two(
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xshare:auto -XX:+UseZGC")
     left = session.on_this_machine(big=big)[options].split()
     assert left == [option for option in ours if not option.endswith("GC")]
+
+
+@pytest.mark.parametrize(
+    ("said", "big", "asked"),
+    [
+        ("always [madvise] never", True, True),
+        ("always [madvise] never", False, False),
+        ("[always] madvise never", True, False),
+        ("always madvise [never]", True, False),
+        (None, True, False),
+    ],
+)
+def test_java_is_to_ask_for_huge_pages_where_linux_gives_them_to_who_asks(
+    said: str | None,
+    big: bool,  # noqa: FBT001 - a case
+    asked: bool,  # noqa: FBT001 - a case
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "HUGE_PAGES", tmp_path / "enabled")
+    if said is not None:
+        session.HUGE_PAGES.write_text(f"{said}\n")
+    options = session.on_this_machine(big=big)["spark.driver.extraJavaOptions"].split()
+    assert ("-XX:+UseTransparentHugePages" in options) == asked

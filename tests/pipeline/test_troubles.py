@@ -55,6 +55,9 @@ def test_what_cannot_be_begun_is_refused_before_spark_is_started(
     assert refused(["run", "--input", there, "--output", store], capsys) == (
         f"{run}--output {store} lies in --input {here}: the tables would be read as if they were traces"
     )
+    assert refused(["run", "--input", there, "--input", "s3a://bucket/x", "--output", "/s"], capsys) == (
+        f"{run}--input {here}, --input s3a://bucket/x: these are on several file systems; load one after another"
+    )
     assert refused(["run", "--input", there, "--output", "/s", "--conf", "memory=4g"], capsys) == (
         "koordinator-pipeline run: Invalid value for '--conf': 'memory=4g' is not NAME=VALUE of a setting of Spark's"
     )

@@ -236,9 +236,8 @@ class Puppet:
     @property
     def beats_idly(self) -> bool:
         """Whether it is in its group, beats, and would find nothing to do if all is well there."""
-        leads = self.leader_id == self.member_id
         is_calm = self.state is State.STABLE and self._line.is_idle
-        return is_calm and self._troupe.is_set(self, Alarm.BEAT) and not (leads and self.role.is_outdated())
+        return is_calm and self._troupe.is_set(self, Alarm.BEAT) and not self._leads_outdated
 
     def next_beat(self, group_now: int) -> tuple[int, HeartbeatRequest] | None:
         """The heartbeat that is due, taken as sent, and the connection it leaves by.
@@ -246,10 +245,15 @@ class Puppet:
         None if there is more to do than to send it, or it has to wait; nothing has happened then.
         """
         connection = self._line.free_connection
-        if connection is None or (self.leader_id == self.member_id and self.role.is_outdated()):
+        if connection is None or self._leads_outdated:
             return None
         self._beaten_at = group_now
         return connection, self._heartbeat or self._new_heartbeat()
+
+    @property
+    def _leads_outdated(self) -> bool:
+        """Whether it is the leader, and topics are not what it assigned them by any more."""
+        return self.leader_id == self.member_id and self.role.is_outdated()
 
     def _beat_is_due(self, now: int) -> None:
         line = self._line
@@ -259,7 +263,7 @@ class Puppet:
             # its session has ended, as far as it knows
             line.lose_coordinator(now)
         self._set_beat(now)
-        if self.leader_id == self.member_id and self.state is State.STABLE and self.role.is_outdated():
+        if self.state is State.STABLE and self._leads_outdated:
             self._rejoin(now, "cached metadata has changed")
 
     def _set_beat(self, now: int) -> None:
