@@ -11,20 +11,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from koordinator.fixtures.cluster import Cluster
-    from koordinator.fixtures.group import Group
-    from koordinator.fixtures.running import Emulator
-    from koordinator.fixtures.simulation import Simulation
+    from .handles.cluster import Cluster
+    from .handles.emulator import Emulator
+    from .handles.group import Group
+    from .handles.simulation import Simulation
 
 __version__ = "0.1.0"
 
 __all__ = ["Cluster", "Emulator", "Group", "Simulation", "__version__"]
 
 _HOMES = {
-    "Cluster": "koordinator.fixtures.cluster",
-    "Emulator": "koordinator.fixtures.running",
-    "Group": "koordinator.fixtures.group",
-    "Simulation": "koordinator.fixtures.simulation",
+    "Cluster": "koordinator.handles.cluster",
+    "Emulator": "koordinator.handles.emulator",
+    "Group": "koordinator.handles.group",
+    "Simulation": "koordinator.handles.simulation",
 }
 
 

@@ -6,13 +6,13 @@
     group.rule("JoinGroup", faults.delay(lognormal_ms=(90, 0.4)))
     group.rule("Heartbeat", faults.error("REBALANCE_IN_PROGRESS"), times=3)
 
-Each is a small frozen dataclass, described at `koordinator.emulator.controls.actions`; RuleError (a ValueError) is
+Each is a small frozen dataclass (see `koordinator.emulator.control.faults.actions`); RuleError (a ValueError) is
 raised for what cannot be. Times are in milliseconds, sizes in bytes.
 """
 
 from __future__ import annotations
 
-from koordinator.emulator.controls.actions import (
+from koordinator.emulator.control.faults.actions import (
     Action,
     Delay,
     Drip,
@@ -28,7 +28,7 @@ from koordinator.emulator.controls.actions import (
     Truncate,
     WrongCorrelationId,
 )
-from koordinator.emulator.controls.verbs import FORCED
+from koordinator.emulator.control.verbs import FORCED
 
 __all__ = [
     "Action",

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from koordinator.pipeline.schema import Table
+    from .schema import Table
 
 
 def columns(frame: DataFrame, table: Table) -> list[Column]:

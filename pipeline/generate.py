@@ -11,18 +11,20 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from koordinator.emulator.assemble import Options, build_world
-from koordinator.emulator.controls.puppets.operations import Puppets
-from koordinator.emulator.controls.puppets.states import State
+from koordinator.emulator.control.puppets.operations import Puppets
+from koordinator.emulator.control.puppets.states import PuppetState
 from koordinator.emulator.core.cluster import PLAINTEXT, Endpoint
-from koordinator.pipeline.history import History
-from koordinator.pipeline.short_way import ShortWay, Time
+from koordinator.emulator.server.build import Options, build_world
+
+from .history import History
+from .short_way import ShortWay, Time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from koordinator.emulator.controls.puppets.puppet import Puppet
-    from koordinator.pipeline.history import Software
+    from koordinator.emulator.control.puppets.puppet import PuppetClient
+
+    from .history import Software
 
 T = TypeVar("T")
 
@@ -174,12 +176,12 @@ class Stage:
             self._troupe.beat_until(at)
         self._time.now = max(self.now, at)
 
-    def make(self, group: str, name: str, **wishes: Any) -> Puppet:  # noqa: ANN401 - plain data
+    def make(self, group: str, name: str, **wishes: Any) -> PuppetClient:  # noqa: ANN401 - plain data
         """A new puppet, which is in no group yet."""
         self._puppets.create(self.now, group=group, name=name, **wishes)
         return self._troupe.puppets[group, name]
 
-    def tell(self, puppet: Puppet, verb: str, **given: object) -> None:
+    def tell(self, puppet: PuppetClient, verb: str, **given: object) -> None:
         """Tell a puppet to do something, and let happen at once what needs no waiting."""
         getattr(self._puppets, verb)(self.now, group=puppet.group_id, name=puppet.name, **given)
 
@@ -210,7 +212,7 @@ class Group:
         self._membership = stage.chance.choice(sorted(SESSION_MS))
         self._offsets: Counter[tuple[str, int]] = Counter()
         # what is to be done when, by whom: there are few of them
-        self._agenda: dict[Puppet, int] = {}
+        self._agenda: dict[PuppetClient, int] = {}
         self._started = 0
         self.changes = 0
         self._change_at = stage.now
@@ -233,19 +235,19 @@ class Group:
             self.changes += 1
             self._change(one_of(chance, STEPS))
 
-    def _go_on(self, puppet: Puppet) -> None:
+    def _go_on(self, puppet: PuppetClient) -> None:
         """A member commits, if it is in its group; one that was away is back."""
-        if puppet.state is State.STABLE:
+        if puppet.state is PuppetState.STABLE:
             held = [(topic, partition) for topic, partitions in puppet.role.holds.items() for partition in partitions]
             for place in held:
                 self._offsets[place] += self._stage.chance.randint(1, 500)
             if held:
                 puppet.commit(self._stage.now, {place: self._offsets[place] for place in held})
-        elif puppet.state is State.OUT and puppet.behaviour.kind != "flapping":
+        elif puppet.state is PuppetState.OUT and puppet.behaviour.kind != "flapping":
             self._stage.tell(puppet, "join")
 
     def _change(self, step: str) -> None:
-        there = [puppet for puppet in self._agenda if puppet.state is State.STABLE]
+        there = [puppet for puppet in self._agenda if puppet.state is PuppetState.STABLE]
         if step == "start" or len(there) < MEMBERS[0]:
             if len(self._agenda) < MEMBERS_MAX:
                 self._start()

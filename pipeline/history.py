@@ -11,11 +11,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from koordinator.emulator import trace_lines
-from koordinator.emulator.trace import Trace
-from koordinator.emulator.trace_kept import rough_size
-from koordinator.emulator.trace_lines import Answered, Asked
-from koordinator.emulator.trace_messages import body_of
+from koordinator.emulator.trace import lines as trace_lines
+from koordinator.emulator.trace.lines import RequestReceived, ResponseSent
+from koordinator.emulator.trace.messages import body_of
+from koordinator.emulator.trace.retention import rough_size
+from koordinator.emulator.trace.trace import Trace
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from koordinator.emulator.core.effects import Call
-    from koordinator.emulator.trace_lines import Happening
+    from koordinator.emulator.trace.lines import TraceEvent
     from koordinator.wire.apis import Message
 
 VARYING = {"seq": -1, "wall_ts": -2, "correlation_id": -3, "generation": -4, "group_ts_us": -5000}
@@ -67,12 +67,12 @@ class History(Trace):
         self._software = software
         self._passed: defaultdict[int, Passed] = defaultdict(Passed)
 
-    def add(self, wall_us: int, happening: Happening, node_id: int) -> None:
+    def add(self, wall_us: int, happening: TraceEvent, node_id: int) -> None:
         """Something happened on a node."""
         self._seq += 1
         line = trace_lines.line(self._seq, wall_us, happening, node_id)
-        if isinstance(happening, Asked | Answered):
-            call = happening.call if isinstance(happening, Asked) else happening.asked.call
+        if isinstance(happening, RequestReceived | ResponseSent):
+            call = happening.call if isinstance(happening, RequestReceived) else happening.asked.call
             passed = self._passed[call.connection]
             passed.last = call.correlation_id
             line["correlation_id"] = call.correlation_id + passed.short
@@ -114,11 +114,11 @@ class History(Trace):
     ) -> tuple[Pattern, Pattern]:
         """Those of a request and its answer, which are the same as long as the member and the answer are."""
         size, group_now = rough_size(request), VARYING["group_ts_us"] // 1000
-        asked = Asked(call, request, request.group_id, 0, group_now, self._software, size, size)
-        answered = Answered(asked, response, Error(error_code), error_code, group_now, 0, 0, size, size)
+        asked = RequestReceived(call, request, request.group_id, 0, group_now, self._software, size, size)
+        answered = ResponseSent(asked, response, Error(error_code), error_code, group_now, 0, 0, size, size)
         return self._pattern(asked, node_id), self._pattern(answered, node_id)
 
-    def _pattern(self, happening: Asked | Answered, node_id: int) -> Pattern:
+    def _pattern(self, happening: RequestReceived | ResponseSent, node_id: int) -> Pattern:
         line = trace_lines.line(VARYING["seq"], VARYING["wall_ts"], happening, node_id)
         line |= {name: VARYING[name] for name in ("correlation_id", "generation")}
         # the body is the last of the columns, and its end is not in the pattern

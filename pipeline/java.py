@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from koordinator.pipeline.troubles import Refused
+from .troubles import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

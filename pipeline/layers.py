@@ -9,36 +9,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.pipeline import schema as tables
-from koordinator.pipeline.gold.avoided import avoided
-from koordinator.pipeline.gold.client_join import client_join
-from koordinator.pipeline.gold.commit import commit
-from koordinator.pipeline.gold.fencing import fencing
-from koordinator.pipeline.gold.heartbeat import heartbeat
-from koordinator.pipeline.gold.member_downtime import member_downtime
-from koordinator.pipeline.gold.partition_gap import partition_gap
-from koordinator.pipeline.gold.rebalance import rebalance
-from koordinator.pipeline.gold.state_time import state_time
-from koordinator.pipeline.marts.client_matrix import client_matrix
-from koordinator.pipeline.marts.flaky import flaky
-from koordinator.pipeline.marts.verdict import verdict
-from koordinator.pipeline.silver.arrival import arrival
-from koordinator.pipeline.silver.assignment import assignment
-from koordinator.pipeline.silver.call import call
-from koordinator.pipeline.silver.member import group, member
-from koordinator.pipeline.silver.member_span import member_span
-from koordinator.pipeline.silver.move import move
-from koordinator.pipeline.silver.round import round_
-from koordinator.pipeline.silver.run import run
-from koordinator.pipeline.silver.test import test
-from koordinator.pipeline.silver.trace import trace
+from . import schema as tables
+from .gold.avoided import avoided
+from .gold.client_join import client_join
+from .gold.commit import commit
+from .gold.fencing import fencing
+from .gold.heartbeat import heartbeat
+from .gold.member_downtime import member_downtime
+from .gold.partition_gap import partition_gap
+from .gold.rebalance import rebalance
+from .gold.state_time import state_time
+from .marts.client_matrix import client_matrix
+from .marts.flaky import flaky
+from .marts.verdict import verdict
+from .silver.arrival import arrival
+from .silver.assignment import assignment
+from .silver.call import call
+from .silver.member import group, member
+from .silver.member_span import member_span
+from .silver.move import move
+from .silver.round import round_
+from .silver.run import run
+from .silver.test import test
+from .silver.trace import trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import DataFrame
 
-    from koordinator.pipeline.schema import Table
+    from .schema import Table
 
 
 @dataclass(frozen=True, slots=True)

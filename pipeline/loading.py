@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.storagelevel import StorageLevel
 
-from koordinator.pipeline import layers, streams
-from koordinator.pipeline.schema import BRONZE_LINE, COUNTS, EVENT, FILE, HEADER, OUTCOME, QUARANTINE, TRACE_HOME
-from koordinator.pipeline.silver import intake
-from koordinator.pipeline.troubles import Failed
+from . import layers, streams
+from .schema import BRONZE_LINE, COUNTS, EVENT, FILE, HEADER, OUTCOME, QUARANTINE, TRACE_HOME
+from .silver import intake
+from .troubles import Failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import Column, DataFrame, Row, SparkSession
 
-    from koordinator.pipeline.layers import Step
-    from koordinator.pipeline.schema import Table
-    from koordinator.pipeline.silver.intake import Read
-    from koordinator.pipeline.store import Store
+    from .layers import Step
+    from .schema import Table
+    from .silver.intake import Read
+    from .store import Store
 
 BECAME = ("event", "header", "test", "ignored", "duplicate", "quarantined")
 """The columns of bronze/counts that together are what was read."""

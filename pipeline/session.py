@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from koordinator.pipeline import java
-from koordinator.pipeline.troubles import Refused
+from . import java
+from .troubles import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,22 +11,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.brokers import PUPPETS_HOST
-from koordinator.emulator.connections import Answer
-from koordinator.emulator.controls.puppets.troupe import Troupe, is_beat
+from koordinator.emulator.broker.cluster_runtime import PUPPETS_HOST
+from koordinator.emulator.broker.connections import Answer
+from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor, is_beat
 from koordinator.emulator.core.effects import Append, Call, Reply
-from koordinator.emulator.core.membership import ALIVE, NONE, heard
-from koordinator.emulator.trace_messages import error_of
+from koordinator.emulator.core.groups.classic.membership import ALIVE, NONE, heard
+from koordinator.emulator.trace.messages import error_of
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest
 
 if TYPE_CHECKING:
-    from koordinator.emulator.brokers import Brokers
-    from koordinator.emulator.controls.puppets.line import Line
-    from koordinator.pipeline.history import History
+    from koordinator.emulator.broker.cluster_runtime import ClusterRuntime
+    from koordinator.emulator.control.puppets.connection import PuppetConnection
     from koordinator.wire.apis import Message
+
+    from .history import History
 
 SHORT = {HeartbeatRequest: ApiKey.HEARTBEAT, OffsetCommitRequest: ApiKey.OFFSET_COMMIT}
 """What goes the short way: the requests that are answered at once, whatever the answer is."""
@@ -39,20 +40,20 @@ class Time:
     now: int
 
 
-class ShortWay(Troupe):
+class ShortWay(PuppetSupervisor):
     """The puppets of a cluster of one node, in which nobody else acts and no group's clock is moved.
 
     Each of them has a heartbeat interval of its own.
     """
 
-    def __init__(self, brokers: Brokers, history: History, time: Time) -> None:
+    def __init__(self, brokers: ClusterRuntime, history: History, time: Time) -> None:
         super().__init__(brokers)
         (self._broker,) = brokers
         self._history = history
         self._time = time
         self._calls: dict[tuple[int, type[Message]], Call] = {}
 
-    def connect(self, now: int, node_id: int, client_id: str, line: Line) -> int:
+    def connect(self, now: int, node_id: int, client_id: str, line: PuppetConnection) -> int:
         """Connect a line to a node; the number of the connection."""
         connection = super().connect(now, node_id, client_id, line)
         for kind, key in SHORT.items():

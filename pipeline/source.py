@@ -30,9 +30,10 @@ from koordinator.client.link import Address, Deadline, Link
 from koordinator.client.logs import read_from
 from koordinator.client.offsets import leaders
 from koordinator.client.problems import ClientError, Refusal
-from koordinator.pipeline.bronze.lines import ROTATED
-from koordinator.pipeline.schema import EVENT
-from koordinator.pipeline.silver.trace_rows import NAMES, RENAMED
+
+from .bronze.lines import ROTATED
+from .schema import EVENT
+from .silver.trace_rows import NAMES, RENAMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

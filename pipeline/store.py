@@ -15,15 +15,15 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from koordinator.pipeline.schema import FILE, SCHEMA_VERSION
-from koordinator.pipeline.troubles import Refused
+from .schema import FILE, SCHEMA_VERSION
+from .troubles import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
-    from koordinator.pipeline.schema import Table
+    from .schema import Table
 
 NOT_THERE = "PATH_NOT_FOUND"
 """What Spark calls it when there is no such folder."""

@@ -14,11 +14,12 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from koordinator import pipeline
-from koordinator.pipeline.bronze import lines
-from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.schema import BRONZE_LINE, EVENT, FILE
-from koordinator.pipeline.store import overwrite
-from koordinator.pipeline.troubles import Refused
+
+from .bronze import lines
+from .frames import shaped
+from .schema import BRONZE_LINE, EVENT, FILE
+from .store import overwrite
+from .troubles import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
-    from koordinator.pipeline.store import Store
+    from .store import Store
 
 TEXT_FILES = "{*.jsonl,*.jsonl.*,*.json,*.json.*,*.log,*.log.*,*.txt,*.txt.*}"
 """Names of files that are read as lines: rotated and compressed ones are called `server.log.2026-11-21-20.gz`."""

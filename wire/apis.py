@@ -3,40 +3,34 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-from koordinator.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
-from koordinator.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from koordinator.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from koordinator.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
-from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from koordinator.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from koordinator.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from koordinator.wire.messages.describe_topic_partitions import (
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-)
-from koordinator.wire.messages.fetch import FetchRequest, FetchResponse
-from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from koordinator.wire.messages.incremental_alter_configs import (
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
-from koordinator.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from koordinator.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from koordinator.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from koordinator.wire.messages.metadata import MetadataRequest, MetadataResponse
-from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from koordinator.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
-from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from koordinator.wire.schema import Message, declaration_of
-from koordinator.wire.versions import Versions
+from .messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from .messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from .messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from .messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from .messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from .messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from .messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from .messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from .messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from .messages.describe_topic_partitions import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+from .messages.fetch import FetchRequest, FetchResponse
+from .messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from .messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from .messages.incremental_alter_configs import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
+from .messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from .messages.join_group import JoinGroupRequest, JoinGroupResponse
+from .messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from .messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from .messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from .messages.metadata import MetadataRequest, MetadataResponse
+from .messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from .messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from .messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from .messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from .messages.produce import ProduceRequest, ProduceResponse
+from .messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from .schema import Message, declaration_of
+from .versions import Versions
 
 __all__ = ["APIS", "Api", "ApiKey", "Message"]
 

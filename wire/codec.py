@@ -11,19 +11,10 @@ from typing import TypeVar
 
 from construct import Compiled
 
-from koordinator.wire import primitives
-from koordinator.wire.constructs import (
-    FAILED_BUILD,
-    FAILED_PARSE,
-    Array,
-    Entity,
-    Fixed,
-    Leaf,
-    Nullable,
-    Part,
-)
-from koordinator.wire.primitives import Malformed
-from koordinator.wire.schema import FieldSpec, Kind, Message, declaration_of, fields_of
+from . import primitives
+from .constructs import FAILED_BUILD, FAILED_PARSE, Array, Entity, Fixed, Leaf, Nullable, Part
+from .primitives import Malformed
+from .schema import FieldSpec, Kind, Message, declaration_of, fields_of
 
 _M = TypeVar("_M", bound=Message)
 

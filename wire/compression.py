@@ -11,7 +11,7 @@ from enum import IntEnum
 from types import ModuleType
 from typing import assert_never
 
-from koordinator.wire.primitives import Malformed
+from .primitives import Malformed
 
 
 class Codec(IntEnum):

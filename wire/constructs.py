@@ -29,8 +29,8 @@ from typing import Any
 
 from construct import CodeGen, Construct
 
-from koordinator.wire import primitives
-from koordinator.wire.primitives import Malformed
+from . import primitives
+from .primitives import Malformed
 
 FAILED_PARSE = (Malformed, IndexError, struct.error, UnicodeDecodeError)
 """What parsing raises for bytes that are malformed; interpreted, it is always Malformed."""

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterator
 
-from koordinator.wire.primitives import Malformed
+from .primitives import Malformed
 
 _LENGTH = struct.Struct(">i")
 

@@ -14,16 +14,11 @@ import struct
 from collections.abc import Iterator
 from io import BytesIO
 
-from koordinator.wire.apis import APIS, ApiKey
-from koordinator.wire.primitives import (
-    Malformed,
-    read_nullable_string,
-    skip_tags,
-    write_nullable_string,
-)
-from koordinator.wire.schema import Message, declaration_of
-from koordinator.wire.values import value
-from koordinator.wire.versions import Versions
+from .apis import APIS, ApiKey
+from .primitives import Malformed, read_nullable_string, skip_tags, write_nullable_string
+from .schema import Message, declaration_of
+from .values import value
+from .versions import Versions
 
 _REQUEST = struct.Struct(">hhi")
 _RESPONSE = struct.Struct(">i")

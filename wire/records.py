@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 
 import crc32c
 
-from koordinator.wire.compression import Codec, compress, decompress
-from koordinator.wire.primitives import Malformed
+from .compression import Codec, compress, decompress
+from .primitives import Malformed
 
 LIMIT = 100 * 1024 * 1024
 """Bytes of records that one compressed batch may stand for, if nothing else is said: 100 MiB."""

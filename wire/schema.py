@@ -30,8 +30,8 @@ from types import EllipsisType
 from typing import ClassVar, Protocol, TypeVar, dataclass_transform, overload
 from uuid import UUID
 
-from koordinator.wire.primitives import ZERO_UUID
-from koordinator.wire.versions import Versions
+from .primitives import ZERO_UUID
+from .versions import Versions
 
 _T = TypeVar("_T")
 _KEY = "kafka"

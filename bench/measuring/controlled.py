@@ -9,7 +9,7 @@ from measuring import processes
 from measuring.rows import Row
 
 from koordinator import faults
-from koordinator.fixtures.remote import Remote
+from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from measuring.processes import Process

@@ -10,9 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.clock import GroupClock
-from koordinator.emulator.core.journal import (
-    Journal,
+from koordinator.wire.errors import Error
+from koordinator.wire.primitives import ZERO_UUID
+
+from .clock import GroupClock
+from .data.log import PartitionLog
+from .data.metadata_changes import (
+    MetadataJournal,
     PartitionLed,
     TopicConfigured,
     TopicCreated,
@@ -20,21 +24,18 @@ from koordinator.emulator.core.journal import (
     TopicGrown,
     kept_in_memory,
 )
-from koordinator.emulator.core.log import PartitionLog
-from koordinator.emulator.core.producer_ids import ProducerIds
-from koordinator.emulator.core.records import offsets_partition
-from koordinator.emulator.core.refusal import Refusal, RefusedError
-from koordinator.emulator.core.topic import NO_LEADER, OFFSETS_TOPIC, PARTITIONS_MAX, Topic, illegal_name
-from koordinator.emulator.core.topic_configs import refuse_configs
-from koordinator.wire.errors import Error
-from koordinator.wire.primitives import ZERO_UUID
+from .data.producer_ids import ProducerIds
+from .data.topic import NO_LEADER, OFFSETS_TOPIC, PARTITIONS_MAX, Topic, illegal_name
+from .data.topic_configs import refuse_configs
+from .groups.coordinator_records import offsets_partition
+from .refusal import Refusal, RefusedError
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from koordinator.emulator.core.group import State
-    from koordinator.emulator.settings import Settings
+    from ..config.settings import Settings
+    from .groups.classic.group import ClassicGroupState
 
 PLAINTEXT = "PLAINTEXT"
 """The name of the listener every broker has."""
@@ -58,7 +59,7 @@ class Registration:
     is_up: bool = True
 
 
-class Cluster:
+class ClusterState:
     """Brokers and topics.
 
     Brokers are registered by whoever runs them, before topics are made: a topic made earlier has no leader.
@@ -78,11 +79,11 @@ class Cluster:
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
         self.waiting: dict[str, None] = {}
         """Groups whose clock jumps (`auto`) and that may wait for something; who moves them takes the others out."""
-        self.freezes: dict[str, State] = {}
+        self.freezes: dict[str, ClassicGroupState] = {}
         """The state in which a group stays once it is in it, by group id; see `Stage.freeze`."""
         self.leaderships = 0
         """Grows with every change of a leader, so that nodes can see that there was one."""
-        self.journal: Journal = kept_in_memory
+        self.journal: MetadataJournal = kept_in_memory
         self.new_log: Callable[[], PartitionLog] = PartitionLog
         """Makes the log of a new partition."""
         self._new_uuid = new_uuid

@@ -13,14 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.hash_order import java_order, scala_order
-from koordinator.emulator.settings import NEW_COORDINATOR_CHOSEN_IN
 from koordinator.wire.errors import Error
+
+from ..config.settings import NEW_COORDINATOR_CHOSEN_IN
+from .groups.classic.hash_order import java_order, scala_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from koordinator.emulator.core.group import NameOrder
+    from .groups.classic.group import NameOrder
 
 
 def new_write_error(error: Error) -> Error:

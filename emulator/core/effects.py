@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 from koordinator.wire.values import value
 
 if TYPE_CHECKING:
-    from koordinator.emulator.core.records import Record
-    from koordinator.emulator.core.timers import TimerKey
     from koordinator.wire.apis import Message
+
+    from .groups.coordinator_records import CoordinatorRecord
+    from .timers import TimerKey
 
 
 @value
@@ -62,7 +63,7 @@ class Append:
 
     token: int
     partition: int
-    records: tuple[Record, ...]
+    records: tuple[CoordinatorRecord, ...]
 
 
 @value

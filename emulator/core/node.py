@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.effects import Reply
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.find_coordinator import (
-    Coordinator as CoordinatorRow,
-)
-from koordinator.wire.messages.find_coordinator import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
+from koordinator.wire.messages.find_coordinator import Coordinator as CoordinatorRow
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+
+from .effects import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from koordinator.emulator.core.cluster import Cluster
-    from koordinator.emulator.core.coordinator import Coordinator
-    from koordinator.emulator.core.data import DataPlane
-    from koordinator.emulator.core.effects import Call, Effect
+    from .cluster import ClusterState
+    from .data.data_plane import DataPlane
+    from .effects import Call, Effect
+    from .groups.coordinator import Coordinator
 
 GROUP, TRANSACTION = 0, 1
 """The key types of FindCoordinator served here."""
@@ -36,7 +32,7 @@ MESSAGES = {
 """What Kafka says of a key it has no coordinator for, in the words of its `Errors`."""
 
 
-class Node:
+class NodeCore:
     """What one broker serves: groups, topics, and where to find either.
 
     The four inputs are those of its parts; each is handed to the part it concerns. `data_plane` is made with the
@@ -46,7 +42,7 @@ class Node:
     def __init__(
         self,
         node_id: int,
-        cluster: Cluster,
+        cluster: ClusterState,
         coordinator: Coordinator,
         data_plane: Callable[[Callable[[int, Iterable[str]], list[Effect]]], DataPlane],
     ) -> None:

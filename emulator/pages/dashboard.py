@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koordinator.emulator.pages.html import SCRIPTS, STYLES, static
+from .html import SCRIPTS, STYLES, static
 
 FILES = (*STYLES, "dashboard.css", *SCRIPTS, "panels.js", "dashboard.js")
 """Everything the page loads, in this order, from `FOLDER`."""

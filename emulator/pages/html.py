@@ -26,7 +26,7 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inli
 
 
 def html_of(lines: Iterable[Mapping[str, object]], *, title: str, subtitle: str = "") -> str:
-    """The page that shows these lines of a trace (see `koordinator.emulator.trace`).
+    """The page that shows these lines of a trace (see `koordinator.emulator.trace.trace`).
 
     `title` and `subtitle` are plain text: the test and why it failed, say.
     """

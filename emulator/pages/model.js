@@ -1,13 +1,13 @@
 /* What a trace tells: the groups in it, their members as lanes, who owned which partition, and when.
  *
- * Input: lines of the trace (koordinator.emulator.trace), the oldest first, as many at a time as come. Everything is kept
+ * Input: lines of the trace (koordinator.emulator.trace.trace), the oldest first, as many at a time as come. Everything is kept
  * as spans between positions in `lines`, so any moment can be looked at again. No DOM in here.
  */
 "use strict";
 globalThis.Koordinator = globalThis.Koordinator || {};
 
 (() => {
-  /* Answers that are a part of the protocol, not a mistake of anybody (as in koordinator.fixtures.timeline). */
+  /* Answers that are a part of the protocol, not a mistake of anybody (as in koordinator.handles.timeline). */
   const EXPECTED = {
     MEMBER_ID_REQUIRED: ["JoinGroup"],
     REBALANCE_IN_PROGRESS: ["Heartbeat", "SyncGroup"],

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.pages.lanes import answers_of, lanes_of
+from .lanes import answers_of, lanes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from koordinator.emulator.pages.lanes import GroupLanes, Lane, Line, Span
+    from .lanes import GroupLanes, Lane, Line, Span
 
     Event = dict[str, Any]
 

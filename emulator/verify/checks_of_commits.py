@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.verify.findings import Findings
-from koordinator.emulator.verify.story import OK
+from .findings import Findings
+from .story import OK
 
 if TYPE_CHECKING:
-    from koordinator.emulator.verify.story import Call, Line, Story
+    from .story import Exchange, Line, Story
 
 
 def no_old_generation(story: Story) -> Findings:
     """C03. A commit in generation n of a member that has been told of a newer one by the answer to its JoinGroup."""
     found = Findings()
-    newest: dict[str, list[Call]] = defaultdict(list)
+    newest: dict[str, list[Exchange]] = defaultdict(list)
     for call in story.calls:
         if call.formed is not None:
             newest[call.member_id].append(call)
@@ -68,10 +68,10 @@ def committed_before_revoke(story: Story, *, auto_commit: bool | None) -> Findin
     return found
 
 
-def _revokes(calls: list[Call]) -> list[tuple[Call, Call | None]]:
+def _revokes(calls: list[Exchange]) -> list[tuple[Exchange, Exchange | None]]:
     """Where a member gives up all it has: what it asked, and the call that told it of the rebalance, if one did."""
-    found: list[tuple[Call, Call | None]] = []
-    told: Call | None = None
+    found: list[tuple[Exchange, Exchange | None]] = []
+    told: Exchange | None = None
     owns = eager = False
     for call in calls:
         if call.error == "REBALANCE_IN_PROGRESS" and call.api == "Heartbeat":

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.verify.findings import Findings
-from koordinator.emulator.verify.story import at_least_ms, between_ms
+from .findings import Findings
+from .story import at_least_ms, between_ms
 
 if TYPE_CHECKING:
-    from koordinator.emulator.verify.story import Call, Line, Story
+    from .story import Exchange, Line, Story
 
 LOOKUP_MS = 1000
 """So long a client may take to look for its coordinator, and ask the old one meanwhile: librdkafka looks twice a second
@@ -57,13 +57,13 @@ def given_id_is_used(story: Story) -> Findings:
     return found
 
 
-def _own_ms(story: Story, call: Call, later: Line) -> float:
+def _own_ms(story: Story, call: Exchange, later: Line) -> float:
     """How long a client has taken since an answer; what it had to wait for meanwhile is not its own time."""
     assert call.response is not None, "it was answered"
     return between_ms(call.response, later) - story.held_ms(call.connection, call.response, later)
 
 
-def _joined_anew(story: Story, first: Call, before: int | None) -> Call | None:
+def _joined_anew(story: Story, first: Exchange, before: int | None) -> Exchange | None:
     """A JoinGroup on the same connection that asks for an id once more, before the one that was given is used."""
     for call in story.calls:
         if before is not None and call.seq > before:
@@ -82,7 +82,7 @@ def coordinator_is_looked_for(story: Story) -> Findings:
     """C02. librdkafka #3396: for ever between a broker that says "ask 2" and broker 2 that says "not me"."""
     found = Findings()
     lookups = [call for call in story.calls if call.api == "FindCoordinator"]
-    moved: dict[tuple[object, ...], deque[Call]] = defaultdict(deque)
+    moved: dict[tuple[object, ...], deque[Exchange]] = defaultdict(deque)
     for at, call in enumerate(story.calls):
         if call.error != "NOT_COORDINATOR" or call.response is None or call.api == "FindCoordinator":
             continue
@@ -106,7 +106,7 @@ def coordinator_is_looked_for(story: Story) -> Findings:
     return found
 
 
-def _asks_the_same_node(first: Call, call: Call) -> bool:
+def _asks_the_same_node(first: Exchange, call: Exchange) -> bool:
     """Whether it is the same client's request to the node that is no coordinator, when it had time to look for it."""
     same = call.connection == first.connection or (bool(call.member_id) and call.member_id == first.member_id)
     return (
@@ -119,7 +119,7 @@ def _asks_the_same_node(first: Call, call: Call) -> bool:
     )
 
 
-def _is_between(lookup: Call, first: Call, limit: int | None) -> bool:
+def _is_between(lookup: Exchange, first: Exchange, limit: int | None) -> bool:
     after = first.answered_seq or first.seq
     return lookup.client_id == first.client_id and after < lookup.seq < (limit or lookup.seq + 1)
 
@@ -129,8 +129,8 @@ def rejoins(story: Story) -> Findings:
     found = Findings()
     for member_id, calls in story.by_member.items():
         timeout_ms = 0
-        told: Call | None = None
-        joining: Call | None = None
+        told: Exchange | None = None
+        joining: Exchange | None = None
         for call in calls:
             if call.api == "JoinGroup":
                 timeout_ms = call.asked.get("rebalance_timeout_ms", timeout_ms)
@@ -150,14 +150,14 @@ def rejoins(story: Story) -> Findings:
     return found
 
 
-def _is_news(call: Call, joining: Call | None) -> bool:
+def _is_news(call: Exchange, joining: Exchange | None) -> bool:
     """Whether it tells of a rebalance the member has not begun to join. A commit may be refused within one, too."""
     answered = None if joining is None else joining.answered_seq
     is_waiting = joining is not None and (answered is None or answered > (call.answered_seq or 0))
     return call.api in ("Heartbeat", "SyncGroup") and not is_waiting
 
 
-def _never_rejoined(story: Story, found: Findings, member_id: str, told: Call, timeout_ms: int) -> None:
+def _never_rejoined(story: Story, found: Findings, member_id: str, told: Exchange, timeout_ms: int) -> None:
     assert told.response is not None, "it was told"
     removed = _removal(story, member_id, told.response)
     until = removed or story.end
@@ -180,7 +180,7 @@ def _never_rejoined(story: Story, found: Findings, member_id: str, told: Call, t
         found.unclear(f"{told}, and has not joined again yet", told)
 
 
-def _late(story: Story, found: Findings, told: Call, timeout_ms: int, call: Call | None) -> None:
+def _late(story: Story, found: Findings, told: Exchange, timeout_ms: int, call: Exchange | None) -> None:
     when = "has not joined again" if call is None else f"joined again too late: {call}"
     shown = [told] if call is None else [told, call]
     software = story.software(told.member_id)
@@ -204,7 +204,7 @@ def _removal(story: Story, member_id: str, after: Line) -> Line | None:
 def no_tight_loop(story: Story) -> Findings:
     """C09. The same fatal error on one connection again and again, and the client does not pause."""
     found = Findings()
-    recent: dict[tuple[object, ...], deque[Call]] = defaultdict(deque)
+    recent: dict[tuple[object, ...], deque[Exchange]] = defaultdict(deque)
     for call in story.calls:
         if call.error in FATAL:
             key = (call.connection, call.api, call.error)
@@ -220,7 +220,7 @@ def no_tight_loop(story: Story) -> Findings:
     return found
 
 
-def _too_often(recent: deque[Call], call: Call) -> bool:
+def _too_often(recent: deque[Exchange], call: Exchange) -> bool:
     recent.append(call)
     while len(recent) > LOOP_CALLS:
         recent.popleft()

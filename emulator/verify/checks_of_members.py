@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.verify.findings import Findings
-from koordinator.emulator.verify.story import OK, at_least_ms, between_ms
+from .findings import Findings
+from .story import OK, at_least_ms, between_ms
 
 if TYPE_CHECKING:
-    from koordinator.emulator.verify.story import Call, Line, Story
+    from .story import Exchange, Line, Story
 
 STORM_BEATS, STORM_MS = 50, 1000
 """So many heartbeats of one member within so long are a storm: the shortest interval in use is some ten a second."""
@@ -32,7 +32,7 @@ class _Beating:
         self._has_synced = False
         self._heard: Line | None = None
         self._connection: tuple[int | None, int | None] = (None, None)
-        self._recent: deque[Call] = deque()
+        self._recent: deque[Exchange] = deque()
 
     def judge(self) -> None:
         story, last = self._story, None
@@ -55,7 +55,7 @@ class _Beating:
         if last is not None and story.end is not None:
             self._wait(story.end)
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: Exchange) -> None:
         match call.api:
             case "JoinGroup":
                 self._session_ms = call.asked.get("session_timeout_ms", self._session_ms)
@@ -76,7 +76,7 @@ class _Beating:
             self._connection = call.connection
             self._has_synced |= call.api == "SyncGroup" and call.error == OK
 
-    def _wait(self, line: Line, call: Call | None = None) -> None:
+    def _wait(self, line: Line, call: Exchange | None = None) -> None:
         heard = self._heard
         if heard is None or not self._session_ms:
             return
@@ -95,7 +95,7 @@ class _Beating:
         elif call is not None:
             self._found.right(call)
 
-    def _storm(self, call: Call) -> None:
+    def _storm(self, call: Exchange) -> None:
         recent = self._recent
         recent.append(call)
         while at_least_ms(recent[0].request, call.request) > STORM_MS:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.verify.findings import Findings
-from koordinator.emulator.verify.ownership import faults, owners
-from koordinator.emulator.verify.rebalances import assignments
-from koordinator.emulator.verify.story import OK
-from koordinator.emulator.verify.zombies import FOREIGN, zombies
+from .findings import Findings
+from .ownership import faults, owners
+from .rebalances import assignments
+from .story import OK
+from .zombies import FOREIGN, zombies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from koordinator.emulator.verify.ownership import Owner
-    from koordinator.emulator.verify.story import Call, Story
+    from .ownership import Owner
+    from .story import Exchange, Story
 
 Partition = tuple[str, int]
 
@@ -41,7 +41,7 @@ def revoked_first(story: Story) -> Findings:
     return found
 
 
-def _judge(story: Story, found: Findings, sync: Call, claims: Mapping[str, set[Partition]]) -> None:
+def _judge(story: Story, found: Findings, sync: Exchange, claims: Mapping[str, set[Partition]]) -> None:
     given = {story.label(member_id): topics or {} for member_id, topics in sync.asked["assignments"].items()}
     faulty = False
     for partition, labels in owners(given).items():
@@ -103,12 +103,12 @@ def _follow_up_is_due(story: Story, members: tuple[Owner, ...]) -> bool:
     return any(_claimed(call) - now.get(label, set()) for label, call in last.items())
 
 
-def is_cooperative(join: Call) -> bool:
+def is_cooperative(join: Exchange) -> bool:
     """Whether the generation that a JoinGroup has formed uses an incremental assignor, by its name."""
     return "cooperative" in str(join.told.get("protocol"))
 
 
-def _claimed(join: Call) -> set[Partition]:
+def _claimed(join: Exchange) -> set[Partition]:
     return _partitions(join.asked.get("owned"))
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.verify import checks_of_commits, checks_of_joins, checks_of_members, checks_of_owners, names
-from koordinator.emulator.verify.findings import FAIL, INCONCLUSIVE, PASS, Findings
+from . import checks_of_commits, checks_of_joins, checks_of_members, checks_of_owners, names
+from .findings import FAIL, INCONCLUSIVE, PASS, Findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from koordinator.emulator.verify.ownership import Owner
-    from koordinator.emulator.verify.story import Story
+    from .ownership import Owner
+    from .story import Story
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from koordinator.emulator.verify.story import Call, Line
+    from .story import Exchange, Line
 
 PASS, FAIL, INCONCLUSIVE, NOT_APPLICABLE = "pass", "fail", "inconclusive", "not_applicable"
 
@@ -21,15 +21,15 @@ class Findings:
         self._wrong: list[tuple[str, tuple[int, ...]]] = []
         self._unclear: list[tuple[str, tuple[int, ...]]] = []
 
-    def right(self, *shown_by: Call | Line) -> None:
+    def right(self, *shown_by: Exchange | Line) -> None:
         """As it should be."""
         self._right.extend(_seqs(shown_by))
 
-    def wrong(self, said: str, *shown_by: Call | Line) -> None:
+    def wrong(self, said: str, *shown_by: Exchange | Line) -> None:
         """Not as it should be."""
         self._wrong.append((said, _seqs(shown_by)))
 
-    def unclear(self, said: str, *shown_by: Call | Line) -> None:
+    def unclear(self, said: str, *shown_by: Exchange | Line) -> None:
         """It cannot be said, or not yet."""
         self._unclear.append((said, _seqs(shown_by)))
 
@@ -56,5 +56,5 @@ class Findings:
         return "; ".join(told[:SHOWN]) + more
 
 
-def _seqs(shown_by: tuple[Call | Line, ...]) -> tuple[int, ...]:
+def _seqs(shown_by: tuple[Exchange | Line, ...]) -> tuple[int, ...]:
     return tuple(int(each["seq"]) if isinstance(each, dict) else each.seq for each in shown_by)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.verify.names import checked
+from .names import checked
 
 if TYPE_CHECKING:
-    from koordinator.emulator.verify.story import Line, Story
+    from .story import Line, Story
 
 FENCED = "FENCED_INSTANCE_ID"
 

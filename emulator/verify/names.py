@@ -6,8 +6,9 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.group import State
 from koordinator.wire.errors import Error
+
+from ..core.groups.classic.group import ClassicGroupState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +28,7 @@ GROUP_APIS = (
 ERRORS = tuple(error.name for error in Error)
 """Every error of Kafka; NONE is the answer that all went well."""
 
-STATES = tuple(state.value for state in State)
+STATES = tuple(state.value for state in ClassicGroupState)
 
 CAUSES = (
     "member_join",

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.core.group import State
-from koordinator.emulator.verify.names import sub_cause
-from koordinator.emulator.verify.story import OK
+from ..core.groups.classic.group import ClassicGroupState
+from .names import sub_cause
+from .story import OK
 
 if TYPE_CHECKING:
-    from koordinator.emulator.verify.story import Call, Line, Story
+    from .story import Exchange, Line, Story
 
-PREPARING, COMPLETING = State.PREPARING_REBALANCE.value, State.COMPLETING_REBALANCE.value
+PREPARING, COMPLETING = ClassicGroupState.PREPARING_REBALANCE.value, ClassicGroupState.COMPLETING_REBALANCE.value
 
-OUTCOMES = {State.STABLE.value: "completed", State.EMPTY.value: "emptied", State.DEAD.value: "gone"}
+OUTCOMES = {
+    ClassicGroupState.STABLE.value: "completed",
+    ClassicGroupState.EMPTY.value: "emptied",
+    ClassicGroupState.DEAD.value: "gone",
+}
 """How a rebalance ends, by the state it ends in; `superseded` is one in which the next began, `open` has not ended."""
 
 
@@ -117,9 +121,9 @@ def _rebalance(  # noqa: PLR0913, PLR0917 - what a rebalance is made of
     )
 
 
-def _arrivals(story: Story, generation: int, after: int, before: int) -> list[Call]:
+def _arrivals(story: Story, generation: int, after: int, before: int) -> list[Exchange]:
     """The JoinGroups that formed a generation, the last of each member, in the order in which they came."""
-    found: dict[str, Call] = {}
+    found: dict[str, Exchange] = {}
     for call in story.calls:
         if call.formed == generation and after < call.seq < before:
             found.pop(call.member_id, None)
@@ -136,7 +140,7 @@ def _members(story: Story, generation: int) -> tuple[str, ...]:
 
 
 def _straggler(
-    story: Story, arrivals: list[Call], timed_out: tuple[str, ...], over: Line | None
+    story: Story, arrivals: list[Exchange], timed_out: tuple[str, ...], over: Line | None
 ) -> tuple[str | None, float | None]:
     if timed_out and over is not None:
         return timed_out[0], _ms(arrivals[-1].request, over) if arrivals else None

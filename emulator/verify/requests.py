@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.verify import names
+from . import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from koordinator.emulator.verify.story import Call, Story
+    from .story import Exchange, Story
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Wanted:
         said += [f"answered with {self.error}"] if self.error is not None else []
         return " ".join([self.api, *said])
 
-    def tests(self, story: Story) -> dict[str, Callable[[Call], bool]]:
+    def tests(self, story: Story) -> dict[str, Callable[[Exchange], bool]]:
         """What has to hold for a call, by what is said if it holds for none."""
-        found: dict[str, Callable[[Call], bool]] = {}
+        found: dict[str, Callable[[Exchange], bool]] = {}
         if self.client_id is not None:
             pattern = self.client_id
             found[f"with client id {pattern}"] = lambda call: fnmatchcase(call.client_id, pattern)
@@ -65,7 +65,7 @@ class Wanted:
         return found
 
 
-def matching(story: Story, wanted: Wanted, since: int = 0) -> list[Call]:
+def matching(story: Story, wanted: Wanted, since: int = 0) -> list[Exchange]:
     """The calls that are as wanted, after sequence number `since`."""
     tests = wanted.tests(story).values()
     return [
@@ -77,7 +77,7 @@ def matching(story: Story, wanted: Wanted, since: int = 0) -> list[Call]:
 
 def expected(
     story: Story, wanted: Wanted, times: int | None = None, at_least: int | None = None
-) -> tuple[bool, str, list[Call]]:
+) -> tuple[bool, str, list[Exchange]]:
     """Whether so many requests came, what to say if not, and which came. Nothing said: at least one.
 
     Raises ValueError for a number below 0, and for both numbers.

@@ -1,6 +1,6 @@
 """The lines of one group, prepared: requests with their answers, who is who, and what the two clocks say.
 
-A line is as `koordinator.emulator.trace` describes it. Lines that name no group (connections, nodes, fetches) are kept
+A line is as `emulator.trace.trace` describes it. Lines that name no group (connections, nodes, fetches) are kept
 beside the group's own, because a client is judged by them, too.
 """
 
@@ -24,7 +24,7 @@ OK = "NONE"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Exchange:
     """A request and its answer, None if there is none (yet)."""
 
     request: Line
@@ -128,7 +128,7 @@ class Story:
         return [line for line in self.lines if line.get("group_id") == self.group_id]
 
     @cached_property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[Exchange]:
         """The requests that name the group, with their answers, in the order in which they came."""
         waiting: dict[tuple[object, ...], int] = {}
         requests: list[Line] = []
@@ -140,12 +140,12 @@ class Story:
                 requests.append(line)
             elif line["kind"] == "response" and key in waiting:
                 answers[waiting.pop(key)] = line
-        return [Call(request, answers.get(at)) for at, request in enumerate(requests)]
+        return [Exchange(request, answers.get(at)) for at, request in enumerate(requests)]
 
     @cached_property
-    def by_member(self) -> dict[str, list[Call]]:
+    def by_member(self) -> dict[str, list[Exchange]]:
         """The calls of each member id."""
-        found: dict[str, list[Call]] = defaultdict(list)
+        found: dict[str, list[Exchange]] = defaultdict(list)
         for call in self.calls:
             if call.member_id:
                 found[call.member_id].append(call)

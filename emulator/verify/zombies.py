@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.verify.ownership import owners
-from koordinator.emulator.verify.rebalances import COMPLETING, assignments
-from koordinator.emulator.verify.story import OK
+from .ownership import owners
+from .rebalances import COMPLETING, assignments
+from .story import OK
 
 if TYPE_CHECKING:
-    from koordinator.emulator.verify.story import Call, Story
+    from .story import Exchange, Story
 
 STALE, GONE, FOREIGN = "stale_generation", "not_a_member", "not_the_owner"
 
@@ -28,7 +28,7 @@ class Zombie:
     The coordinator refuses the first two; of the third it knows nothing.
     """
 
-    call: Call
+    call: Exchange
     kind: str
     why: str
     behind: int
@@ -80,7 +80,7 @@ def zombies(story: Story) -> list[Zombie]:
     return found
 
 
-def _foreign(story: Story, call: Call, held: dict[tuple[str, int], list[str]]) -> dict[tuple[str, int], str]:
+def _foreign(story: Story, call: Exchange, held: dict[tuple[str, int], list[str]]) -> dict[tuple[str, int], str]:
     """What it commits of others' partitions.
 
     What nobody owns is not among it: a cooperative member commits what it gives up when the generation in which it has

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from bouncing.processes import PATIENCE_S
 
-from koordinator.fixtures.remote import Remote
+from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bouncing.processes import Callback
 
 Event = dict[str, Any]
-"""An event of the emulator's trace, see `koordinator.emulator.trace`."""
+"""An event of the emulator's trace, see `koordinator.emulator.trace.trace`."""
 
 Record = tuple[int, int]
 """Partition and offset."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koordinator import Simulation
-from koordinator.fixtures.simulation import BEGIN_MS
+from koordinator.handles.simulation import BEGIN_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
     from typing import Self
 
-    from koordinator.fixtures.puppet_levers import Puppet
+    from koordinator.handles.puppets import Puppet
 
 TOPIC, PARTITIONS = "t", 6
 SESSION_S, HEARTBEAT_S = 45, 3

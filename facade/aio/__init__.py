@@ -20,6 +20,6 @@ results and exceptions are the same.
 
 from __future__ import annotations
 
-from koordinator.aio.handles import Cluster, Emulator, Group, Held, Lockstep, Node, Puppet, Rule
+from .handles import Cluster, Emulator, Group, Held, Lockstep, Node, Puppet, Rule
 
 __all__ = ["Cluster", "Emulator", "Group", "Held", "Lockstep", "Node", "Puppet", "Rule"]

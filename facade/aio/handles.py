@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from koordinator.aio.waiting import entered, in_thread
-from koordinator.fixtures.running import Emulator as BlockingEmulator
+from ..handles.emulator import Emulator as BlockingEmulator
+from .waiting import entered, in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Mapping, Sequence
@@ -14,23 +14,24 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Literal, Self, Unpack
 
-    from koordinator.emulator.controls.actions import Action
-    from koordinator.emulator.controls.record_likes import RecordLike
-    from koordinator.emulator.core.seeds import StoredRecord
+    from koordinator.emulator.control.faults.actions import Action
+    from koordinator.emulator.control.record_inputs import RecordLike
+    from koordinator.emulator.core.data.seed_records import StoredRecord
     from koordinator.emulator.verify.conformance import Verdict
     from koordinator.emulator.verify.rebalances import Rebalance
-    from koordinator.fixtures.checks import ExpectedRebalance
-    from koordinator.fixtures.clock_levers import Duration, Fired, KeepAlive, Timer
-    from koordinator.fixtures.cluster import Cluster as BlockingCluster
-    from koordinator.fixtures.fault_levers import Held as BlockingHeld
-    from koordinator.fixtures.fault_levers import Lockstep as BlockingLockstep
-    from koordinator.fixtures.fault_levers import MatchWords, Request, RuleWords
-    from koordinator.fixtures.fault_levers import Rule as BlockingRule
-    from koordinator.fixtures.group import Group as BlockingGroup
-    from koordinator.fixtures.group import Member, Snapshot
-    from koordinator.fixtures.nodes import Node as BlockingNode
-    from koordinator.fixtures.puppet_levers import Puppet as BlockingPuppet
-    from koordinator.fixtures.seeding import GroupLines
+
+    from ..handles.checks import ExpectedRebalance
+    from ..handles.clocks import Duration, Fired, KeepAlive, Timer
+    from ..handles.cluster import Cluster as BlockingCluster
+    from ..handles.faults import Held as BlockingHeld
+    from ..handles.faults import Lockstep as BlockingLockstep
+    from ..handles.faults import MatchWords, Request, RuleWords
+    from ..handles.faults import Rule as BlockingRule
+    from ..handles.group import Group as BlockingGroup
+    from ..handles.group import Member, Snapshot
+    from ..handles.nodes import Node as BlockingNode
+    from ..handles.puppets import Puppet as BlockingPuppet
+    from ..handles.seeding import GroupLines
 
 __all__ = ["Cluster", "Emulator", "Group", "Held", "Lockstep", "Node", "Puppet", "Rule"]
 
@@ -225,7 +226,7 @@ class Cluster:
         return await in_thread(self.blocking.dump_groups)
 
     async def snapshot(self) -> dict[str, Any]:
-        """Topics, records, groups, offsets and clocks as one JSON document; see `koordinator.emulator.worlds`."""
+        """Topics, records, groups, offsets and clocks as one JSON document; see `koordinator.emulator.control.snapshots.document`."""
         return await in_thread(self.blocking.snapshot)
 
     async def restore(self, document: Mapping[str, Any]) -> None:
@@ -709,7 +710,7 @@ class Puppet:
         return Puppet(await in_thread(lambda: self.blocking.wait(state, timeout)))
 
     async def describe(self) -> dict[str, Any]:
-        """All of it at one moment: see `koordinator.emulator.controls.puppets.operations.Puppets.describe`."""
+        """All of it at one moment: see `koordinator.emulator.control.puppets.operations.Puppets.describe`."""
         return await in_thread(self.blocking.describe)
 
     @property

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
-from koordinator.fixtures.running import runs_trio
+from ..handles.emulator import runs_trio
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

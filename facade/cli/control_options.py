@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koordinator.emulator.listeners import is_loopback
+from koordinator.emulator.broker.listeners import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable

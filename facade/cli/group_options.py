@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from koordinator.client.link import PORT_MAX, Address
-from koordinator.client.members import REASON_MAX
+from ..client.link import PORT_MAX, Address
+from ..client.members import REASON_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

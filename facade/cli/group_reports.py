@@ -31,9 +31,9 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from koordinator.client.admin import Node
-    from koordinator.client.groups import Deletion, Described, Description, Listing, Member, Position, Problem
-    from koordinator.client.members import Identity, Removal
+    from ..client.admin import ClusterNode
+    from ..client.groups import Deletion, Described, DescribedMember, Description, GroupProblem, Listing, Position
+    from ..client.members import Identity, Removal
 
 UNKNOWN = "-"
 """In tables, what is not known or does not apply."""
@@ -48,7 +48,7 @@ class Report:
 
     document: dict[str, object]
     shown: Sequence[Table | Text]
-    problems: Sequence[Problem]
+    problems: Sequence[GroupProblem]
 
     def write(self, command: str, *, as_json: bool) -> None:
         """On stdout what was done, and on stderr, after the name of the command, a line for each problem."""
@@ -174,7 +174,7 @@ def _runs(numbers: Sequence[int]) -> Iterable[str]:
         first = last = number
 
 
-def _place(node: Node) -> str:
+def _place(node: ClusterNode) -> str:
     return f"{node.node_id} at {node.address}"
 
 
@@ -182,7 +182,7 @@ def _who(identity: Identity) -> str:
     return _printable(identity.instance_id if identity.instance_id is not None else identity.member_id)
 
 
-def _line(problem: Problem) -> str:
+def _line(problem: GroupProblem) -> str:
     subjects = [
         None if problem.broker is None else f"broker {problem.broker.node_id}",
         problem.group_id,
@@ -202,11 +202,11 @@ def _printable(text: str) -> str:
 # For programs
 
 
-def _node(node: Node) -> dict[str, object]:
+def _node(node: ClusterNode) -> dict[str, object]:
     return {"node_id": node.node_id, "host": node.address.host, "port": node.address.port}
 
 
-def _member(member: Member) -> dict[str, object]:
+def _member(member: DescribedMember) -> dict[str, object]:
     return {
         "member_id": member.member_id,
         "instance_id": member.instance_id,
@@ -227,7 +227,7 @@ def _position(position: Position) -> dict[str, object]:
     }
 
 
-def _error(problem: Problem) -> dict[str, object]:
+def _error(problem: GroupProblem) -> dict[str, object]:
     return {
         "group_id": problem.group_id,
         "member_id": problem.member_id,

@@ -12,26 +12,27 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 import koordinator
-from koordinator.cli import group_options as options
-from koordinator.cli.group_reports import Report, deletion, description, listing, removal
-from koordinator.client.admin import Admin
-from koordinator.client.groups import (
+
+from ..client.admin import Admin
+from ..client.groups import (
     STATES,
     Deletion,
     Description,
+    GroupProblem,
     Listing,
-    Problem,
     delete_groups,
     describe_groups,
     list_groups,
 )
-from koordinator.client.members import Identity, Removal, remove_members
-from koordinator.client.problems import ClientError, refusal_of
+from ..client.members import Identity, Removal, remove_members
+from ..client.problems import ClientError, refusal_of
+from . import group_options as options
+from .group_reports import Report, deletion, description, listing, removal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from koordinator.client.link import Address
+    from ..client.link import Address
 
 _R = TypeVar("_R")
 
@@ -128,14 +129,14 @@ def _answer(
     bootstrap: tuple[Address, ...],
     timeout: float,
     act: Callable[[Admin], _R],
-    nothing: Callable[[tuple[()], tuple[Problem, ...]], _R],
+    nothing: Callable[[tuple[()], tuple[GroupProblem, ...]], _R],
 ) -> _R:
     """What comes of it; `nothing` but the problem, if no broker answers."""
     with Admin(bootstrap, timeout, koordinator.__version__) as admin:
         try:
             return act(admin)
         except ClientError as error:
-            return nothing((), (Problem(refusal_of(error)),))
+            return nothing((), (GroupProblem(refusal_of(error)),))
 
 
 def _say(report: Report, *, as_json: bool) -> int:

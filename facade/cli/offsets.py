@@ -16,26 +16,28 @@ from typing import TYPE_CHECKING
 import click
 
 import koordinator
-from koordinator.cli import group_options as options
-from koordinator.client.admin import Admin
-from koordinator.client.groups import Described, Listing, describe, list_groups
-from koordinator.client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC, append, partitions_of, read_logs
-from koordinator.client.offsets import committed_offsets
-from koordinator.client.problems import ClientError, Refusal
-from koordinator.emulator.core.records import offsets_partition
-from koordinator.emulator.groups_file import lines_of, parse_groups, written
-from koordinator.emulator.json_lines import LineError
-from koordinator.emulator.offsets_log import batch_of, records_of
+from koordinator.emulator.broker.offsets_log import batch_of, records_of
+from koordinator.emulator.core.groups.coordinator_records import offsets_partition
+from koordinator.emulator.formats.groups_file import lines_of, parse_groups, written
+from koordinator.emulator.formats.json_lines import LineError
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from koordinator.wire.primitives import Malformed
 
+from ..client.admin import Admin
+from ..client.groups import Described, Listing, describe, list_groups
+from ..client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC, append, partitions_of, read_logs
+from ..client.offsets import committed_offsets
+from ..client.problems import ClientError, Refusal
+from . import group_options as options
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from koordinator.client.admin import TopicPartition
-    from koordinator.client.link import Address
-    from koordinator.emulator.core.records import Record
+    from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord
+
+    from ..client.admin import TopicPartition
+    from ..client.link import Address
 
 REFUSED = 1
 """The exit status when it was not done."""
@@ -85,7 +87,7 @@ def dump(
                 records = _read(admin)
         else:
             # who asks brokers does not wait for a server to load
-            from koordinator.cli import offsets_dir  # noqa: PLC0415
+            from . import offsets_dir  # noqa: PLC0415
 
             records = offsets_dir.read(data_dir)
     except NotDone as error:
@@ -122,7 +124,7 @@ def load(file: Path, bootstrap: tuple[Address, ...], data_dir: Path | None, time
     late: list[_Group] = []
     try:
         if data_dir is not None:
-            from koordinator.cli import offsets_dir  # noqa: PLC0415
+            from . import offsets_dir  # noqa: PLC0415
 
             offsets_dir.load(data_dir, records, _now())
         else:
@@ -148,13 +150,13 @@ def _one_of(bootstrap: tuple[Address, ...], data_dir: Path | None) -> None:
 # -- dump ----------------------------------------------------------------------------------------------------
 
 
-def _read(admin: Admin) -> list[Record]:
+def _read(admin: Admin) -> list[CoordinatorRecord]:
     try:
         logs = read_logs(admin, partitions_of(admin, OFFSETS_TOPIC))
     except ClientError as error:
         raise NotDone(str(error)) from None
     problems = [f"{_name(at)}: {log}" for at, log in logs.items() if isinstance(log, Refusal)]
-    records: list[Record] = []
+    records: list[CoordinatorRecord] = []
     for at, log in logs.items():
         if not isinstance(log, Refusal):
             try:
@@ -189,7 +191,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _groups(records: Iterable[Record]) -> dict[str, _Group]:
+def _groups(records: Iterable[CoordinatorRecord]) -> dict[str, _Group]:
     groups: dict[str, _Group] = {}
     for record in records:
         group = groups.setdefault(record.key.group, _Group(record.key.group, None, {}))
@@ -204,7 +206,7 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _parsed(file: Path) -> list[Record]:
+def _parsed(file: Path) -> list[CoordinatorRecord]:
     now = _now()
     try:
         if str(file) == "-":
@@ -217,7 +219,7 @@ def _parsed(file: Path) -> list[Record]:
         raise click.UsageError(str(error)) from error
 
 
-def _load(admin: Admin, records: list[Record]) -> list[_Group]:
+def _load(admin: Admin, records: list[CoordinatorRecord]) -> list[_Group]:
     """Write the records; the groups that their coordinators do not know afterwards."""
     groups = _groups(records)
     try:
@@ -226,7 +228,7 @@ def _load(admin: Admin, records: list[Record]) -> list[_Group]:
         partitions = partitions_of(admin, OFFSETS_TOPIC)
         if groups and not partitions:
             raise NotDone(f"there is no topic {OFFSETS_TOPIC}")
-        places: dict[TopicPartition, list[Record]] = defaultdict(list)
+        places: dict[TopicPartition, list[CoordinatorRecord]] = defaultdict(list)
         for record in records:
             places[OFFSETS_TOPIC, offsets_partition(record.key.group, len(partitions))].append(record)
         outcomes = append(admin, {at: list(_batches(there)) for at, there in places.items()})
@@ -253,9 +255,9 @@ def _refuse(listing: Listing, described: Mapping[str, Described | Refusal]) -> N
         raise NotDone(*reasons)
 
 
-def _batches(records: Iterable[Record]) -> Iterator[bytes]:
+def _batches(records: Iterable[CoordinatorRecord]) -> Iterator[bytes]:
     now = _now()
-    chunk: list[Record] = []
+    chunk: list[CoordinatorRecord] = []
     size = 0
     for record in records:
         alone = len(batch_of([record], now))

@@ -6,23 +6,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from koordinator.cli.offsets import NotDone
-from koordinator.cli.serve import say
-from koordinator.emulator.assemble import Options, build
+from koordinator.emulator.broker.offsets_log import records_of
+from koordinator.emulator.core.data.topic import OFFSETS_TOPIC
 from koordinator.emulator.core.refusal import RefusedError
-from koordinator.emulator.core.topic import OFFSETS_TOPIC
-from koordinator.emulator.data_dir import DataDir, DataDirRefused
-from koordinator.emulator.offsets_log import records_of
+from koordinator.emulator.server.build import Options, build
+from koordinator.emulator.storage.data_dir import DataDir, DataDirRefused
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_records
+
+from .offsets import NotDone
+from .serve import say
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from koordinator.emulator.core.records import Record
+    from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord
 
 
-def read(path: Path) -> list[Record]:
+def read(path: Path) -> list[CoordinatorRecord]:
     """All records of `__consumer_offsets` there; what a crash has torn is cut off, as when a cluster is started on it.
 
     Raises click.UsageError for a directory that cannot be used, NotDone for a record that cannot be read.
@@ -33,7 +34,7 @@ def read(path: Path) -> list[Record]:
         data_dir = DataDir(path, say)
     except DataDirRefused as error:
         raise click.UsageError(str(error)) from error
-    records: list[Record] = []
+    records: list[CoordinatorRecord] = []
     try:
         for topic in data_dir.topics.by_id.values():
             for partition in range(len(topic.replicas) if topic.name == OFFSETS_TOPIC else 0):
@@ -48,7 +49,7 @@ def read(path: Path) -> list[Record]:
     return records
 
 
-def load(path: Path, records: list[Record], now: int) -> None:
+def load(path: Path, records: list[CoordinatorRecord], now: int) -> None:
     """Write records to `__consumer_offsets` there, at this time in ms; a directory that is not there is made.
 
     Raises click.UsageError for a directory that cannot be used, NotDone if the disk does not take them.

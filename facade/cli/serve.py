@@ -18,21 +18,22 @@ import click
 import trio
 
 import koordinator
-from koordinator.cli import values
-from koordinator.cli.control_options import ControlOptions, control_options
-from koordinator.cli.variables import with_variables
-from koordinator.emulator.about_run import about_run
-from koordinator.emulator.assemble import BROKERS_MAX, Options, build
+from koordinator.emulator.config.settings import PROFILES, Settings, rules
 from koordinator.emulator.core.cluster import PLAINTEXT
-from koordinator.emulator.fleet import FIRST, Fleet
-from koordinator.emulator.settings import PROFILES, Settings, rules
+from koordinator.emulator.server.build import BROKERS_MAX, Options, build
+from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
+from koordinator.emulator.trace.run_metadata import about_run
+
+from . import values
+from .control_options import ControlOptions, control_options
+from .variables import with_variables
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from koordinator.emulator.assemble import Parts
-    from koordinator.emulator.core.seeds import SeedRecord
-    from koordinator.emulator.fleet import Hosted
+    from koordinator.emulator.core.data.seed_records import SeedRecord
+    from koordinator.emulator.server.build import ServedCluster
+    from koordinator.emulator.server.cluster_registry import RegisteredCluster
 
 ENDS = (signal.SIGINT, signal.SIGTERM)
 """The signals that end the process in order."""
@@ -182,7 +183,7 @@ def run(options: Options, control: ControlOptions) -> None:
 def _server() -> Callable[..., Awaitable[None]]:
     """What serves control; click.UsageError if it is not installed."""
     try:
-        module = import_module("koordinator.emulator.control_plane.server")
+        module = import_module("koordinator.emulator.http.server")
     except ImportError as error:
         raise click.UsageError(
             f"--control-port needs {error.name}, which is not installed: pip install 'koordinator[control]'"
@@ -192,13 +193,13 @@ def _server() -> Callable[..., Awaitable[None]]:
 
 
 async def _until_a_signal(
-    parts: Parts, control: ControlOptions, serve_control: Callable[..., Awaitable[None]] | None
+    parts: ServedCluster, control: ControlOptions, serve_control: Callable[..., Awaitable[None]] | None
 ) -> OSError | None:
     """Listen, say so, serve; returns why nothing can listen, or None after a signal."""
     # before the first line: who has read it may send a signal
     with trio.open_signal_receiver(*ENDS) as signals:
         async with trio.open_nursery() as nursery:
-            fleet = Fleet(nursery, say, control.ports)
+            fleet = ClusterRegistry(nursery, say, control.ports)
             url = None
             try:
                 first = await fleet.add(parts, FIRST)
@@ -225,7 +226,7 @@ async def _until_a_signal(
     return None
 
 
-def announcement(hosted: Hosted, control_url: str | None, control_token: str | None) -> dict[str, object]:
+def announcement(hosted: RegisteredCluster, control_url: str | None, control_token: str | None) -> dict[str, object]:
     """The line that says that clients can connect; with the token for control if nobody else knows it."""
     parts = hosted.parts
     said = {

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from koordinator.emulator.core.topic import INTERNAL_TOPICS, PARTITIONS_MAX, illegal_name
-from koordinator.emulator.json_lines import LineError
-from koordinator.emulator.seeding import parse_seed
+from koordinator.emulator.core.data.topic import INTERNAL_TOPICS, PARTITIONS_MAX, illegal_name
+from koordinator.emulator.formats.json_lines import LineError
+from koordinator.emulator.formats.records_file import parse_seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from koordinator.emulator.core.seeds import SeedRecord
+    from koordinator.emulator.core.data.seed_records import SeedRecord
 
 
 def topics(_context: click.Context, _option: click.Parameter, given: Iterable[str]) -> dict[str, int]:

@@ -10,17 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from koordinator.client.conversation import CLIENT_ID
-from koordinator.client.link import Address, Deadline, Link
-from koordinator.client.problems import ClientError, Lost, Need, Refusal, Secured, Unreachable, refusal, refusal_of
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.find_coordinator import (
-    Coordinator,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
+from koordinator.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+from .conversation import CLIENT_ID
+from .link import Address, Deadline, Link
+from .problems import ClientError, Lost, Need, Refusal, Secured, Unreachable, refusal, refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -48,7 +45,7 @@ _TOPICS = Need(ApiKey.METADATA, 4, "0.11")
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ClusterNode:
     """A broker and its address, as the cluster advertises it."""
 
     node_id: int
@@ -96,7 +93,7 @@ class Admin:
 
     # -- who is there ----------------------------------------------------------------------------------------
 
-    def brokers(self) -> list[Node]:
+    def brokers(self) -> list[ClusterNode]:
         """The brokers of the cluster, by id."""
 
         def ask(link: Link) -> MetadataResponse:
@@ -104,7 +101,7 @@ class Admin:
 
         return sorted(nodes_of(self._ask_any(ask)).values(), key=lambda node: node.node_id)
 
-    def controller(self) -> Node | Refusal:
+    def controller(self) -> ClusterNode | Refusal:
         """The broker that makes and deletes topics; without ZooKeeper, one that passes it on."""
 
         def ask(link: Link) -> MetadataResponse:
@@ -124,10 +121,10 @@ class Admin:
 
         return self._ask_any(ask)
 
-    def coordinators(self, group_ids: Sequence[str]) -> dict[str, Node | Refusal]:
+    def coordinators(self, group_ids: Sequence[str]) -> dict[str, ClusterNode | Refusal]:
         """Who coordinates each of the groups."""
 
-        def ask(link: Link) -> dict[str, Node | Refusal]:
+        def ask(link: Link) -> dict[str, ClusterNode | Refusal]:
             version = link.version(_FIND)
             if version >= _FIND_SEVERAL_SINCE:
                 request = FindCoordinatorRequest(coordinator_keys=tuple(group_ids))
@@ -169,7 +166,7 @@ class Admin:
     def at_coordinators(
         self,
         group_ids: Iterable[str],
-        ask: Callable[[Link, Node, list[str]], Mapping[str, _T | Refusal]],
+        ask: Callable[[Link, ClusterNode, list[str]], Mapping[str, _T | Refusal]],
         *,
         resend: bool = True,
     ) -> dict[str, _T | Refusal]:
@@ -186,14 +183,14 @@ class Admin:
 
     def at_nodes(
         self,
-        homes: Mapping[_K, Node | Refusal],
-        ask: Callable[[Link, Node, list[_K]], Mapping[_K, _T | Refusal]],
+        homes: Mapping[_K, ClusterNode | Refusal],
+        ask: Callable[[Link, ClusterNode, list[_K]], Mapping[_K, _T | Refusal]],
         *,
         resend: bool = True,
     ) -> dict[_K, _T | Refusal]:
         """Ask each node about what is at home there, once; they share the time that is left."""
         outcomes: dict[_K, _T | Refusal] = {}
-        there: dict[Node, list[_K]] = {}
+        there: dict[ClusterNode, list[_K]] = {}
         for key, home in homes.items():
             if isinstance(home, Refusal):
                 outcomes[key] = home
@@ -253,14 +250,14 @@ class Admin:
             link.close()
 
 
-def nodes_of(response: MetadataResponse) -> dict[int, Node]:
+def nodes_of(response: MetadataResponse) -> dict[int, ClusterNode]:
     """The brokers in an answer, by id."""
-    return {row.node_id: Node(row.node_id, Address(row.host, row.port)) for row in response.brokers}
+    return {row.node_id: ClusterNode(row.node_id, Address(row.host, row.port)) for row in response.brokers}
 
 
-def _coordinator(row: Coordinator | FindCoordinatorResponse) -> Node | Refusal:
+def _coordinator(row: Coordinator | FindCoordinatorResponse) -> ClusterNode | Refusal:
     if row.error_code == Error.NONE:
-        return Node(row.node_id, Address(row.host, row.port))
+        return ClusterNode(row.node_id, Address(row.host, row.port))
     return refusal(row.error_code, row.error_message, again=MOVING)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.client.problems import BadAnswer, ClientError, Lost, Need, Secured, VersionMissing, refusal
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode
@@ -18,6 +17,8 @@ from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.schema import declaration_of
+
+from .problems import BadAnswer, ClientError, Lost, Need, Secured, VersionMissing, refusal
 
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from koordinator.client.admin import MOVING
-from koordinator.client.offsets import committed_offsets, end_offsets
-from koordinator.client.problems import Need, Refusal, refusal
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import read_assignment
@@ -21,12 +18,16 @@ from koordinator.wire.messages.describe_groups import (
 from koordinator.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from koordinator.wire.primitives import Malformed
 
+from .admin import MOVING
+from .offsets import committed_offsets, end_offsets
+from .problems import Need, Refusal, refusal
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from koordinator.client.admin import Admin, Node, TopicPartition
-    from koordinator.client.link import Link
-    from koordinator.client.offsets import Committed
+    from .admin import Admin, ClusterNode, TopicPartition
+    from .link import Link
+    from .offsets import Committed
 
 STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead", "Assigning", "Reconciling")
 """As ListGroups spells them; the last two are of KIP-848."""
@@ -48,11 +49,11 @@ Assignment: TypeAlias = "dict[str, tuple[int, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class GroupProblem:
     """A refusal and whom it concerns; what does not apply is None."""
 
     refusal: Refusal
-    broker: Node | None = None
+    broker: ClusterNode | None = None
     group_id: str | None = None
     member_id: str | None = None
     instance_id: str | None = None
@@ -67,7 +68,7 @@ class Listed:
     protocol_type: str
     state: str | None
     type: str | None
-    coordinator: Node
+    coordinator: ClusterNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,11 @@ class Listing:
     """The groups of a cluster by id; a broker that could not be asked is a problem."""
 
     groups: tuple[Listed, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[GroupProblem, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class DescribedMember:
     """A member; `assignment` is None if it cannot be read, as with other protocol types than "consumer"."""
 
     member_id: str
@@ -116,8 +117,8 @@ class Described:
     state: str
     protocol_type: str
     protocol: str
-    coordinator: Node
-    members: tuple[Member, ...]
+    coordinator: ClusterNode
+    members: tuple[DescribedMember, ...]
     positions: tuple[Position, ...] = ()
 
 
@@ -126,7 +127,7 @@ class Description:
     """The groups that exist, in the order asked for."""
 
     groups: tuple[Described, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[GroupProblem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ class Deletion:
     """The groups that were deleted, in the order asked for."""
 
     deleted: tuple[str, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[GroupProblem, ...]
 
 
 # Listing
@@ -143,7 +144,7 @@ class Deletion:
 def list_groups(admin: Admin, states: Sequence[str] = ()) -> Listing:
     """The groups of every broker, in these states if some are given (spelled as in STATES; v4, Kafka 2.6)."""
 
-    def ask(link: Link, node: Node, _: list[Node]) -> dict[Node, tuple[Listed, ...] | Refusal]:
+    def ask(link: Link, node: ClusterNode, _: list[ClusterNode]) -> dict[ClusterNode, tuple[Listed, ...] | Refusal]:
         version = link.version(_LIST_STATES if states else _LIST)
         answer = link.ask(ListGroupsRequest(states_filter=tuple(states)), version, ListGroupsResponse)
         if answer.error_code != Error.NONE:
@@ -163,10 +164,10 @@ def list_groups(admin: Admin, states: Sequence[str] = ()) -> Listing:
 
     outcomes = admin.persist(admin.brokers(), lambda pending: admin.at_nodes({node: node for node in pending}, ask))
     listed: dict[str, Listed] = {}
-    problems: list[Problem] = []
+    problems: list[GroupProblem] = []
     for node, outcome in outcomes.items():
         if isinstance(outcome, Refusal):
-            problems.append(Problem(outcome, broker=node))
+            problems.append(GroupProblem(outcome, broker=node))
         else:
             # by id: a group that moves meanwhile may be listed by two brokers
             listed |= {group.group_id: group for group in outcome}
@@ -179,13 +180,13 @@ def list_groups(admin: Admin, states: Sequence[str] = ()) -> Listing:
 def describe_groups(admin: Admin, group_ids: Sequence[str]) -> Description:
     """State, members, committed offsets and lag of classic groups."""
     found = describe(admin, group_ids)
-    problems = [Problem(each, group_id=name) for name, each in found.items() if isinstance(each, Refusal)]
+    problems = [GroupProblem(each, group_id=name) for name, each in found.items() if isinstance(each, Refusal)]
     groups = [each for each in found.values() if isinstance(each, Described)]
     offsets = committed_offsets(admin, [group.group_id for group in groups])
     committed: dict[str, Committed] = {}
     for name, each in offsets.items():
         if isinstance(each, Refusal):
-            problems.append(Problem(each, group_id=name))
+            problems.append(GroupProblem(each, group_id=name))
         else:
             committed[name] = each
     wanted = {group.group_id: _owners(group) for group in groups}
@@ -193,7 +194,7 @@ def describe_groups(admin: Admin, group_ids: Sequence[str]) -> Description:
     known = {key: end for key, end in ends.items() if not isinstance(end, Refusal)}
     # once for all partitions of a topic, which tend to have the same
     refused = dict.fromkeys((topic, end) for (topic, _), end in ends.items() if isinstance(end, Refusal))
-    problems += [Problem(end, topic=topic) for topic, end in refused]
+    problems += [GroupProblem(end, topic=topic) for topic, end in refused]
     described = tuple(
         replace(group, positions=_positions(wanted[group.group_id], committed.get(group.group_id, {}), known))
         for group in groups
@@ -207,7 +208,7 @@ def describe(admin: Admin, group_ids: Iterable[str], *needs: Need) -> dict[str, 
     `needs` are versions that its coordinator must have for what is to be asked next.
     """
 
-    def ask(link: Link, node: Node, names: list[str]) -> dict[str, Described | Refusal]:
+    def ask(link: Link, node: ClusterNode, names: list[str]) -> dict[str, Described | Refusal]:
         for need in needs:
             link.version(need)
         request = DescribeGroupsRequest(groups=tuple(names))
@@ -217,7 +218,7 @@ def describe(admin: Admin, group_ids: Iterable[str], *needs: Need) -> dict[str, 
     return admin.at_coordinators(group_ids, ask)
 
 
-def _described(row: DescribedGroup, node: Node) -> Described | Refusal:
+def _described(row: DescribedGroup, node: ClusterNode) -> Described | Refusal:
     if row.error_code != Error.NONE:
         return refusal(row.error_code, row.error_message, again=MOVING)
     if row.group_state == DEAD:
@@ -234,9 +235,9 @@ def _described(row: DescribedGroup, node: Node) -> Described | Refusal:
     )
 
 
-def _member(row: DescribedGroupMember, protocol_type: str) -> Member:
+def _member(row: DescribedGroupMember, protocol_type: str) -> DescribedMember:
     assignment = _assignment(row.member_assignment) if protocol_type == CONSUMER else None
-    return Member(row.member_id, row.group_instance_id, row.client_id, row.client_host, assignment)
+    return DescribedMember(row.member_id, row.group_instance_id, row.client_id, row.client_host, assignment)
 
 
 def _assignment(data: bytes) -> Assignment | None:
@@ -274,7 +275,7 @@ def _positions(
 def delete_groups(admin: Admin, group_ids: Sequence[str]) -> Deletion:
     """Delete groups with all their offsets. A group must be empty (NON_EMPTY_GROUP)."""
 
-    def ask(link: Link, _: Node, names: list[str]) -> dict[str, Refusal | None]:
+    def ask(link: Link, _: ClusterNode, names: list[str]) -> dict[str, Refusal | None]:
         request = DeleteGroupsRequest(groups_names=tuple(names))
         answer = link.ask(request, link.version(_DELETE), DeleteGroupsResponse)
         return {
@@ -284,6 +285,6 @@ def delete_groups(admin: Admin, group_ids: Sequence[str]) -> Deletion:
 
     outcomes = admin.at_coordinators(group_ids, ask, resend=False)
     refused = tuple(
-        Problem(outcome, group_id=name) for name, outcome in outcomes.items() if isinstance(outcome, Refusal)
+        GroupProblem(outcome, group_id=name) for name, outcome in outcomes.items() if isinstance(outcome, Refusal)
     )
     return Deletion(tuple(name for name, outcome in outcomes.items() if outcome is None), refused)

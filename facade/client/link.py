@@ -6,12 +6,13 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from koordinator.client.conversation import CLIENT_ID, Conversation
-from koordinator.client.problems import ClientError, TimedOut, Unreachable
+from .conversation import CLIENT_ID, Conversation
+from .problems import ClientError, TimedOut, Unreachable
 
 if TYPE_CHECKING:
-    from koordinator.client.problems import Need
     from koordinator.wire.apis import Message
+
+    from .problems import Need
 
 PIECE = 64 * 1024
 """How many bytes are received at once."""

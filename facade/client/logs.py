@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from koordinator.client.admin import unanswered
-from koordinator.client.offsets import LEADING, first_offset, leaders
-from koordinator.client.problems import ClientError, Need, Refusal, refusal, refusal_of
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.compression import MissingCodec
 from koordinator.wire.errors import Error
@@ -15,13 +12,18 @@ from koordinator.wire.messages.produce import PartitionProduceData, ProduceReque
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_batches, read_records
 
+from .admin import unanswered
+from .offsets import LEADING, first_offset, leaders
+from .problems import ClientError, Need, Refusal, refusal, refusal_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from koordinator.client.admin import Admin, Node, TopicPartition
-    from koordinator.client.link import Link
     from koordinator.wire.messages.fetch import PartitionData
     from koordinator.wire.records import BatchHeader, Record
+
+    from .admin import Admin, ClusterNode, TopicPartition
+    from .link import Link
 
 _T = TypeVar("_T")
 
@@ -52,7 +54,7 @@ def partitions_of(admin: Admin, topic: str) -> list[TopicPartition]:
 def read_logs(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[Record] | Refusal]:
     """What can be read of partitions now, from the first record to the last; nothing of transactions that failed."""
 
-    def ask(link: Link, _: Node, pending: list[TopicPartition]) -> dict[TopicPartition, list[Record] | Refusal]:
+    def ask(link: Link, _: ClusterNode, pending: list[TopicPartition]) -> dict[TopicPartition, list[Record] | Refusal]:
         return {partition: read_from(link, partition, 0) for partition in pending}
 
     return _at_leaders(admin, partitions, ask)
@@ -64,7 +66,7 @@ def append(admin: Admin, batches: Mapping[TopicPartition, Sequence[bytes]]) -> d
     If a connection is lost it is done again from the first one on, so that some may be there twice.
     """
 
-    def ask(link: Link, _: Node, pending: list[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def ask(link: Link, _: ClusterNode, pending: list[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         return {partition: _append(link, partition, batches[partition]) for partition in pending}
 
     return _at_leaders(admin, batches, ask)
@@ -73,7 +75,7 @@ def append(admin: Admin, batches: Mapping[TopicPartition, Sequence[bytes]]) -> d
 def _at_leaders(
     admin: Admin,
     partitions: Iterable[TopicPartition],
-    ask: Callable[[Link, Node, list[TopicPartition]], Mapping[TopicPartition, _T | Refusal]],
+    ask: Callable[[Link, ClusterNode, list[TopicPartition]], Mapping[TopicPartition, _T | Refusal]],
 ) -> dict[TopicPartition, _T | Refusal]:
     def attempt(pending: list[TopicPartition]) -> dict[TopicPartition, _T | Refusal]:
         try:

@@ -9,18 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.client.admin import MOVING
-from koordinator.client.groups import Problem, describe
-from koordinator.client.problems import Need, Refusal, refusal
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
+from .admin import MOVING
+from .groups import GroupProblem, describe
+from .problems import Need, Refusal, refusal
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from koordinator.client.admin import Admin
-    from koordinator.client.link import Link
+    from .admin import Admin
+    from .link import Link
 
 BATCH = Need(ApiKey.LEAVE_GROUP, 3, "2.4")
 """LeaveGroup for several members, and by instance id."""
@@ -48,7 +49,7 @@ class Removal:
     """Who was removed, in the order asked for."""
 
     removed: tuple[Identity, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[GroupProblem, ...]
 
 
 def remove_members(
@@ -61,7 +62,7 @@ def remove_members(
     """
     group = describe(admin, [group_id], BATCH)[group_id]
     if isinstance(group, Refusal):
-        return Removal((), (Problem(_explained(group), group_id=group_id),))
+        return Removal((), (GroupProblem(_explained(group), group_id=group_id),))
     if identities is None:
         identities = tuple(
             Identity(member.member_id) if member.instance_id is None else Identity(instance_id=member.instance_id)
@@ -83,12 +84,12 @@ def remove_members(
 
     left = admin.at_coordinators([group_id], ask, resend=False)[group_id]
     if isinstance(left, Refusal):
-        return Removal((), (Problem(_explained(left), group_id=group_id),))
+        return Removal((), (GroupProblem(_explained(left), group_id=group_id),))
     refused = {each: _refused(left.get(_key(row))) for each, row in zip(identities, rows, strict=True)}
     return Removal(
         tuple(each for each, why in refused.items() if why is None),
         tuple(
-            Problem(why, group_id=group_id, member_id=each.member_id or None, instance_id=each.instance_id)
+            GroupProblem(why, group_id=group_id, member_id=each.member_id or None, instance_id=each.instance_id)
             for each, why in refused.items()
             if why is not None
         ),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from koordinator.client.admin import MOVING, nodes_of
-from koordinator.client.problems import ClientError, Need, Refusal, refusal, refusal_of
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.list_offsets import (
@@ -21,12 +19,16 @@ from koordinator.wire.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 
+from .admin import MOVING, nodes_of
+from .problems import ClientError, Need, Refusal, refusal, refusal_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from koordinator.client.admin import Admin, Node, TopicPartition
-    from koordinator.client.link import Link
     from koordinator.wire.messages.metadata import MetadataResponse
+
+    from .admin import Admin, ClusterNode, TopicPartition
+    from .link import Link
 
 Committed: TypeAlias = "dict[TopicPartition, int]"
 """The committed offset of each partition that has one."""
@@ -56,7 +58,7 @@ _EARLIEST = -2
 def committed_offsets(admin: Admin, group_ids: Iterable[str]) -> dict[str, Committed | Refusal]:
     """All that each group has committed. A partition whose offset is refused is left out."""
 
-    def ask(link: Link, _: Node, names: list[str]) -> dict[str, Committed | Refusal]:
+    def ask(link: Link, _: ClusterNode, names: list[str]) -> dict[str, Committed | Refusal]:
         version = link.version(_FETCH_ALL, _FETCH_BY_NAME_UNTIL)
         if version < _FETCH_SEVERAL_SINCE:
             singly = (OffsetFetchRequest(group_id=name, topics=None) for name in names)
@@ -103,10 +105,10 @@ def first_offset(link: Link, partition: TopicPartition) -> int | Refusal | None:
 
 def leaders(
     answer: MetadataResponse, wanted: Iterable[TopicPartition]
-) -> Mapping[TopicPartition, Node | Refusal | None]:
+) -> Mapping[TopicPartition, ClusterNode | Refusal | None]:
     """Who leads each of the partitions, by an answer to Metadata; None if there is no such partition."""
     nodes = nodes_of(answer)
-    found: dict[TopicPartition, Node | Refusal | None] = {}
+    found: dict[TopicPartition, ClusterNode | Refusal | None] = {}
     refused: dict[str, Refusal] = {}
     for topic in answer.topics:
         name = topic.name or ""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.client.offsets import LEADING, leaders
-from koordinator.client.problems import Need, Refusal, refusal
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 
+from .offsets import LEADING, leaders
+from .problems import Need, Refusal, refusal
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from koordinator.client.admin import Admin, Node
-    from koordinator.client.link import Link
+    from .admin import Admin, ClusterNode
+    from .link import Link
 
 AS_THE_BROKER_HAS_IT = -1
 """So many partitions, and copies of each, as the broker's settings say (KIP-464)."""
@@ -32,7 +33,7 @@ _TIMEOUT_MS = 30_000
 def create_topic(admin: Admin, name: str, partitions: int = AS_THE_BROKER_HAS_IT) -> Refusal | None:
     """Make a topic, and wait until all its partitions have a leader. Needs CreateTopics v4 (Apache Kafka 2.4)."""
 
-    def ask(link: Link, _: Node, names: list[str]) -> dict[str, Refusal | None]:
+    def ask(link: Link, _: ClusterNode, names: list[str]) -> dict[str, Refusal | None]:
         row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=AS_THE_BROKER_HAS_IT)
         request = CreateTopicsRequest(topics=(row,), timeout_ms=_TIMEOUT_MS)
         answer = link.ask(request, link.version(_CREATE), CreateTopicsResponse)
@@ -46,7 +47,7 @@ def create_topic(admin: Admin, name: str, partitions: int = AS_THE_BROKER_HAS_IT
 def delete_topics(admin: Admin, names: Sequence[str]) -> dict[str, Refusal | None]:
     """Delete topics with their records."""
 
-    def ask(link: Link, _: Node, pending: list[str]) -> dict[str, Refusal | None]:
+    def ask(link: Link, _: ClusterNode, pending: list[str]) -> dict[str, Refusal | None]:
         version = link.version(_DELETE)
         if version >= _DELETE_BY_STATE_SINCE:
             states = tuple(DeleteTopicState(name=name) for name in pending)
@@ -60,7 +61,7 @@ def delete_topics(admin: Admin, names: Sequence[str]) -> dict[str, Refusal | Non
 
 
 def _at_controller(
-    admin: Admin, names: Sequence[str], ask: Callable[[Link, Node, list[str]], Mapping[str, Refusal | None]]
+    admin: Admin, names: Sequence[str], ask: Callable[[Link, ClusterNode, list[str]], Mapping[str, Refusal | None]]
 ) -> dict[str, Refusal | None]:
     def attempt(pending: list[str]) -> dict[str, Refusal | None]:
         controller = admin.controller()

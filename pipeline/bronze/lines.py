@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.schema import BRONZE_LINE
+from ..frames import shaped
+from ..schema import BRONZE_LINE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.frames import whose
-from koordinator.pipeline.gold.rebalance import sub_cause
-from koordinator.pipeline.schema import CLIENT_JOIN
+from ..frames import whose
+from ..schema import CLIENT_JOIN
+from .rebalance import sub_cause
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline import schema
-from koordinator.pipeline.frames import whose
-from koordinator.pipeline.silver.groups import GROUP, OK, ms
+from .. import schema
+from ..frames import whose
+from ..silver.groups import GROUP, OK, ms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline import schema
-from koordinator.pipeline.frames import whose
-from koordinator.pipeline.silver.groups import GROUP, OK, ROUND, as_of, fetches, ms, named
-from koordinator.pipeline.silver.move import AT
+from .. import schema
+from ..frames import whose
+from ..silver.groups import GROUP, OK, ROUND, as_of, fetches, ms, named
+from ..silver.move import AT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,12 +10,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from koordinator.pipeline import schema
-from koordinator.pipeline.marts.cohort import BY, compared, measured
-from koordinator.pipeline.session import opened
-from koordinator.pipeline.session_options import session_options
-from koordinator.pipeline.store import Store
-from koordinator.pipeline.troubles import Refused
+from .. import schema
+from ..marts.cohort import BY, compared, measured
+from ..session import opened
+from ..session_options import session_options
+from ..store import Store
+from ..troubles import Refused
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

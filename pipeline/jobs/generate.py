@@ -16,14 +16,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from rich.console import Console
 from rich.progress import Progress
 
-from koordinator.pipeline.generate import EVENTS_PER_TRACE, stories
-from koordinator.pipeline.schema import EVENT
-from koordinator.pipeline.silver.trace_rows import NAMES, RENAMED
+from ..generate import EVENTS_PER_TRACE, stories
+from ..schema import EVENT
+from ..silver.trace_rows import NAMES, RENAMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from koordinator.pipeline.generate import Story
+    from ..generate import Story
 
 GARBAGE = (100_000, 20, 100)
 """Few of the objects of a cluster are garbage before it ends: Python is not to look for it all the time."""

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koordinator.pipeline import schema
-from koordinator.pipeline.jobs.run import absolute, progress
-from koordinator.pipeline.report.facts import STEPS, asked
-from koordinator.pipeline.report.page import page, summary
-from koordinator.pipeline.report.timelines import timelines, wanted
-from koordinator.pipeline.session import opened
-from koordinator.pipeline.session_options import session_options
-from koordinator.pipeline.store import Store
-from koordinator.pipeline.troubles import NOT_DONE, Failed, told_plainly
+from .. import schema
+from ..report.facts import STEPS, asked
+from ..report.page import page, summary
+from ..report.timelines import timelines, wanted
+from ..session import opened
+from ..session_options import session_options
+from ..store import Store
+from ..troubles import NOT_DONE, Failed, told_plainly
+from .run import absolute, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

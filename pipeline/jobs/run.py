@@ -13,16 +13,16 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from koordinator.pipeline import layers, session, streams
-from koordinator.pipeline.loading import BECAME, Loader
-from koordinator.pipeline.session_options import session_options
-from koordinator.pipeline.store import Store
-from koordinator.pipeline.troubles import NOT_DONE, Failed, Refused, told_plainly
+from .. import layers, session, streams
+from ..loading import BECAME, Loader
+from ..session_options import session_options
+from ..store import Store
+from ..troubles import NOT_DONE, Failed, Refused, told_plainly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from koordinator.pipeline.loading import Loaded
+    from ..loading import Loaded
 
 STEPS = 3 + len(layers.PER_HOME) + len(layers.OF_ALL)
 """How often a load that has one new batch says what it does."""

@@ -11,13 +11,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from koordinator.pipeline import schema
-from koordinator.pipeline.marts.checks import CHECKS, ERROR
-from koordinator.pipeline.marts.judging import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
-from koordinator.pipeline.session import opened
-from koordinator.pipeline.session_options import session_options
-from koordinator.pipeline.store import Store
-from koordinator.pipeline.troubles import NOT_DONE, Refused
+from .. import schema
+from ..marts.checks import CHECKS, ERROR
+from ..marts.judging import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
+from ..session import opened
+from ..session_options import session_options
+from ..store import Store
+from ..troubles import NOT_DONE, Refused
 
 FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 

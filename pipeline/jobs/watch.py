@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from koordinator.pipeline import session
-from koordinator.pipeline.jobs import run as runs
-from koordinator.pipeline.loading import Loader
-from koordinator.pipeline.schema import REBALANCE, VERDICT
-from koordinator.pipeline.troubles import NOT_DONE, Failed, told_plainly
+from .. import session
+from ..loading import Loader
+from ..schema import REBALANCE, VERDICT
+from ..troubles import NOT_DONE, Failed, told_plainly
+from . import run as runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,26 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koordinator.pipeline.marts.client_commits import COOPERATIVE, committed_before_revoke, no_old_generation
-from koordinator.pipeline.marts.client_joins import coordinator_is_looked_for, given_id_is_used, no_tight_loop, rejoins
-from koordinator.pipeline.marts.client_members import heartbeats, leaving
-from koordinator.pipeline.marts.client_owners import owned_once, revoked_first
-from koordinator.pipeline.marts.server_answers import answered_once, refused_as_kafka_does, static_member_is_back
-from koordinator.pipeline.marts.server_groups import (
-    id_required_once,
-    members_for_the_leader,
-    one_leader,
-    one_more_each_time,
-    protocol_of_all,
-)
-from koordinator.pipeline.marts.server_members import never_too_many, removed_in_time
+from .client_commits import COOPERATIVE, committed_before_revoke, no_old_generation
+from .client_joins import coordinator_is_looked_for, given_id_is_used, no_tight_loop, rejoins
+from .client_members import heartbeats, leaving
+from .client_owners import owned_once, revoked_first
+from .server_answers import answered_once, refused_as_kafka_does, static_member_is_back
+from .server_groups import id_required_once, members_for_the_leader, one_leader, one_more_each_time, protocol_of_all
+from .server_members import never_too_many, removed_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import DataFrame
 
-    from koordinator.pipeline.marts.story import Story
+    from .story import Story
 
 ERROR, WARNING = "error", "warning"
 """Severities: against the protocol, or against good manners."""

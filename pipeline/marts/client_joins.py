@@ -7,24 +7,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.marts.judging import (
-    FAIL,
-    GROUP,
-    INCONCLUSIVE,
-    PASS,
-    after,
-    at_least_ms,
-    found,
-    said,
-    seconds,
-    texts,
-)
-from koordinator.pipeline.marts.story import CONNECTION, MEMBER
+from .judging import FAIL, GROUP, INCONCLUSIVE, PASS, after, at_least_ms, found, said, seconds, texts
+from .story import CONNECTION, MEMBER
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from koordinator.pipeline.marts.story import Story
+    from .story import Story
 
 LOOKUP_MS = 1000
 """So long a client may take to look for its coordinator, and ask the old one meanwhile: librdkafka looks twice a second

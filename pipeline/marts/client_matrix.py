@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.marts.endings import failed, flake_rate, with_rebalances
-from koordinator.pipeline.marts.judging import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
-from koordinator.pipeline.schema import CLIENT_MATRIX
+from ..frames import shaped
+from ..schema import CLIENT_MATRIX
+from .endings import failed, flake_rate, with_rebalances
+from .judging import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

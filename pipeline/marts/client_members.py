@@ -7,25 +7,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.marts.judging import (
-    FAIL,
-    GROUP,
-    INCONCLUSIVE,
-    OK,
-    PASS,
-    at_least_ms,
-    between_ms,
-    found,
-    said,
-    seconds,
-    texts,
-)
-from koordinator.pipeline.marts.story import CONNECTION, MEMBER
+from .judging import FAIL, GROUP, INCONCLUSIVE, OK, PASS, at_least_ms, between_ms, found, said, seconds, texts
+from .story import CONNECTION, MEMBER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from koordinator.pipeline.marts.story import Story
+    from .story import Story
 
 STORM_BEATS, STORM_MS = 50, 1000
 """So many heartbeats of one member within so long are a storm: the shortest interval in use is some ten a second."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.marts.client_commits import COOPERATIVE
-from koordinator.pipeline.marts.judging import FAIL, GROUP, OK, PASS, found, said, texts
-from koordinator.pipeline.marts.story import MEMBER
+from .client_commits import COOPERATIVE
+from .judging import FAIL, GROUP, OK, PASS, found, said, texts
+from .story import MEMBER
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from koordinator.pipeline.marts.story import Story
+    from .story import Story
 
 GENERATION = (*GROUP, "generation")
 

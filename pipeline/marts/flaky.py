@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.marts.endings import RUN_OF_TEST, failed, flake_rate, with_rebalances
-from koordinator.pipeline.schema import FLAKY
+from ..frames import shaped
+from ..schema import FLAKY
+from .endings import RUN_OF_TEST, failed, flake_rate, with_rebalances
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.marts.judging import FAIL, GROUP, PASS, found, said, texts
-from koordinator.pipeline.marts.story import MEMBER
+from .judging import FAIL, GROUP, PASS, found, said, texts
+from .story import MEMBER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from koordinator.pipeline.marts.story import Story
+    from .story import Story
 
 NEVER = 2**62
 """A seq that no event reaches."""

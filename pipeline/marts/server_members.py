@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.marts.judging import FAIL, GROUP, OK, PASS, found, seconds, texts
-from koordinator.pipeline.marts.story import MEMBER
+from .judging import FAIL, GROUP, OK, PASS, found, seconds, texts
+from .story import MEMBER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from koordinator.pipeline.marts.story import Story
+    from .story import Story
 
 SLACK_MS = 1000
 """So late a member may be removed: brokers look for what is overdue in turns, and a busy machine is late for them."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.marts.judging import GROUP, OK, between_ms
-from koordinator.pipeline.silver.member import closings
+from ..silver.member import closings
+from .judging import GROUP, OK, between_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

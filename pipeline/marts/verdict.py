@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.frames import whose
-from koordinator.pipeline.marts.checks import CHECKS, Check
-from koordinator.pipeline.marts.judging import FAIL, GROUP, INCONCLUSIVE, NOT_APPLICABLE, PASS
-from koordinator.pipeline.marts.story import MEMBER, Story
-from koordinator.pipeline.schema import VERDICT
+from ..frames import whose
+from ..schema import VERDICT
+from .checks import CHECKS, Check
+from .judging import FAIL, GROUP, INCONCLUSIVE, NOT_APPLICABLE, PASS
+from .story import MEMBER, Story
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

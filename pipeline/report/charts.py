@@ -19,15 +19,15 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from koordinator.pipeline.report.questions import COHORTS, PER_DECADE, STATES
-from koordinator.pipeline.report.texts import NONE, milliseconds, seconds, short
+from .questions import COHORTS, PER_DECADE, STATES
+from .texts import NONE, milliseconds, seconds, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
 
-    from koordinator.pipeline.report.facts import Facts, Rows
+    from .facts import Facts, Rows
 
 INK, MUTED, LINE, ACCENT = "#1d2430", "#5b6572", "#e3e7ec", "#2a5f9e"
 

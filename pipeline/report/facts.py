@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from koordinator.pipeline import schema
-from koordinator.pipeline.report import questions
+from .. import schema
+from . import questions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import DataFrame
 
-    from koordinator.pipeline.schema import Table
+    from ..schema import Table
 
 Rows = list[dict[str, Any]]
 """The rows of an answer, by column."""

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, select_autoescape
 
 import koordinator
-from koordinator.pipeline.report import charts, questions, texts
+
+from . import charts, questions, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from koordinator.pipeline.report.facts import Facts, Rows
+    from .facts import Facts, Rows
 
 CONTENTS = (
     ("causes", "Rebalances by cause"),

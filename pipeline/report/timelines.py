@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from koordinator.emulator.pages.html import html_of
-from koordinator.pipeline.silver.trace_rows import NAMES, RENAMED
+
+from ..silver.trace_rows import NAMES, RENAMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame
 
-    from koordinator.pipeline.report.facts import Facts
+    from .facts import Facts
 
 TRACES_MAX = 20
 """How many traces have a timeline: those in which a check failed, then those of the longest rebalances."""

@@ -14,19 +14,9 @@ The tables grow by columns, never otherwise: `SCHEMA_VERSION` says which these a
 
 from __future__ import annotations
 
-from koordinator.pipeline.schema import bronze, gold, marts, silver
-from koordinator.pipeline.schema.bronze import (
-    API_KEY_MAX,
-    BRONZE_LINE,
-    COUNTS,
-    FILE,
-    KINDS,
-    QUARANTINE,
-    REASONS,
-    SOURCES,
-    TRACE_HOME,
-)
-from koordinator.pipeline.schema.gold import (
+from . import bronze, gold, marts, silver
+from .bronze import API_KEY_MAX, BRONZE_LINE, COUNTS, FILE, KINDS, QUARANTINE, REASONS, SOURCES, TRACE_HOME
+from .gold import (
     AVOIDED,
     CLIENT_JOIN,
     COMMIT,
@@ -38,12 +28,8 @@ from koordinator.pipeline.schema.gold import (
     STATE_TIME,
     STORM_GAP_MS,
 )
-from koordinator.pipeline.schema.marts import (
-    CLIENT_MATRIX,
-    FLAKY,
-    VERDICT,
-)
-from koordinator.pipeline.schema.silver import (
+from .marts import CLIENT_MATRIX, FLAKY, VERDICT
+from .silver import (
     ARRIVAL,
     ASSIGNMENT,
     CALL,
@@ -59,7 +45,7 @@ from koordinator.pipeline.schema.silver import (
     TEST,
     TRACE,
 )
-from koordinator.pipeline.schema.tables import LONG, STRING, Table
+from .tables import LONG, STRING, Table
 
 SCHEMA_VERSION = 1
 """Of the tables; a store that was written by another one is refused."""

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from koordinator.pipeline.schema.tables import (
-    LONG,
-    STRING,
-    TIMESTAMP,
-    table,
-)
+from .tables import LONG, STRING, TIMESTAMP, table
 
 BRONZE_LINE = table(
     "bronze/line",

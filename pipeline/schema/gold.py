@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koordinator.pipeline.schema.tables import (
+from .tables import (
     BOOL,
     DOUBLE,
     GROUP_ID,

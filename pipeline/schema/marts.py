@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from koordinator.pipeline.schema.tables import (
-    DOUBLE,
-    INT,
-    LONG,
-    STRING,
-    TEST_ID,
-    TIMESTAMP,
-    WHOSE,
-    table,
-)
+from .tables import DOUBLE, INT, LONG, STRING, TEST_ID, TIMESTAMP, WHOSE, table
 
 VERDICT = table(
     "mart/verdict",

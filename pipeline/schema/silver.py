@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, MapType
 
-from koordinator.pipeline.schema.tables import (
+from .tables import (
     BOOL,
     CLUSTER,
     DOUBLE,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline import schema
-from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.silver.groups import GROUP, OK, ROUND
+from .. import schema
+from ..frames import shaped
+from .groups import GROUP, OK, ROUND
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.schema import CALL
+from ..frames import shaped
+from ..schema import CALL
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

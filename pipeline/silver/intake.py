@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.bronze.lines import trace_id_of
-from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.schema import EVENT, HEADER, LONG, OUTCOME, QUARANTINE
-from koordinator.pipeline.silver import logs, trace_rows
-from koordinator.pipeline.silver.trace_rows import ABOUT, PLACE
+from ..bronze.lines import trace_id_of
+from ..frames import shaped
+from ..schema import EVENT, HEADER, LONG, OUTCOME, QUARANTINE
+from . import logs, trace_rows
+from .trace_rows import ABOUT, PLACE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

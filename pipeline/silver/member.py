@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.schema import GROUP, MEMBER
+from ..frames import shaped
+from ..schema import GROUP, MEMBER
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

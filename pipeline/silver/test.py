@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.frames import shaped
-from koordinator.pipeline.schema import OUTCOME, TEST
+from ..frames import shaped
+from ..schema import OUTCOME, TEST
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

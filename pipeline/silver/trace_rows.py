@@ -13,25 +13,16 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructField, StructType
 
-from koordinator.pipeline.bronze.lines import trace_id_of
-from koordinator.pipeline.frames import columns
-from koordinator.pipeline.schema import (
-    API_KEY_MAX,
-    EVENT,
-    HEADER,
-    KINDS,
-    LONG,
-    OUTCOME,
-    STRING,
-    TRACE_SCHEMA_VERSIONS,
-)
+from ..bronze.lines import trace_id_of
+from ..frames import columns
+from ..schema import API_KEY_MAX, EVENT, HEADER, KINDS, LONG, OUTCOME, STRING, TRACE_SCHEMA_VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import Column, DataFrame
 
-    from koordinator.pipeline.schema import Table
+    from ..schema import Table
 
 PLACE = ("source_file", "ingest_id", "block_start", "row_id")
 """Where a row was read."""

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wires import Peer, Wire
 
-from koordinator.emulator.apis.releases import ACCEPTED, ADVERTISED
-from koordinator.emulator.settings import RELEASES
+from koordinator.emulator.broker.versions.releases import ACCEPTED, ADVERTISED
+from koordinator.emulator.config.settings import RELEASES
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.errors import Error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from nodes import GROUP, Nodes
 
-from koordinator.emulator.gate import HangUp, Park, Respond, Serve, Step, Verdict, Write
+from koordinator.emulator.broker.interceptor import HangUp, Park, Respond, Serve, Step, Verdict, Write
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.metadata import MetadataRequest
@@ -18,9 +18,9 @@ from koordinator.wire.messages.metadata import MetadataRequest
 if TYPE_CHECKING:
     from wires import Peer
 
-    from koordinator.emulator.broker import Broker
+    from koordinator.emulator.broker.broker import Broker
     from koordinator.emulator.core.effects import Call
-    from koordinator.emulator.trace_lines import Asked
+    from koordinator.emulator.trace.lines import RequestReceived
     from koordinator.wire.apis import Message
 
 BEAT = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="nobody")
@@ -38,7 +38,7 @@ class Doorman:
     parked: list[tuple[Call, Message]] = field(default_factory=list)
     seen: list[tuple[str, int]] = field(default_factory=list)
 
-    def asked(self, now: int, broker: Broker, asked: Asked, request: Message) -> Verdict | None:
+    def asked(self, now: int, broker: Broker, asked: RequestReceived, request: Message) -> Verdict | None:
         self.broker = broker
         self.parked.append((asked.call, request))
         self.seen.append(("asked", asked.call.correlation_id))

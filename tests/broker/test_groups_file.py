@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordinator.emulator.core.records import Record
-from koordinator.emulator.groups_file import lines_of, parse_groups, written
-from koordinator.emulator.json_lines import LineError
-from koordinator.emulator.offsets_log import batch_of, records_of
+from koordinator.emulator.broker.offsets_log import batch_of, records_of
+from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord
+from koordinator.emulator.formats.groups_file import lines_of, parse_groups, written
+from koordinator.emulator.formats.json_lines import LineError
 from koordinator.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 NOW = 1_700_000_000_000
 
 
-def parsed(*lines: str) -> list[Record]:
+def parsed(*lines: str) -> list[CoordinatorRecord]:
     return parse_groups(lines, "groups.jsonl", NOW)
 
 
-def there_and_back(records: Iterable[Record]) -> list[Record]:
+def there_and_back(records: Iterable[CoordinatorRecord]) -> list[CoordinatorRecord]:
     return parsed(*map(written, lines_of(records)))
 
 
@@ -70,7 +70,7 @@ def test_two_short_lines_make_a_stable_group_of_two_static_members() -> None:
             assignment=write_assignment(ConsumerProtocolAssignment(assigned_partitions=rows)),
         )
 
-    assert group == Record(
+    assert group == CoordinatorRecord(
         GroupMetadataKey(group="svc"),
         GroupMetadataValue(
             protocol_type="consumer",
@@ -81,7 +81,7 @@ def test_two_short_lines_make_a_stable_group_of_two_static_members() -> None:
             members=(member(a, "a", row), member(b, "b")),
         ),
     )
-    assert offset == Record(
+    assert offset == CoordinatorRecord(
         OffsetCommitKey(group="svc", topic="orders", partition=0),
         OffsetCommitValue(offset=5, leader_epoch=-1, metadata="", commit_timestamp=NOW, expire_timestamp=-1),
     )
@@ -114,7 +114,7 @@ def member_line(subscription: bytes = b"", assignment: bytes = b"") -> dict[str,
         assignment=assignment,
     )
     value = GroupMetadataValue(protocol_type="consumer", generation=7, protocol="p", leader="m", members=(member,))
-    (line,) = lines_of([Record(GroupMetadataKey(group="g"), value)])
+    (line,) = lines_of([CoordinatorRecord(GroupMetadataKey(group="g"), value)])
     (row,) = line["members"]  # type: ignore[misc]
     assert isinstance(row, dict)
     return row
@@ -174,9 +174,9 @@ def test_no_bytes_are_null() -> None:
 
 
 def test_the_last_record_counts_and_a_tombstone_removes() -> None:
-    def offset(partition: int, offset: int | None) -> Record:
+    def offset(partition: int, offset: int | None) -> CoordinatorRecord:
         value = None if offset is None else OffsetCommitValue(offset=offset, metadata="", commit_timestamp=1)
-        return Record(OffsetCommitKey(group="g", topic="t", partition=partition), value)
+        return CoordinatorRecord(OffsetCommitKey(group="g", topic="t", partition=partition), value)
 
     group = parsed('{"group_id": "g"}')
     lines = lines_of([offset(1, 5), offset(0, 1), *group, offset(0, 2), offset(1, None), offset(2, None)])
@@ -186,7 +186,9 @@ def test_the_last_record_counts_and_a_tombstone_removes() -> None:
 def test_the_id_of_a_topic_is_left_out_because_it_is_another_one_elsewhere() -> None:
     key = OffsetCommitKey(group="g", topic="t", partition=0)
     value = OffsetCommitValue(offset=5, metadata="", commit_timestamp=1, topic_id=UUID(int=7))
-    assert there_and_back([Record(key, value)]) == [Record(key, replace(value, topic_id=ZERO_UUID))]
+    assert there_and_back([CoordinatorRecord(key, value)]) == [
+        CoordinatorRecord(key, replace(value, topic_id=ZERO_UUID))
+    ]
 
 
 # -- there and back ------------------------------------------------------------------------------------------
@@ -234,7 +236,7 @@ def instance(member: MemberMetadata) -> str | int:
 
 
 @st.composite
-def groups(draw: st.DrawFn) -> Record:
+def groups(draw: st.DrawFn) -> CoordinatorRecord:
     """A group as Kafka may have written it: ids are of one member each, and the leader is a member."""
     members = draw(st.lists(MEMBER, max_size=3, unique_by=(lambda one: one.member_id, instance)))
     value = GroupMetadataValue(
@@ -245,11 +247,11 @@ def groups(draw: st.DrawFn) -> Record:
         current_state_timestamp=draw(INT64),
         members=tuple(members),
     )
-    return Record(GroupMetadataKey(group=draw(TEXT)), value)
+    return CoordinatorRecord(GroupMetadataKey(group=draw(TEXT)), value)
 
 
 OFFSET = st.builds(
-    Record,
+    CoordinatorRecord,
     st.builds(OffsetCommitKey, group=TEXT, topic=NAME.filter(lambda name: name not in {".", ".."}), partition=INT32),
     st.builds(OffsetCommitValue, offset=INT64, leader_epoch=INT32, metadata=TEXT, commit_timestamp=INT64)
     | st.builds(OffsetCommitValue, offset=INT64, metadata=TEXT, commit_timestamp=INT64, expire_timestamp=INT64),
@@ -257,7 +259,7 @@ OFFSET = st.builds(
 
 
 @given(st.lists(groups() | OFFSET, min_size=1, max_size=6, unique_by=lambda record: record.key))
-def test_every_record_comes_back_as_it_was(records: list[Record]) -> None:
+def test_every_record_comes_back_as_it_was(records: list[CoordinatorRecord]) -> None:
     found = there_and_back(records)
     assert {record.key: record for record in found} == {record.key: record for record in records}
     assert list(records_of(read_records(batch_of(found, 1)))) == found

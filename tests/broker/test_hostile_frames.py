@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from koordinator.emulator import connections
+from koordinator.emulator.broker import connections
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic

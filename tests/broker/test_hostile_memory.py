@@ -13,9 +13,9 @@ import crc32c
 import pytest
 from wires import Peer, Wire
 
-from koordinator.emulator import trace as trace_module
-from koordinator.emulator.core import fetch_sessions
-from koordinator.emulator.core.group import State
+from koordinator.emulator.core.data import fetch_sessions
+from koordinator.emulator.core.groups.classic.group import ClassicGroupState
+from koordinator.emulator.trace import trace as trace_module
 from koordinator.wire import records
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -328,4 +328,4 @@ def test_nobody_is_left_in_a_group_of_large_members_that_went(wire: Wire) -> Non
         wire.broker.disconnected(wire.now, peer.number)
     wire.wait(60_000)
     group = wire.node.coordinator.groups["g"]
-    assert (group.state, group.members, group.static_members) == (State.EMPTY, {}, {})
+    assert (group.state, group.members, group.static_members) == (ClassicGroupState.EMPTY, {}, {})

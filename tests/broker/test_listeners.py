@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koordinator.emulator.listeners import Listener, Listeners
+from koordinator.emulator.broker.listeners import Listener, Listeners
 
 
 def listeners(

@@ -9,11 +9,11 @@ import pytest
 from nodes import Nodes
 from wires import Wire
 
-from koordinator.emulator.core.produce import ADMIN_CLIENT_ID
-from koordinator.emulator.core.records import Record
-from koordinator.emulator.core.topic import OFFSETS_TOPIC
-from koordinator.emulator.groups_file import parse_groups
-from koordinator.emulator.offsets_log import batch_of
+from koordinator.emulator.broker.offsets_log import batch_of
+from koordinator.emulator.core.data.produce import ADMIN_CLIENT_ID
+from koordinator.emulator.core.data.topic import OFFSETS_TOPIC
+from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord
+from koordinator.emulator.formats.groups_file import parse_groups
 from koordinator.wire import records as wire_records
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
@@ -43,7 +43,7 @@ WORLD = (
 A = "a-00000000-0000-0000-0000-000000000001"
 
 
-def world(*lines: str) -> list[Record]:
+def world(*lines: str) -> list[CoordinatorRecord]:
     return parse_groups(lines, "groups.jsonl", 1_700_000_000_000)
 
 
@@ -270,7 +270,7 @@ def test_a_group_that_no_coordinator_would_write_does_no_harm(
     value = GroupMetadataValue(
         protocol_type="consumer", generation=-1, protocol=protocol, leader="ghost", members=tuple(members)
     )
-    assert produce(wire, batch_of([Record(GroupMetadataKey(group="g"), value)], 1)).error_code == Error.NONE
+    assert produce(wire, batch_of([CoordinatorRecord(GroupMetadataKey(group="g"), value)], 1)).error_code == Error.NONE
     assert len(describe(wire).members) == len({each.member_id for each in members})
     newcomer: Peer = wire.connect()
     asked = wire.ask(newcomer, join(), 5)

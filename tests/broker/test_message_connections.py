@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from nodes import FORMING_MS, GROUP, SESSION_MS, Nodes, joining, syncing
 
-from koordinator.emulator.connections import Answer
+from koordinator.emulator.broker.connections import Answer
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.sync_group import SyncGroupRequestAssignment
 
 if TYPE_CHECKING:
-    from koordinator.emulator.connections import Output
+    from koordinator.emulator.broker.connections import Output
 
 
 def told(nodes: Nodes) -> list[tuple[int, Any]]:

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from nodes import Nodes, joining, syncing
 
 from koordinator.emulator.core.cluster import Endpoint
-from koordinator.emulator.core.topic import NO_LEADER
+from koordinator.emulator.core.data.topic import NO_LEADER
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic

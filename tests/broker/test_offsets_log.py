@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from wires import Wire
 
-from koordinator.emulator.core.topic import OFFSETS_TOPIC
-from koordinator.emulator.offsets_log import batch_of, records_of
+from koordinator.emulator.broker.offsets_log import batch_of, records_of
+from koordinator.emulator.core.data.topic import OFFSETS_TOPIC
 from koordinator.wire import records as wire_records
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol

@@ -12,11 +12,11 @@ import pytest
 import trio
 from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
-from koordinator.emulator import entrances
-from koordinator.emulator import listeners as listeners_module
-from koordinator.emulator.connections import Close, Output, Send
-from koordinator.emulator.entrances import Entrance
-from koordinator.emulator.shell import Shell
+from koordinator.emulator.broker import listeners as listeners_module
+from koordinator.emulator.broker.connections import Close, Output, Send
+from koordinator.emulator.server import listening_sockets as entrances
+from koordinator.emulator.server.listening_sockets import ListeningSocket
+from koordinator.emulator.server.server import Server
 
 if TYPE_CHECKING:
     from trio.testing import MemoryReceiveStream, MemorySendStream
@@ -119,7 +119,7 @@ class Scene:
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self.broker = FakeBroker()
-        self.shell = Shell(self.broker, EPOCH)
+        self.shell = Server(self.broker, EPOCH)
         self.nursery = nursery
         nursery.start_soon(self.shell.keep_time)
 
@@ -387,7 +387,7 @@ def serve(visit: Visit, host: str = "127.0.0.1") -> FakeBroker:
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
                 listeners = await entrances.listen(host, 0)
-                await nursery.start(Shell(broker, EPOCH).serve, [Entrance(1, "PLAINTEXT", listeners)])
+                await nursery.start(Server(broker, EPOCH).serve, [ListeningSocket(1, "PLAINTEXT", listeners)])
                 port = entrances.port_of(listeners)
 
                 async def connect(to: str = "127.0.0.1") -> trio.SocketStream:
@@ -564,14 +564,14 @@ def test_an_address_for_all_is_not_what_clients_are_told() -> None:
 # -- entrances -----------------------------------------------------------------------------------------------
 
 
-def at_entrances(visit: Callable[[Shell, FakeBroker], Awaitable[None]]) -> FakeBroker:
+def at_entrances(visit: Callable[[Server, FakeBroker], Awaitable[None]]) -> FakeBroker:
     """Run a server with no entrance yet, and visit it."""
     broker = FakeBroker()
 
     async def main() -> None:
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
-                shell = Shell(broker, EPOCH)
+                shell = Server(broker, EPOCH)
                 await nursery.start(shell.serve, [])
                 await visit(shell, broker)
                 nursery.cancel_scope.cancel()
@@ -580,10 +580,10 @@ def at_entrances(visit: Callable[[Shell, FakeBroker], Awaitable[None]]) -> FakeB
     return broker
 
 
-async def opened(shell: Shell, node_id: int, listener: str = "PLAINTEXT") -> int:
+async def opened(shell: Server, node_id: int, listener: str = "PLAINTEXT") -> int:
     """Open an entrance; returns its port."""
     sockets = await entrances.listen("127.0.0.1", 0)
-    await shell.open(Entrance(node_id, listener, sockets))
+    await shell.open(ListeningSocket(node_id, listener, sockets))
     return entrances.port_of(sockets)
 
 
@@ -592,7 +592,7 @@ async def enter(port: int) -> trio.SocketStream:
 
 
 def test_the_brokers_are_told_at_which_node_and_by_which_listener_a_client_came_in() -> None:
-    async def visit(shell: Shell, broker: FakeBroker) -> None:
+    async def visit(shell: Server, broker: FakeBroker) -> None:
         del broker
         for node_id, listener in ((1, "PLAINTEXT"), (2, "OUTSIDE")):
             async with await enter(await opened(shell, node_id, listener)) as client:
@@ -606,7 +606,7 @@ def test_the_brokers_are_told_at_which_node_and_by_which_listener_a_client_came_
 
 
 def test_closing_a_node_lets_nobody_in_any_more_and_leaves_its_connections_and_other_nodes_alone() -> None:
-    async def visit(shell: Shell, broker: FakeBroker) -> None:
+    async def visit(shell: Server, broker: FakeBroker) -> None:
         del broker
         closing, other = await opened(shell, 1), await opened(shell, 2)
         async with await enter(closing) as client, await enter(other) as neighbour:
@@ -622,10 +622,10 @@ def test_closing_a_node_lets_nobody_in_any_more_and_leaves_its_connections_and_o
 
 
 def test_a_port_is_kept_while_nobody_listens_and_can_be_listened_on_again() -> None:
-    async def visit(shell: Shell, broker: FakeBroker) -> None:
+    async def visit(shell: Server, broker: FakeBroker) -> None:
         del broker
         sockets = await entrances.listen("127.0.0.1", 0)
-        await shell.open(Entrance(1, "PLAINTEXT", sockets))
+        await shell.open(ListeningSocket(1, "PLAINTEXT", sockets))
         port, keep = entrances.port_of(sockets), entrances.keep_port(sockets[0])
         async with await enter(port) as client:
             await say(client, b"hello")
@@ -635,7 +635,7 @@ def test_a_port_is_kept_while_nobody_listens_and_can_be_listened_on_again() -> N
                 await enter(port)
             with pytest.raises(OSError, match="cannot listen on"):
                 await entrances.listen("127.0.0.1", port)
-            await shell.open(Entrance(1, "PLAINTEXT", [entrances.listen_again(kept)]))
+            await shell.open(ListeningSocket(1, "PLAINTEXT", [entrances.listen_again(kept)]))
             async with await enter(port) as newcomer:
                 assert await say(newcomer, b"back") == b"back"
 
@@ -643,7 +643,7 @@ def test_a_port_is_kept_while_nobody_listens_and_can_be_listened_on_again() -> N
 
 
 def test_a_client_that_the_brokers_do_not_want_is_sent_away_at_once() -> None:
-    async def visit(shell: Shell, broker: FakeBroker) -> None:
+    async def visit(shell: Server, broker: FakeBroker) -> None:
         async with await enter(await opened(shell, 1, "DOWN")) as client:
             assert await client.receive_some() == b""
         assert broker.log[-1] == "1 disconnected it is down"

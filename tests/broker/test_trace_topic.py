@@ -8,23 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from nodes import Nodes
 
-from koordinator.emulator.trace_topic import LINES_AT_ONCE, TRACE_TOPIC_ID
+from koordinator.emulator.trace.topic import LINES_AT_ONCE, TRACE_TOPIC_ID
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from koordinator.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
+from koordinator.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
+from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from koordinator.wire.records import Record, read_batches, read_records, write_batch

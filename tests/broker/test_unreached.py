@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from nodes import GROUP, Nodes, joining
 
-from koordinator.emulator.unreached import WAIT_MS, Unreached
+from koordinator.emulator.broker.unreached_listeners import WAIT_MS, UnreachedListeners
 from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -18,7 +18,7 @@ FIND = FindCoordinatorRequest(coordinator_keys=(GROUP,))
 @pytest.fixture
 def nodes() -> Nodes:
     nodes = Nodes(1)
-    nodes.brokers.unreached = Unreached(nodes.brokers, nodes.logged.append)
+    nodes.brokers.unreached = UnreachedListeners(nodes.brokers, nodes.logged.append)
     return nodes
 
 

@@ -11,7 +11,7 @@ from consumers import Members
 from pictures import kept
 from serving import WAIT_S, Serving
 
-from koordinator.fixtures.remote import Remote
+from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator import Simulation
-from koordinator.fixtures.checks import GroupTimeout
+from koordinator.handles.checks import GroupTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from koordinator import Cluster, Group
-    from koordinator.fixtures.puppet_levers import Puppet
+    from koordinator.handles.puppets import Puppet
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from koordinator.emulator.verify.conformance import TITLES
 from koordinator.emulator.verify.names import CAUSES
-from koordinator.fixtures.checks import Checks
+from koordinator.handles.checks import Checks
 
 PAGE = (Path(__file__).parents[2] / "docs" / "assertions.md").read_text("utf-8")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from koordinator.fixtures.remote import Remote
+from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable

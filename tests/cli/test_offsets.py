@@ -13,8 +13,8 @@ from scripted import Scripted, coordinator
 
 from koordinator import Emulator
 from koordinator.client.logs import ADMIN_CLIENT_ID
-from koordinator.emulator.groups_file import parse_groups
-from koordinator.emulator.offsets_log import batch_of
+from koordinator.emulator.broker.offsets_log import batch_of
+from koordinator.emulator.formats.groups_file import parse_groups
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_groups import DescribedGroup, DescribeGroupsResponse

@@ -26,7 +26,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     async def listen(host: str, port: int) -> None:
         pytest.fail(f"it listens on {host}:{port}")
 
-    monkeypatch.setattr("koordinator.emulator.hosting.listen", listen)
+    monkeypatch.setattr("koordinator.emulator.server.node_listeners.listen", listen)
 
     def run(*arguments: str) -> str:
         with pytest.raises(SystemExit) as end:

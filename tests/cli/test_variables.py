@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from koordinator.cli.serve import serve as command
-from koordinator.fixtures.plugin.options import OPTIONS
+from koordinator.fixtures.options import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

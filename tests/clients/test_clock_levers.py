@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from koordinator import Cluster, Group
-    from koordinator.fixtures.clock_levers import Fired
+    from koordinator.handles.clocks import Fired
 
 pytestmark = pytest.mark.koordinator(topics={"t": 4, "u": 1})
 

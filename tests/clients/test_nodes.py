@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from koordinator import Cluster, Group
-    from koordinator.fixtures.nodes import Node
+    from koordinator.handles.nodes import Node
 
 pytestmark = pytest.mark.koordinator(
     topics={"t": 6}, brokers=3, config={"default.replication.factor": 3, "offsets.topic.num.partitions": 3}

@@ -12,7 +12,7 @@ from consumers import ASSIGNORS, KINDS, Member, Members, assignor_settings, wait
 
 if TYPE_CHECKING:
     from koordinator import Cluster
-    from koordinator.fixtures.puppet_levers import Puppet
+    from koordinator.handles.puppets import Puppet
 
 pytestmark = pytest.mark.koordinator(topics={"t": 6})
 

@@ -11,8 +11,8 @@ from consumers import Members
 from mapped import MappedPort
 from serving import Serving
 
-from koordinator.emulator.unreached import WAIT_MS
-from koordinator.fixtures.remote import Remote
+from koordinator.emulator.broker.unreached_listeners import WAIT_MS
+from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

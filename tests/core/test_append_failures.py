@@ -10,7 +10,7 @@ from play import CHANGED, Play
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
-    from koordinator.emulator.core.group import Group
+    from koordinator.emulator.core.groups.classic.group import ClassicGroup
 
 A = ("t", 0)
 
@@ -63,7 +63,7 @@ def test_a_static_member_that_came_back_is_told_and_all_is_as_before(play: Play,
     refused = play.join("", "i1", protocols=CHANGED, session=20_000, rebalance=90_000, version=9).answer
     assert (refused.error_code, refused.member_id, refused.generation_id) == (told, "", 2)
     assert (refused.leader, refused.protocol_type, refused.protocol_name) == (p, "consumer", "range")
-    group: Group = play.group()
+    group: ClassicGroup = play.group()
     member = group.members[p]
     assert (member.protocols[0][1] != CHANGED[0][1], member.session_timeout_ms, member.rebalance_timeout_ms) == (
         True,

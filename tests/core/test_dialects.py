@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from play import CHANGED, RANGE, SUBSCRIBED_TO_T, Play
 
+from koordinator.emulator.config.settings import RELEASES
 from koordinator.emulator.core.dialect import Dialect
-from koordinator.emulator.settings import RELEASES
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue
 

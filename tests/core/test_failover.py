@@ -9,13 +9,9 @@ import pytest
 from play import CHANGED, RANGE, Play
 
 from koordinator.emulator.core.effects import StateChanged
-from koordinator.emulator.core.records import Record
+from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
+from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from koordinator.wire.messages.offsets_topic import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -36,7 +32,7 @@ def partition(play: Play) -> int:
     return play.coordinator.stage.partition_of("g")
 
 
-def log(play: Play) -> list[Record]:
+def log(play: Play) -> list[CoordinatorRecord]:
     """What is in the partition of group g, from its first record on."""
     return [record for each in play.appended if each.partition == partition(play) for record in each.records]
 
@@ -45,7 +41,7 @@ def resign(play: Play) -> None:
     play._perform(play.coordinator.unload(play.now, partition(play)))
 
 
-def load(play: Play, records: Iterable[Record] | None = None) -> None:
+def load(play: Play, records: Iterable[CoordinatorRecord] | None = None) -> None:
     at = partition(play)
     play._perform(play.coordinator.begin_load(play.now, at))
     play._perform(play.coordinator.loaded(play.now, at, log(play) if records is None else records))
@@ -248,26 +244,26 @@ class TestOldRecords:
         )
 
     def test_before_kip_62_the_session_timeout_is_the_rebalance_timeout(self, play: Play) -> None:
-        load(play, [Record(GroupMetadataKey(group="g"), self.value(0))])
+        load(play, [CoordinatorRecord(GroupMetadataKey(group="g"), self.value(0))])
         assert play.group().members["m"].rebalance_timeout_ms == 10_000
 
     @pytest.mark.parametrize(("version", "error"), [(2, Error.UNKNOWN_MEMBER_ID), (3, Error.NONE)])
     def test_before_kip_345_static_members_become_dynamic(self, play: Play, version: int, error: Error) -> None:
-        load(play, [Record(GroupMetadataKey(group="g"), self.value(version))])
+        load(play, [CoordinatorRecord(GroupMetadataKey(group="g"), self.value(version))])
         assert play.heartbeat(4, "m", "i") is error
         assert play.heartbeat(4, "m") is Error.NONE
 
     def test_the_last_record_of_a_key_counts(self, play: Play) -> None:
         key = OffsetCommitKey(group="g", topic="t", partition=0)
         first, last = (OffsetCommitValue(offset=each, metadata="", commit_timestamp=1) for each in (1, 2))
-        load(play, [Record(key, last), Record(key, None), Record(key, first)])
+        load(play, [CoordinatorRecord(key, last), CoordinatorRecord(key, None), CoordinatorRecord(key, first)])
         assert play.offset("t", 0) == 1
 
     def test_kafka_19141_an_offset_of_another_topic_of_that_name_is_none(self) -> None:
         play = Play()
         key = OffsetCommitKey(group="g", topic="t", partition=0)
         value = OffsetCommitValue(offset=5, metadata="", commit_timestamp=1, topic_id=UUID(int=7))
-        load(play, [Record(key, value)])
+        load(play, [CoordinatorRecord(key, value)])
         assert play.offset("t", 0) == 5, "who names the topic does not say which one"
         topic_id = play.cluster.topics["t"].topic_id
         row = OffsetFetchRequestTopics(topic_id=topic_id, partition_indexes=(0,))

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from play import RANGE, Ask, Play
 
-from koordinator.emulator.core import levers
+from koordinator.emulator.core import overrides as levers
 from koordinator.emulator.core.effects import Superseded
-from koordinator.emulator.core.group import Group, State
+from koordinator.emulator.core.groups.classic.group import ClassicGroup, ClassicGroupState
 from koordinator.emulator.core.timers import (
     InitialDelay,
     OffsetExpiryCheck,
@@ -193,8 +193,11 @@ class Clients(RuleBasedStateMachine):
     def jump(self, group: str, ms: int) -> None:
         self.play.advance(ms, group)
 
-    @rule(group=GROUPS, state=st.sampled_from([state for state in State if state is not State.DEAD]))
-    def freeze(self, group: str, state: State) -> None:
+    @rule(
+        group=GROUPS,
+        state=st.sampled_from([state for state in ClassicGroupState if state is not ClassicGroupState.DEAD]),
+    )
+    def freeze(self, group: str, state: ClassicGroupState) -> None:
         found = self.play.coordinator.groups.get(group)
         if found is None or not found.is_frozen:
             self.play.cluster.freezes[group] = state
@@ -229,7 +232,7 @@ class Clients(RuleBasedStateMachine):
         for asked in play._asks.values():
             assert asked.answers or asked.call in superseded
         for group in play.coordinator.groups.values():
-            assert (group.state, group.members, group.pending_members) == (State.EMPTY, {}, {})
+            assert (group.state, group.members, group.pending_members) == (ClassicGroupState.EMPTY, {}, {})
             assert [key for _, key in group.timers.pending()] == [OffsetExpiryCheck()]
         assert play.coordinator.stage.writes == {}
         assert not play.coordinator.groups or play.coordinator.deadline() is not None
@@ -278,7 +281,7 @@ def _calls(write: object) -> list[object]:
     return [call for call in calls if call is not None]
 
 
-def counts_are_right(group: Group) -> None:
+def counts_are_right(group: ClassicGroup) -> None:
     members = group.members.values()
     assert group.awaiting_join == sum(member.joining is not None for member in members)
     assert group._offering == Counter(name for member in members for name, _ in member.protocols)
@@ -287,32 +290,32 @@ def counts_are_right(group: Group) -> None:
     assert not +Counter({key: -count for key, count in group.unwritten_commits.items()})
 
 
-def members_are_alive(group: Group) -> None:
+def members_are_alive(group: ClassicGroup) -> None:
     match group.state:
-        case State.EMPTY:
+        case ClassicGroupState.EMPTY:
             assert not group.members
             assert group.protocol_name is None
-        case State.COMPLETING_REBALANCE | State.STABLE:
+        case ClassicGroupState.COMPLETING_REBALANCE | ClassicGroupState.STABLE:
             assert group.members
             assert group.protocol_name is not None
-        case State.PREPARING_REBALANCE:
+        case ClassicGroupState.PREPARING_REBALANCE:
             assert not group.pending_sync_members
-        case State.DEAD:
+        case ClassicGroupState.DEAD:
             raise AssertionError("a dead group is not in the table")
     assert (group.leader_id in group.members) if group.members else (group.leader_id is None)
     for member in group.members.values():
         assert member.session in group.timers or member.joining is not None or member.syncing is not None
-        assert member.syncing is None or group.state is State.COMPLETING_REBALANCE
-        assert member.is_new is False or group.state is State.PREPARING_REBALANCE
+        assert member.syncing is None or group.state is ClassicGroupState.COMPLETING_REBALANCE
+        assert member.is_new is False or group.state is ClassicGroupState.PREPARING_REBALANCE
 
 
-def timers_are_wanted(group: Group) -> None:
+def timers_are_wanted(group: ClassicGroup) -> None:
     keys = [key for _, key in group.timers.pending()]
     phases = [key for key in keys if isinstance(key, InitialDelay | RebalanceTimeout)]
     # one that is frozen needs none: it ends when it thaws
     wanted = {
-        group.state is State.PREPARING_REBALANCE,
-        not group.is_frozen and group.state is State.PREPARING_REBALANCE,
+        group.state is ClassicGroupState.PREPARING_REBALANCE,
+        not group.is_frozen and group.state is ClassicGroupState.PREPARING_REBALANCE,
     }
     assert len(phases) in wanted
     assert OffsetExpiryCheck() in keys

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordinator.emulator.kafka_settings import PREFIXES, WITHOUT_EFFECT
-from koordinator.emulator.settings import INT_MAX, PROFILES, InvalidSetting, Settings, attribute, rules
+from koordinator.emulator.config.kafka_settings import PREFIXES, WITHOUT_EFFECT
+from koordinator.emulator.config.settings import INT_MAX, PROFILES, InvalidSetting, Settings, attribute, rules
 
 
 def test_the_defaults_are_those_of_kafka() -> None:

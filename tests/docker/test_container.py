@@ -13,7 +13,7 @@ from consumers import WARNINGS_OF_CLIENTS, Members, wait_until
 from engines import docker
 
 from koordinator.faults import error
-from koordinator.fixtures.docker import OWNER, KoordinatorContainer, NoEngine, engine
+from koordinator.handles.docker import OWNER, KoordinatorContainer, NoEngine, engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,7 +104,7 @@ def test_sigkill_and_a_restart_on_a_volume_and_the_static_group_continues(image:
 
 def test_what_a_process_that_crashed_has_left_is_removed(image: str) -> None:
     crashing = (
-        "import os; from koordinator.fixtures.docker import KoordinatorContainer;"
+        "import os; from koordinator.handles.docker import KoordinatorContainer;"
         f"print(KoordinatorContainer({image!r}, network_mode='host').start().container.id, flush=True); os._exit(1)"
     )
     left = subprocess.run([sys.executable, "-c", crashing], capture_output=True, text=True, timeout=120, check=False)

@@ -11,7 +11,7 @@ from engines import MIB, docker, size_mib
 from nodes import syncing
 from rivals import Rival
 
-from koordinator.fixtures.docker import KoordinatorContainer
+from koordinator.handles.docker import KoordinatorContainer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

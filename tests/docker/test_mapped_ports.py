@@ -10,8 +10,8 @@ import pytest
 from mapped import MappedPort
 from serving import Serving
 
-from koordinator.fixtures import docker as fixture
-from koordinator.fixtures.docker import INSIDE, KoordinatorContainer
+from koordinator.handles import docker as fixture
+from koordinator.handles.docker import INSIDE, KoordinatorContainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

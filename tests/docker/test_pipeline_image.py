@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from engines import docker, size_mib
 
-from koordinator.fixtures.remote import Remote
+from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kept import DIR, Kept
 
-from koordinator.emulator.core import log as core_log
+from koordinator.emulator.core.data import log as core_log
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import pytest
 from crashing import CrashingFiles
 from kept import DIR, Kept
 
-from koordinator.emulator.core import log as core_log
-from koordinator.emulator.data_dir import FORMAT, JOURNAL, LOCK, LOG, META, DataDir, DataDirRefused
-from koordinator.emulator.kept_logs import read_log
-from koordinator.emulator.topic_journal import Damaged, read_journal
+from koordinator.emulator.core.data import log as core_log
+from koordinator.emulator.storage.data_dir import FORMAT, JOURNAL, LOCK, LOG, META, DataDir, DataDirRefused
+from koordinator.emulator.storage.log_recovery import read_log
+from koordinator.emulator.storage.metadata_journal import Damaged, read_journal
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import delete_records, incremental_alter_configs, init_producer_id
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic

@@ -8,11 +8,11 @@ from pathlib import Path
 from crashing import CrashingFiles
 from kept import DIR, Kept
 
-from koordinator.emulator import assemble
-from koordinator.emulator.assemble import Options
-from koordinator.emulator.core.held_log import HeldLog
-from koordinator.emulator.core.seeds import SeedRecord
-from koordinator.emulator.data_dir import LOG
+from koordinator.emulator.core.data.seed_records import SeedRecord
+from koordinator.emulator.core.data.unflushed_log import UnflushedLog
+from koordinator.emulator.server import build as assemble
+from koordinator.emulator.server.build import Options
+from koordinator.emulator.storage.data_dir import LOG
 from koordinator.wire.records import Record, read_header, write_batch
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def of_damage(path: Path) -> list[str]:
     topic = kept.node.cluster.topics["__consumer_offsets"]
     batch = write_batch([Record(timestamp=0, key=b"\x00\x02\x00\x01g", value=b"\x00\x63")])
     log = topic.logs[1]
-    assert isinstance(log, HeldLog)
+    assert isinstance(log, UnflushedLog)
     log.append(read_header(batch), batch, 0)
     kept.data_dir.append(topic.name, topic.topic_id, 1, log.held)
     kept.data_dir.sync()

@@ -6,7 +6,7 @@ import pytest
 from crashing import CrashingFiles
 from kept import DIR, Kept
 
-from koordinator.emulator.data_dir import LOG
+from koordinator.emulator.storage.data_dir import LOG
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest

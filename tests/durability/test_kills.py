@@ -11,7 +11,7 @@ from soaking import Server, soak
 
 from koordinator import Emulator
 from koordinator.client.link import Deadline, Link
-from koordinator.emulator.data_dir import LOG, DataDirRefused
+from koordinator.emulator.storage.data_dir import LOG, DataDirRefused
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import produce
 from koordinator.wire.records import Record, write_batch

@@ -8,16 +8,16 @@ import pytest
 from crashing import CrashingFiles
 from kept import DIR, Kept
 
-from koordinator.emulator.core.seeds import SeedRecord
-from koordinator.emulator.data_dir import LOG
+from koordinator.emulator.core.data.seed_records import SeedRecord
+from koordinator.emulator.storage.data_dir import LOG
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from koordinator.emulator.brokers import Brokers
-    from koordinator.emulator.connections import Output
+    from koordinator.emulator.broker.cluster_runtime import ClusterRuntime
+    from koordinator.emulator.broker.connections import Output
 
 
 def at_coordinator(kept: Kept, group: str) -> Kept:
@@ -47,7 +47,7 @@ def test_groups_of_all_coordinators_are_there_again_however_many_nodes_there_are
 def test_epochs_and_replicas_are_those_of_the_last_leaders(tmp_path: Path) -> None:
     kept = Kept(tmp_path, brokers=3)
     kept.create("t")
-    brokers: Brokers = kept.broker
+    brokers: ClusterRuntime = kept.broker
     for node_id in (3, 1, 2):
         kept._perform(brokers.move_leader(kept.now, "t", 0, node_id))
     before = kept.node.cluster.topics["t"]
@@ -57,21 +57,21 @@ def test_epochs_and_replicas_are_those_of_the_last_leaders(tmp_path: Path) -> No
     assert (after.epochs, after.replicas, after.leaders) == (before.epochs, before.replicas, [2])
 
 
-def stopped(brokers: Brokers, now: int, node_id: int) -> list[Output]:
+def stopped(brokers: ClusterRuntime, now: int, node_id: int) -> list[Output]:
     return brokers.stop_node(now, node_id)
 
 
-def killed(brokers: Brokers, now: int, node_id: int) -> list[Output]:
+def killed(brokers: ClusterRuntime, now: int, node_id: int) -> list[Output]:
     return brokers.kill_node(now, node_id)
 
 
-def moved(brokers: Brokers, now: int, node_id: int) -> list[Output]:
+def moved(brokers: ClusterRuntime, now: int, node_id: int) -> list[Output]:
     return brokers.move_coordinator(now, "g", 3 - node_id)
 
 
 @pytest.mark.parametrize("change", [stopped, killed, moved])
 def test_what_a_coordinator_was_writing_is_known_to_the_next_one(
-    tmp_path: Path, change: Callable[[Brokers, int, int], list[Output]]
+    tmp_path: Path, change: Callable[[ClusterRuntime, int, int], list[Output]]
 ) -> None:
     kept = Kept(tmp_path, brokers=2, offsets_topic_replication_factor=2)
     kept.create("t")
@@ -94,7 +94,7 @@ def test_records_from_python_are_refused_on_a_full_disk_and_those_of_clients_are
     files = CrashingFiles()
     kept = Kept(DIR, files)
     kept.create("t")
-    brokers: Brokers = kept.broker
+    brokers: ClusterRuntime = kept.broker
     assert brokers.produce(kept.now, "t", [SeedRecord(value=b"a")]) == 1
     settle, kept.settle = kept.settle, lambda: None  # type: ignore[method-assign]
     with pytest.raises(AttributeError):

@@ -24,9 +24,9 @@ from exploring.shrinking import GAP_MIN_MS, shrunk
 from exploring.steps import SETUPS, Id, Sequence, Step
 from exploring.telling import tell
 
-from koordinator.emulator.core import join as join_module
-from koordinator.emulator.core import membership, rebalance
 from koordinator.emulator.core.effects import TimerFired
+from koordinator.emulator.core.groups.classic import join as join_module
+from koordinator.emulator.core.groups.classic import membership, rebalance
 from koordinator.emulator.core.timers import OffsetExpiryCheck
 from koordinator.wire.errors import Error
 

@@ -9,12 +9,12 @@ from faulty import Faulty, committing
 from nodes import GROUP, joining, syncing
 
 from koordinator import faults
-from koordinator.emulator.connections import Answer, Close
-from koordinator.emulator.controls.plausible import KAFKA_GIVES, REBALANCING
-from koordinator.emulator.controls.refusals import PLACES_OF, refused
+from koordinator.emulator.broker.api_table import ApiTable
+from koordinator.emulator.broker.connections import Answer, Close
+from koordinator.emulator.config.settings import Settings
+from koordinator.emulator.control.faults.error_responses import PLACES_OF, refused
+from koordinator.emulator.control.faults.plausible import KAFKA_GIVES, REBALANCING
 from koordinator.emulator.core.effects import Call
-from koordinator.emulator.services import Services
-from koordinator.emulator.settings import Settings
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
@@ -175,7 +175,7 @@ def request_of(api: str, version: int) -> Message:
 @pytest.mark.parametrize("api", [api for api in PLACES_OF if api != "Metadata"])
 def test_errors_are_rendered_in_every_version_at_every_place(api: str) -> None:
     key = next(key for key, each in APIS.items() if each.name == api)
-    services = Services(Settings.of("fast", {})[0])
+    services = ApiTable(Settings.of("fast", {})[0])
     for version in APIS[key].versions:
         try:
             services.check(key, version)

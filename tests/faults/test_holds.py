@@ -10,8 +10,8 @@ from faulty import Faulty, committing
 from nodes import FORMING_MS, GROUP, SESSION_MS, joining
 
 from koordinator import faults
-from koordinator.emulator.connections import Answer
-from koordinator.emulator.controls.actions import RuleError
+from koordinator.emulator.broker.connections import Answer
+from koordinator.emulator.control.faults.actions import RuleError
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.metadata import MetadataRequest

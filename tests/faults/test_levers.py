@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator import Cluster, Simulation, faults
-from koordinator.fixtures.fault_levers import HoldTimeout
+from koordinator.handles.faults import HoldTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

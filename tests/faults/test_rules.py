@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordinator import faults
-from koordinator.emulator.controls.actions import ACTIONS, RuleError, action_data
-from koordinator.emulator.controls.refusals import PLACES_OF
-from koordinator.emulator.controls.rules import API_NAMES, STATES, WITH_GENERATION, Match, Rule
+from koordinator.emulator.control.faults.actions import ACTIONS, RuleError, action_data
+from koordinator.emulator.control.faults.error_responses import PLACES_OF
+from koordinator.emulator.control.faults.rules import API_NAMES, STATES, WITH_GENERATION, FaultRule, Match
 from koordinator.wire.errors import Error
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
@@ -78,9 +78,9 @@ def rules(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(rules())
 def test_a_rule_goes_to_json_and_back_without_loss(data: dict[str, Any]) -> None:
-    rule = Rule.of(data, "other")
+    rule = FaultRule.of(data, "other")
     assert rule.data() == data
-    assert Rule.of(json.loads(json.dumps(rule.data())), "other") == rule
+    assert FaultRule.of(json.loads(json.dumps(rule.data())), "other") == rule
     assert str(rule).startswith("r: ")
 
 
@@ -143,9 +143,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changes", "said"), BAD)
 def test_what_cannot_be_is_refused_with_what_was_probably_meant(changes: dict[str, Any], said: str) -> None:
     good: dict[str, Any] = {"match": {"api": "Heartbeat"}, "action": {"kind": "drop"}}
-    Rule.of(good, "r")
+    FaultRule.of(good, "r")
     with pytest.raises(RuleError, match=said):
-        Rule.of({**good, **changes}, "r")
+        FaultRule.of({**good, **changes}, "r")
 
 
 @pytest.mark.parametrize(

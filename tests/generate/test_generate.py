@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from koordinator.emulator.controls.puppets.troupe import Troupe
-from koordinator.emulator.trace import Trace
+from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
+from koordinator.emulator.trace.trace import Trace
 from koordinator.emulator.verify.conformance import conformance, failures
 from koordinator.emulator.verify.story import Story
 from koordinator.pipeline import generate
@@ -18,7 +18,7 @@ from koordinator.pipeline.generate import stories, told
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from koordinator.emulator.brokers import Brokers
+    from koordinator.emulator.broker.cluster_runtime import ClusterRuntime
     from koordinator.pipeline.short_way import Time
 
 
@@ -36,10 +36,10 @@ class LongWay(Trace):
         super().__init__(wall_us, sink=sink, header=header)
 
 
-class LongTroupe(Troupe):
+class LongTroupe(PuppetSupervisor):
     """Puppets that go the way of all puppets, and only when it is their turn."""
 
-    def __init__(self, brokers: Brokers, trace: LongWay, time: Time) -> None:
+    def __init__(self, brokers: ClusterRuntime, trace: LongWay, time: Time) -> None:
         del trace, time
         super().__init__(brokers)
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from serving import WAIT_S, Serving
 
-from koordinator.fixtures.remote import Remote
+from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from serving import Serving
 
-from koordinator.emulator.control_plane import guards
+from koordinator.emulator.http import guards
 
 CLUSTER = "/v1/clusters/default"
 TOKEN = "open sesame"

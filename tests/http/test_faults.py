@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator import faults
-from koordinator.fixtures.fault_levers import HoldTimeout
+from koordinator.handles.faults import HoldTimeout
 
 if TYPE_CHECKING:
-    from koordinator.fixtures.remote import Remote
+    from koordinator.handles.remote import Remote
 
 
 def test_a_rule_tells_over_http_what_it_has_done(server: Remote) -> None:

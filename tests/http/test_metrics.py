@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 if TYPE_CHECKING:
     import httpx
 
-    from koordinator.fixtures.remote import Remote
+    from koordinator.handles.remote import Remote
 
 
 def samples(http: httpx.Client) -> dict[tuple[str, ...], float]:

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 import trio
 from serving import WAIT_S
 
-from koordinator.emulator.fleet import Hosted
+from koordinator.emulator.server.cluster_registry import RegisteredCluster
 
 if TYPE_CHECKING:
     import httpx
     import pytest
     from serving import Served
 
-    from koordinator.fixtures.remote import Remote
+    from koordinator.handles.remote import Remote
 
 POLL = "GET /v1/clusters/default/groups/g/wait?state=Stable&timeout=600 HTTP/1.1\r\nHost: {}\r\n\r\n"
 
 
 def test_a_long_poll_ends_when_its_client_hangs_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    began, ended, wait = threading.Event(), threading.Event(), Hosted.wait
+    began, ended, wait = threading.Event(), threading.Event(), RegisteredCluster.wait
 
-    async def watched(hosted: Hosted, *arguments: Any) -> Any:
+    async def watched(hosted: RegisteredCluster, *arguments: Any) -> Any:
         began.set()
         try:
             return await wait(hosted, *arguments)
@@ -33,7 +33,7 @@ def test_a_long_poll_ends_when_its_client_hangs_up(served: Served, monkeypatch: 
             ended.set()
             raise
 
-    monkeypatch.setattr(Hosted, "wait", watched)
+    monkeypatch.setattr(RegisteredCluster, "wait", watched)
     place = served.url.removeprefix("http://")
     host, _, port = place.rpartition(":")
     with socket.create_connection((host, int(port))) as client:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator import fixtures
-from koordinator.emulator.assemble import Options, build
-from koordinator.emulator.control_plane.routes import ROUTES
-from koordinator.fixtures.checks import GroupTimeout
-from koordinator.fixtures.port import BlockingCallInLoop, ClusterStopped
-from koordinator.fixtures.remote import Remote
+from koordinator.emulator.http.routes import ROUTES
+from koordinator.emulator.server.build import Options, build
+from koordinator.handles.checks import GroupTimeout
+from koordinator.handles.port import BlockingCallInLoop, ClusterStopped
+from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from serving import Served

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator import Cluster
-from koordinator.fixtures.kafka_port import KafkaPort
+from koordinator.handles.kafka_port import KafkaPort
 
 if TYPE_CHECKING:
     import pytest

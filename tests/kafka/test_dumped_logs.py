@@ -9,7 +9,7 @@ import pytest
 from kafka_releases import RELEASES, jars
 from kept import Kept
 
-from koordinator.emulator.data_dir import LOG
+from koordinator.emulator.storage.data_dir import LOG
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from consumers import Member, wait_until
 from groups_command import Ran, commit, form, runner
 from producers import send
 
-from koordinator.fixtures.clients import client_config
+from koordinator.handles.clients import client_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

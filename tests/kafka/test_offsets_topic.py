@@ -14,7 +14,7 @@ from kafka_releases import RELEASES, jars
 from real_kafka import RealKafka
 
 from koordinator import Emulator
-from koordinator.emulator.core.topic import OFFSETS_TOPIC
+from koordinator.emulator.core.data.topic import OFFSETS_TOPIC
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse

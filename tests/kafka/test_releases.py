@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka_releases import jars
 
-from koordinator.emulator.apis.releases import ACCEPTED, ADVERTISED
-from koordinator.emulator.settings import RELEASES
+from koordinator.emulator.broker.versions.releases import ACCEPTED, ADVERTISED
+from koordinator.emulator.config.settings import RELEASES
 from koordinator.wire.apis import APIS
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator import Simulation
-from koordinator.fixtures.checks import GroupTimeout
-from koordinator.fixtures.clock_levers import Fired
+from koordinator.handles.checks import GroupTimeout
+from koordinator.handles.clocks import Fired
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from koordinator.fixtures.cluster import Cluster
-    from koordinator.fixtures.group import Group
+    from koordinator.handles.cluster import Cluster
+    from koordinator.handles.group import Group
 
 SESSION_MS = 6_000
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nodes import FORMING_MS, GROUP, SESSION_MS, joining, syncing
 
-from koordinator.emulator.controls.moving import TimerLoop
+from koordinator.emulator.control.time.clock_advance import TimerLoop
 from koordinator.emulator.core.timers import SessionExpiry
 from koordinator.wire.errors import Error
 

@@ -36,6 +36,6 @@ def test_what_koordinator_offers_is_what_it_lists() -> None:
     for name in koordinator.__all__:
         assert getattr(koordinator, name) is not None
     assert set(koordinator.__all__) <= set(dir(koordinator))
-    assert koordinator.Emulator.__module__ == "koordinator.fixtures.running"
+    assert koordinator.Emulator.__module__ == "koordinator.handles.emulator"
     with pytest.raises(AttributeError, match="module 'koordinator' has no attribute 'Broker'"):
         _ = koordinator.Broker

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import koordinator.fixtures.running  # noqa: F401 - once, instead of anew in each inner run
+import koordinator.handles.emulator  # noqa: F401 - once, instead of anew in each inner run
 from koordinator import Simulation
-from koordinator.emulator.about_run import LIBRARIES, PROVIDERS, about_run
+from koordinator.emulator.trace.run_metadata import LIBRARIES, PROVIDERS, about_run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ import pytest
 import trio
 
 from koordinator import Emulator, aio, faults
-from koordinator.fixtures.checks import GroupTimeout
-from koordinator.fixtures.port import BlockingCallInLoop, ClusterStopped
+from koordinator.handles.checks import GroupTimeout
+from koordinator.handles.port import BlockingCallInLoop, ClusterStopped
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

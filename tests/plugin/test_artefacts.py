@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-import koordinator.fixtures.running  # noqa: F401 - once, instead of anew in each inner run
+import koordinator.handles.emulator  # noqa: F401 - once, instead of anew in each inner run
 from koordinator.emulator.pages import perfetto
-from koordinator.fixtures.plugin.artefacts import folder_name
+from koordinator.fixtures.artefacts import folder_name
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from rivals import Rival
 from koordinator import Cluster
 from koordinator.client.problems import ClientError
 from koordinator.emulator.core.refusal import RefusedError
-from koordinator.fixtures.kafka_port import KafkaPort
-from koordinator.fixtures.port import ClusterStopped, EmulatorOnly
+from koordinator.handles.kafka_port import KafkaPort
+from koordinator.handles.port import ClusterStopped, EmulatorOnly
 from koordinator.wire.messages.consumer_protocol import ConsumerProtocolAssignment, TopicPartition, write_assignment
 from koordinator.wire.messages.offset_commit import (
     OffsetCommitRequest,

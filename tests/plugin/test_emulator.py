@@ -15,10 +15,10 @@ import pytest
 import trio
 
 from koordinator import Cluster, Emulator
+from koordinator.emulator.config.settings import InvalidSetting
 from koordinator.emulator.core.effects import Call, Reply
-from koordinator.emulator.settings import InvalidSetting
-from koordinator.fixtures.checks import GroupTimeout
-from koordinator.fixtures.port import BlockingCallInLoop, ClusterStopped
+from koordinator.handles.checks import GroupTimeout
+from koordinator.handles.port import BlockingCallInLoop, ClusterStopped
 from koordinator.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import koordinator.fixtures.running  # noqa: F401 - once, instead of anew in each inner run
+import koordinator.handles.emulator  # noqa: F401 - once, instead of anew in each inner run
 
 if TYPE_CHECKING:
     import pytest

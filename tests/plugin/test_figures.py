@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from koordinator.fixtures.plugin import figures
+from koordinator.fixtures import figures
 
 SUPPORT = Path(__file__).parents[1] / "support"
 

@@ -11,8 +11,8 @@ from rivals import Rival
 
 from koordinator import Emulator
 from koordinator.client.link import Address, Deadline, Link
-from koordinator.fixtures.plugin import leaks
-from koordinator.fixtures.plugin.leaks import left_open
+from koordinator.fixtures import leaks
+from koordinator.fixtures.leaks import left_open
 
 if TYPE_CHECKING:
     import pytest

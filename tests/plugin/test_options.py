@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from koordinator import Emulator
-from koordinator.fixtures.plugin.options import ARGUMENTS, OPTIONS
+from koordinator.fixtures.options import ARGUMENTS, OPTIONS
 
 PLACES = ("ini", "config", "environment", "command line", "marker", "argument")
 """From the last that counts to the first."""

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-import koordinator.fixtures.running  # noqa: F401 - once, instead of anew in each inner run
+import koordinator.handles.emulator  # noqa: F401 - once, instead of anew in each inner run
 
 
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:

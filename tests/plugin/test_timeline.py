@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from koordinator import Simulation, faults
-from koordinator.fixtures.timeline import timeline
+from koordinator.handles.timeline import timeline
 
 UUID = "5b1f0000-1111-2222-3333-444455556666"
 

@@ -282,14 +282,14 @@ def test_what_a_release_does_not_know_is_not_sent() -> None:
 
 def test_a_puppet_of_every_behaviour_asks_only_what_can_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their messages are never encoded: a field its version has not would go unnoticed."""
-    from koordinator.emulator.controls.puppets.troupe import Troupe  # noqa: PLC0415
+    from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor  # noqa: PLC0415
     from koordinator.wire.apis import REQUEST_KEYS  # noqa: PLC0415
     from koordinator.wire.codec import decode, encode  # noqa: PLC0415
 
     asked: set[str] = set()
-    ask = Troupe.ask
+    ask = PuppetSupervisor.ask
 
-    def encoding(self: Troupe, now: int, connection: int, request: Any) -> None:
+    def encoding(self: PuppetSupervisor, now: int, connection: int, request: Any) -> None:
         version = self.version(REQUEST_KEYS[type(request)])
         again = decode(type(request), version, encode(request, version), exact=True)
         if isinstance(request, JoinGroupRequest):
@@ -297,7 +297,7 @@ def test_a_puppet_of_every_behaviour_asks_only_what_can_be_sent(monkeypatch: pyt
         asked.add(type(request).__name__)
         ask(self, now, connection, request)
 
-    monkeypatch.setattr(Troupe, "ask", encoding)
+    monkeypatch.setattr(PuppetSupervisor, "ask", encoding)
     for release in ("2.4", "2.8", "4.3"):
         show = Show(kafka_version=release)
         show.puppet("one", instance_id="1")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from nodes import Nodes
 
-from koordinator.emulator.controls.assignors import ASSIGNORS
-from koordinator.emulator.controls.puppets.consumer_role import ConsumerRole
+from koordinator.emulator.control.assignors import ASSIGNORS
+from koordinator.emulator.control.puppets.consumer_role import ConsumerRole
 from koordinator.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     TopicPartition,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from koordinator import Simulation
-from koordinator.fixtures.puppet_levers import PuppetTimeout
+from koordinator.handles.puppets import PuppetTimeout
 
 
 def test_puppets_form_a_group_that_the_handle_shows() -> None:

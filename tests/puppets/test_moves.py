@@ -6,7 +6,7 @@ import pytest
 from nodes import GROUP
 from puppet_show import BEAT_MS, SESSION_MS, Show
 
-from koordinator.emulator.controls.puppets.line import REQUEST_TIMEOUT_MS, RETRY_BACKOFF_MS
+from koordinator.emulator.control.puppets.connection import REQUEST_TIMEOUT_MS, RETRY_BACKOFF_MS
 
 
 def other(show: Show) -> int:

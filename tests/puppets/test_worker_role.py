@@ -2,7 +2,7 @@
 
 import pytest
 
-from koordinator.emulator.controls.puppets.worker_role import WorkerRole
+from koordinator.emulator.control.puppets.worker_role import WorkerRole
 from koordinator.wire.messages.connect_protocol import read_worker_assignment, read_worker_subscription
 from koordinator.wire.messages.join_group import JoinGroupResponseMember
 

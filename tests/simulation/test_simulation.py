@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator import Simulation
-from koordinator.fixtures.checks import GroupTimeout
-from koordinator.fixtures.port import ClusterStopped
+from koordinator.handles.checks import GroupTimeout
+from koordinator.handles.port import ClusterStopped
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from koordinator.fixtures import cluster, fault_levers, group, nodes, puppet_levers, running
+from koordinator.handles import cluster, group, nodes
+from koordinator.handles import emulator as running
+from koordinator.handles import faults as fault_levers
+from koordinator.handles import puppets as puppet_levers
 
 TARGET = Path(__file__).parents[2] / "facade" / "aio" / "handles.py"
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from koordinator.emulator.controls.assignors import ASSIGNORS, Assignment, Candidate
+from koordinator.emulator.control.assignors import ASSIGNORS, Assignment, Candidate
 from koordinator.wire.messages.assignor_user_data import read_sticky
 
 TOPICS = ("t0", "t1", "t2", "t3")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.controls.assignors.connect import IncrementalLeader, Unit, units_of
+from koordinator.emulator.control.assignors.connect import IncrementalLeader, Unit, units_of
 from koordinator.wire.messages.connect_protocol import CONNECTOR
 
 if TYPE_CHECKING:

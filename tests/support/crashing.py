@@ -102,7 +102,7 @@ class Directory:
 
 
 class CrashingFiles:
-    """In the place of `koordinator.emulator.files.Files`. Paths are relative to one directory, which is always there.
+    """In the place of `Files` (emulator.storage). Paths are relative to one directory, which is always there.
 
     `crash_at` is the number of the step before which the process is gone; at the steps in `errors` there is an I/O
     error. `room`: how many bytes may be in files, all together.
@@ -191,7 +191,7 @@ class CrashingFiles:
 
 
 class CrashingFile:
-    """In the place of `koordinator.emulator.files.File`."""
+    """In the place of `koordinator.emulator.storage.files.File`."""
 
     def __init__(self, files: CrashingFiles, inode: Inode) -> None:
         self._files = files

@@ -24,12 +24,15 @@ from consumers import KINDS
 from tables import table
 
 from koordinator.cli.serve import serve
-from koordinator.emulator import broker, connections, trace, trace_messages
-from koordinator.emulator.assemble import Options, build
-from koordinator.emulator.control_plane.openapi import document_of
-from koordinator.emulator.core import fetch_sessions, join, log, produce, topic
-from koordinator.emulator.settings import Settings, rules
-from koordinator.fixtures.plugin import options as plugin_options
+from koordinator.emulator.broker import broker, connections
+from koordinator.emulator.config.settings import Settings, rules
+from koordinator.emulator.core.data import fetch_sessions, log, produce, topic
+from koordinator.emulator.core.groups.classic import join
+from koordinator.emulator.http.openapi import document_of
+from koordinator.emulator.server.build import Options, build
+from koordinator.emulator.trace import messages as trace_messages
+from koordinator.emulator.trace import trace
+from koordinator.fixtures import options as plugin_options
 from koordinator.wire import primitives
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from nodes import Nodes
 
-from koordinator.emulator.controls.actions import action_data
-from koordinator.emulator.controls.faults import Faults
-from koordinator.emulator.controls.gatekeeper import Gatekeeper
-from koordinator.emulator.controls.holds import Holds
+from koordinator.emulator.control.faults.actions import action_data
+from koordinator.emulator.control.faults.fault_injector import FaultInjector
+from koordinator.emulator.control.faults.faults import Faults
+from koordinator.emulator.control.faults.holds import Holds
 from koordinator.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -17,7 +17,7 @@ from koordinator.wire.messages.offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from koordinator.emulator.controls.actions import Action
+    from koordinator.emulator.control.faults.actions import Action
 
 TRIGGERS = ("once", "times", "nth", "every", "probability")
 
@@ -27,7 +27,7 @@ class Faulty(Nodes):
 
     def __init__(self, nodes: int = 1, seed: int = 7, **settings: object) -> None:
         super().__init__(nodes, **settings)
-        self.gatekeeper = Gatekeeper(self.brokers, seed)
+        self.gatekeeper = FaultInjector(self.brokers, seed)
         self.faults = Faults(self.brokers, self.gatekeeper)
         self.holds = Holds(self.brokers, self.gatekeeper, self._perform)
 

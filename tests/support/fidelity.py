@@ -24,12 +24,12 @@ from conformance_scenarios import load
 from kafka_releases import NEWEST, RELEASES
 from tables import table
 
-from koordinator.emulator import apis
-from koordinator.emulator.apis import releases
-from koordinator.emulator.apis.served import SERVED
+from koordinator.emulator.broker import versions as apis
+from koordinator.emulator.broker.versions import releases
+from koordinator.emulator.broker.versions.served import SERVED
+from koordinator.emulator.config.settings import NEW_COORDINATOR_CHOSEN_IN
+from koordinator.emulator.config.settings import RELEASES as EMULATED
 from koordinator.emulator.core.dialect import Dialect
-from koordinator.emulator.settings import NEW_COORDINATOR_CHOSEN_IN
-from koordinator.emulator.settings import RELEASES as EMULATED
 from koordinator.wire.apis import APIS
 
 if TYPE_CHECKING:

@@ -34,11 +34,7 @@ from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteT
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
-from koordinator.wire.messages.describe_topic_partitions import (
-    Cursor,
-    DescribeTopicPartitionsRequest,
-    TopicRequest,
-)
+from koordinator.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest

@@ -17,7 +17,7 @@ from mutations import Mutations
 from valid_frames import SUBSCRIPTION, Valid, served
 from wires import Peer, Wire
 
-from koordinator.emulator.core.group import State
+from koordinator.emulator.core.groups.classic.group import ClassicGroupState
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterable, Sequence
 
-    from koordinator.emulator.connections import Output
+    from koordinator.emulator.broker.connections import Output
 
 SLOW_S = 5.0
 """The longest that bytes from one connection may take, in seconds of this process."""
@@ -132,7 +132,7 @@ class Ring(Wire):
         stage = node.coordinator.stage
         assert not stage.writes
         for group in stage.groups.values():
-            assert group.state is State.EMPTY, group
+            assert group.state is ClassicGroupState.EMPTY, group
             assert not group.members, group
             assert not group.pending_members, group
             assert len(group.timers._heap) < 100, "timers pile up"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from nodes import FORMING_MS, GROUP, Nodes, joining, syncing
 
-from koordinator.emulator.controls.clocks import Clocks
-from koordinator.emulator.controls.verbs import Verbs
+from koordinator.emulator.control.time.clocks import Clocks
+from koordinator.emulator.control.verbs import Verbs
 
 if TYPE_CHECKING:
     from wires import Peer

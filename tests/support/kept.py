@@ -8,25 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from wires import Peer, Wire
 
-from koordinator.emulator import assemble
-from koordinator.emulator.assemble import Options
+from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import PLAINTEXT
-from koordinator.emulator.data_dir import DataDir
-from koordinator.emulator.settings import Settings
-from koordinator.emulator.trace import Trace
+from koordinator.emulator.server import build as assemble
+from koordinator.emulator.server.build import Options
+from koordinator.emulator.storage.data_dir import DataDir
+from koordinator.emulator.trace.trace import Trace
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import (
-    create_topics,
-    delete_topics,
-    fetch,
-    offset_commit,
-    offset_fetch,
-    produce,
-)
+from koordinator.wire.messages import create_topics, delete_topics, fetch, offset_commit, offset_fetch, produce
 from koordinator.wire.records import Record, read_batches, read_records, write_batch
 
 if TYPE_CHECKING:
-    from koordinator.emulator.files import Files
+    from koordinator.emulator.storage.files import Files
 
 DIR = Path("kept")
 """Where the data directory is, on a file system of the test's own."""

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from wires import START, Peer, Wire
 
-from koordinator.emulator.brokers import Brokers
-from koordinator.emulator.core.cluster import PLAINTEXT, Cluster
-from koordinator.emulator.settings import Settings
-from koordinator.emulator.trace import Trace
+from koordinator.emulator.broker.cluster_runtime import ClusterRuntime
+from koordinator.emulator.config.settings import Settings
+from koordinator.emulator.core.cluster import PLAINTEXT, ClusterState
+from koordinator.emulator.trace.trace import Trace
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -28,7 +28,7 @@ from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from koordinator.emulator.connections import Output
+    from koordinator.emulator.broker.connections import Output
 
 GROUP = "g"
 """It is kept in partition 3 of 50."""
@@ -56,7 +56,7 @@ class Nodes(Wire):
             return UUID(int=chance.getrandbits(128), version=4)
 
         self._new_uuid = new_uuid
-        self.cluster = Cluster("nodes", self.settings, new_uuid)
+        self.cluster = ClusterState("nodes", self.settings, new_uuid)
         self.trace = Trace(lambda: self.wall_us)
         for node in range(1, nodes + 1):
             self.cluster.register(node, "127.0.0.1", 9091 + node)
@@ -76,7 +76,9 @@ class Nodes(Wire):
         self._start()
 
     def _start(self) -> None:
-        self.brokers = Brokers(self.now, self.cluster, self.settings, self._new_uuid, self.trace, self.logged.append)
+        self.brokers = ClusterRuntime(
+            self.now, self.cluster, self.settings, self._new_uuid, self.trace, self.logged.append
+        )
         self.broker = self.brokers  # type: ignore[assignment]
 
     def connect(self, node: int = 1, listener: str = PLAINTEXT) -> Peer:

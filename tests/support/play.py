@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from uuid import UUID
 
-from koordinator.emulator.apis.numbering import kafka
-from koordinator.emulator.apis.releases import ACCEPTED
-from koordinator.emulator.apis.served import SERVED
-from koordinator.emulator.core.cluster import Cluster
-from koordinator.emulator.core.coordinator import Coordinator
+from koordinator.emulator.broker.versions.numbering import kafka
+from koordinator.emulator.broker.versions.releases import ACCEPTED
+from koordinator.emulator.broker.versions.served import SERVED
+from koordinator.emulator.config.settings import Settings
+from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.effects import Append, Call, Effect, Reply
-from koordinator.emulator.settings import Settings
+from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
@@ -39,7 +39,7 @@ from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscrip
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from koordinator.emulator.core.group import Group
+    from koordinator.emulator.core.groups.classic.group import ClassicGroup
     from koordinator.wire.apis import Message
 
 SUBSCRIBED_TO_T = write_subscription(ConsumerProtocolSubscription(topics=("t",)))
@@ -85,7 +85,7 @@ class Play:
 
         named = {name.replace("_", "."): value for name, value in settings.items()}
         self.settings, _ = Settings.of("fast", named)
-        self.cluster = Cluster("play", self.settings, new_uuid)
+        self.cluster = ClusterState("play", self.settings, new_uuid)
         self.cluster.register(1, "127.0.0.1", 9092)
         self.cluster.create_topic("t", 4)
         self.cluster.create_topic("u", 2)
@@ -401,7 +401,7 @@ class Play:
         """The facts of one kind, in order."""
         return [fact for fact in self.facts if isinstance(fact, kind)]
 
-    def group(self, group: str = "g") -> Group:
+    def group(self, group: str = "g") -> ClassicGroup:
         return self.coordinator.groups[group]
 
     # -- ready-made situations (the fixtures of the scenarios) -----------------------------------------------

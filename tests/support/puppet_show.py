@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from nodes import GROUP, Nodes
 
-from koordinator.emulator.controls.clocks import Clocks
-from koordinator.emulator.controls.puppets.operations import Puppets
+from koordinator.emulator.control.puppets.operations import Puppets
+from koordinator.emulator.control.time.clocks import Clocks
 
 if TYPE_CHECKING:
-    from koordinator.emulator.core.group import Group
+    from koordinator.emulator.core.groups.classic.group import ClassicGroup
 
 SESSION_MS = 6_000
 REBALANCE_MS = 30_000
@@ -51,7 +51,7 @@ class Show(Nodes):
         """The partitions of t that puppets hold."""
         return {name: self.look(name)["assignment"].get("t", []) for name in names}
 
-    def group(self, group: str = GROUP) -> Group:
+    def group(self, group: str = GROUP) -> ClassicGroup:
         """The group, as its coordinator has it."""
         broker = self.brokers.of_group(group)
         assert broker is not None

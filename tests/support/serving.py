@@ -9,9 +9,9 @@ from functools import partial
 
 import trio
 
-from koordinator.emulator.assemble import Options
-from koordinator.emulator.control_plane.server import serve_control
-from koordinator.emulator.fleet import FIRST, Fleet
+from koordinator.emulator.http.server import serve_control
+from koordinator.emulator.server.build import Options
+from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
 
 WAIT_S = 30
 
@@ -54,7 +54,7 @@ class Serving:
         self._token_of_trio = trio.lowlevel.current_trio_token()
         async with trio.open_nursery() as nursery:
             self._scope = nursery.cancel_scope
-            fleet = Fleet(nursery, self.logged.append, self._ports)
+            fleet = ClusterRegistry(nursery, self.logged.append, self._ports)
             first = await fleet.create(self._options, FIRST)
             serve = partial(serve_control, fleet, first.parts.control, Options(), host="127.0.0.1", port=0)
             self._started.set_result(await nursery.start(partial(serve, token=self._token)))

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.client.link import Address, Deadline, Link
 from koordinator.client.problems import ClientError
-from koordinator.emulator.data_dir import LOG
-from koordinator.emulator.kept_logs import read_log
+from koordinator.emulator.storage.data_dir import LOG
+from koordinator.emulator.storage.log_recovery import read_log
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import heartbeat, join_group, offset_commit, offset_fetch, produce, sync_group
 from koordinator.wire.records import Record, read_records, write_batch

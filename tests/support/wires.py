@@ -8,15 +8,15 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from koordinator.emulator.broker import Broker
-from koordinator.emulator.connections import Close, Output, Send
-from koordinator.emulator.core.cluster import Cluster
-from koordinator.emulator.core.coordinator import Coordinator
-from koordinator.emulator.core.data import DataPlane
-from koordinator.emulator.core.node import Node
-from koordinator.emulator.offsets_log import batch_of
-from koordinator.emulator.settings import Settings
-from koordinator.emulator.trace import Trace
+from koordinator.emulator.broker.broker import Broker
+from koordinator.emulator.broker.connections import Close, Output, Send
+from koordinator.emulator.broker.offsets_log import batch_of
+from koordinator.emulator.config.settings import Settings
+from koordinator.emulator.core.cluster import ClusterState
+from koordinator.emulator.core.data.data_plane import DataPlane
+from koordinator.emulator.core.groups.coordinator import Coordinator
+from koordinator.emulator.core.node import NodeCore
+from koordinator.emulator.trace.trace import Trace
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
@@ -24,7 +24,7 @@ from koordinator.wire.codec import decode, encode
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from koordinator.emulator.core.records import Record as GroupRecord
+    from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord as GroupRecord
 
 START = 1_700_000_000_000
 
@@ -68,11 +68,11 @@ class Wire:
         def new_uuid() -> UUID:
             return UUID(int=chance.getrandbits(128), version=4)
 
-        cluster = Cluster("wire", self.settings, new_uuid)
+        cluster = ClusterState("wire", self.settings, new_uuid)
         cluster.register(1, "127.0.0.1", 9092)
         cluster.create_topic("t", 4)
         coordinator = Coordinator(self.now, cluster, self.settings, new_uuid)
-        self.node = Node(1, cluster, coordinator, lambda hook: DataPlane(1, cluster, self.settings, new_uuid, hook))
+        self.node = NodeCore(1, cluster, coordinator, lambda hook: DataPlane(1, cluster, self.settings, new_uuid, hook))
         self.trace = Trace(lambda: self.wall_us, trace_capacity)
         self.broker = Broker(self.node, self.settings, self.trace, self.logged.append)
         self.peers: dict[int, Peer] = {}

@@ -8,7 +8,7 @@ v1 throttle_time_ms | v3 flexible; client software name and version (KIP-511), f
 zk_migration_ready (KIP-866) | v4 supported features whose lowest version is 0
 """
 
-from koordinator.wire.schema import array, boolean, entity, int16, int32, int64, message, string
+from ..schema import array, boolean, entity, int16, int32, int64, message, string
 
 
 @message(key=18, versions="0-4", flexible="3+")

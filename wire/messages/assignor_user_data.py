@@ -6,10 +6,10 @@ Kafka's StickyAssignor.
 
 import struct
 
-from koordinator.wire.codec import decode, encode
-from koordinator.wire.messages.consumer_protocol import TopicPartition
-from koordinator.wire.primitives import Malformed
-from koordinator.wire.schema import array, int32, message
+from ..codec import decode, encode
+from ..primitives import Malformed
+from ..schema import array, int32, message
+from .consumer_protocol import TopicPartition
 
 
 @message(key=None, versions="0-1", flexible="none")

@@ -11,9 +11,9 @@ v2 "sessioned": the same, between workers that sign their requests to each other
 import struct
 from typing import TypeVar
 
-from koordinator.wire.codec import decode, encode
-from koordinator.wire.primitives import Malformed
-from koordinator.wire.schema import array, binary, entity, int16, int32, int64, message, string
+from ..codec import decode, encode
+from ..primitives import Malformed
+from ..schema import array, binary, entity, int16, int32, int64, message, string
 
 CONNECT = "connect"
 """The protocol type of workers."""

@@ -10,9 +10,9 @@ v1 owned_partitions (KIP-429) | v2 generation_id of the owned partitions (KIP-79
 import struct
 from typing import TypeVar
 
-from koordinator.wire.codec import decode, encode
-from koordinator.wire.primitives import Malformed
-from koordinator.wire.schema import array, binary, entity, int32, message, string
+from ..codec import decode, encode
+from ..primitives import Malformed
+from ..schema import array, binary, entity, int32, message, string
 
 NEWEST = 3
 """The newest version of subscription and assignment that is known here."""

@@ -3,7 +3,7 @@
 v1 answered before throttling | v2 flexible | v3 THROTTLING_QUOTA_EXCEEDED (KIP-599)
 """
 
-from koordinator.wire.schema import array, boolean, entity, int16, int32, message, string
+from ..schema import array, boolean, entity, int16, int32, message, string
 
 
 @entity

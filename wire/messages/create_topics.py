@@ -7,7 +7,7 @@ v6 THROTTLING_QUOTA_EXCEEDED (KIP-599) | v7 topic_id (KIP-516)
 
 from uuid import UUID
 
-from koordinator.wire.schema import array, boolean, entity, int8, int16, int32, message, string, uuid_
+from ..schema import array, boolean, entity, int8, int16, int32, message, string, uuid_
 
 
 @entity

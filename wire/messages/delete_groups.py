@@ -3,7 +3,7 @@
 v1 answered before throttling | v2 flexible
 """
 
-from koordinator.wire.schema import array, entity, int16, int32, message, string
+from ..schema import array, entity, int16, int32, message, string
 
 
 @message(key=42, versions="0-2", flexible="2+")

@@ -3,7 +3,7 @@
 v1 answered before throttling | v2 flexible
 """
 
-from koordinator.wire.schema import array, entity, int16, int32, int64, message, string
+from ..schema import array, entity, int16, int32, int64, message, string
 
 
 @entity

@@ -6,7 +6,7 @@ v6 by name or id (KIP-516)
 
 from uuid import UUID
 
-from koordinator.wire.schema import array, entity, int16, int32, message, string, uuid_
+from ..schema import array, entity, int16, int32, message, string, uuid_
 
 
 @entity

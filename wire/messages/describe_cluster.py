@@ -3,7 +3,7 @@
 v1 endpoint_type (KIP-919) | v2 fenced brokers (KIP-1073)
 """
 
-from koordinator.wire.schema import array, boolean, entity, int8, int16, int32, message, string
+from ..schema import array, boolean, entity, int8, int16, int32, message, string
 
 
 @message(key=60, versions="0-2", flexible="0+")

@@ -4,7 +4,7 @@ v1 config_source instead of is_default, synonyms (KIP-226) | v2 answered before 
 v3 config_type, documentation (KIP-569) | v4 flexible
 """
 
-from koordinator.wire.schema import array, boolean, entity, int8, int16, int32, message, string
+from ..schema import array, boolean, entity, int8, int16, int32, message, string
 
 
 @entity

@@ -4,7 +4,7 @@ v1 throttle_time_ms | v3 authorized_operations (KIP-430) | v4 group_instance_id 
 v6 error_message, and GROUP_ID_NOT_FOUND instead of a Dead group (KIP-1043)
 """
 
-from koordinator.wire.schema import array, binary, boolean, entity, int16, int32, message, string
+from ..schema import array, binary, boolean, entity, int16, int32, message, string
 
 
 @message(key=15, versions="0-6", flexible="5+")

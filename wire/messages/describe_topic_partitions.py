@@ -5,7 +5,7 @@ v0 is the only version (KIP-966).
 
 from uuid import UUID
 
-from koordinator.wire.schema import array, boolean, entity, int16, int32, message, nested, string, uuid_
+from ..schema import array, boolean, entity, int16, int32, message, nested, string, uuid_
 
 
 @entity

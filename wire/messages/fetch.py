@@ -10,19 +10,7 @@ v17 replica_directory_id (KIP-853) | v18 high_watermark of followers (KIP-1166)
 
 from uuid import UUID
 
-from koordinator.wire.schema import (
-    array,
-    entity,
-    int8,
-    int16,
-    int32,
-    int64,
-    message,
-    nested,
-    records,
-    string,
-    uuid_,
-)
+from ..schema import array, entity, int8, int16, int32, int64, message, nested, records, string, uuid_
 
 
 @entity

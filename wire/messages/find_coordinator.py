@@ -4,7 +4,7 @@ v1 key_type, error_message, throttle_time_ms | v3 flexible | v4 many keys at onc
 v5 TRANSACTION_ABORTABLE (KIP-890) | v6 share groups (KIP-932)
 """
 
-from koordinator.wire.schema import array, entity, int8, int16, int32, message, string
+from ..schema import array, entity, int8, int16, int32, message, string
 
 
 @message(key=10, versions="0-6", flexible="3+")

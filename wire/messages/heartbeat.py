@@ -3,7 +3,7 @@
 v1 throttle_time_ms | v3 group_instance_id (KIP-345) | v4 flexible
 """
 
-from koordinator.wire.schema import int16, int32, message, string
+from ..schema import int16, int32, message, string
 
 
 @message(key=12, versions="0-4", flexible="4+")

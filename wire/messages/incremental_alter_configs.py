@@ -3,7 +3,7 @@
 v1 flexible (KIP-339)
 """
 
-from koordinator.wire.schema import array, boolean, entity, int8, int16, int32, message, string
+from ..schema import array, boolean, entity, int8, int16, int32, message, string
 
 
 @entity

@@ -5,7 +5,7 @@ v1 answered before throttling | v2 flexible | v3 producer_id and producer_epoch,
 stable in any release, and not declared.
 """
 
-from koordinator.wire.schema import int16, int32, int64, message, string
+from ..schema import int16, int32, int64, message, string
 
 
 @message(key=22, versions="0-5", flexible="2+")

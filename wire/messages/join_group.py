@@ -5,7 +5,7 @@ v5 group_instance_id (KIP-345) | v6 flexible | v7 protocol_type in the answer, n
 (KIP-559) | v8 reason (KIP-800) | v9 skip_assignment (KIP-814)
 """
 
-from koordinator.wire.schema import array, binary, boolean, entity, int16, int32, message, string
+from ..schema import array, binary, boolean, entity, int16, int32, message, string
 
 
 @entity

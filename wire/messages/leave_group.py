@@ -3,7 +3,7 @@
 v1 throttle_time_ms | v3 many members at once, group_instance_id (KIP-345) | v4 flexible | v5 reason (KIP-800)
 """
 
-from koordinator.wire.schema import array, entity, int16, int32, message, string
+from ..schema import array, entity, int16, int32, message, string
 
 
 @entity

@@ -4,7 +4,7 @@ v1 throttle_time_ms | v3 flexible | v4 states_filter, group_state (KIP-518) |
 v5 types_filter, group_type (KIP-848)
 """
 
-from koordinator.wire.schema import array, entity, int16, int32, message, string
+from ..schema import array, entity, int16, int32, message, string
 
 
 @message(key=16, versions="0-5", flexible="3+")

@@ -6,7 +6,7 @@ v7 timestamp -3: the largest (KIP-734) | v8 -4: earliest local (KIP-405) | v9 -5
 v10 timeout_ms (KIP-1075) | v11 -6: earliest pending upload (KIP-1023)
 """
 
-from koordinator.wire.schema import array, entity, int8, int16, int32, int64, message, string
+from ..schema import array, entity, int8, int16, int32, int64, message, string
 
 
 @entity

@@ -10,7 +10,7 @@ v12 lookup by topic_id, nullable response name | v13 top-level error_code (KIP-1
 
 from uuid import UUID
 
-from koordinator.wire.schema import array, boolean, entity, int16, int32, message, string, uuid_
+from ..schema import array, boolean, entity, int16, int32, message, string, uuid_
 
 
 @entity

@@ -7,7 +7,7 @@ v9 member epochs, STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND (KIP-848) | v10 topi
 
 from uuid import UUID
 
-from koordinator.wire.schema import array, entity, int16, int32, int64, message, string, uuid_
+from ..schema import array, entity, int16, int32, int64, message, string, uuid_
 
 
 @entity

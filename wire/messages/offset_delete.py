@@ -3,7 +3,7 @@
 v0 is the only version, and not flexible (KIP-496).
 """
 
-from koordinator.wire.schema import array, entity, int16, int32, message, string
+from ..schema import array, entity, int16, int32, message, string
 
 
 @entity

@@ -7,7 +7,7 @@ v5 committed_leader_epoch (KIP-320) | v6 flexible | v7 require_stable (KIP-447) 
 
 from uuid import UUID
 
-from koordinator.wire.schema import array, boolean, entity, int16, int32, int64, message, string, uuid_
+from ..schema import array, boolean, entity, int16, int32, int64, message, string, uuid_
 
 
 @entity

@@ -4,7 +4,7 @@ v1 leader_epoch in the answer | v2 current_leader_epoch, throttle_time_ms (KIP-3
 v4 flexible
 """
 
-from koordinator.wire.schema import array, entity, int16, int32, int64, message, string
+from ..schema import array, entity, int16, int32, int64, message, string
 
 
 @entity

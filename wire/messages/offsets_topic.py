@@ -15,9 +15,9 @@ import struct
 from typing import TypeVar
 from uuid import UUID
 
-from koordinator.wire.codec import decode, encode
-from koordinator.wire.primitives import ZERO_UUID, Malformed
-from koordinator.wire.schema import array, binary, entity, int32, int64, message, string, uuid_
+from ..codec import decode, encode
+from ..primitives import ZERO_UUID, Malformed
+from ..schema import array, binary, entity, int32, int64, message, string, uuid_
 
 
 @message(key=None, versions="0-1", flexible="none")

@@ -8,18 +8,7 @@ AddPartitionsToTxn (KIP-890) | v13 topic_id instead of name (KIP-516)
 
 from uuid import UUID
 
-from koordinator.wire.schema import (
-    array,
-    entity,
-    int16,
-    int32,
-    int64,
-    message,
-    nested,
-    records,
-    string,
-    uuid_,
-)
+from ..schema import array, entity, int16, int32, int64, message, nested, records, string, uuid_
 
 
 @entity

@@ -4,7 +4,7 @@ v1 throttle_time_ms | v3 group_instance_id (KIP-345) | v4 flexible | v5 protocol
 which are nullable but mandatory (KIP-559)
 """
 
-from koordinator.wire.schema import array, binary, entity, int16, int32, message, string
+from ..schema import array, binary, entity, int16, int32, message, string
 
 
 @entity

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.frames import columns
-from koordinator.pipeline.schema import EVENT
-from koordinator.pipeline.silver.logs import aiokafka, dms, java, kafka_python, librdkafka, records, server_log
-from koordinator.pipeline.silver.logs.events import events
-from koordinator.pipeline.silver.logs.said import fields, which
+from ...frames import columns
+from ...schema import EVENT
+from . import aiokafka, dms, java, kafka_python, librdkafka, records, server_log
+from .events import events
+from .said import fields, which
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koordinator.pipeline.silver.logs.said import of_client
+from .said import of_client
 
 MARK = r"aiokafka\.consumer\.group_coordinator|Joined group '.*' \(generation \d+\) with member_id "
 """Its logger, or what only it says so."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.silver.logs import server_log
-from koordinator.pipeline.silver.logs.records import in_file
+from . import server_log
+from .records import in_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koordinator.pipeline.silver.logs.said import of_client
+from .said import of_client
 
 MARK = r"\[Consumer (?:instanceId=[^\]]*, )?clientId=[^\]]*, groupId=[^\]]*\]"
 """What stands before whatever a consumer with a group says."""

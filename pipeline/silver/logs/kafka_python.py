@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koordinator.pipeline.silver.logs.said import of_client
+from .said import of_client
 
 MARK = r"kafka\.coordinator|Successfully joined group \S+ (?:<Generation|with generation) "
 """Its logger, or what only it says so."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koordinator.pipeline.silver.logs.said import of_client
+from .said import of_client
 
 MARK = r"\[thrd:[^\]]*\]: "
 """What stands before whatever librdkafka says: the thread."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from koordinator.pipeline.silver.logs.said import Said
+from .said import Said
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -11,13 +11,7 @@ from connect_rounds import answer_of, parsed, read
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordinator.emulator.controls.assignors.connect import (
-    Change,
-    IncrementalLeader,
-    Unit,
-    assign_eagerly,
-    units_of,
-)
+from koordinator.emulator.control.assignors.connect import Change, IncrementalLeader, Unit, assign_eagerly, units_of
 
 ROUNDS = Path(__file__).with_name("connect_rounds.txt")
 DELAY_MS = 300_000

@@ -9,7 +9,7 @@ from assigning import TOPICS, counts, groups, kafka_python, owned_exactly_once, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordinator.emulator.controls.assignors import ASSIGNORS, Candidate
+from koordinator.emulator.control.assignors import ASSIGNORS, Candidate
 
 RANGE, ROUND_ROBIN = ASSIGNORS["range"], ASSIGNORS["roundrobin"]
 EAGER = pytest.mark.parametrize("name", ["range", "roundrobin"])

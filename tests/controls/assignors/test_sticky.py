@@ -22,7 +22,7 @@ from assigning import (
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from koordinator.emulator.controls.assignors import ASSIGNORS, Assignment, Candidate
+from koordinator.emulator.control.assignors import ASSIGNORS, Assignment, Candidate
 from koordinator.wire.messages.assignor_user_data import read_sticky
 
 STICKY, COOPERATIVE = ASSIGNORS["sticky"], ASSIGNORS["cooperative-sticky"]

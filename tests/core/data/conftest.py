@@ -13,11 +13,11 @@ from uuid import UUID
 
 import pytest
 
-from koordinator.emulator.apis.served import SERVED
-from koordinator.emulator.core.cluster import Cluster
-from koordinator.emulator.core.data import DataPlane
+from koordinator.emulator.broker.versions.served import SERVED
+from koordinator.emulator.config.settings import Settings
+from koordinator.emulator.core.cluster import ClusterState
+from koordinator.emulator.core.data.data_plane import DataPlane
 from koordinator.emulator.core.effects import Call, Effect, Reply
-from koordinator.emulator.settings import Settings
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.messages import fetch, list_offsets, metadata, produce
@@ -64,7 +64,7 @@ class Desk:
         self.now = START
         self.ids = count(1)
         self.settings, _ = Settings.of("fast", {name.replace("_", "."): v for name, v in settings.items()})
-        self.cluster = Cluster("desk", self.settings, self.new_uuid)
+        self.cluster = ClusterState("desk", self.settings, self.new_uuid)
         for node in range(1, brokers + 1):
             self.cluster.register(node, "127.0.0.1", 9091 + node)
         self.deleted: list[str] = []

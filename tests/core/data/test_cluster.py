@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
+from koordinator.emulator.core.data.topic import illegal_name
 from koordinator.emulator.core.refusal import RefusedError
-from koordinator.emulator.core.topic import illegal_name
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordinator.emulator.core.log import COMPACTED_BYTES_MIN, UNCOMPACTED_BYTES, PartitionLog
+from koordinator.emulator.core.data.log import COMPACTED_BYTES_MIN, UNCOMPACTED_BYTES, PartitionLog
 from koordinator.wire.records import Record, read_batches, read_header, read_records, write_batch
 
 WRITES = st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.binary(max_size=4))), max_size=40)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koordinator.emulator.core.fetch_sessions import EVICTION_MS
+from koordinator.emulator.core.data.fetch_sessions import EVICTION_MS
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState

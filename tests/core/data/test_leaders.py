@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from koordinator.emulator.core.cluster import Endpoint
-from koordinator.emulator.core.topic import NO_LEADER, OFFSETS_TOPIC
+from koordinator.emulator.core.data.topic import NO_LEADER, OFFSETS_TOPIC
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import (
     create_partitions,

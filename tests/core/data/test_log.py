@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koordinator.emulator.core.log import PartitionLog
+from koordinator.emulator.core.data.log import PartitionLog
 from koordinator.wire.records import Record, read_batches, read_header, read_records, write_batch
 
 RECORDS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 40)), min_size=1, max_size=4)

@@ -9,10 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordinator.emulator.core.data.seed_records import (
+    BATCH_RECORDS_MAX,
+    SeedRecord,
+    StoredRecord,
+    murmur2,
+    partition_of,
+)
 from koordinator.emulator.core.refusal import RefusedError
-from koordinator.emulator.core.seeds import BATCH_RECORDS_MAX, SeedRecord, StoredRecord, murmur2, partition_of
-from koordinator.emulator.json_lines import LineError
-from koordinator.emulator.seeding import parse_seed
+from koordinator.emulator.formats.json_lines import LineError
+from koordinator.emulator.formats.records_file import parse_seed
 from koordinator.wire.records import read_batches
 
 if TYPE_CHECKING:

@@ -23,11 +23,7 @@ from koordinator.wire.messages.delete_records import DeleteRecordsPartition, Del
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from koordinator.wire.messages.describe_topic_partitions import (
-    Cursor,
-    DescribeTopicPartitionsRequest,
-    TopicRequest,
-)
+from koordinator.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 from koordinator.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,

@@ -20,7 +20,7 @@ from exploring.mistakes import MISTAKES
 from exploring.releases import versions_of
 from exploring.requests import INSTANCE_SINCE, Who
 from exploring.steps import TOPICS, Id, Sequence, Step
-from koordinator.emulator.core.group import State
+from koordinator.emulator.core.groups.classic.group import ClassicGroupState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,7 +84,7 @@ class Author:
         """Somebody does what the protocol wants of him next."""
         ready = [actor for actor in self.actors if actor.phase not in (Phase.JOINING, Phase.SYNCING)]
         waiting = [actor for actor in ready if actor.phase is not Phase.MEMBER] or ready
-        if self._state is State.PREPARING_REBALANCE and self.chance.random() < 0.7:
+        if self._state is ClassicGroupState.PREPARING_REBALANCE and self.chance.random() < 0.7:
             waiting = ready
         if not waiting:
             return self.wait()
@@ -94,7 +94,7 @@ class Author:
                 self.join(actor)
             case Phase.JOINED:
                 self.sync(actor)
-            case Phase.MEMBER if self._state is State.PREPARING_REBALANCE:
+            case Phase.MEMBER if self._state is ClassicGroupState.PREPARING_REBALANCE:
                 self.join(actor)
             case _:
                 self.beat(actor)
@@ -243,8 +243,8 @@ class Author:
         return self.chance.choice(told) if told else "ghost"
 
     @property
-    def _state(self) -> State:
-        return self.core.group.state if self.core.group is not None else State.DEAD
+    def _state(self) -> ClassicGroupState:
+        return self.core.group.state if self.core.group is not None else ClassicGroupState.DEAD
 
     def _let_pass(self, ms: int) -> None:
         """Time; at least so much, and until no timer is near."""

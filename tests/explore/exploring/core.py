@@ -16,7 +16,7 @@ from play import START, Play
 
 from exploring.releases import settings_here
 from exploring.steps import GROUP, TOPICS, Id, Outcome, Played, asked
-from koordinator.emulator.core import group as group_module
+from koordinator.emulator.core.groups.classic import group as group_module
 from koordinator.emulator.core.timers import OffsetExpiryCheck, Timers
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from exploring.releases import Release
     from exploring.steps import Sequence, Setup, Step
-    from koordinator.emulator.core.group import Group
+    from koordinator.emulator.core.groups.classic.group import ClassicGroup
     from koordinator.emulator.core.timers import TimerKey
 
 DEAD = "Dead"
@@ -90,7 +90,7 @@ class Core:
         self._topic_ids = {name: self.play.cluster.topics[name].topic_id for name in TOPICS}
 
     @property
-    def group(self) -> Group | None:
+    def group(self) -> ClassicGroup | None:
         """The group, if it is there."""
         return self.play.coordinator.groups.get(GROUP)
 

@@ -12,7 +12,7 @@ import pytest
 from gold_frames import Gold
 
 from koordinator import Simulation
-from koordinator.emulator.control_plane.metrics import Watched
+from koordinator.emulator.http.metrics import Watched
 from koordinator.emulator.verify import names
 from koordinator.emulator.verify.rebalances import rebalances
 from koordinator.emulator.verify.zombies import STALE, zombies
@@ -22,7 +22,7 @@ from koordinator.pipeline.gold.rebalance import SUB_CAUSES
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-    from koordinator.emulator.fleet import Hosted
+    from koordinator.emulator.server.cluster_registry import RegisteredCluster
     from koordinator.emulator.verify.story import Line, Story
 
 RECORDED = Path(__file__).parents[2] / "pages" / "traces"
@@ -59,7 +59,7 @@ def churned(
     """Members join, are away for so long, leave, die and come back; and what is then in the trace."""
     simulation = Simulation(topics={"t": 7}, config={"group.initial.rebalance.delay.ms": 1000}, seed=seed)
     with simulation as cluster:
-        COUNTED[name] = Watched(cast("Hosted", SimpleNamespace(parts=simulation._running[-1].world)))
+        COUNTED[name] = Watched(cast("RegisteredCluster", SimpleNamespace(parts=simulation._running[-1].world)))
         group = cluster.group("svc")
         a, b, c = (
             group.puppet(

@@ -1,0 +1,115 @@
+"""Where the nodes of a cluster listen, and what clients are told of it: a user's wishes, as Kafka has them.
+
+Every node has the listener PLAINTEXT, and those that are asked for by name (`listeners`, `advertised.listeners`). A
+client is told the addresses of the listener it came in by. All speak plain text, whatever they are called.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..core.cluster import PLAINTEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PORT_MAX = 65_535
+
+_NAME = re.compile(r"(?:(?P<node>\d{1,6}):)?(?P<name>[A-Za-z0-9_]+)")
+_PLACE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]\s]+)(?::(?P<port>\d{1,5}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One listener of a node: where it listens (port 0: any), and what clients are told (port 0: that one)."""
+
+    name: str
+    host: str
+    port: int
+    advertised_host: str
+    advertised_port: int
+
+
+class Listeners:
+    """Every node's listeners.
+
+    `listeners` and `advertised` give places, `HOST:PORT`, to names, `NAME` for every node or `2:NAME` for node 2. A
+    port that is given for every node is that of node 1, the following nodes have the following ports. Raises
+    ValueError for what cannot be.
+    """
+
+    def __init__(
+        self, host: str, port: int, listeners: Mapping[str, str], advertised: Mapping[str, str], brokers: int
+    ) -> None:
+        _check_port(port, str(port))
+        self._places = {(None, PLAINTEXT): (host, port), **_parsed("listener", listeners, brokers)}
+        self._advertised = _parsed("advertised", advertised, brokers)
+        for node_id, name in self._advertised:
+            known = {place[1] for place in self._places if node_id is None or place[0] in {None, node_id}}
+            if name not in known:
+                raise ValueError(f"advertised {name}: there is no listener of this name")
+        for node_id in range(1, brokers + 1):
+            self.of(node_id)
+
+    def of(self, node_id: int) -> list[Listener]:
+        """The listeners of a node, PLAINTEXT first."""
+        found = []
+        for name in dict.fromkeys(name for at, name in self._places if at in {None, node_id}):
+            host, port = _place(self._places, node_id, name) or ("", 0)
+            told_host, told_port = _place(self._advertised, node_id, name) or (advertised(host), 0)
+            found.append(Listener(name, host, port, told_host, told_port))
+        return found
+
+
+def _place(places: Mapping[tuple[int | None, str], tuple[str, int]], node_id: int, name: str) -> tuple[str, int] | None:
+    own, of_all = places.get((node_id, name)), places.get((None, name))
+    if own is not None or of_all is None:
+        return own
+    host, port = of_all
+    if port == 0:
+        return host, 0
+    _check_port(port + node_id - 1, f"{port} for node 1 is {port + node_id - 1} for node {node_id}")
+    return host, port + node_id - 1
+
+
+def _parsed(kind: str, given: Mapping[str, str], brokers: int) -> dict[tuple[int | None, str], tuple[str, int]]:
+    places: dict[tuple[int | None, str], tuple[str, int]] = {}
+    for key, place in given.items():
+        named, placed = _NAME.fullmatch(key), _PLACE.fullmatch(place)
+        if named is None:
+            raise ValueError(f"{kind} {key!r}: must be NAME, or NODE:NAME")
+        if placed is None:
+            raise ValueError(f"{kind} {key}={place}: must be HOST:PORT")
+        node_id = int(named["node"]) if named["node"] else None
+        if node_id is not None and not 1 <= node_id <= brokers:
+            raise ValueError(f"{kind} {key}: there is no node {node_id}; there are 1 to {brokers}")
+        port = int(placed["port"] or 0)
+        _check_port(port, f"{kind} {key}={place}")
+        places[node_id, named["name"].upper()] = placed["host"].strip("[]"), port
+    return places
+
+
+def _check_port(port: int, given: str) -> None:
+    if not 0 <= port <= PORT_MAX:
+        raise ValueError(f"port {given}: must be from 0 to {PORT_MAX}")
+
+
+def advertised(host: str) -> str:
+    """The host that clients are told: the one listened on, or this machine's own if that is all addresses."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+
+
+def host_port(host: str, port: int) -> str:
+    """`host:port`, with an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host: an address of loopback, or `localhost`."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,75 @@
+"""Which versions of each API a release of Apache Kafka accepts, and which it advertises in ApiVersions.
+
+Read from the releases themselves: `ApiKeys` of kafka-clients 2.4.1 and 2.8.2 (a broker with ZooKeeper), and for the
+others what `ApiVersionsResponse.filterApis` gives for the listener BROKER without unstable versions, of 3.9.1, 4.0.2
+and 4.3.1. A release has more APIs than those served here. The messages in `koordinator.wire` have every version a
+release accepts of these, so nothing is cut off.
+
+Two things differ within a release. Release 4.0.0 took JoinGroup 0-1 away and 4.0.1 gave it back (KAFKA-19444).
+Produce 0-2 is advertised from 4.0 on although it is not accepted, because librdkafka looks for it to know whether
+compression is supported (KAFKA-18659).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.versions import Versions
+
+from ...config.settings import RELEASES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ACCEPTED: dict[ApiKey, tuple[str, str, str, str, str]] = {
+    ApiKey.PRODUCE: ("0-8", "0-9", "0-11", "3-12", "3-13"),
+    ApiKey.FETCH: ("0-11", "0-12", "0-17", "4-17", "4-18"),
+    ApiKey.LIST_OFFSETS: ("0-5", "0-6", "0-9", "1-10", "1-11"),
+    ApiKey.METADATA: ("0-9", "0-11", "0-12", "0-13", "0-13"),
+    ApiKey.OFFSET_COMMIT: ("0-8", "0-8", "0-9", "2-9", "2-10"),
+    ApiKey.OFFSET_FETCH: ("0-6", "0-7", "0-9", "1-9", "1-10"),
+    ApiKey.FIND_COORDINATOR: ("0-3", "0-3", "0-6", "0-6", "0-6"),
+    ApiKey.JOIN_GROUP: ("0-6", "0-7", "0-9", "0-9", "0-9"),
+    ApiKey.HEARTBEAT: ("0-4", "0-4", "0-4", "0-4", "0-4"),
+    ApiKey.LEAVE_GROUP: ("0-4", "0-4", "0-5", "0-5", "0-5"),
+    ApiKey.SYNC_GROUP: ("0-4", "0-5", "0-5", "0-5", "0-5"),
+    ApiKey.DESCRIBE_GROUPS: ("0-5", "0-5", "0-5", "0-6", "0-6"),
+    ApiKey.LIST_GROUPS: ("0-3", "0-4", "0-5", "0-5", "0-5"),
+    ApiKey.API_VERSIONS: ("0-3", "0-3", "0-4", "0-4", "0-4"),
+    ApiKey.CREATE_TOPICS: ("0-5", "0-7", "0-7", "2-7", "2-7"),
+    ApiKey.DELETE_TOPICS: ("0-4", "0-6", "0-6", "1-6", "1-6"),
+    ApiKey.DELETE_RECORDS: ("0-1", "0-2", "0-2", "0-2", "0-2"),
+    ApiKey.INIT_PRODUCER_ID: ("0-2", "0-4", "0-5", "0-5", "0-5"),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: ("0-3", "0-4", "0-4", "2-4", "2-4"),
+    ApiKey.DESCRIBE_CONFIGS: ("0-2", "0-4", "0-4", "1-4", "1-4"),
+    ApiKey.CREATE_PARTITIONS: ("0-1", "0-3", "0-3", "0-3", "0-3"),
+    ApiKey.DELETE_GROUPS: ("0-2", "0-2", "0-2", "0-2", "0-2"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: ("0-1", "0-1", "0-1", "0-1", "0-1"),
+    ApiKey.OFFSET_DELETE: ("0", "0", "0", "0", "0"),
+    ApiKey.DESCRIBE_CLUSTER: ("none", "0", "0-1", "0-2", "0-2"),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: ("none", "none", "0", "0", "0"),
+}
+"""A row for each API served here, a column for each of RELEASES; "none": the release does not know the API."""
+
+_ADVERTISED: dict[str, dict[ApiKey, str]] = {
+    "4.0": {ApiKey.PRODUCE: "0-12"},
+    "4.3": {ApiKey.PRODUCE: "0-13"},
+}
+"""Where a release says something else than it does."""
+
+
+def _of(column: int) -> dict[int, Versions]:
+    ranges = {key: texts[column] for key, texts in _ACCEPTED.items()}
+    return {int(key): Versions(text) for key, text in ranges.items() if text != "none"}
+
+
+ACCEPTED: Mapping[str, Mapping[int, Versions]] = {release: _of(column) for column, release in enumerate(RELEASES)}
+"""By release and api key, the versions it serves. An API that is not there, and a version that is not in its range,
+closes the connection; only a version of ApiVersions is answered all the same (KIP-511)."""
+
+ADVERTISED: Mapping[str, Mapping[int, Versions]] = {
+    release: {**served, **{int(key): Versions(text) for key, text in _ADVERTISED.get(release, {}).items()}}
+    for release, served in ACCEPTED.items()
+}
+"""By release and api key, what ApiVersions lists."""

@@ -1,0 +1,1 @@
+"""Settings of a cluster, under Kafka's names where Kafka has them."""

@@ -1,0 +1,1 @@
+"""Fault injection: rules, holds, and the requests they act on."""

@@ -1,0 +1,153 @@
+"""Which errors Kafka gives where: an answer that it would never give is marked `synthetic` in the trace.
+
+By API and place, from KafkaApis and GroupCoordinatorService (and their Scala forebears); what needs an authorizer or a
+quota counts as given. For some errors the version, the request and the group's state decide, too: a commit is refused
+with REBALANCE_IN_PROGRESS in CompletingRebalance only (`ClassicGroup.validateOffsetCommit`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+
+from ...core.groups.classic.group import ClassicGroupState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .request_context import RequestContext
+
+_COORDINATOR = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR})
+_GROUP = _COORDINATOR | {Error.INVALID_GROUP_ID, Error.GROUP_AUTHORIZATION_FAILED}
+_MEMBER = frozenset({Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID})
+_ROUND = _GROUP | _MEMBER | {Error.ILLEGAL_GENERATION, Error.REBALANCE_IN_PROGRESS}
+_TOPIC = frozenset({Error.UNKNOWN_TOPIC_OR_PARTITION, Error.TOPIC_AUTHORIZATION_FAILED, Error.UNKNOWN_TOPIC_ID})
+_LEADER = _TOPIC | {Error.NOT_LEADER_OR_FOLLOWER, Error.KAFKA_STORAGE_ERROR, Error.UNKNOWN_SERVER_ERROR}
+
+KAFKA_GIVES: Mapping[tuple[str, str], frozenset[Error]] = {
+    ("JoinGroup", "top"): _GROUP
+    | _MEMBER
+    | {
+        Error.INCONSISTENT_GROUP_PROTOCOL,
+        Error.INVALID_SESSION_TIMEOUT,
+        Error.MEMBER_ID_REQUIRED,
+        Error.GROUP_MAX_SIZE_REACHED,
+        Error.UNKNOWN_SERVER_ERROR,
+    },
+    ("SyncGroup", "top"): _ROUND | {Error.INCONSISTENT_GROUP_PROTOCOL, Error.UNKNOWN_SERVER_ERROR},
+    # while it loads a group its coordinator says yes to every heartbeat
+    ("Heartbeat", "top"): _ROUND - {Error.COORDINATOR_LOAD_IN_PROGRESS},
+    ("LeaveGroup", "top"): _GROUP | {Error.UNKNOWN_MEMBER_ID},
+    ("LeaveGroup", "member"): _MEMBER,
+    ("OffsetCommit", "partition"): _ROUND
+    | _TOPIC
+    | {
+        Error.OFFSET_METADATA_TOO_LARGE,
+        Error.INVALID_COMMIT_OFFSET_SIZE,
+        Error.GROUP_ID_NOT_FOUND,
+        Error.STALE_MEMBER_EPOCH,
+        Error.UNSUPPORTED_VERSION,
+    },
+    ("OffsetFetch", "top"): _GROUP | {Error.UNKNOWN_MEMBER_ID, Error.STALE_MEMBER_EPOCH, Error.UNSUPPORTED_VERSION},
+    ("OffsetFetch", "partition"): _TOPIC | {Error.UNSTABLE_OFFSET_COMMIT},
+    ("OffsetDelete", "top"): _GROUP | {Error.NON_EMPTY_GROUP, Error.GROUP_ID_NOT_FOUND},
+    ("OffsetDelete", "partition"): _TOPIC | {Error.GROUP_SUBSCRIBED_TO_TOPIC},
+    ("FindCoordinator", "top"): frozenset(
+        {
+            Error.COORDINATOR_NOT_AVAILABLE,
+            Error.INVALID_REQUEST,
+            Error.GROUP_AUTHORIZATION_FAILED,
+            Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        }
+    ),
+    ("DescribeGroups", "top"): _GROUP | {Error.GROUP_ID_NOT_FOUND},
+    ("ListGroups", "top"): frozenset(
+        {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.CLUSTER_AUTHORIZATION_FAILED}
+    ),
+    ("DeleteGroups", "top"): _GROUP | {Error.NON_EMPTY_GROUP, Error.GROUP_ID_NOT_FOUND},
+    ("Metadata", "top"): _TOPIC | {Error.LEADER_NOT_AVAILABLE, Error.INVALID_TOPIC_EXCEPTION},
+    ("ListOffsets", "partition"): _LEADER
+    | {
+        Error.LEADER_NOT_AVAILABLE,
+        Error.OFFSET_NOT_AVAILABLE,
+        Error.FENCED_LEADER_EPOCH,
+        Error.UNKNOWN_LEADER_EPOCH,
+        Error.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        Error.UNSUPPORTED_VERSION,
+    },
+    ("Produce", "partition"): _LEADER
+    | {
+        Error.CORRUPT_MESSAGE,
+        Error.REQUEST_TIMED_OUT,
+        Error.MESSAGE_TOO_LARGE,
+        Error.RECORD_LIST_TOO_LARGE,
+        Error.NOT_ENOUGH_REPLICAS,
+        Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        Error.INVALID_REQUIRED_ACKS,
+        Error.INVALID_TOPIC_EXCEPTION,
+        Error.CLUSTER_AUTHORIZATION_FAILED,
+        Error.INVALID_TIMESTAMP,
+        Error.INVALID_RECORD,
+        Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        Error.INVALID_PRODUCER_EPOCH,
+        Error.UNKNOWN_PRODUCER_ID,
+        Error.UNSUPPORTED_COMPRESSION_TYPE,
+    },
+    ("Fetch", "top"): frozenset(
+        {
+            Error.FETCH_SESSION_ID_NOT_FOUND,
+            Error.INVALID_FETCH_SESSION_EPOCH,
+            Error.FETCH_SESSION_TOPIC_ID_ERROR,
+            Error.INCONSISTENT_TOPIC_ID,
+            Error.KAFKA_STORAGE_ERROR,
+            Error.UNKNOWN_SERVER_ERROR,
+        }
+    ),
+    ("InitProducerId", "top"): _COORDINATOR
+    | {
+        Error.INVALID_REQUEST,
+        Error.INVALID_TRANSACTION_TIMEOUT,
+        Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        Error.CLUSTER_AUTHORIZATION_FAILED,
+        Error.CONCURRENT_TRANSACTIONS,
+        Error.PRODUCER_FENCED,
+        Error.INVALID_PRODUCER_EPOCH,
+    },
+    ("ApiVersions", "top"): frozenset({Error.UNSUPPORTED_VERSION, Error.INVALID_REQUEST}),
+}
+"""By API and the place where it says errors."""
+
+REBALANCING = {
+    "OffsetCommit": ClassicGroupState.COMPLETING_REBALANCE,
+    "Heartbeat": ClassicGroupState.PREPARING_REBALANCE,
+    "SyncGroup": ClassicGroupState.PREPARING_REBALANCE,
+}
+"""The one state in which each is answered REBALANCE_IN_PROGRESS."""
+
+UNKNOWN_GROUP_SINCE = {"OffsetCommit": 9, "DescribeGroups": 6}
+
+
+def is_given_by_kafka(sight: RequestContext, error: Error, at: str) -> bool:
+    """Whether Kafka may answer this request so, at this moment."""
+    if error not in KAFKA_GIVES[sight.api, at]:
+        return False
+    group = sight.find_group()
+    match error:
+        case Error.REBALANCE_IN_PROGRESS:
+            return group is not None and group.state is REBALANCING[sight.api]
+        case Error.UNKNOWN_MEMBER_ID:
+            return group is None or not set(sight.member_ids) & group.members.keys()
+        case Error.ILLEGAL_GENERATION:
+            return group is None or group.generation != sight.generation
+        case Error.MEMBER_ID_REQUIRED:
+            # Kafka's has an id in it, under which the member is expected back
+            return False
+        case Error.FENCED_INSTANCE_ID:
+            return bool(sight.instance_ids)
+        case Error.INVALID_GROUP_ID:
+            return "" in sight.groups
+        case Error.GROUP_ID_NOT_FOUND:
+            return group is None and sight.version >= UNKNOWN_GROUP_SINCE.get(sight.api, 0)
+        case _:
+            return True

@@ -1,0 +1,119 @@
+"""What a rule or a hold sees of a request: who asks, for which group, and how that group is at this moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.apis import APIS
+from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
+from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
+from koordinator.wire.messages.leave_group import LeaveGroupRequest
+from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
+
+from ...core.groups.classic.group import ClassicGroupState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from koordinator.wire.apis import Message
+
+    from ...broker.cluster_runtime import ClusterRuntime
+    from ...core.effects import Call
+    from ...core.groups.classic.group import ClassicGroup, ClassicMember
+
+KEYS_SINCE = 4
+"""The version of FindCoordinator from which it asks for several keys."""
+
+
+class RequestContext:
+    """A request, as it is seen now; what takes looking for is looked for when it is asked for."""
+
+    def __init__(self, brokers: ClusterRuntime, node_id: int, call: Call, request: Message) -> None:
+        self._brokers = brokers
+        self.node_id = node_id
+        self.call = call
+        self.request = request
+        self.api = APIS[call.api_key].name
+        self.version = call.api_version
+        self.client_id = call.client_id
+        self._named = _groups_named(request, call.api_version)
+        self.generation: int | None = getattr(
+            request, "generation_id", getattr(request, "generation_id_or_member_epoch", None)
+        )
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups it is for; if it names none, those of which a member has its client id."""
+        if self._named is not None:
+            return self._named
+        return tuple(group.id for group, _ in self._by_client())
+
+    @property
+    def group(self) -> str | None:
+        """The one group it is for; None if there is none, or several."""
+        groups = self.groups
+        return groups[0] if len(groups) == 1 else None
+
+    @property
+    def states(self) -> set[str]:
+        """The states of its groups, Dead for those there are not."""
+        found = [self._group(group_id) for group_id in self.groups]
+        return {ClassicGroupState.DEAD.value if group is None else group.state.value for group in found}
+
+    @property
+    def member_ids(self) -> tuple[str, ...]:
+        """The members it is of."""
+        if isinstance(self.request, LeaveGroupRequest) and self.request.members:
+            return tuple(row.member_id for row in self.request.members)
+        if self._named is None:
+            return tuple(member.id for _, member in self._by_client())
+        member_id = getattr(self.request, "member_id", None)
+        return () if member_id is None else (member_id,)
+
+    @property
+    def instance_ids(self) -> tuple[str, ...]:
+        """Their `group.instance.id`s, whether the request names them or not."""
+        if isinstance(self.request, LeaveGroupRequest):
+            named = [row.group_instance_id for row in self.request.members]
+        else:
+            named = [getattr(self.request, "group_instance_id", None)]
+        known = (
+            group.members[member_id].instance_id
+            for group in filter(None, map(self._group, self.groups))
+            for member_id in self.member_ids
+            if member_id in group.members
+        )
+        return tuple(dict.fromkeys(each for each in (*named, *known) if each is not None))
+
+    def find_group(self) -> ClassicGroup | None:
+        """The one group it is for, as its coordinator has it."""
+        return None if self.group is None else self._group(self.group)
+
+    def _group(self, group_id: str) -> ClassicGroup | None:
+        broker = self._brokers.of_group(group_id)
+        return None if broker is None else broker.node.coordinator.groups.get(group_id)
+
+    def _by_client(self) -> Iterator[tuple[ClassicGroup, ClassicMember]]:
+        for broker in self._brokers:
+            for group in broker.node.coordinator.groups.values():
+                for member in group.members.values():
+                    if member.client_id == self.client_id and member.client_host == self.call.client_host:
+                        yield group, member
+
+
+def _groups_named(request: Message, version: int) -> tuple[str, ...] | None:
+    match request:
+        case OffsetFetchRequest() if request.groups:
+            return tuple(row.group_id for row in request.groups)
+        case DescribeGroupsRequest():
+            return request.groups
+        case DeleteGroupsRequest():
+            return request.groups_names
+        case FindCoordinatorRequest():
+            if request.key_type != 0:
+                return ()
+            return request.coordinator_keys if version >= KEYS_SINCE else (request.key,)
+        case _:
+            group_id = getattr(request, "group_id", None)
+            return None if group_id is None else (group_id,)

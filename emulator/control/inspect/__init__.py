@@ -1,0 +1,1 @@
+"""Read-only operations: groups, topics, the trace, and assertions on them."""

@@ -1,0 +1,94 @@
+"""What puppets ask: requests of a member as it is, without the fields that a version has not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .puppet import PuppetClient
+
+JOIN_REASON_SINCE, LEAVE_REASON_SINCE = 8, 5
+"""The versions that have a reason (KIP-800)."""
+
+PROTOCOL_SINCE = 5
+"""The version of SyncGroup that names the protocol (KIP-559)."""
+
+
+def join_group(puppet: PuppetClient, reason: str | None, version: int) -> JoinGroupRequest:
+    """Let me in, with what its role offers now."""
+    return JoinGroupRequest(
+        group_id=puppet.group_id,
+        session_timeout_ms=puppet.session_timeout_ms,
+        rebalance_timeout_ms=puppet.rebalance_timeout_ms,
+        member_id=puppet.member_id,
+        group_instance_id=puppet.instance_id,
+        protocol_type=puppet.role.protocol_type,
+        protocols=tuple(
+            JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in puppet.role.offers()
+        ),
+        reason=reason if version >= JOIN_REASON_SINCE else None,
+    )
+
+
+def sync_group(puppet: PuppetClient, assigned: Mapping[str, bytes], version: int) -> SyncGroupRequest:
+    """What do I get? `assigned` is what a leader gives to whom."""
+    is_named = version >= PROTOCOL_SINCE
+    return SyncGroupRequest(
+        group_id=puppet.group_id,
+        generation_id=puppet.generation,
+        member_id=puppet.member_id,
+        group_instance_id=puppet.instance_id,
+        protocol_type=puppet.role.protocol_type if is_named else None,
+        protocol_name=puppet.protocol if is_named else None,
+        assignments=tuple(
+            SyncGroupRequestAssignment(member_id=member_id, assignment=assignment)
+            for member_id, assignment in assigned.items()
+        ),
+    )
+
+
+def heartbeat(puppet: PuppetClient) -> HeartbeatRequest:
+    """I am here."""
+    return HeartbeatRequest(
+        group_id=puppet.group_id,
+        generation_id=puppet.generation,
+        member_id=puppet.member_id,
+        group_instance_id=puppet.instance_id,
+    )
+
+
+def leave_group(puppet: PuppetClient, reason: str | None, version: int) -> LeaveGroupRequest:
+    """I am going."""
+    identity = MemberIdentity(
+        member_id=puppet.member_id,
+        group_instance_id=puppet.instance_id,
+        reason=reason if version >= LEAVE_REASON_SINCE else None,
+    )
+    return LeaveGroupRequest(group_id=puppet.group_id, members=(identity,))
+
+
+def offset_commit(puppet: PuppetClient, offsets: Mapping[tuple[str, int], int]) -> OffsetCommitRequest:
+    """This is how far I am, by topic and partition."""
+    by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
+    for (topic, partition), offset in offsets.items():
+        row = OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset, committed_metadata="")
+        by_topic.setdefault(topic, []).append(row)
+    return OffsetCommitRequest(
+        group_id=puppet.group_id,
+        generation_id_or_member_epoch=puppet.generation,
+        member_id=puppet.member_id,
+        group_instance_id=puppet.instance_id,
+        topics=tuple(OffsetCommitRequestTopic(name=topic, partitions=tuple(rows)) for topic, rows in by_topic.items()),
+    )

@@ -1,0 +1,80 @@
+"""Records as tests write them down, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import cast
+
+from ..core.data.seed_records import SeedRecord
+
+RecordLike = str | bytes | tuple[str | bytes | None, str | bytes | None] | Mapping[str, object] | SeedRecord
+"""A value; a key and a value; or a mapping with some of `key value partition timestamp headers`."""
+
+RECORDS_MAX = 1_000_000
+"""The most records that are made at a time because their number was given."""
+
+FIELDS = ("key", "value", "partition", "timestamp", "headers")
+
+
+def seed_records(records: object) -> list[SeedRecord]:
+    """Records from what a test gave: a count makes that many, with the values "0", "1", "2" and so on.
+
+    Raises TypeError or ValueError, with the position of the record that cannot be one.
+    """
+    if isinstance(records, int) and not isinstance(records, bool):
+        if not 0 <= records <= RECORDS_MAX:
+            raise ValueError(f"{records} records cannot be made; from 0 to {RECORDS_MAX:,} can, at a time")
+        return [SeedRecord(value=str(number).encode()) for number in range(records)]
+    if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+        raise TypeError(f"records: their number or a list of them is wanted, not {records!r}")
+    return [_seed_record(position, record) for position, record in enumerate(records)]
+
+
+def _seed_record(position: int, record: object) -> SeedRecord:
+    where = f"record {position}"
+    match record:
+        case SeedRecord():
+            return record
+        case str() | bytes():
+            return SeedRecord(value=_bytes(where, record))
+        case (key, value):
+            return SeedRecord(key=_bytes(f"{where}: key", key), value=_bytes(f"{where}: value", value))
+        case Mapping():
+            return _from_mapping(where, cast("Mapping[str, object]", record))
+        case _:
+            raise TypeError(
+                f"{where}: a value, a pair of key and value, or a mapping with some of {', '.join(FIELDS)} is wanted,"
+                f" not {record!r}"
+            )
+
+
+def _from_mapping(where: str, record: Mapping[str, object]) -> SeedRecord:
+    for name in record:
+        if name not in FIELDS:
+            near = get_close_matches(str(name), FIELDS, n=1)
+            hint = f"; the nearest is {near[0]}" if near else ""
+            raise ValueError(f"{where}: unknown field {name!r}, there are {', '.join(FIELDS)}{hint}")
+    headers = record.get("headers") or ()
+    pairs = headers.items() if isinstance(headers, Mapping) else cast("Iterable[tuple[str, object]]", headers)
+    return SeedRecord(
+        key=_bytes(f"{where}: key", record.get("key")),
+        value=_bytes(f"{where}: value", record.get("value")),
+        partition=_integer(f"{where}: partition", record.get("partition")),
+        timestamp=_integer(f"{where}: timestamp", record.get("timestamp")),
+        headers=tuple((name, _bytes(f"{where}: header {name}", value)) for name, value in pairs),
+    )
+
+
+def _bytes(where: str, value: object) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    raise TypeError(f"{where}: a string, bytes or None is wanted, not {value!r}")
+
+
+def _integer(where: str, value: object) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise TypeError(f"{where}: an integer is wanted, not {value!r}")

@@ -1,0 +1,1 @@
+"""Snapshots of a cluster as one JSON document, restore and reset."""

@@ -1,0 +1,1 @@
+"""Clocks of groups: advance, pause, automatic advance, and scheduled actions."""

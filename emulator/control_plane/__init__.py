@@ -1,4 +1,0 @@
-"""The control of clusters over HTTP: one route for each operation of `koordinator.emulator.control`.
-
-Needs the extra `koordinator[control]`; nothing else imports this package.
-"""

@@ -1,0 +1,242 @@
+"""DescribeConfigs and IncrementalAlterConfigs: topics, and brokers, which are described but never altered.
+
+Not emulated: broker loggers, client metrics and groups as resources (42), documentation of configs (null).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from koordinator.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+from ...config.settings import attribute, rules
+from ..refusal import Refusal, RefusedError
+from .topic import illegal_name
+from .topic_configs import TOPIC_CONFIGS, ConfigType, split_list
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ...config.settings import Settings
+    from ..cluster import ClusterState
+
+TOPIC = 2
+"""Resource type of a topic."""
+
+BROKER = 4
+"""Resource type of a broker."""
+
+TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 4, 5
+"""Where a value comes from: set on the topic, given to the broker, or neither."""
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+"""What IncrementalAlterConfigs can do with a config."""
+
+_HIDDEN = frozenset({"error.codes", "kafka.version", "group.coordinator.new.enable"})
+"""Settings that no Kafka broker has, and one that it has for itself (`defineInternal`)."""
+
+
+def describe_configs(cluster: ClusterState, node_id: int, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    """The configs of each resource, all or those named; names nobody knows are left out, as in Kafka."""
+    results = []
+    for resource in request.resources:
+        rows = _rows(cluster, node_id, resource)
+        if isinstance(rows, Refusal):
+            result = DescribeConfigsResult(error_code=rows.error, error_message=rows.message)
+        else:
+            wanted = resource.configuration_keys
+            shown = (row for row in rows if wanted is None or row.name in wanted)
+            if not request.include_synonyms:
+                shown = (_without_synonyms(row) for row in shown)
+            result = DescribeConfigsResult(error_message=None, configs=tuple(shown))
+        results.append(_named(result, resource))
+    return DescribeConfigsResponse(results=tuple(results))
+
+
+def topic_config_rows(settings: Settings, configs: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
+    """Every config of a topic that has set these, with the places its value could come from."""
+    rows = []
+    for key in TOPIC_CONFIGS.values():
+        places = [(key.name, configs[key.name], TOPIC_CONFIG)] if key.name in configs else []
+        if key.broker_name in rules():
+            given = _text(settings, key.broker_name)
+            if given != key.default:
+                places.append((key.broker_name, given, STATIC_BROKER_CONFIG))
+        places.append((key.broker_name or key.name, key.default, DEFAULT_CONFIG))
+        rows.append(_row(key.name, key.type, places, read_only=False))
+    return rows
+
+
+def _rows(
+    cluster: ClusterState, node_id: int, resource: DescribeConfigsResource
+) -> list[DescribeConfigsResourceResult] | Refusal:
+    name = resource.resource_name
+    if resource.resource_type == TOPIC:
+        topic = cluster.topics.get(name)
+        if topic is None:
+            return _no_topic(name)
+        return topic_config_rows(cluster.settings, topic.configs)
+    if resource.resource_type == BROKER:
+        if name == "":
+            return []  # configs for all brokers at once, of which there are none
+        if name != str(node_id):
+            problem = f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
+            return Refusal(Error.INVALID_REQUEST, problem)
+        return _broker_rows(cluster, node_id)
+    return _not_emulated(resource.resource_type)
+
+
+def _broker_rows(cluster: ClusterState, node_id: int) -> list[DescribeConfigsResourceResult]:
+    endpoints = cluster.brokers[node_id].endpoints
+    listener = ",".join(f"{name}://{endpoint.host}:{endpoint.port}" for name, endpoint in endpoints.items())
+    rows = [
+        _row(name, ConfigType.STRING, [(name, value, STATIC_BROKER_CONFIG)], read_only=True)
+        for name, value in (
+            ("advertised.listeners", listener),
+            ("listeners", listener),
+            ("node.id", str(node_id)),
+        )
+    ]
+    types = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, str: ConfigType.STRING}
+    defaults = type(cluster.settings)()
+    for name, rule in rules().items():
+        if name in _HIDDEN:
+            continue
+        given, default = _text(cluster.settings, name), _text(defaults, name)
+        places = [(name, given, STATIC_BROKER_CONFIG)] if given != default else []
+        rows.append(_row(name, types[rule.type], [*places, (name, default, DEFAULT_CONFIG)], read_only=True))
+    return sorted(rows, key=lambda row: row.name)
+
+
+def _row(
+    name: str, type_: ConfigType, places: list[tuple[str, str, int]], *, read_only: bool
+) -> DescribeConfigsResourceResult:
+    _, value, source = places[0]
+    return DescribeConfigsResourceResult(
+        name=name,
+        value=value,
+        read_only=read_only,
+        config_source=source,
+        synonyms=tuple(DescribeConfigsSynonym(name=n, value=v, source=s) for n, v, s in places),
+        config_type=type_,
+        documentation=None,
+    )
+
+
+def _text(settings: Settings, name: str) -> str:
+    value = getattr(settings, attribute(name))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def alter_configs(cluster: ClusterState, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+    """Change configs of topics, each resource wholly or not at all."""
+    times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+    rows = []
+    for resource in request.resources:
+        if times[resource.resource_type, resource.resource_name] > 1:
+            problem = "Each resource must appear at most once."
+            refusal: Refusal | None = Refusal(Error.INVALID_REQUEST, problem)
+        else:
+            refusal = _alter(cluster, resource, validate_only=request.validate_only)
+        rows.append(
+            AlterConfigsResourceResponse(
+                error_code=refusal.error if refusal else Error.NONE,
+                error_message=refusal.message if refusal else None,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+        )
+    return IncrementalAlterConfigsResponse(responses=tuple(rows))
+
+
+def _alter(cluster: ClusterState, resource: AlterConfigsResource, *, validate_only: bool) -> Refusal | None:
+    names = [config.name for config in resource.configs]
+    if len(set(names)) != len(names):
+        return Refusal(Error.INVALID_REQUEST, "Error due to duplicate config keys")
+    if resource.resource_type == BROKER:
+        return Refusal(Error.INVALID_REQUEST, f"Cannot update these configs dynamically: {', '.join(sorted(names))}")
+    if resource.resource_type != TOPIC:
+        return _not_emulated(resource.resource_type)
+    topic = cluster.topics.get(resource.resource_name)
+    if topic is None:
+        return _no_topic(resource.resource_name)
+    configs = dict(topic.configs)
+    for change in resource.configs:
+        refusal = _change(configs, change)
+        if refusal is not None:
+            return refusal
+    if not validate_only:
+        try:
+            cluster.configure_topic(topic, configs)
+        except RefusedError as error:
+            return error.refusal
+    return None
+
+
+def _change(configs: dict[str, str], change: AlterableConfig) -> Refusal | None:
+    key = TOPIC_CONFIGS.get(change.name)
+    if key is None:
+        return Refusal(Error.INVALID_CONFIG, f"Unknown topic config name: {change.name}")
+    if change.config_operation == DELETE:
+        configs.pop(change.name, None)
+        return None
+    if change.value is None:
+        return Refusal(Error.INVALID_REQUEST, f"Null value not supported for : {change.name}")
+    if change.config_operation == SET:
+        value = change.value
+    elif change.config_operation not in (APPEND, SUBTRACT):
+        return Refusal(Error.INVALID_REQUEST, f"Unknown config operation {change.config_operation}")
+    elif key.type is not ConfigType.LIST:
+        word = "append to" if change.config_operation == APPEND else "subtract from"
+        return Refusal(Error.INVALID_CONFIG, f"Can't {word} key {change.name} because its type is not LIST.")
+    else:
+        before = split_list(configs.get(change.name, key.default))
+        value = ",".join(_changed(before, split_list(change.value), change.config_operation))
+    problem = key.problem(value)
+    if problem is not None:
+        return Refusal(Error.INVALID_CONFIG, problem)
+    configs[change.name] = value
+    return None
+
+
+def _changed(before: list[str], items: list[str], operation: int) -> Iterable[str]:
+    if operation == APPEND:
+        return dict.fromkeys([*before, *items])
+    unwanted = set(items)
+    return (item for item in before if item not in unwanted)
+
+
+def _no_topic(name: str) -> Refusal:
+    wrong = illegal_name(name)
+    if wrong is not None:
+        return Refusal(Error.INVALID_TOPIC_EXCEPTION, wrong)
+    return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+
+
+def _not_emulated(resource_type: int) -> Refusal:
+    return Refusal(Error.INVALID_REQUEST, f"Resources of type {resource_type} are not emulated")
+
+
+def _named(result: DescribeConfigsResult, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+    return replace(result, resource_type=resource.resource_type, resource_name=resource.resource_name)
+
+
+def _without_synonyms(row: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
+    return replace(row, synonyms=())

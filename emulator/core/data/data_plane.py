@@ -1,0 +1,307 @@
+"""The data plane: everything about topics and records, behind the four entrances every part of a node has.
+
+`handle` and `tick` first let everything happen that was due before, each at its own time, so that a jump of
+the clock comes to the same as many small steps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
+from koordinator.wire.messages.create_topics import CreateTopicsRequest
+from koordinator.wire.messages.delete_records import DeleteRecordsRequest
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest
+from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
+from koordinator.wire.messages.describe_configs import DescribeConfigsRequest
+from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from koordinator.wire.messages.fetch import FetchRequest
+from koordinator.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
+from koordinator.wire.messages.list_offsets import ListOffsetsRequest
+from koordinator.wire.messages.metadata import MetadataRequest
+from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
+from koordinator.wire.records import read_header
+
+from ..dialect import Dialect
+from ..effects import Effect, Hangup, Reply, Rewritten
+from . import seed_records as seeds
+from .config_admin import alter_configs, describe_configs
+from .fetch import Fetches
+from .list_offsets import list_offsets, offset_for_leader_epoch
+from .metadata import describe_cluster, describe_topic_partitions, metadata
+from .produce import not_stored, produce
+from .topic import OFFSETS_TOPIC
+from .topic_admin import create_partitions, create_topics, delete_records, delete_topics, not_controller
+from .unflushed_log import UnflushedLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from uuid import UUID
+
+    from koordinator.wire.schema import Message
+
+    from ...config.settings import Settings
+    from ..cluster import ClusterState
+    from ..effects import Call
+    from .seed_records import SeedRecord, StoredRecord
+    from .topic import Topic
+
+
+class DataPlane:
+    """Serves the data APIs of a cluster.
+
+    `on_topics_deleted(now, names)` is called when topics are gone, and what it returns becomes part of the
+    effects; the coordinator drops the offsets of these topics there.
+    """
+
+    serves: frozenset[type] = frozenset(
+        {
+            CreatePartitionsRequest,
+            CreateTopicsRequest,
+            DeleteRecordsRequest,
+            DeleteTopicsRequest,
+            DescribeClusterRequest,
+            DescribeConfigsRequest,
+            DescribeTopicPartitionsRequest,
+            FetchRequest,
+            IncrementalAlterConfigsRequest,
+            InitProducerIdRequest,
+            ListOffsetsRequest,
+            MetadataRequest,
+            OffsetForLeaderEpochRequest,
+            ProduceRequest,
+        }
+    )
+    """The request classes `handle` takes."""
+
+    def __init__(
+        self,
+        node_id: int,
+        cluster: ClusterState,
+        settings: Settings,
+        new_uuid: Callable[[], UUID],
+        on_topics_deleted: Callable[[int, list[str]], list[Effect]],
+    ) -> None:
+        self.cluster = cluster
+        self.fetches = Fetches(node_id, cluster, settings, new_uuid)
+        self._node_id = node_id
+        dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
+        self._any_broker_administers = dialect.any_broker_administers
+        self._on_topics_deleted = on_topics_deleted
+        self._out: list[Effect] = []
+        self._out_since: int | None = None
+        # with a data directory: what is not on disk yet, and who waits for it
+        self._held: dict[UnflushedLog, tuple[Topic, int]] = {}
+        self._produced: list[tuple[Call, int, ProduceResponse]] = []
+        self._rewritten: dict[int, None] = {}
+        self._compacted: list[tuple[Topic, int, bytes]] = []
+
+    def handle(self, now: int, call: Call, request: object) -> list[Effect]:
+        """Serve one request; a fetch that has to wait is answered by a later `handle` or `tick`."""
+        self._fire(now)
+        match request:
+            case FetchRequest():
+                self._out += self.fetches.fetch(now, call, request)
+            case ProduceRequest():
+                self._produce(now, call, request)
+            case CreateTopicsRequest() | CreatePartitionsRequest() | DeleteTopicsRequest() if not self._administers():
+                self._out.append(Reply(call, not_controller(request)))
+            case DeleteTopicsRequest():
+                self._delete_topics(now, call, request)
+            case _:
+                self._out.append(Reply(call, self._answer(call, request)))
+        return self._drain()
+
+    def append(self, now: int, topic: Topic, partition: int, batch: bytes) -> list[Effect]:
+        """Write a batch of the broker's own to a compacted topic; fetches that waited for it are answered."""
+        self._fire(now)
+        log = topic.logs[partition]
+        log.append(read_header(batch), batch, topic.epochs[partition])
+        if isinstance(log, UnflushedLog):
+            self._held[log] = topic, partition
+        else:
+            log.compact()
+            self._out += self.fetches.grown(now, [(topic.name, partition)])
+        return self._drain()
+
+    def leaders_changed(self, now: int) -> list[Effect]:
+        """Others lead partitions now, or nobody: who has been waiting here for one of them is told so."""
+        self._fire(now)
+        self._out += self.fetches.not_led(now)
+        return self._drain()
+
+    @property
+    def holds(self) -> bool:
+        """Whether something waits to be written to disk; `unwritten` says what, `written` what became of it."""
+        return bool(self._held)
+
+    def unwritten(self) -> Iterator[tuple[Topic, int, bytes]]:
+        """The batches of each partition that are to be written to disk."""
+        for log, (topic, partition) in self._held.items():
+            if self._is_there(topic):
+                yield topic, partition, log.held
+
+    def written(self, now: int, error: Error) -> list[Effect]:
+        """All of `unwritten` is on disk (NONE), or nothing of it: answers to producers, and to fetches that waited."""
+        self._fire(now)
+        held, self._held = self._held, {}
+        produced, self._produced = self._produced, []
+        grown: list[tuple[str, int]] = []
+        for log, (topic, partition) in held.items():
+            if error is not Error.NONE:
+                log.drop()
+                continue
+            log.release()
+            if self._is_there(topic):
+                grown.append((topic.name, partition))
+                if topic.name == OFFSETS_TOPIC and log.compact():
+                    self._compacted.append((topic, partition, log.released))
+        for call, acks, response in produced:
+            self._answer_produce(call, acks, response if error is Error.NONE else not_stored(response))
+        self._out += self.fetches.grown(now, grown)
+        if error is Error.NONE:
+            self._out += map(Rewritten, self._rewritten)
+        self._rewritten.clear()
+        return self._drain()
+
+    def compacted(self) -> list[tuple[Topic, int, bytes]]:
+        """The partitions that were compacted since this was last asked for, and all that is in them now."""
+        compacted, self._compacted = self._compacted, []
+        return compacted
+
+    def _is_there(self, topic: Topic) -> bool:
+        return topic.topic_id in self.cluster.topics_by_id
+
+    def tick(self, now: int) -> list[Effect]:
+        """Let time pass."""
+        self._fire(now)
+        return self._drain()
+
+    def deadline(self) -> int | None:
+        """When `tick` has something to do, in ms; None: not before something is handled."""
+        due = self.fetches.timers.deadline()
+        if self._out_since is None or due is None:
+            return due if self._out_since is None else self._out_since
+        return min(due, self._out_since)
+
+    def disconnected(self, connection: int) -> None:
+        """A connection is closed: what it was waiting for is forgotten."""
+        self.fetches.disconnected(connection)
+
+    def create_topic(self, now: int, name: str, partitions: int = -1, configs: Mapping[str, str] | None = None) -> None:
+        """Make a topic from Python; -1 partitions: the default. Raises RefusedError as a client is refused."""
+        del now  # nothing about a topic depends on when it was made
+        self.cluster.create_topic(name, partitions, configs)
+
+    def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
+        """Append records from Python; returns how many. See `seeds.write` for what is refused.
+
+        Fetches that have been waiting for them are answered by the next `tick`, for which `deadline` asks
+        at once.
+        """
+        places = seeds.write(self.cluster, now, topic, records)
+        self.grown(now, topic, places)
+        return len(places)
+
+    def grown(self, now: int, topic: str, partitions: Iterable[int]) -> None:
+        """Partitions of a topic have been appended to from Python."""
+        replies = self.fetches.grown(now, [(topic, partition) for partition in dict.fromkeys(partitions)])
+        if replies:
+            self._out += replies
+            self._out_since = now if self._out_since is None else self._out_since
+
+    def records(self, topic: str) -> list[StoredRecord]:
+        """Every record of a topic that can be read, partition by partition."""
+        return seeds.stored(self.cluster, topic)
+
+    def _fire(self, now: int) -> None:
+        while (fired := self.fetches.timers.pop_due(now)) is not None:
+            due, key = fired
+            reply = self.fetches.expired(due, key)
+            if reply is not None:
+                self._out.append(reply)
+
+    def _drain(self) -> list[Effect]:
+        out, self._out, self._out_since = self._out, [], None
+        return out
+
+    def _administers(self) -> bool:
+        return self._any_broker_administers or self.cluster.controller_id == self._node_id
+
+    def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
+        response, grown = produce(self.cluster, self._node_id, call, request)
+        rewritten = [partition for name, partition in grown if name == OFFSETS_TOPIC]
+        self._hold(grown)
+        if self._held:
+            self._rewritten.update(dict.fromkeys(rewritten))
+            # even if it wrote nothing itself: it may repeat what another one has written that waits
+            self._produced.append((call, request.acks, response))
+            return
+        self._answer_produce(call, request.acks, response)
+        self._out += self.fetches.grown(now, grown)
+        self._out += map(Rewritten, rewritten)
+
+    def _hold(self, grown: Iterable[tuple[str, int]]) -> None:
+        for name, partition in grown:
+            topic = self.cluster.topics[name]
+            log = topic.logs[partition]
+            if isinstance(log, UnflushedLog):
+                self._held[log] = topic, partition
+
+    def _answer_produce(self, call: Call, acks: int, response: ProduceResponse) -> None:
+        failed = next(
+            (row for topic in response.responses for row in topic.partition_responses if row.error_code), None
+        )
+        if acks != 0:
+            self._out.append(Reply(call, response))
+        elif failed is None:
+            self._out.append(Reply(call, None))
+        else:
+            reason = f"a Produce with acks 0 failed: {Error(failed.error_code).name} on partition {failed.index}"
+            self._out.append(Hangup(call, reason))
+
+    def _delete_topics(self, now: int, call: Call, request: DeleteTopicsRequest) -> None:
+        response, gone = delete_topics(self.cluster, request)
+        self._out.append(Reply(call, response))
+        if gone:
+            partitions = [(topic.name, partition) for topic in gone for partition in range(len(topic.logs))]
+            self._out += self.fetches.deleted(now, partitions)
+            self._out += self._on_topics_deleted(now, [topic.name for topic in gone])
+
+    def _answer(self, call: Call, request: object) -> Message:
+        """The answer of an API that neither waits nor makes others wait no longer."""
+        cluster, node_id, version = self.cluster, self._node_id, call.api_version
+        match request:
+            case MetadataRequest():
+                return metadata(cluster, call.listener, version, request)
+            case ListOffsetsRequest():
+                return list_offsets(cluster, node_id, version, request)
+            case OffsetForLeaderEpochRequest():
+                return offset_for_leader_epoch(cluster, node_id, request)
+            case InitProducerIdRequest():
+                return cluster.producer_ids.init(request)
+            case DescribeClusterRequest():
+                return describe_cluster(cluster, call.listener, request)
+            case DescribeTopicPartitionsRequest():
+                return describe_topic_partitions(cluster, call.listener, request)
+            case _:
+                return self._administer(request)
+
+    def _administer(self, request: object) -> Message:
+        cluster = self.cluster
+        match request:
+            case CreateTopicsRequest():
+                return create_topics(cluster, request)
+            case CreatePartitionsRequest():
+                return create_partitions(cluster, request)
+            case DeleteRecordsRequest():
+                return delete_records(cluster, self._node_id, request)
+            case DescribeConfigsRequest():
+                return describe_configs(cluster, self._node_id, request)
+            case IncrementalAlterConfigsRequest():
+                return alter_configs(cluster, request)
+            case _:
+                raise AssertionError(f"not served by the data plane: {type(request).__name__}")

@@ -1,0 +1,309 @@
+"""Fetch: long polls and sessions.
+
+A fetch is answered at once when there is enough to read, when reading fails, when there is nothing it could
+wait for, or when it does not want to wait. Otherwise it is *parked*: it watches its partitions, and is
+answered when they have got `min_bytes`, when a topic of it is deleted, or when `max_wait_ms` have passed
+(Kafka's `DelayedFetch`). As in Kafka an unknown topic or partition is told with that answer and does not
+bring it forward: clients would fetch in a tight loop.
+
+Not emulated: followers and `last_fetched_epoch`, isolation levels (without transactions everything is
+stable), conversion to magic 0 and 1 (v0-3: 35, as a broker with `log.message.downconversion.enable=false`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+
+from ..effects import Reply
+from ..timers import FetchTimeout, Timers
+from .fetch_sessions import NO_SESSION, FetchSessions, PartitionKey, Wish
+from .leader_hints import LeaderHints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from koordinator.wire.messages.fetch import FetchPartition
+
+    from ...config.settings import Settings
+    from ..cluster import ClusterState
+    from ..effects import Call
+    from .log import PartitionLog
+    from .topic import Topic
+
+TOPIC_ID_SINCE = 13
+"""From this version on topics are named by id (KIP-516)."""
+
+MAGIC_2_SINCE = 4
+"""The first version that can carry batches of magic 2 (KIP-98)."""
+
+LOOK_AGAIN_MS = 50
+"""So often a parked fetch looks at a log that tells nobody when it has grown."""
+
+LEADER_HINT_SINCE = 16
+"""From this version on who asked the wrong broker is told the right one (KIP-951)."""
+
+READ_COMMITTED = 1
+"""The isolation level that wants a list of aborted transactions: here an empty one, not null."""
+
+
+@dataclass(slots=True, eq=False)
+class ParkedFetch:
+    """A fetch that waits. `readable` is what each partition it watches would bring, in bytes; `total` their sum.
+
+    It is answered at the time `until` at the latest.
+    """
+
+    call: Call
+    request: FetchRequest
+    wish: Wish
+    readable: dict[tuple[str, int], int] = field(default_factory=dict)
+    total: int = 0
+    until: int = 0
+
+    @property
+    def by_id(self) -> bool:
+        """Whether this fetch names topics by id."""
+        return self.call.api_version >= TOPIC_ID_SINCE
+
+    @property
+    def enough(self) -> bool:
+        """Whether there is as much to read as it waits for."""
+        return self.total >= min(self.request.min_bytes, self.request.max_bytes)
+
+
+class Fetches:
+    """All fetches: their sessions, those that wait, and what they wait for."""
+
+    def __init__(self, node_id: int, cluster: ClusterState, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
+        self.sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, new_uuid)
+        self.timers: Timers[FetchTimeout] = Timers()
+        self.parked: dict[FetchTimeout, ParkedFetch] = {}
+        self._node_id = node_id
+        self._cluster = cluster
+        self._bytes_max = settings.fetch_max_bytes
+        # who waits for a partition, and who waits on a connection; in order of arrival
+        self._watchers: defaultdict[tuple[str, int], dict[FetchTimeout, ParkedFetch]] = defaultdict(dict)
+        self._of_connection: defaultdict[int, set[FetchTimeout]] = defaultdict(set)
+
+    def fetch(self, now: int, call: Call, request: FetchRequest) -> list[Reply]:
+        """Answer a fetch, or park it and answer nothing."""
+        wish = self.sessions.wish(now, request, by_id=call.api_version >= TOPIC_ID_SINCE)
+        if isinstance(wish, Error):
+            return [Reply(call, FetchResponse(error_code=wish))]
+        fetch = ParkedFetch(call, request, wish)
+        failed = self._survey(fetch)
+        if failed or fetch.enough or not fetch.readable or request.max_wait_ms <= 0:
+            return [self._answer(now, fetch)]
+        self._park(now, fetch)
+        return []
+
+    def grown(self, now: int, partitions: Iterable[tuple[str, int]]) -> list[Reply]:
+        """These partitions were appended to: the answers of those who have been waiting for it.
+
+        Costs what the fetches parked on these partitions cost, however many others wait.
+        """
+        replies = []
+        for name, partition in partitions:
+            watchers = self._watchers.get((name, partition))
+            for key, fetch in list(watchers.items()) if watchers else ():
+                self._look(fetch, name, partition)
+                if fetch.enough:
+                    replies.append(self._unpark(now, key))
+        return replies
+
+    def deleted(self, now: int, partitions: Iterable[tuple[str, int]]) -> list[Reply]:
+        """These partitions are gone: the answers of those who have been waiting for them."""
+        return [self._unpark(now, key) for partition in partitions for key in list(self._watchers.get(partition, ()))]
+
+    def not_led(self, now: int) -> list[Reply]:
+        """Leaders have changed: the answers of those who have been waiting for a partition that is not led here now."""
+        partitions = [
+            (name, partition)
+            for name, partition in self._watchers
+            if (topic := self._cluster.topic(name)) is None or topic.leaders[partition] != self._node_id
+        ]
+        return self.deleted(now, partitions)
+
+    def expired(self, due: int, key: FetchTimeout) -> Reply | None:
+        """A parked fetch has waited long enough, or looks again whether there is enough to read."""
+        fetch = self.parked[key]
+        if due < fetch.until:
+            for name, partition in fetch.readable:
+                self._look(fetch, name, partition)
+            if not fetch.enough:
+                self.timers.set(key, min(fetch.until, due + LOOK_AGAIN_MS))
+                return None
+        return self._unpark(due, key)
+
+    def disconnected(self, connection: int) -> None:
+        """Nobody is there any more to be answered on this connection."""
+        for key in list(self._of_connection.get(connection, ())):
+            self._forget(key)
+
+    def _survey(self, fetch: ParkedFetch) -> bool:
+        """Note what every partition has to read; returns whether reading one of them fails."""
+        failed = False
+        for key, wanted in fetch.wish.partitions.items():
+            log = self._log(key)
+            if isinstance(log, Error):
+                continue
+            if self._refuse(key, log, wanted):
+                failed = True
+                continue
+            readable = log.readable_bytes(wanted.fetch_offset, wanted.partition_max_bytes)
+            fetch.readable[self._name(key), key[1]] = readable
+            fetch.total += readable
+        return failed
+
+    def _look(self, fetch: ParkedFetch, name: str, partition: int) -> None:
+        """Note what a partition has to read by now."""
+        log = self._cluster.log(name, partition)
+        if log is not None:
+            wanted = fetch.wish.partitions[self._key(fetch, name, partition)]
+            readable = log.readable_bytes(wanted.fetch_offset, wanted.partition_max_bytes)
+            fetch.total += readable - fetch.readable[name, partition]
+            fetch.readable[name, partition] = readable
+
+    def _park(self, now: int, fetch: ParkedFetch) -> None:
+        key = FetchTimeout(fetch.call.connection, fetch.call.correlation_id)
+        self.parked[key] = fetch
+        self._of_connection[fetch.call.connection].add(key)
+        for partition in fetch.readable:
+            self._watchers[partition][key] = fetch
+        fetch.until = due = now + fetch.request.max_wait_ms
+        logs = (self._cluster.log(*partition) for partition in fetch.readable)
+        if not all(log is None or log.tells_of_growth for log in logs):
+            due = min(due, now + LOOK_AGAIN_MS)
+        self.timers.set(key, due)
+
+    def _unpark(self, now: int, key: FetchTimeout) -> Reply:
+        return self._answer(now, self._forget(key))
+
+    def _forget(self, key: FetchTimeout) -> ParkedFetch:
+        fetch = self.parked.pop(key)
+        self.timers.cancel(key)
+        for partition in fetch.readable:
+            watchers = self._watchers[partition]
+            del watchers[key]
+            if not watchers:
+                del self._watchers[partition]
+        of_connection = self._of_connection[key.connection]
+        of_connection.remove(key)
+        if not of_connection:
+            del self._of_connection[key.connection]
+        return fetch
+
+    def _answer(self, now: int, fetch: ParkedFetch) -> Reply:
+        wish = fetch.wish
+        if wish.session is not None and wish.session.epoch != wish.epoch:
+            return Reply(fetch.call, FetchResponse(error_code=Error.INVALID_FETCH_SESSION_EPOCH))
+        results = self._read(fetch)
+        endpoints = self._tell_leaders(fetch, results) if fetch.call.api_version >= LEADER_HINT_SINCE else ()
+        session_id = NO_SESSION
+        if wish.session is not None:
+            session_id, results = wish.session.session_id, wish.session.changes(results)
+        elif wish.opens:
+            session_id = self.sessions.open(now, wish, results, by_id=fetch.by_id)
+        return Reply(
+            fetch.call, FetchResponse(session_id=session_id, responses=_by_topic(results), node_endpoints=endpoints)
+        )
+
+    def _read(self, fetch: ParkedFetch) -> dict[PartitionKey, PartitionData]:
+        """Read every partition within all limits, but the first batch there is in any case (KIP-74)."""
+        left = min(fetch.request.max_bytes, self._bytes_max)
+        nothing_yet = True
+        results: dict[PartitionKey, PartitionData] = {}
+        aborted = () if fetch.request.isolation_level == READ_COMMITTED else None
+        for key, wanted in fetch.wish.partitions.items():
+            log = self._log(key)
+            error = log if isinstance(log, Error) else self._refuse(key, log, wanted)
+            if isinstance(log, Error) or error:
+                results[key] = _failed(key[1], error)
+                continue
+            bytes_max = max(0, min(wanted.partition_max_bytes, left))
+            records = log.read(wanted.fetch_offset, bytes_max, first_whole=nothing_yet)
+            if records and fetch.call.api_version < MAGIC_2_SINCE:
+                results[key] = _failed(key[1], Error.UNSUPPORTED_VERSION)
+                continue
+            left = max(0, left - len(records))
+            nothing_yet = nothing_yet and not records
+            results[key] = PartitionData(
+                partition_index=key[1],
+                high_watermark=log.end,
+                last_stable_offset=log.end,
+                log_start_offset=log.start,
+                aborted_transactions=aborted,
+                records=records,
+            )
+        return results
+
+    def _tell_leaders(self, fetch: ParkedFetch, results: dict[PartitionKey, PartitionData]) -> tuple[NodeEndpoint, ...]:
+        """Say in the rows that are refused for it who leads instead; returns where those are."""
+        hints = LeaderHints(self._cluster, fetch.call.listener)
+        for key, row in results.items():
+            if row.error_code in {Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH}:
+                node_id, epoch = hints.leader(self._topic(self._name(key)), key[1])
+                results[key] = replace(row, current_leader=LeaderIdAndEpoch(leader_id=node_id, leader_epoch=epoch))
+        return tuple(
+            NodeEndpoint(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
+            for broker, at in hints.nodes()
+        )
+
+    def _log(self, key: PartitionKey) -> PartitionLog | Error:
+        topic, unknown = self._cluster.topic(self._name(key)), Error.UNKNOWN_TOPIC_OR_PARTITION
+        if topic is None:
+            return Error.UNKNOWN_TOPIC_ID if isinstance(key[0], UUID) else unknown
+        return topic.log(key[1]) or unknown
+
+    def _refuse(self, key: PartitionKey, log: PartitionLog, wanted: FetchPartition) -> Error:
+        topic = self._topic(self._name(key))
+        error = self._cluster.refuse_to_serve(topic, key[1], self._node_id, wanted.current_leader_epoch)
+        if error is Error.NONE and not log.start <= wanted.fetch_offset <= log.end:
+            return Error.OFFSET_OUT_OF_RANGE
+        return error
+
+    def _name(self, key: PartitionKey) -> str:
+        """The name of a partition's topic; "" for an id nobody has, which is no topic's name."""
+        if not isinstance(key[0], UUID):
+            return key[0]
+        topic = self._cluster.topic_by_id(key[0])
+        return topic.name if topic else ""
+
+    def _key(self, fetch: ParkedFetch, name: str, partition: int) -> PartitionKey:
+        return (self._topic(name).topic_id if fetch.by_id else name), partition
+
+    def _topic(self, name: str) -> Topic:
+        topic = self._cluster.topic(name)
+        assert topic is not None, f"{name} has a log, and is no topic"
+        return topic
+
+
+def _failed(partition: int, error: Error) -> PartitionData:
+    return PartitionData(
+        partition_index=partition, error_code=error, high_watermark=-1, aborted_transactions=None, records=b""
+    )
+
+
+def _by_topic(results: dict[PartitionKey, PartitionData]) -> tuple[FetchableTopicResponse, ...]:
+    topics: dict[str | UUID, list[PartitionData]] = {}
+    for (topic, _), data in results.items():
+        topics.setdefault(topic, []).append(data)
+    return tuple(
+        FetchableTopicResponse(topic_id=topic, partitions=tuple(data))
+        if isinstance(topic, UUID)
+        else FetchableTopicResponse(topic=topic, partitions=tuple(data))
+        for topic, data in topics.items()
+    )

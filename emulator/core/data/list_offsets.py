@@ -1,0 +1,136 @@
+"""ListOffsets and OffsetForLeaderEpoch: where things are in a log.
+
+Look-ups by time open the batch, so that the answer is the record's, not the batch's. There is no tiered
+storage: the latest tiered offset (-5) and the earliest pending upload (-6) are unknown, that is -1, as in a
+broker without it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from koordinator.wire.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from ..cluster import ClusterState
+    from .log import PartitionLog
+
+
+class Place(IntEnum):
+    """Timestamps that are no times."""
+
+    LATEST = -1
+    EARLIEST = -2
+    MAX_TIMESTAMP = -3
+    EARLIEST_LOCAL = -4
+    LATEST_TIERED = -5
+    EARLIEST_PENDING_UPLOAD = -6
+
+
+SINCE: dict[int, int] = {
+    Place.LATEST: 0,
+    Place.EARLIEST: 0,
+    Place.MAX_TIMESTAMP: 7,
+    Place.EARLIEST_LOCAL: 8,
+    Place.LATEST_TIERED: 9,
+    Place.EARLIEST_PENDING_UPLOAD: 11,
+}
+"""The version in which each place came; below it the answer is 35."""
+
+
+def list_offsets(cluster: ClusterState, node_id: int, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """One row for each partition; a partition that is asked about twice gets 42, each time."""
+    times_asked = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
+    topics = []
+    for topic in request.topics:
+        rows = []
+        for asked in topic.partitions:
+            if times_asked[topic.name, asked.partition_index] > 1:
+                rows.append(_refused(asked, Error.INVALID_REQUEST))
+            else:
+                rows.append(_row(cluster, node_id, version, topic.name, asked))
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(rows)))
+    return ListOffsetsResponse(topics=tuple(topics))
+
+
+def _refused(asked: ListOffsetsPartition, error: Error) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error)
+
+
+def _row(
+    cluster: ClusterState, node_id: int, version: int, name: str, asked: ListOffsetsPartition
+) -> ListOffsetsPartitionResponse:
+    topic, log = cluster.topic(name), cluster.log(name, asked.partition_index)
+    if topic is None or log is None:
+        return _refused(asked, Error.UNKNOWN_TOPIC_OR_PARTITION)
+    if asked.timestamp < 0 and version < SINCE.get(asked.timestamp, version + 1):
+        return _refused(asked, Error.UNSUPPORTED_VERSION)
+    error = cluster.refuse_to_serve(topic, asked.partition_index, node_id, asked.current_leader_epoch)
+    if error:
+        return _refused(asked, error)
+    offset, timestamp = _find(log, asked.timestamp)
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index,
+        timestamp=timestamp,
+        offset=offset,
+        leader_epoch=log.epoch_at(offset) if offset >= 0 else -1,
+    )
+
+
+def _find(log: PartitionLog, timestamp: int) -> tuple[int, int]:
+    """Offset and timestamp; both -1 if there is no such record, the timestamp alone for an end of the log."""
+    found: tuple[int, int] | None
+    match timestamp:
+        case Place.LATEST:
+            found = log.end, -1
+        case Place.EARLIEST | Place.EARLIEST_LOCAL:
+            found = log.start, -1
+        case Place.MAX_TIMESTAMP:
+            found = log.with_greatest_timestamp()
+        case Place.LATEST_TIERED | Place.EARLIEST_PENDING_UPLOAD:
+            found = None
+        case _:
+            found = log.first_at_or_after(timestamp)
+    return found or (-1, -1)
+
+
+def offset_for_leader_epoch(
+    cluster: ClusterState, node_id: int, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """Where the epochs of leaders ended; one that is still to come is unknown, -1 and -1."""
+    return OffsetForLeaderEpochResponse(
+        topics=tuple(
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=tuple(_epoch_end(cluster, node_id, topic.topic, asked) for asked in topic.partitions),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def _epoch_end(cluster: ClusterState, node_id: int, name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    topic, log = cluster.topic(name), cluster.log(name, asked.partition)
+    if topic is None or log is None:
+        return EpochEndOffset(error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, partition=asked.partition)
+    error = cluster.refuse_to_serve(topic, asked.partition, node_id, asked.current_leader_epoch)
+    if error:
+        return EpochEndOffset(error_code=error, partition=asked.partition)
+    epoch, end = log.epoch_end(asked.leader_epoch)
+    return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end)

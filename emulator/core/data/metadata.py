@@ -1,0 +1,260 @@
+"""Metadata, DescribeCluster and DescribeTopicPartitions: what clients are told of brokers and topics.
+
+A topic that is created because it was asked for is in the same answer, with its leaders. Kafka creates it
+in the background and says UNKNOWN_TOPIC_OR_PARTITION or LEADER_NOT_AVAILABLE until it is there; clients
+cope with both, and this way they do not wait. A name that collides with a topic (`a.b` and `a_b`) gets 17,
+where Kafka answers 3 for ever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from koordinator.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from koordinator.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from koordinator.wire.primitives import ZERO_UUID
+
+from .topic import INTERNAL_TOPICS, NO_LEADER, Topic, illegal_name
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from ..cluster import ClusterState
+
+LOOKUP_BY_ID_SINCE = 12
+"""The first version that finds topics by id; 10 and 11 have the field, and refuse it (KIP-516)."""
+
+LISTENER_NOT_FOUND_SINCE = 6
+"""The first version whose clients know LISTENER_NOT_FOUND."""
+
+IDS_SINCE = 10
+"""The first version whose requests have topic ids and may leave the name null."""
+
+NOT_ASKED = -(2**31)
+"""Authorized operations of a client that did not ask for them."""
+
+
+def _bits(*operations: int) -> int:
+    return sum(1 << operation for operation in operations)
+
+
+# without an authorizer everybody may do everything there is to do (AclEntry.supportedOperations)
+TOPIC_OPERATIONS = _bits(3, 4, 5, 6, 7, 8, 10, 11)
+"""read, write, create, delete, alter, describe, describe configs, alter configs."""
+
+CLUSTER_OPERATIONS = _bits(5, 7, 8, 9, 10, 11, 12)
+"""create, alter, describe, cluster action, describe configs, alter configs, idempotent write."""
+
+PARTITIONS_PER_ANSWER = 2000
+"""The most partitions one DescribeTopicPartitions answer brings (`max.request.partition.size.limit`)."""
+
+BROKERS, CONTROLLERS = 1, 2
+"""Endpoint types of DescribeCluster."""
+
+
+def metadata(cluster: ClusterState, listener: str, version: int, request: MetadataRequest) -> MetadataResponse:
+    """Brokers, and the topics asked for (None: all), made if they are missing and both sides allow it.
+
+    A client is told of the brokers that are up and have a listener of the name it came in by.
+    """
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    told = _Told(cluster, listener, version, operations)
+    if request.topics is None:
+        topics = [told.topic(topic) for topic in cluster.topics.values()]
+    elif IDS_SINCE <= version < LOOKUP_BY_ID_SINCE and any(_is_by_id(asked) for asked in request.topics):
+        topics = [
+            MetadataResponseTopic(error_code=Error.INVALID_REQUEST, name=asked.name or "", topic_id=asked.topic_id)
+            for asked in request.topics
+        ]
+    else:
+        may_create = request.allow_auto_topic_creation and cluster.settings.auto_create_topics_enable
+        # a topic asked for twice is answered once
+        asked_once = dict.fromkeys((asked.topic_id, asked.name) for asked in request.topics)
+        topics = [_asked(told, *asked, may_create=may_create) for asked in asked_once]
+    return MetadataResponse(
+        brokers=tuple(
+            MetadataResponseBroker(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
+            for broker, at in cluster.reachable(listener)
+        ),
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        topics=tuple(topics),
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
+    )
+
+
+def _is_by_id(asked: MetadataRequestTopic) -> bool:
+    return asked.name is None or asked.topic_id != ZERO_UUID
+
+
+def _asked(told: _Told, topic_id: UUID, name: str | None, *, may_create: bool) -> MetadataResponseTopic:
+    cluster = told.cluster
+    if topic_id != ZERO_UUID:
+        topic = cluster.topic_by_id(topic_id)
+        if topic is None:
+            return MetadataResponseTopic(error_code=Error.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+        return told.topic(topic)
+    name = name or ""
+    known = cluster.topic(name)
+    if known is not None:
+        return told.topic(known)
+    error = _missing(cluster, name, may_create=may_create)
+    if error:
+        return MetadataResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS)
+    return told.topic(cluster.topics[name])
+
+
+def _missing(cluster: ClusterState, name: str, *, may_create: bool) -> Error:
+    """Create a topic, or say why not."""
+    if may_create:
+        refusal = cluster.auto_create_topic(name)
+        return refusal.error if refusal else Error.NONE
+    return Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What one client is told of topics, in a version of Metadata."""
+
+    cluster: ClusterState
+    listener: str
+    version: int
+    operations: int
+
+    def topic(self, topic: Topic) -> MetadataResponseTopic:
+        return MetadataResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            partitions=tuple(self._partition(topic, partition) for partition in range(len(topic.logs))),
+            topic_authorized_operations=self.operations,
+        )
+
+    def _partition(self, topic: Topic, partition: int) -> MetadataResponsePartition:
+        cluster, leader = self.cluster, topic.leaders[partition]
+        knows_the_listener = self.version >= LISTENER_NOT_FOUND_SINCE
+        return MetadataResponsePartition(
+            error_code=_leader_error(cluster, self.listener, leader, since_listener_not_found=knows_the_listener),
+            partition_index=partition,
+            leader_id=leader if cluster.endpoint(leader, self.listener) else NO_LEADER,
+            leader_epoch=topic.epochs[partition],
+            replica_nodes=topic.replicas[partition],
+            isr_nodes=cluster.in_sync(topic, partition),
+            offline_replicas=cluster.offline(topic, partition, self.listener),
+        )
+
+
+def _leader_error(cluster: ClusterState, listener: str, leader: int, *, since_listener_not_found: bool) -> Error:
+    """Why a client cannot reach the leader of a partition, NONE if it can (`getPartitionMetadata`)."""
+    if cluster.endpoint(leader, listener) is not None:
+        return Error.NONE
+    if leader != NO_LEADER and since_listener_not_found:
+        return Error.LISTENER_NOT_FOUND
+    return Error.LEADER_NOT_AVAILABLE
+
+
+def describe_cluster(cluster: ClusterState, listener: str, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    """The brokers; asked for controllers a broker answers 114, for anything else 115 (KIP-919)."""
+    if request.endpoint_type != BROKERS:
+        error, message = Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}"
+        if request.endpoint_type == CONTROLLERS:
+            error = Error.MISMATCHED_ENDPOINT_TYPE
+            message = "The request was sent to an endpoint of type BROKER, not CONTROLLER"
+        return DescribeClusterResponse(error_code=error, error_message=message, endpoint_type=request.endpoint_type)
+    return DescribeClusterResponse(
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        brokers=tuple(
+            DescribeClusterBroker(broker_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
+            for broker, at in cluster.reachable(listener)
+        ),
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
+    )
+
+
+def describe_topic_partitions(
+    cluster: ClusterState, listener: str, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    """Topics in the order of their names, a page at a time (KIP-966). None asked for: all."""
+    names = {asked.name for asked in request.topics} or set(cluster.topics)
+    cursor = request.cursor
+    if cursor is not None and cursor.partition_index < 0:
+        return DescribeTopicPartitionsResponse(
+            topics=tuple(_described_error(name, Error.INVALID_REQUEST) for name in sorted(names))
+        )
+    left = min(max(1, request.response_partition_limit), PARTITIONS_PER_ANSWER)
+    described: list[DescribeTopicPartitionsResponseTopic] = []
+    for name in sorted(names):
+        if cursor is not None and name < cursor.topic_name:
+            continue
+        if left == 0:
+            return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=_cursor(name, 0))
+        topic = cluster.topic(name)
+        if topic is None:
+            wrong = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
+            described.append(_described_error(name, wrong))
+            continue
+        first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        shown = range(first, min(first + left, len(topic.logs)))
+        described.append(_described(cluster, listener, topic, shown))
+        left -= len(shown)
+        if shown.stop < len(topic.logs):
+            return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=_cursor(name, shown.stop))
+    return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=None)
+
+
+def _cursor(name: str, partition: int) -> Cursor:
+    return Cursor(topic_name=name, partition_index=partition)
+
+
+def _described(
+    cluster: ClusterState, listener: str, topic: Topic, shown: range
+) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=tuple(
+            DescribeTopicPartitionsResponsePartition(
+                error_code=_leader_error(cluster, listener, leader, since_listener_not_found=True),
+                partition_index=partition,
+                leader_id=leader if cluster.endpoint(leader, listener) else NO_LEADER,
+                leader_epoch=topic.epochs[partition],
+                replica_nodes=topic.replicas[partition],
+                isr_nodes=cluster.in_sync(topic, partition),
+                eligible_leader_replicas=(),
+                last_known_elr=(),
+                offline_replicas=cluster.offline(topic, partition, listener),
+            )
+            for partition, leader in zip(shown, topic.leaders[shown.start : shown.stop], strict=True)
+        ),
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _described_error(name: str, error: Error) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=error, name=name)

@@ -1,0 +1,273 @@
+"""Produce: every batch is checked as Kafka checks it, and then kept as it came.
+
+Not emulated: `message.timestamp.type=LogAppendTime`, limits on timestamps, keys being required in compacted
+topics other than `__consumer_offsets` (the records inside a batch are not looked at), and transactions (48 for a
+transactional batch).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from koordinator.wire.compression import Codec, MissingCodec
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.records import (
+    BatchHeader,
+    Record,
+    check_crc,
+    read_batches,
+    read_header,
+    read_records,
+    write_batch,
+)
+
+from ..refusal import Refusal
+from .leader_hints import LeaderHints
+from .topic import Topic
+
+if TYPE_CHECKING:
+    from ..cluster import ClusterState
+    from ..effects import Call
+
+MAGIC_2_SINCE = 3
+"""From this version on a partition's records are exactly one batch of magic 2 (KIP-98)."""
+
+ZSTD_SINCE = 7
+"""The first version whose clients may send zstd (KIP-110)."""
+
+LEADER_HINT_SINCE = 10
+"""From this version on who asked the wrong broker is told the right one (KIP-951)."""
+
+ADMIN_CLIENT_ID = "__admin_client"
+"""Who may write to internal topics, as in Kafka (`KafkaApis.handleProduceRequest`): by this name, whoever it is."""
+
+TOPIC_ID_SINCE = 13
+"""From this version on topics are named by id (KIP-516)."""
+
+CONVERTED_BYTES_MAX = 16 * 1024 * 1024
+"""Compressed messages of magic 0 and 1 that stand for more, all those of a partition together, are refused with 2; and
+a compressed batch for an internal topic with 87."""
+
+_MAGIC = 2
+_MESSAGE_BYTES_MIN = 26
+_UNKNOWN_PARTITION = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+_NOT_THE_LEADER = Refusal(
+    Error.NOT_LEADER_OR_FOLLOWER,
+    "For requests intended only for the leader, this error indicates that the broker is not the current leader. "
+    "For requests intended for any replica, this error indicates that the broker is not a replica of the topic "
+    "partition.",
+)
+_Batch = tuple[BatchHeader, bytes]
+
+
+def produce(
+    cluster: ClusterState, node_id: int, call: Call, request: ProduceRequest
+) -> tuple[ProduceResponse, list[tuple[str, int]]]:
+    """Append what can be appended here. Returns the answer, and the partitions that have grown."""
+    version = call.api_version
+    grown: list[tuple[str, int]] = []
+    hints = LeaderHints(cluster, call.listener)
+    responses = []
+    for asked in request.topic_data:
+        topic = _topic(cluster, call, request.acks, asked)
+        results = []
+        for data in asked.partition_data:
+            if isinstance(topic, Refusal):
+                result: int | Refusal = topic
+            else:
+                result = _append(cluster, node_id, version, topic, data)
+            if isinstance(result, Refusal):
+                row = _refused(data.index, result)
+                if result is _NOT_THE_LEADER and isinstance(topic, Topic) and version >= LEADER_HINT_SINCE:
+                    leader, epoch = hints.leader(topic, data.index)
+                    row = replace(row, current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch))
+                results.append(row)
+            elif isinstance(topic, Topic):
+                log_start = topic.logs[data.index].start
+                results.append(
+                    PartitionProduceResponse(index=data.index, base_offset=result, log_start_offset=log_start)
+                )
+                grown.append((topic.name, data.index))
+        responses.append(
+            TopicProduceResponse(name=asked.name, topic_id=asked.topic_id, partition_responses=tuple(results))
+        )
+    endpoints = tuple(
+        NodeEndpoint(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
+        for broker, at in hints.nodes()
+    )
+    return ProduceResponse(responses=tuple(responses), node_endpoints=endpoints), grown
+
+
+def not_stored(response: ProduceResponse) -> ProduceResponse:
+    """The answer if nothing of it could be written to disk (`LogDirFailureChannel`: KAFKA_STORAGE_ERROR)."""
+    refusal = Refusal(Error.KAFKA_STORAGE_ERROR, "Disk error when trying to access log file on the disk.")
+    return replace(
+        response,
+        responses=tuple(
+            replace(
+                topic,
+                partition_responses=tuple(
+                    row if row.error_code else _refused(row.index, refusal) for row in topic.partition_responses
+                ),
+            )
+            for topic in response.responses
+        ),
+    )
+
+
+def _topic(cluster: ClusterState, call: Call, acks: int, asked: TopicProduceData) -> Topic | Refusal:
+    if acks not in (-1, 0, 1):
+        return Refusal(Error.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {acks}")
+    if call.api_version >= TOPIC_ID_SINCE:
+        unknown = Refusal(Error.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+        topic = cluster.topic_by_id(asked.topic_id)
+    else:
+        unknown = _UNKNOWN_PARTITION
+        topic = cluster.topic(asked.name)
+    if topic is not None and topic.name in cluster.hidden:
+        return cluster.read_only(topic.name)
+    if topic is not None and topic.is_internal and call.client_id != ADMIN_CLIENT_ID:
+        return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
+    return topic or unknown
+
+
+def _append(
+    cluster: ClusterState, node_id: int, version: int, topic: Topic, data: PartitionProduceData
+) -> int | Refusal:
+    """The offset of the first record."""
+    log = topic.log(data.index)
+    if log is None:
+        return _UNKNOWN_PARTITION
+    if cluster.refuse_to_serve(topic, data.index, node_id):
+        return _NOT_THE_LEADER
+    batch = _the_batch(version, data.records or b"")
+    if isinstance(batch, Refusal):
+        return batch
+    header, content = batch
+    refusal = _refuse_bytes(version, header, content, cluster.batch_bytes_max(topic)) or _refuse_header(header)
+    if refusal is None and topic.is_internal:
+        refusal = _refuse_records(f"{topic.name}-{data.index}", content)
+    if refusal is not None:
+        return refusal
+    if header.producer_id < 0:
+        return log.append(header, content, topic.epochs[data.index])
+    before = log.producers.duplicate(header)
+    if before is not None:
+        return before.base_offset  # the answer to the first one was lost: give it again
+    refusal = log.producers.refuse(header)
+    if refusal is not None:
+        return refusal
+    base_offset = log.append(header, content, topic.epochs[data.index])
+    log.producers.appended(header, base_offset)
+    return base_offset
+
+
+def _the_batch(version: int, data: bytes) -> _Batch | Refusal:
+    """The one batch of a partition; messages of magic 0 and 1 become one, as in Kafka since 3.0."""
+    try:
+        batches = list(read_batches(data))
+        if version < MAGIC_2_SINCE and batches and all(header.magic < _MAGIC for header, _ in batches):
+            return _converted(batches)
+    except Malformed as error:
+        return Refusal(Error.CORRUPT_MESSAGE, f"The records are not record batches: {error}")
+    except MissingCodec as error:
+        return Refusal(Error.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+    if len(batches) != 1:
+        problem = "exactly one record batch" if batches else "a record batch"
+        return Refusal(Error.INVALID_RECORD, f"Produce requests with version {version} must contain {problem}")
+    if batches[0][0].magic != _MAGIC:
+        return Refusal(
+            Error.INVALID_RECORD,
+            f"Produce requests with version {version} may contain record batches with magic version 2 only",
+        )
+    return batches[0]
+
+
+def _converted(messages: list[_Batch]) -> _Batch | Refusal:
+    records: list[Record] = []
+    codec = Codec.NONE
+    room = CONVERTED_BYTES_MAX
+    for header, message in messages:
+        if not check_crc(message):
+            return _corrupt(header)
+        codec = header.codec or codec
+        inside = read_records(message, room)
+        if header.codec is not Codec.NONE:
+            taken = sum(_MESSAGE_BYTES_MIN + len(record.key or b"") + len(record.value or b"") for record in inside)
+            room = max(0, room - taken)
+        records += inside
+    batch = write_batch(records, compression=codec.name.lower() if codec else None)
+    return read_header(batch), batch
+
+
+def _refuse_bytes(version: int, header: BatchHeader, content: bytes, bytes_max: int) -> Refusal | None:
+    try:
+        codec = header.codec
+    except Malformed as error:
+        return Refusal(Error.CORRUPT_MESSAGE, str(error))
+    if codec is Codec.ZSTD and version < ZSTD_SINCE:
+        problem = f"Produce requests with version {version} are not allowed to use ZStandard compression"
+        return Refusal(Error.UNSUPPORTED_COMPRESSION_TYPE, problem)
+    if header.size > bytes_max:
+        return Refusal(
+            Error.MESSAGE_TOO_LARGE,
+            f"The record batch size in the append is {header.size} bytes "
+            f"which exceeds the maximum configured value of {bytes_max}.",
+        )
+    return None if check_crc(content) else _corrupt(header)
+
+
+def _refuse_header(header: BatchHeader) -> Refusal | None:
+    """Why Kafka's `LogValidator` would not take a batch that is intact."""
+    if header.is_transactional and not header.is_control:
+        return Refusal(Error.INVALID_TXN_STATE, "Transactions are not emulated: this partition is in none")
+    if header.is_control:
+        problem = "Clients are not allowed to write control records"
+    elif header.base_offset != 0:
+        problem = f"The base offset of the record batch should be 0, but it is {header.base_offset}"
+    elif header.record_count <= 0 or header.record_count != header.last_offset_delta + 1:
+        problem = (
+            f"Inconsistency between the number of records, {header.record_count}, "
+            f"and the offset range, {header.last_offset_delta + 1}"
+        )
+    elif header.producer_id >= 0 and header.base_sequence < 0:
+        problem = f"Invalid sequence number {header.base_sequence} in a record batch with a producer id"
+    else:
+        return None
+    return Refusal(Error.INVALID_RECORD, problem)
+
+
+def _refuse_records(partition: str, content: bytes) -> Refusal | None:
+    """Why a batch cannot be in a topic that is compacted by what is in it."""
+    try:
+        records = read_records(content, CONVERTED_BYTES_MAX)
+    except Malformed as error:
+        return Refusal(Error.INVALID_RECORD, f"The records of the batch cannot be read: {error}")
+    except MissingCodec as error:
+        return Refusal(Error.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+    if any(record.key is None for record in records):
+        problem = f"Compacted topic cannot accept message without key in topic partition {partition}."
+        return Refusal(Error.INVALID_RECORD, problem)
+    return None
+
+
+def _corrupt(header: BatchHeader) -> Refusal:
+    return Refusal(Error.CORRUPT_MESSAGE, f"Record is corrupt (stored crc = {header.crc})")
+
+
+def _refused(partition: int, refusal: Refusal) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=partition, error_code=refusal.error, base_offset=-1, error_message=refusal.message
+    )

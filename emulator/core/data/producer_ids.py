@@ -1,0 +1,55 @@
+"""InitProducerId: ids for idempotent producers (KIP-98).
+
+Transactions are not emulated. A transactional id is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+which every client treats as fatal, with an exception that names the transactional id;
+COORDINATOR_NOT_AVAILABLE and the like would make it try for ever.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+from ..refusal import RefusedError
+from .metadata_changes import ProducerIdsReserved, kept_in_memory
+
+if TYPE_CHECKING:
+    from .metadata_changes import MetadataJournal
+
+BLOCK = 1_000
+"""So many ids are reserved at once (`ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE`); a restart loses the rest of a block."""
+
+
+class ProducerIds:
+    """Hands out producer ids, from 0 on, each with epoch 0."""
+
+    def __init__(self) -> None:
+        self._next = self._reserved = 0
+        self._journal: MetadataJournal = kept_in_memory
+
+    def resume(self, journal: MetadataJournal, reserved: int) -> None:
+        """Go on with the first id that nobody can have; `journal` hears of what is reserved from now on."""
+        self._journal = journal
+        self._next = self._reserved = reserved
+
+    def init(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
+        """A new id; 42 for half an identity or an empty transactional id, 53 for a transactional id."""
+        if (request.producer_id == -1) != (request.producer_epoch == -1) or request.transactional_id == "":
+            return _refused(Error.INVALID_REQUEST)
+        if request.transactional_id is not None:
+            return _refused(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if self._next == self._reserved:
+            try:
+                self._journal(ProducerIdsReserved(self._reserved + BLOCK))
+            except RefusedError:
+                # what Kafka says when it has no block: try again (`RPCProducerIdManager`)
+                return _refused(Error.COORDINATOR_LOAD_IN_PROGRESS)
+            self._reserved += BLOCK
+        self._next += 1
+        return InitProducerIdResponse(producer_id=self._next - 1, producer_epoch=0)
+
+
+def _refused(error: Error) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1)

@@ -1,0 +1,92 @@
+"""What a partition remembers of idempotent producers, so that a batch sent twice is written once (KIP-98).
+
+The rules are those of Kafka's `ProducerStateManager` and `ProducerAppendInfo`, without transactions and
+without `producer.id.expiration.ms`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+
+from ..refusal import Refusal
+
+if TYPE_CHECKING:
+    from koordinator.wire.records import BatchHeader
+
+SEQUENCE_MAX = 2**31 - 1
+"""After this one a producer counts from 0 again."""
+
+_BATCHES_REMEMBERED = 5  # as many as an idempotent producer may have in flight
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBatch:
+    """A batch in the log: the sequence numbers of its first and last record, and where the first is."""
+
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+
+
+@dataclass(slots=True)
+class _Producer:
+    epoch: int
+    batches: deque[WrittenBatch] = field(default_factory=lambda: deque(maxlen=_BATCHES_REMEMBERED))
+
+
+class Producers:
+    """Producer id -> its epoch and its last batches in this partition."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Producer] = {}
+
+    def duplicate(self, header: BatchHeader) -> WrittenBatch | None:
+        """The batch this one repeats, if it is among the producer's last five."""
+        known = self._known.get(header.producer_id)
+        if known is None or known.epoch != header.producer_epoch:
+            return None
+        sequences = (header.base_sequence, _last_sequence(header))
+        return next((b for b in known.batches if (b.first_sequence, b.last_sequence) == sequences), None)
+
+    def refuse(self, header: BatchHeader) -> Refusal | None:
+        """Why this batch is not the next: 47 (an older epoch) or 45 (a gap, or a duplicate long forgotten).
+
+        A producer seen for the first time may begin with any sequence number, since what it wrote before
+        may be gone.
+        """
+        known = self._known.get(header.producer_id)
+        if known is None:
+            return None
+        epoch, sequence = header.producer_epoch, header.base_sequence
+        if epoch < known.epoch:
+            return Refusal(
+                Error.INVALID_PRODUCER_EPOCH,
+                f"Epoch of producer {header.producer_id} is {epoch}, smaller than the last seen epoch {known.epoch}",
+            )
+        if epoch > known.epoch:
+            expected = 0
+        else:
+            last = known.batches[-1].last_sequence
+            expected = 0 if last == SEQUENCE_MAX else last + 1
+        if sequence == expected:
+            return None
+        return Refusal(
+            Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"Out of order sequence number for producer {header.producer_id}, epoch {epoch}: "
+            f"{sequence} (incoming seq. number), {expected} (expected seq. number)",
+        )
+
+    def appended(self, header: BatchHeader, base_offset: int) -> None:
+        """Remember a batch that was written."""
+        known = self._known.get(header.producer_id)
+        if known is None or known.epoch != header.producer_epoch:
+            known = self._known[header.producer_id] = _Producer(header.producer_epoch)
+        known.batches.append(WrittenBatch(header.base_sequence, _last_sequence(header), base_offset))
+
+
+def _last_sequence(header: BatchHeader) -> int:
+    return (header.base_sequence + header.last_offset_delta) % (SEQUENCE_MAX + 1)

@@ -1,0 +1,156 @@
+"""Records put in and looked at from Python: no client, but the same logs.
+
+A key chooses its partition as in Java's default partitioner, so that a consumer finds a key where a real
+producer would have put it. Records without a key take turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.records import Record, read_header, write_batch
+
+from ..refusal import Refusal, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..cluster import ClusterState
+    from .topic import Topic
+
+BATCH_RECORDS_MAX = 1_000
+"""How many records go into one batch, if it does not grow too large before that."""
+
+BATCH_BYTES = 256 * 1024
+"""The size at which a batch is closed; one record may be larger."""
+
+_RECORD_OVERHEAD = 64  # more than the numbers of one record can take up
+
+
+@dataclass(frozen=True, slots=True)
+class SeedRecord:
+    """A record to be written. No partition: by key, else by turns. No timestamp (ms): now."""
+
+    key: bytes | None = None
+    value: bytes | None = None
+    partition: int | None = None
+    timestamp: int | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """A record as it is in a log; the timestamp is in ms."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def murmur2(data: bytes) -> int:
+    """Kafka's 32-bit hash of a key (`Utils.murmur2`), as an unsigned number."""
+    m, mask = 0x5BD1E995, 0xFFFFFFFF
+    length = len(data)
+    h = 0x9747B28C ^ length
+    for at in range(0, length - length % 4, 4):
+        k = int.from_bytes(data[at : at + 4], "little") * m & mask
+        h = (h * m & mask) ^ ((k ^ k >> 24) * m & mask)
+    rest = data[length - length % 4 :]
+    if rest:
+        h = (h ^ int.from_bytes(rest, "little")) * m & mask
+    h = (h ^ h >> 13) * m & mask
+    return h ^ h >> 15
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """The partition a key belongs to (`BuiltInPartitioner.partitionForKey`)."""
+    return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def write(cluster: ClusterState, now: int, name: str, records: Iterable[SeedRecord]) -> list[int]:
+    """Append records, all or none; the partition of each, in the order they came.
+
+    The topic is made as for a client, if it is missing. Raises RefusedError for a topic that may not be, a
+    partition that is not there, or a record beyond `message.max.bytes`.
+    """
+    topic = cluster.topics.get(name)
+    if topic is None:
+        topic = _created(cluster, name)
+    turn = topic.keyless_turn
+    places: list[int] = []
+    by_partition: dict[int, list[Record]] = {}
+    for record in records:
+        if record.partition is not None:
+            place = record.partition
+        elif record.key is not None:
+            place = partition_of(record.key, len(topic.logs))
+        else:
+            place = turn % len(topic.logs)
+            turn += 1
+        if topic.log(place) is None:
+            problem = f"{name} has no partition {place}: there are {len(topic.logs)}, counted from 0"
+            raise RefusedError(Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, problem))
+        places.append(place)
+        timestamp = now if record.timestamp is None else record.timestamp
+        by_partition.setdefault(place, []).append(
+            Record(timestamp=timestamp, key=record.key, value=record.value, headers=record.headers)
+        )
+    bytes_max = cluster.batch_bytes_max(topic)
+    batches = [
+        (place, write_batch(chunk))
+        for place, records_there in by_partition.items()
+        for chunk in chunks(records_there, min(bytes_max, BATCH_BYTES))
+    ]
+    for _, batch in batches:
+        if len(batch) > bytes_max:
+            problem = f"a record of {name} makes a batch of {len(batch)} bytes, more than {bytes_max}"
+            raise RefusedError(Refusal(Error.MESSAGE_TOO_LARGE, problem))
+    topic.keyless_turn = turn
+    for place, batch in batches:
+        topic.logs[place].append(read_header(batch), batch, topic.epochs[place])
+    return places
+
+
+def stored(cluster: ClusterState, name: str) -> list[StoredRecord]:
+    """Everything that can be read of a topic, partition by partition; nothing for an unknown topic."""
+    topic = cluster.topics.get(name)
+    logs = topic.logs if topic else []
+    return [
+        StoredRecord(partition, r.offset, r.timestamp, r.key, r.value, r.headers)
+        for partition, log in enumerate(logs)
+        for r in log.records()
+    ]
+
+
+def _created(cluster: ClusterState, name: str) -> Topic:
+    if not cluster.settings.auto_create_topics_enable:
+        problem = f"there is no topic {name}, and auto.create.topics.enable is false"
+        raise RefusedError(Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, problem))
+    refusal = cluster.auto_create_topic(name)
+    if refusal is not None:
+        raise RefusedError(refusal)
+    return cluster.topics[name]
+
+
+def chunks(records: list[Record], bytes_max: int) -> Iterator[list[Record]]:
+    """Records in pieces that become batches of about that size at most; one record may be larger."""
+    chunk: list[Record] = []
+    size = 0
+    for record in records:
+        bytes_ = (
+            _RECORD_OVERHEAD
+            + sum(len(part or b"") for part in (record.key, record.value, *(value for _, value in record.headers)))
+            + sum(len(name.encode()) + 10 for name, _ in record.headers)
+        )
+        if chunk and (len(chunk) == BATCH_RECORDS_MAX or size + bytes_ > bytes_max):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(record)
+        size += bytes_
+    if chunk:
+        yield chunk

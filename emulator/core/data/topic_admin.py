@@ -1,0 +1,310 @@
+"""CreateTopics, DeleteTopics, CreatePartitions, DeleteRecords: checked as by `ReplicationControlManager`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from koordinator.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from koordinator.wire.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from koordinator.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from koordinator.wire.primitives import ZERO_UUID
+
+from ..refusal import Refusal, RefusedError
+from .config_admin import topic_config_rows
+from .metadata_changes import RecordsDeleted
+from .topic_configs import refuse_configs
+
+if TYPE_CHECKING:
+    from ..cluster import ClusterState
+    from .topic import Topic
+
+UNKNOWN_TOPIC = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+
+
+def not_controller(
+    request: CreateTopicsRequest | CreatePartitionsRequest | DeleteTopicsRequest,
+) -> CreateTopicsResponse | CreatePartitionsResponse | DeleteTopicsResponse:
+    """Who wants this has to ask the controller."""
+    error = Error.NOT_CONTROLLER
+    match request:
+        case CreateTopicsRequest():
+            return CreateTopicsResponse(
+                topics=tuple(
+                    CreatableTopicResult(name=topic.name, error_code=error, error_message=None, configs=())
+                    for topic in request.topics
+                )
+            )
+        case CreatePartitionsRequest():
+            return CreatePartitionsResponse(
+                results=tuple(
+                    CreatePartitionsTopicResult(name=topic.name, error_code=error, error_message=None)
+                    for topic in request.topics
+                )
+            )
+        case DeleteTopicsRequest():
+            return DeleteTopicsResponse(
+                responses=tuple(
+                    DeletableTopicResult(name=state.name, topic_id=state.topic_id, error_code=error, error_message=None)
+                    for state in request.topics
+                )
+            )
+
+
+def create_topics(cluster: ClusterState, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    """Make topics, or only say whether it would work. A name that comes twice is refused, in one row."""
+    times = Counter(topic.name for topic in request.topics)
+    rows = []
+    for wanted in request.topics:
+        if times[wanted.name] == 1:
+            rows.append(_create(cluster, wanted, validate_only=request.validate_only))
+        elif times[wanted.name] > 1:
+            times[wanted.name] = 0
+            rows.append(_not_created(wanted.name, Refusal(Error.INVALID_REQUEST, "Duplicate topic name.")))
+    return CreateTopicsResponse(topics=tuple(rows))
+
+
+def _create(cluster: ClusterState, wanted: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
+    configs = {config.name: config.value for config in wanted.configs if config.value is not None}
+    refusal = cluster.refuse_topic(wanted.name) or _refuse_nulls(wanted) or refuse_configs(configs)
+    replicas = None
+    if refusal is None and wanted.assignments:
+        replicas, refusal = _assigned(cluster, wanted)
+    elif refusal is None:
+        refusal = cluster.refuse_shape(wanted.num_partitions, wanted.replication_factor)
+    if refusal is not None:
+        return _not_created(wanted.name, refusal)
+    topic_id = ZERO_UUID
+    if replicas is None:
+        partitions = cluster.partitions_or_default(wanted.num_partitions)
+        replication_factor = cluster.replication_factor(wanted.replication_factor)
+    else:
+        partitions, replication_factor = len(replicas), len(replicas[0])
+    if not validate_only:
+        try:
+            topic = cluster.create_topic(
+                wanted.name, partitions, configs, replicas, replication_factor=replication_factor
+            )
+        except RefusedError as error:
+            return _not_created(wanted.name, error.refusal)
+        topic_id = topic.topic_id
+    return CreatableTopicResult(
+        name=wanted.name,
+        topic_id=topic_id,
+        error_message=None,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        configs=tuple(
+            CreatableTopicConfigs(
+                name=row.name,
+                value=row.value,
+                read_only=False,
+                config_source=row.config_source,
+                is_sensitive=False,
+            )
+            for row in topic_config_rows(cluster.settings, configs)
+        ),
+    )
+
+
+def _refuse_nulls(wanted: CreatableTopic) -> Refusal | None:
+    for config in wanted.configs:
+        if config.value is None:
+            return Refusal(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {config.name}")
+    return None
+
+
+def _assigned(cluster: ClusterState, wanted: CreatableTopic) -> tuple[list[tuple[int, ...]] | None, Refusal | None]:
+    if wanted.replication_factor != -1:
+        problem = "A manual partition assignment was specified, but replication factor was not set to -1."
+        return None, Refusal(Error.INVALID_REQUEST, problem)
+    if wanted.num_partitions != -1:
+        problem = "A manual partition assignment was specified, but numPartitions was not set to -1."
+        return None, Refusal(Error.INVALID_REQUEST, problem)
+    by_index = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in wanted.assignments}
+    if len(by_index) != len(wanted.assignments) or set(by_index) != set(range(len(by_index))):
+        problem = "partitions should be a consecutive 0-based integer sequence"
+        return None, Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
+    replicas = [by_index[partition] for partition in range(len(by_index))]
+    return replicas, cluster.refuse_assignment(replicas) or cluster.refuse_shape(len(replicas), -1)
+
+
+def _not_created(name: str, refusal: Refusal) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=refusal.error, error_message=refusal.message, configs=())
+
+
+def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> tuple[DeleteTopicsResponse, list[Topic]]:
+    """Delete topics by name or id; returns the answer and the topics that are gone.
+
+    What comes twice is refused each time (42), also once by name and once by id, in which case the name
+    wins in Kafka as well.
+    """
+    names = Counter(state.name for state in request.topics)
+    ids = Counter(state.topic_id for state in request.topics)
+    gone: list[Topic] = []
+    rows = []
+    for state in request.topics:
+        twice = (state.name is not None and names[state.name] > 1) or (
+            state.topic_id != ZERO_UUID and ids[state.topic_id] > 1
+        )
+        found = Refusal(Error.INVALID_REQUEST, "Duplicate topic name or id.") if twice else _delete(cluster, state)
+        if isinstance(found, Refusal):
+            rows.append(
+                DeletableTopicResult(
+                    name=state.name,
+                    topic_id=state.topic_id,
+                    error_code=found.error,
+                    error_message=found.message,
+                )
+            )
+            continue
+        gone.append(found)
+        rows.append(DeletableTopicResult(name=found.name, topic_id=found.topic_id, error_message=None))
+    return DeleteTopicsResponse(responses=tuple(rows)), gone
+
+
+def _delete(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusal:
+    topic = _to_delete(cluster, state)
+    if not isinstance(topic, Refusal):
+        try:
+            cluster.delete_topic(topic)
+        except RefusedError as error:
+            return error.refusal
+    return topic
+
+
+def _to_delete(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusal:
+    if not cluster.settings.delete_topic_enable:
+        return Refusal(Error.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
+    if state.name is not None and state.topic_id != ZERO_UUID:
+        return Refusal(Error.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+    if state.name is not None and state.name in cluster.hidden:
+        return cluster.read_only(state.name)
+    if state.name is not None:
+        return cluster.topics.get(state.name) or UNKNOWN_TOPIC
+    if state.topic_id == ZERO_UUID:
+        return Refusal(Error.INVALID_REQUEST, "Neither topic name nor id were specified.")
+    unknown = Refusal(Error.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+    return cluster.topics_by_id.get(state.topic_id) or unknown
+
+
+def create_partitions(cluster: ClusterState, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    """Let topics grow, or only say whether it would work. A name that comes twice is refused, in one row."""
+    times = Counter(topic.name for topic in request.topics)
+    rows = []
+    for wanted in request.topics:
+        if times[wanted.name] == 0:
+            continue
+        refusal = None
+        if times[wanted.name] > 1:
+            times[wanted.name] = 0
+            refusal = Refusal(Error.INVALID_REQUEST, "Duplicate topic name.")
+        refusal = refusal or _grow(cluster, wanted, validate_only=request.validate_only)
+        rows.append(
+            CreatePartitionsTopicResult(
+                name=wanted.name,
+                error_code=refusal.error if refusal else Error.NONE,
+                error_message=refusal.message if refusal else None,
+            )
+        )
+    return CreatePartitionsResponse(results=tuple(rows))
+
+
+def _grow(cluster: ClusterState, wanted: CreatePartitionsTopic, *, validate_only: bool) -> Refusal | None:
+    topic = cluster.topics.get(wanted.name)
+    if topic is None:
+        return UNKNOWN_TOPIC
+    before = len(topic.logs)
+    if wanted.count == before:
+        return Refusal(Error.INVALID_PARTITIONS, f"Topic already has {before} partition(s).")
+    if wanted.count < before:
+        problem = (
+            f"The topic {topic.name} currently has {before} partition(s); {wanted.count} would not be an increase."
+        )
+        return Refusal(Error.INVALID_PARTITIONS, problem)
+    refusal = cluster.refuse_shape(wanted.count, -1)
+    replicas = None
+    if refusal is None and wanted.assignments is not None:
+        replicas = [tuple(assignment.broker_ids) for assignment in wanted.assignments]
+        refusal = cluster.refuse_assignment(replicas)
+        if len(replicas) != wanted.count - before:
+            problem = (
+                f"Attempted to add {wanted.count - before} additional partition(s), "
+                f"but only {len(replicas)} assignment(s) were specified."
+            )
+            refusal = Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
+        elif refusal is None and len(replicas[0]) != len(topic.replicas[0]):
+            problem = (
+                f"The manual partition assignment has replication factor {len(replicas[0])}, "
+                f"but the topic has {len(topic.replicas[0])}."
+            )
+            refusal = Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
+    if refusal is None and not validate_only:
+        try:
+            cluster.grow_topic(topic, wanted.count, replicas)
+        except RefusedError as error:
+            return error.refusal
+    return refusal
+
+
+def delete_records(cluster: ClusterState, node_id: int, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+    """Move the start of logs (KIP-107); -1 empties the log. What is gone already is not an error."""
+    return DeleteRecordsResponse(
+        topics=tuple(
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=tuple(
+                    _cut(cluster, node_id, topic.name, asked.partition_index, asked.offset)
+                    for asked in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def _cut(cluster: ClusterState, node_id: int, name: str, partition: int, offset: int) -> DeleteRecordsPartitionResult:
+    topic, log = cluster.topic(name), cluster.log(name, partition)
+    error = Error.NONE
+    if topic is None or log is None:
+        error = Error.UNKNOWN_TOPIC_OR_PARTITION
+    elif topic.is_internal or name in cluster.hidden:
+        error = Error.INVALID_TOPIC_EXCEPTION
+    elif refused := cluster.refuse_to_serve(topic, partition, node_id):
+        error = refused
+    elif "delete" not in topic.configs.get("cleanup.policy", "delete"):
+        error = Error.POLICY_VIOLATION
+    elif not -1 <= offset <= log.end:
+        error = Error.OFFSET_OUT_OF_RANGE
+    if topic is None or log is None or error:
+        return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=-1, error_code=error)
+    start = log.end if offset == -1 else offset
+    try:
+        cluster.journal(RecordsDeleted(topic.topic_id, partition, start))
+    except RefusedError as refused:
+        return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=-1, error_code=refused.error)
+    log.truncate_front(start)
+    return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=log.start)

@@ -1,0 +1,58 @@
+"""A partition's log that is kept on disk: what is appended is read by nobody before it is there.
+
+In Kafka's words: the high watermark follows the log end offset when the batch has been flushed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.records import read_header, rebase
+
+from .log import PartitionLog
+from .producers import Producers
+
+if TYPE_CHECKING:
+    from koordinator.wire.records import BatchHeader
+
+
+class UnflushedLog(PartitionLog):
+    """What is appended is held until it is released, because it is on disk, or dropped, because it cannot be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: list[tuple[BatchHeader, bytes, int]] = []
+        self._held_end = 0
+
+    def append(self, header: BatchHeader, batch: bytes, leader_epoch: int) -> int:
+        """Hold a batch of magic 2; returns the offset its first record will have."""
+        base_offset = self._held_end if self._held else self.end
+        self._held.append((header, rebase(batch, base_offset, leader_epoch), leader_epoch))
+        self._held_end = base_offset + header.last_offset_delta + 1
+        return base_offset
+
+    @property
+    def held(self) -> bytes:
+        """The batches that are held, as they are to be on disk."""
+        return b"".join(batch for _, batch, _ in self._held)
+
+    @property
+    def released(self) -> bytes:
+        """All the other batches."""
+        return b"".join(batch.data for batch in self._batches)
+
+    def release(self) -> None:
+        """They are on disk."""
+        for header, batch, leader_epoch in self._held:
+            super().append(header, batch, leader_epoch)
+        self._held.clear()
+
+    def drop(self) -> None:
+        """They are not, and never were here: what is known of producers is again what the log says."""
+        if any(header.producer_id >= 0 for header, _, _ in self._held):
+            self.producers = Producers()
+            for batch in self._batches:
+                header = read_header(batch.data)
+                if header.producer_id >= 0:
+                    self.producers.appended(header, header.base_offset)
+        self._held.clear()

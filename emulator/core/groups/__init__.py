@@ -1,0 +1,1 @@
+"""The group coordinator: groups, offsets, and what every kind of group shares."""

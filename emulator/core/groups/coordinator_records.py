@@ -1,0 +1,42 @@
+"""What the coordinator writes to `__consumer_offsets`, and where: values; their bytes are the wire's business."""
+
+from __future__ import annotations
+
+import struct
+
+from koordinator.wire.messages.offsets_topic import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from koordinator.wire.values import value
+
+Key = OffsetCommitKey | GroupMetadataKey
+Value = OffsetCommitValue | GroupMetadataValue
+
+
+@value
+class CoordinatorRecord:
+    """One record of `__consumer_offsets`; without a value it is a tombstone."""
+
+    key: Key
+    value: Value | None
+
+
+def java_string_hash(text: str) -> int:
+    """`String.hashCode()`: over UTF-16 code units, wrapping to a signed 32-bit number."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for unit in struct.unpack(f">{len(units) // 2}H", units):
+        value = (31 * value + unit) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def offsets_partition(group_id: str, partitions: int) -> int:
+    """The partition of `__consumer_offsets` that keeps a group; its leader is the group's coordinator.
+
+    Kafka's `Utils.abs(groupId.hashCode()) % n`, where the one number without a positive counterpart becomes 0.
+    """
+    value = java_string_hash(group_id)
+    return 0 if value == -(1 << 31) else abs(value) % partitions

@@ -1,0 +1,154 @@
+"""DescribeGroups, ListGroups, DeleteGroups: what admin tools see of groups, and may do with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from koordinator.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+from .classic.group import ClassicGroup, ClassicGroupState
+from .pending_writes import DeletionAnswer, GroupDeleted
+
+if TYPE_CHECKING:
+    from ..effects import Call
+    from .group_store import GroupStore
+
+CLASSIC = "classic"
+"""The only group type here; groups of KIP-848 are `consumer`."""
+
+OPERATIONS_SINCE = 3
+NOT_SAID = -(1 << 31)
+"""The authorized operations where the version has no place for them."""
+
+UNKNOWN_GROUP_IS_AN_ERROR_SINCE = 6
+
+
+def describe_groups(stage: GroupStore, now: int, call: Call, request: DescribeGroupsRequest) -> None:
+    """State, protocol and members. An unknown group is Dead; from v6 on GROUP_ID_NOT_FOUND, too (KIP-1043)."""
+    operations = _operations(stage, call, asked=request.include_authorized_operations)
+    rows = tuple(_describe(stage, now, call, group_id, operations) for group_id in request.groups)
+    stage.reply(call, DescribeGroupsResponse(groups=rows))
+
+
+def _operations(stage: GroupStore, call: Call, *, asked: bool) -> int:
+    if call.api_version < OPERATIONS_SINCE:
+        return NOT_SAID
+    return stage.dialect.group_operations if asked else stage.dialect.operations_not_asked_for
+
+
+def _describe(stage: GroupStore, now: int, call: Call, group_id: str, operations: int) -> DescribedGroup:
+    status = stage.status(group_id)
+    if status is not Error.NONE:
+        unknown = _operations(stage, call, asked=False)
+        return DescribedGroup(error_code=status, group_id=group_id, authorized_operations=unknown)
+    group = stage.find(now, group_id)
+    if group is None or not stage.is_seen(group):
+        dead = DescribedGroup(
+            group_id=group_id, group_state=ClassicGroupState.DEAD.value, authorized_operations=operations
+        )
+        if call.api_version < UNKNOWN_GROUP_IS_AN_ERROR_SINCE:
+            return dead
+        return DescribedGroup(
+            group_id=group_id,
+            group_state=ClassicGroupState.DEAD.value,
+            error_code=Error.GROUP_ID_NOT_FOUND,
+            error_message=f"Group {group_id} not found.",
+        )
+    stable = group.state is ClassicGroupState.STABLE
+    assigned = stable or stage.dialect.describes_assignments_of_unstable_groups
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol_name or "") if stable else "",
+        members=tuple(
+            DescribedGroupMember(
+                member_id=member.id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(group.protocol_name) if stable else b"",
+                member_assignment=member.assignment if assigned else b"",
+            )
+            for member in group.members.values()
+        ),
+        authorized_operations=operations,
+    )
+
+
+def list_groups(stage: GroupStore, now: int, call: Call, request: ListGroupsRequest) -> None:
+    """The groups of this node, empty and simple ones included, by state (KIP-518) and type (KIP-848)."""
+    del now
+    error = Error.COORDINATOR_LOAD_IN_PROGRESS if stage.loading else Error.NONE
+    if stage.loading and not stage.dialect.lists_groups_while_loading:
+        return stage.reply(call, ListGroupsResponse(error_code=error))
+    spelled = str.lower if stage.dialect.state_filter_ignores_case else str
+    states = {spelled(state) for state in request.states_filter}
+    types = {kind.lower() for kind in request.types_filter}
+    listed = [
+        group
+        for group in stage.groups.values()
+        if group.partition not in stage.loading
+        and stage.is_seen(group)
+        and (not states or spelled(group.state.value) in states)
+        and (not types or CLASSIC in types)
+    ]
+    rows = tuple(_listed(group) for group in listed)
+    return stage.reply(call, ListGroupsResponse(error_code=error, groups=rows))
+
+
+def _listed(group: ClassicGroup) -> ListedGroup:
+    return ListedGroup(
+        group_id=group.id,
+        protocol_type=group.protocol_type or "",
+        group_state=group.state.value,
+        group_type=CLASSIC,
+    )
+
+
+def delete_groups(stage: GroupStore, now: int, call: Call, request: DeleteGroupsRequest) -> None:
+    """Delete groups that are empty, with their offsets (KIP-229); one result for each name."""
+    answer = DeletionAnswer(call, dict.fromkeys(request.groups_names, Error.NONE))
+    doomed = []
+    for group_id in answer.results:
+        group = stage.find(now, group_id)
+        error = stage.status(group_id)
+        if error is Error.NONE:
+            if group is None:
+                error = Error.GROUP_ID_NOT_FOUND
+            elif group.state is not ClassicGroupState.EMPTY:
+                error = Error.NON_EMPTY_GROUP
+            else:
+                doomed.append(group)
+        answer.results[group_id] = error
+    waits = bool(doomed) and stage.dialect.waits_for_the_log
+    answer.waiting = len(doomed)
+    for group in doomed:
+        stage.bury(group, answer if waits else None)
+    if not waits:
+        _answer(stage, answer)
+
+
+def group_deleted(stage: GroupStore, write: GroupDeleted, error: Error) -> None:
+    """The tombstones are in the log; or the group is back, unless somebody has made a new one since."""
+    group, answer = write.group, write.answer
+    if error is not Error.NONE and stage.dialect.waits_for_the_log and group.id not in stage.groups:
+        stage.bring_back(group)
+    if answer is not None:
+        answer.results[group.id] = stage.dialect.group_write_error(error)
+        answer.waiting -= 1
+        if not answer.waiting:
+            _answer(stage, answer)
+
+
+def _answer(stage: GroupStore, answer: DeletionAnswer) -> None:
+    rows = tuple(DeletableGroupResult(group_id=name, error_code=error) for name, error in answer.results.items())
+    stage.reply(answer.call, DeleteGroupsResponse(results=rows))

@@ -1,0 +1,122 @@
+"""A coordinator takes over a partition of `__consumer_offsets`, and gives one up.
+
+What a group remembers across that is what was written: a group in the middle of a rebalance is back in its last
+written generation, of a member's protocols only the selected one is known, and nobody is pending. Kafka:
+`GroupMetadataManager.onLoaded` and `onUnloaded`, `GroupCoordinator.onGroupLoaded` and `onGroupUnloaded`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.offsets_topic import GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
+
+from .classic import rebalance
+from .classic.group import ClassicGroupState, ClassicMember, CommittedOffset
+from .group_store import GroupStore, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from koordinator.wire.messages.offsets_topic import MemberMetadata
+
+    from .classic.group import ClassicGroup
+    from .coordinator_records import CoordinatorRecord
+
+    Offsets = dict[tuple[str, int], OffsetCommitValue]
+
+
+def load(stage: GroupStore, now: int, partition: int, records: Iterable[CoordinatorRecord]) -> None:
+    """The records of the partition, in their order, the last one of each key counts; its groups are served from now on.
+
+    Every member gets a whole session. A group that is larger than `group.max.size` rebalances at once, and takes only
+    so many of its members back (KIP-389).
+    """
+    groups: dict[str, GroupMetadataValue] = {}
+    offsets: dict[str, Offsets] = defaultdict(dict)
+    for record in records:
+        key, value = record.key, record.value
+        if isinstance(key, GroupMetadataKey):
+            groups.pop(key.group, None)
+            if isinstance(value, GroupMetadataValue):
+                groups[key.group] = value
+        else:
+            offsets[key.group].pop((key.topic, key.partition), None)
+            if isinstance(value, OffsetCommitValue):
+                offsets[key.group][key.topic, key.partition] = value
+    stage.loading.discard(partition)
+    for group_id in dict.fromkeys([*groups, *offsets]):
+        committed = offsets.get(group_id, {})
+        if group_id in groups or committed:
+            group = stage.create(now, group_id)
+            group.stored = True
+            group.offsets = {at: _committed(value) for at, value in committed.items()}
+            if group_id in groups:
+                _restore(stage, group, groups[group_id])
+
+
+def unload(stage: GroupStore, now: int, partition: int) -> None:
+    """Somebody else coordinates the groups of the partition: who waits here is told so (NOT_COORDINATOR)."""
+    stage.loading.discard(partition)
+    for group in [each for each in stage.groups.values() if each.partition == partition]:
+        stage.enter(now, group)
+        for member in group.members.values():
+            stage.reply(group.take_join(member), rebalance.join_refused(Error.NOT_COORDINATOR, member.id))
+            call, member.syncing = member.syncing, None
+            stage.reply(call, rebalance.sync_refused(Error.NOT_COORDINATOR))
+        stage.unload(group)
+
+
+def _restore(stage: GroupStore, group: ClassicGroup, value: GroupMetadataValue) -> None:
+    group.protocol_type = value.protocol_type or None
+    # what others than a coordinator have written may name a member twice, or a leader who is none
+    for stored in {each.member_id: each for each in value.members}.values():
+        group.add(_member(stored, value))
+    group.generation = value.generation
+    if value.leader in group.members:
+        group.leader_id = value.leader
+    group.use_protocol(value.protocol)
+    if value.current_state_timestamp >= 0:
+        group.state_changed_at = value.current_state_timestamp
+    if not group.members:
+        return
+    loaded = f"Loaded group {group.id} with {len(group.members)} members."
+    stage.restore(group, ClassicGroupState.STABLE, Reason("loaded", loaded))
+    for member in group.members.values():
+        stage.restart_session(group, member)
+    size, highest = len(group.members), stage.settings.group_max_size
+    if size > highest:
+        reason = (
+            f"Freshly-loaded group {group.id} (size {size}) is over capacity {highest}. "
+            "Rebalancing in order to give a chance for consumers to commit offsets"
+        )
+        rebalance.prepare(stage, group, Reason("over_capacity", reason))
+
+
+def _member(stored: MemberMetadata, group: GroupMetadataValue) -> ClassicMember:
+    session_timeout_ms = stored.session_timeout
+    return ClassicMember(
+        id=stored.member_id,
+        instance_id=stored.group_instance_id,
+        client_id=stored.client_id,
+        client_host=stored.client_host,
+        session_timeout_ms=session_timeout_ms,
+        # records of version 0 have none: one timeout was both, before KIP-62
+        rebalance_timeout_ms=stored.rebalance_timeout if stored.rebalance_timeout >= 0 else session_timeout_ms,
+        protocol_type=group.protocol_type,
+        protocols=((group.protocol or "", stored.subscription),),
+        assignment=stored.assignment,
+    )
+
+
+def _committed(value: OffsetCommitValue) -> CommittedOffset:
+    return CommittedOffset(
+        offset=value.offset,
+        leader_epoch=value.leader_epoch,
+        metadata=value.metadata,
+        commit_timestamp=value.commit_timestamp,
+        expire_timestamp=value.expire_timestamp,
+        topic_id=value.topic_id,
+    )

@@ -1,0 +1,283 @@
+"""Committed offsets: OffsetCommit and OffsetFetch. What takes them away is in `offsets_gone`.
+
+Kafka: `OffsetMetadataManager` and `ClassicGroup.validateOffsetCommit`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import offset_commit, offset_fetch
+from koordinator.wire.primitives import ZERO_UUID
+
+from ...config.settings import LONG_MAX
+from .classic.group import ClassicGroup, ClassicGroupState, CommittedOffset
+from .classic.membership import refusal_of_member
+from .group_records import offset_record
+from .pending_writes import OffsetsCommitted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from ..effects import Call
+    from .group_store import GroupStore
+
+    Wanted = tuple[str | None, UUID, Sequence[int]]
+    """A topic by name (None: unknown id) and id, and the partitions asked for."""
+
+GROUP_ID_NOT_FOUND_SINCE = 9
+GROUP_ERROR_SINCE = 2
+IN_ZOOKEEPER = 0
+"""The version of OffsetCommit and OffsetFetch for offsets in ZooKeeper: a broker without one answers 35 for each
+partition. Brokers of 2.4 and 2.8 could have one; here they have none."""
+
+NOT_KNOWN = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
+"""Why a partition is refused before the group is asked."""
+
+NO_OFFSET = -1
+
+
+# -- OffsetCommit --------------------------------------------------------------------------------------------
+
+
+def commit(stage: GroupStore, now: int, call: Call, request: offset_commit.OffsetCommitRequest) -> None:
+    """Store offsets. What names no known partition is answered without the group being asked at all."""
+    refused = _unknown_partitions(stage, request)
+    if len(refused) == sum(len(topic.partitions) for topic in request.topics):
+        return stage.reply(call, _commit_response(request, refused, Error.NONE))
+    if call.api_version == IN_ZOOKEEPER:
+        return stage.reply(call, _commit_response(request, {}, Error.UNSUPPORTED_VERSION))
+    error, group = _committing_group(stage, now, call, request)
+    if group is None:
+        return stage.reply(call, _commit_response(request, refused, error))
+    if request.member_id in group.members and group.state is not ClassicGroupState.EMPTY:
+        member = group.members[request.member_id]
+        member.last_call = call
+        stage.restart_session(group, member)
+    offsets: dict[tuple[str, int], CommittedOffset] = {}
+    metadata_max, keep = stage.settings.offset_metadata_max_bytes, request.retention_time_ms
+    for t, topic in enumerate(request.topics):
+        name = _topic_name(stage, topic.name, topic.topic_id) or ""
+        topic_id = _topic_id(stage, name) if stage.dialect.commits_remember_topic_ids else ZERO_UUID
+        for p, partition in enumerate(topic.partitions):
+            if (t, p) in refused:
+                continue
+            metadata = partition.committed_metadata or ""
+            if metadata and _utf16_length(metadata) > metadata_max:
+                refused[t, p] = Error.OFFSET_METADATA_TOO_LARGE
+                continue
+            stamp = partition.commit_timestamp if partition.commit_timestamp >= 0 else group.now
+            offsets[name, partition.partition_index] = CommittedOffset(
+                offset=partition.committed_offset,
+                leader_epoch=partition.committed_leader_epoch,
+                metadata=metadata,
+                commit_timestamp=stamp,
+                expire_timestamp=min(stamp + keep, LONG_MAX) if keep >= 0 else -1,
+                topic_id=topic_id,
+            )
+    if not offsets:
+        return stage.reply(call, _commit_response(request, refused, Error.NONE))
+    group.begin_commit(offsets)
+    records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
+    return stage.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused))
+
+
+def offsets_committed(stage: GroupStore, write: OffsetsCommitted, error: Error) -> None:
+    """The offsets are in the log; or none of them is."""
+    group = write.group
+    group.end_commit(write.offsets)
+    if error is Error.NONE:
+        group.offsets.update(write.offsets)
+        group.none_old_before = 0
+    else:
+        stage.withdraw(group)
+    told = stage.dialect.offset_write_error(error)
+    stage.reply(write.call, _commit_response(write.request, write.refused, told))
+
+
+def _committing_group(
+    stage: GroupStore, now: int, call: Call, request: offset_commit.OffsetCommitRequest
+) -> tuple[Error, ClassicGroup | None]:
+    status = stage.status(request.group_id)
+    if status is not Error.NONE:
+        return status, None
+    generation, member_id = request.generation_id_or_member_epoch, request.member_id
+    group = stage.find(now, request.group_id)
+    if group is None:
+        if generation >= 0:
+            knows_better = call.api_version >= GROUP_ID_NOT_FOUND_SINCE
+            return stage.dialect.commit_error_in_unknown_group if knows_better else Error.ILLEGAL_GENERATION, None
+        return Error.NONE, stage.create(now, request.group_id)
+    if generation < 0 and group.state is ClassicGroupState.EMPTY:
+        # an admin client, or a consumer that assigns its partitions itself: whatever member it names
+        return Error.NONE, group
+    if generation >= 0 or member_id or request.group_instance_id is not None:
+        error = refusal_of_member(stage, group, member_id, request.group_instance_id)
+        if error is not Error.NONE:
+            return error, None
+        if generation != group.generation:
+            return Error.ILLEGAL_GENERATION, None
+    else:
+        # only members commit to a group that has any
+        return Error.UNKNOWN_MEMBER_ID, None
+    if group.state is ClassicGroupState.COMPLETING_REBALANCE:
+        return Error.REBALANCE_IN_PROGRESS, None
+    return Error.NONE, group
+
+
+def _unknown_partitions(stage: GroupStore, request: offset_commit.OffsetCommitRequest) -> dict[tuple[int, int], Error]:
+    refused = {}
+    for t, topic in enumerate(request.topics):
+        name = _topic_name(stage, topic.name, topic.topic_id)
+        known = stage.cluster.partition_count(name) if name is not None else 0
+        error = Error.UNKNOWN_TOPIC_ID if name is None else Error.UNKNOWN_TOPIC_OR_PARTITION
+        for p, partition in enumerate(topic.partitions):
+            if not 0 <= partition.partition_index < known:
+                refused[t, p] = error
+    return refused
+
+
+def _topic_id(stage: GroupStore, name: str) -> UUID:
+    topic = stage.cluster.topic(name)
+    return topic.topic_id if topic is not None else ZERO_UUID
+
+
+def _topic_name(stage: GroupStore, name: str, topic_id: UUID) -> str | None:
+    """The name of a topic given by name or, from v10 on, by id; None if there is no topic of that id."""
+    if topic_id == ZERO_UUID:
+        return name
+    known = stage.cluster.topic_by_id(topic_id)
+    return known.name if known is not None else None
+
+
+def _commit_response(
+    request: offset_commit.OffsetCommitRequest, refused: dict[tuple[int, int], Error], others: Error
+) -> offset_commit.OffsetCommitResponse:
+    """`others` for all that is not refused. What nobody knows comes first: the coordinator has never seen it."""
+    # a topic that is named twice has one row
+    rows: defaultdict[tuple[str, UUID], list[offset_commit.OffsetCommitResponsePartition]] = defaultdict(list)
+    for is_known in (False, True) if refused else (True,):
+        for t, topic in enumerate(request.topics):
+            partitions = [
+                offset_commit.OffsetCommitResponsePartition(
+                    partition_index=partition.partition_index,
+                    error_code=refused.get((t, p), others) if refused else others,
+                )
+                for p, partition in enumerate(topic.partitions)
+                if not refused or (refused.get((t, p)) not in NOT_KNOWN) is is_known
+            ]
+            if partitions:
+                rows[topic.name, topic.topic_id] += partitions
+    return offset_commit.OffsetCommitResponse(
+        topics=tuple(
+            offset_commit.OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=tuple(partitions))
+            for (name, topic_id), partitions in rows.items()
+        )
+    )
+
+
+def _utf16_length(text: str) -> int:
+    """The length Kafka compares with `offset.metadata.max.bytes`: Java's, in UTF-16 code units, not bytes."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+# -- OffsetFetch ---------------------------------------------------------------------------------------------
+
+
+def fetch(stage: GroupStore, now: int, call: Call, request: offset_fetch.OffsetFetchRequest) -> None:
+    """What has been committed, group by group; asking refreshes no session and creates no group."""
+    if call.api_version == IN_ZOOKEEPER:
+        refused = tuple(_refuse_group(call, asked, Error.UNSUPPORTED_VERSION) for asked in request.groups)
+        return stage.reply(call, offset_fetch.OffsetFetchResponse(groups=refused))
+    if request.require_stable and stage.dialect.waits_for_the_log:
+        named = {asked.group_id for asked in request.groups}
+        under_way = [token for token, write in stage.writes.items() if write.group.id in named]
+        if any(stage.groups[group_id].unwritten_commits for group_id in named & stage.groups.keys()):
+            return stage.waiting_fetches[under_way[-1]].append((call, request))
+    rows = tuple(_fetch_group(stage, now, call, asked, stable=request.require_stable) for asked in request.groups)
+    return stage.reply(call, offset_fetch.OffsetFetchResponse(groups=rows))
+
+
+def _fetch_group(
+    stage: GroupStore, now: int, call: Call, asked: offset_fetch.OffsetFetchRequestGroup, *, stable: bool
+) -> offset_fetch.OffsetFetchResponseGroup:
+    status = stage.status(asked.group_id)
+    if status is not Error.NONE:
+        return _refuse_group(call, asked, status)
+    group = stage.find(now, asked.group_id)
+    offsets = group.offsets if group is not None else {}
+    unwritten = group.unwritten_commits if group is not None and stable else {}
+    if asked.topics is None:
+        names: dict[str, list[int]] = {}
+        for name, partition in offsets:
+            names.setdefault(name, []).append(partition)
+        topics = stage.cluster.topics
+        wanted: list[Wanted] = [
+            (name, topics[name].topic_id, partitions) for name, partitions in names.items() if name in topics
+        ]
+    else:
+        wanted = [
+            (_topic_name(stage, topic.name, topic.topic_id), topic.topic_id, topic.partition_indexes)
+            for topic in asked.topics
+        ]
+    return offset_fetch.OffsetFetchResponseGroup(
+        group_id=asked.group_id,
+        topics=tuple(
+            offset_fetch.OffsetFetchResponseTopics(
+                name=topic or "",
+                topic_id=topic_id,
+                partitions=tuple(
+                    _row((topic, topic_id, partition), offsets, unstable=(topic, partition) in unwritten)
+                    for partition in partitions
+                ),
+            )
+            for topic, topic_id, partitions in wanted
+        ),
+    )
+
+
+def _refuse_group(
+    call: Call, asked: offset_fetch.OffsetFetchRequestGroup, error: Error
+) -> offset_fetch.OffsetFetchResponseGroup:
+    """One error for the group; v0-1 have no place for it but the partitions."""
+    topics = () if call.api_version >= GROUP_ERROR_SINCE else asked.topics or ()
+    return offset_fetch.OffsetFetchResponseGroup(
+        group_id=asked.group_id,
+        error_code=error,
+        topics=tuple(
+            offset_fetch.OffsetFetchResponseTopics(
+                name=topic.name,
+                partitions=tuple(
+                    offset_fetch.OffsetFetchResponsePartitions(
+                        partition_index=partition, committed_offset=NO_OFFSET, metadata="", error_code=error
+                    )
+                    for partition in topic.partition_indexes
+                ),
+            )
+            for topic in topics
+        ),
+    )
+
+
+def _row(
+    at: tuple[str | None, UUID, int], offsets: dict[tuple[str, int], CommittedOffset], *, unstable: bool
+) -> offset_fetch.OffsetFetchResponsePartitions:
+    topic, topic_id, partition = at
+    committed = offsets.get((topic, partition)) if topic is not None else None
+    if committed is not None and ZERO_UUID not in (topic_id, committed.topic_id) and topic_id != committed.topic_id:
+        # it is of a topic that had this name before
+        committed = None
+    if topic is None or unstable or committed is None:
+        error = Error.UNKNOWN_TOPIC_ID if topic is None else Error.UNSTABLE_OFFSET_COMMIT if unstable else Error.NONE
+        return offset_fetch.OffsetFetchResponsePartitions(
+            partition_index=partition, committed_offset=NO_OFFSET, metadata="", error_code=error
+        )
+    return offset_fetch.OffsetFetchResponsePartitions(
+        partition_index=partition,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )

@@ -1,0 +1,1 @@
+"""The Trio server: sockets, listeners, and the clusters of a process."""

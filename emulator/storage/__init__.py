@@ -1,0 +1,1 @@
+"""The data directory: logs, the metadata journal, and recovery after a crash."""

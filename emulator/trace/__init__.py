@@ -1,0 +1,1 @@
+"""The trace: events, their JSON lines, retention, and the trace file."""

@@ -1,0 +1,1 @@
+"""Handles: the Python API of a cluster, for tests."""

@@ -1,0 +1,77 @@
+"""Events of the trace as lines for people: in the message of a failed wait, and in the report of a failed test.
+
++0.004s  ====     PreparingRebalance => CompletingRebalance, generation 1, after 2 ms
++1.310s  svc-1    OffsetCommit v8, generation 1, orders-2: 41 HELD by hold-1
++1.330s  svc-1    OffsetCommit v8, generation 1, orders-2: 41 -> UNKNOWN_MEMBER_ID, after 20 ms   <-- first error
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import TYPE_CHECKING, cast
+
+from .timeline_text import Words, call_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .timeline_text import Event
+
+NAME_WIDTH = 19
+
+LINE_MAX = 200
+"""Characters of a line; the trace has everything."""
+
+PART_OF_THE_GAME = frozenset(
+    {
+        ("JoinGroup", "MEMBER_ID_REQUIRED"),
+        ("SyncGroup", "REBALANCE_IN_PROGRESS"),
+        ("Heartbeat", "REBALANCE_IN_PROGRESS"),
+    }
+)
+"""Errors by which a coordinator tells members what to do next (KIP-394, and every rebalance)."""
+
+FIRST_ERROR = "   <-- first error"
+
+
+def is_error(event: Event) -> bool:
+    """Whether this is a response that refuses something, and not one of those that every rebalance has."""
+    error = event.get("error")
+    return event["kind"] == "response" and error is not None and (event.get("api"), error) not in PART_OF_THE_GAME
+
+
+def timeline(events: Sequence[Event], shown: int = 15) -> list[str]:
+    """The last `shown` events, one line each, before them the first error; time counts from the first of all events.
+
+    Heartbeats that went well are only counted, and a request that was answered at once is seen in its response.
+    """
+    if not events:
+        return []
+    start = cast("int", events[0]["wall_ts"])
+    words = Words(events)
+    telling = [event for event, after in zip_longest(events, events[1:]) if not _is_dull(event, after)]
+    first_error = next((event for event in telling if is_error(event)), None)
+    last = telling[-shown:]
+    lines = [_line(words, event, start) + (FIRST_ERROR if event is first_error else "") for event in last]
+    if first_error is not None and all(event is not first_error for event in last):
+        lines = [_line(words, first_error, start) + FIRST_ERROR, f"{'…':>10}", *lines]
+    beats = sum(_is_beat(event) and event["kind"] == "response" for event in events)
+    return [*lines, f"and {beats} heartbeats that went well"] if beats else lines
+
+
+def _is_dull(event: Event, after: Event | None) -> bool:
+    if after is not None and event["kind"] == "request" and after["kind"] == "response":
+        return _is_beat(event) or call_of(event) == call_of(after)
+    # a member that comes is told as the cause of the rebalance that it brings about
+    is_told = after is not None and after["kind"] == "state" and event.get("reason") == after.get("reason")
+    return _is_beat(event) or (event["kind"] == "member" and is_told)
+
+
+def _is_beat(event: Event) -> bool:
+    return event["kind"] in {"request", "response"} and event.get("api") == "Heartbeat" and not event.get("error")
+
+
+def _line(words: Words, event: Event, start_us: int) -> str:
+    at_s = (cast("int", event["wall_ts"]) - start_us) / 1e6
+    line = f"{at_s:+9.3f}s  {words.who(event):<{NAME_WIDTH}} {words.what(event)}".rstrip()
+    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"
