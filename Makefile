@@ -172,8 +172,8 @@ compose-demo: $(VENV)/made ## two static consumers in containers; one is restart
 	@$(ENGINE) compose/demo.sh
 
 docs: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## renew what is made from the code: parts of docs/, and koordinator.aio
-	@$(BIN)/python tests/support/documents.py
-	@$(BIN)/python tests/support/aio_source.py
+	@PYTHONPATH=tests/support $(BIN)/python tools/documents.py
+	@$(BIN)/python tools/aio_handles.py
 
 # How often the server is killed; SEED, above, decides when. How often the most timing-sensitive tests are run.
 KILLS ?= 100

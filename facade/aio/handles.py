@@ -1,4 +1,4 @@
-"""Handles that are awaited: made from those that block by tests/support/aio_source.py, not by hand."""
+"""Handles that are awaited: made from those that block by tools/aio_handles.py, not by hand."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from wires import Wire
+from clients.frame_clients import Wire
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 
 import pytest
+from clients.frame_clients import Peer, Wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wires import Peer, Wire
 
 from koordinator.emulator.broker.versions.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.config.settings import RELEASES

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from corpus import everything, findings, made, seeds
-from fuzzing import Crowd, Noise
-from valid_frames import served
-from wires import Wire
+from builders.corpus import everything, findings, made, seeds
+from builders.fuzzing import Crowd, Noise
+from builders.valid_frames import served
+from clients.frame_clients import Wire
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -40,7 +40,9 @@ def test_the_corpus_has_every_version_of_every_api_and_is_as_it_is_made() -> Non
     by_version = {(int.from_bytes(frame[4:6], "big"), int.from_bytes(frame[6:8], "big")) for frame in seeds()}
     assert by_version == {(int(key), version) for key, version in served()}
     rows = [line.split() for line in made().splitlines() if not line.startswith("#")]
-    assert [bytes.fromhex(row[-1]) for row in rows] == list(seeds()), "make it again: python tests/support/corpus.py"
+    assert [bytes.fromhex(row[-1]) for row in rows] == list(seeds()), (
+        "make it again: PYTHONPATH=tests/support python -m builders.corpus"
+    )
     assert {row[0] for row in rows} == {api.name for api in APIS.values()}
 
 

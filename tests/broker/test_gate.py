@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from nodes import GROUP, Nodes
+from brokers.cluster import GROUP, Nodes
 
 from koordinator.emulator.broker.interceptor import HangUp, Park, Respond, Serve, Step, Verdict, Write
 from koordinator.wire.errors import Error
@@ -16,7 +16,7 @@ from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from koordinator.wire.messages.metadata import MetadataRequest
 
 if TYPE_CHECKING:
-    from wires import Peer
+    from clients.frame_clients import Peer
 
     from koordinator.emulator.broker.broker import Broker
     from koordinator.emulator.core.effects import Call

@@ -21,7 +21,7 @@ from koordinator.wire.records import Record, write_batch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wires import Peer, Wire
+    from clients.frame_clients import Peer, Wire
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 MIB = 1024 * 1024

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import crc32c
 import pytest
-from wires import Peer, Wire
+from clients.frame_clients import Peer, Wire
 
 from koordinator.emulator.core.data import fetch_sessions
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState

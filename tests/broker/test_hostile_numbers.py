@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from wires import Wire
+from clients.frame_clients import Wire
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import crc32c
 import pytest
-from nodes import Nodes
-from wires import Wire
+from brokers.cluster import Nodes
+from clients.frame_clients import Wire
 
 from koordinator.emulator.broker.offsets_log import batch_of
 from koordinator.emulator.core.data.produce import ADMIN_CLIENT_ID
@@ -33,7 +33,7 @@ from koordinator.wire.messages.produce import PartitionProduceData, ProduceReque
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wires import Peer
+    from clients.frame_clients import Peer
 
 PARTITION_OF_G = 3
 WORLD = (

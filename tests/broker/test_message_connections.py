@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nodes import FORMING_MS, GROUP, SESSION_MS, Nodes, joining, syncing
+from brokers.cluster import FORMING_MS, GROUP, SESSION_MS, Nodes, joining, syncing
 
 from koordinator.emulator.broker.connections import Answer
 from koordinator.wire.errors import Error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from nodes import GROUP, SESSION_MS, Nodes, joining, syncing
+from brokers.cluster import GROUP, SESSION_MS, Nodes, joining, syncing
 
 from koordinator.emulator.core.cluster import Endpoint
 from koordinator.wire.errors import Error

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from brokers.cluster import Nodes, joining, syncing
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from nodes import Nodes, joining, syncing
 
 from koordinator.emulator.core.cluster import Endpoint
 from koordinator.emulator.core.data.topic import NO_LEADER
@@ -17,7 +17,7 @@ from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchT
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 
 if TYPE_CHECKING:
-    from wires import Peer
+    from clients.frame_clients import Peer
 
 GROUPS = ("g", "h", "i")
 GROUP = st.sampled_from(GROUPS)

@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from wires import Wire
+from clients.frame_clients import Wire
 
 from koordinator.emulator.broker.offsets_log import batch_of, records_of
 from koordinator.emulator.core.data.topic import OFFSETS_TOPIC
@@ -30,7 +30,7 @@ from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_batches, read_records
 
 if TYPE_CHECKING:
-    from wires import Peer
+    from clients.frame_clients import Peer
 
     from koordinator.wire.records import Record
 

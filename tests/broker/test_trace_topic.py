@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from nodes import Nodes
+from brokers.cluster import Nodes
 
 from koordinator.emulator.trace.topic import LINES_AT_ONCE, TRACE_TOPIC_ID
 from koordinator.wire.errors import Error
@@ -22,7 +22,7 @@ from koordinator.wire.messages.produce import PartitionProduceData, ProduceReque
 from koordinator.wire.records import Record, read_batches, read_records, write_batch
 
 if TYPE_CHECKING:
-    from wires import Peer
+    from clients.frame_clients import Peer
 
 NAME = "__koordinator_trace"
 LATEST, EARLIEST = -1, -2

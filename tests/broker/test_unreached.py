@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from nodes import GROUP, Nodes, joining
+from brokers.cluster import GROUP, Nodes, joining
 
 from koordinator.emulator.broker.unreached_listeners import WAIT_MS, UnreachedListeners
 from koordinator.wire.messages.fetch import FetchRequest

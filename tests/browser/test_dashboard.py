@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from consumers import Members
-from pictures import kept
-from serving import WAIT_S, Serving
+from brokers.http_server import WAIT_S, Serving
+from browser.screenshots import kept
+from clients.consumers import Members
 
 from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from brokers.http_server import Served
     from playwright.sync_api import Browser, Page
-    from serving import Served
 
 pytestmark = pytest.mark.needs("chromium")
 

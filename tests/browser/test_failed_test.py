@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from pictures import kept
+from browser.screenshots import kept
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pictures import kept
-from recorded import NAMES, by_hand, crowd, lines_of
+from browser.recorded_traces import NAMES, by_hand, crowd, lines_of
+from browser.screenshots import kept
 
 from koordinator import Simulation
 from koordinator.emulator.pages.lanes import lanes_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from company import forgiving, join, leader, no_litter, rival
+from clients.client_fixtures import forgiving, join, leader, no_litter, rival
 
 __all__ = ["join", "leader", "no_litter", "rival"]
 

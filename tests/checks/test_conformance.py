@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tales import PREPARING, REBALANCE_MS, SESSION_MS, STABLE, Tale
+from scenes.trace_tales import PREPARING, REBALANCE_MS, SESSION_MS, STABLE, Tale
 
 from koordinator.emulator.verify.conformance import TITLES, Now, Verdict, conformance
 from koordinator.emulator.verify.ownership import Owner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tales import COMPLETING, EMPTY, PREPARING, STABLE, Tale
+from scenes.trace_tales import COMPLETING, EMPTY, PREPARING, STABLE, Tale
 
 from koordinator.emulator.verify.names import sub_cause
 from koordinator.emulator.verify.rebalances import assignments, rebalances

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tales import STABLE, Tale
+from scenes.trace_tales import STABLE, Tale
 
 from koordinator.emulator.verify.zombies import zombies
 

@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from groups_command import Ran, commit, form, runner
-from scripted import CLOSE, SILENCE, Cut, Raw, Scripted, WrongId, coordinator
+from brokers.scripted_broker import CLOSE, SILENCE, Cut, Raw, Scripted, WrongId, coordinator
+from clients.groups_command import Ran, commit, form, runner
 
 from koordinator import Emulator
 from koordinator.wire.apis import ApiKey

@@ -8,8 +8,8 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from groups_command import Ran, commit, form, runner
-from scripted import Scripted, coordinator
+from brokers.scripted_broker import Scripted, coordinator
+from clients.groups_command import Ran, commit, form, runner
 
 from koordinator import Emulator
 from koordinator.client.logs import ADMIN_CLIENT_ID

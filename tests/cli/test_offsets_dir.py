@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from groups_command import Ran, runner
+from clients.groups_command import Ran, runner
 
 from koordinator import Emulator
 

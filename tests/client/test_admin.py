@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scripted import CLOSE, SILENCE, Cut, Drip, Raw, Scripted, WrongId, coordinator
+from brokers.scripted_broker import CLOSE, SILENCE, Cut, Drip, Raw, Scripted, WrongId, coordinator
 
 from koordinator.client.admin import Admin
 from koordinator.client.groups import delete_groups, describe_groups, list_groups

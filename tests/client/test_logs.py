@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scripted import CLOSE, Scripted
+from brokers.scripted_broker import CLOSE, Scripted
 
 from koordinator.client.admin import Admin
 from koordinator.client.link import Address

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from consumers import Member, Members, wait_until
+from clients.consumers import Member, Members, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

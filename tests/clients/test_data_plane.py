@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from consumers import KINDS, POLL_MS, Member, Members, partition_of, patient_poll_ms, wait_until
-from producers import send
+from clients.consumers import KINDS, POLL_MS, Member, Members, partition_of, patient_poll_ms, wait_until
+from clients.producers import send
 
 if TYPE_CHECKING:
     from koordinator import Cluster, Group

@@ -9,11 +9,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from consumers import POLL_MS, Member, Members, assignor_settings, error_name, patient_poll_ms, wait_until
-from reactions import FENCED_INSTANCE_ID, WAIT_S, Row, Then, Watched, cases, row_of
+from clients.consumers import POLL_MS, Member, Members, assignor_settings, error_name, patient_poll_ms, wait_until
+from clients.error_reactions import FENCED_INSTANCE_ID, WAIT_S, Row, Then, Watched, cases, row_of
 
 if TYPE_CHECKING:
-    from rivals import Rival
+    from clients.raw_member import Rival
 
     from koordinator import Cluster
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from consumers import Members, assignor_settings
-from reactions import GROUP_MAX_SIZE_REACHED, Row, Then, Watched, cases
+from clients.consumers import Members, assignor_settings
+from clients.error_reactions import GROUP_MAX_SIZE_REACHED, Row, Then, Watched, cases
 
 if TYPE_CHECKING:
-    from rivals import Rival
+    from clients.raw_member import Rival
 
     from koordinator import Cluster
 

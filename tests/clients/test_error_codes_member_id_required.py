@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from consumers import KINDS, Members
-from reactions import MEMBER_ID_REQUIRED, Row, Then, Watched, cases, row_of
+from clients.consumers import KINDS, Members
+from clients.error_reactions import MEMBER_ID_REQUIRED, Row, Then, Watched, cases, row_of
 
 if TYPE_CHECKING:
     from koordinator import Cluster

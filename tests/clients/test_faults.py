@@ -6,12 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from consumers import PATIENCE_S, Members, error_name, wait_until
+from clients.consumers import PATIENCE_S, Members, error_name, wait_until
 
 from koordinator import Emulator, faults
 
 if TYPE_CHECKING:
-    from consumers import Member
+    from clients.consumers import Member
 
     from koordinator import Cluster
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from consumers import KINDS, Member, Members, assignor_settings, wait_until
+from clients.consumers import KINDS, Member, Members, assignor_settings, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

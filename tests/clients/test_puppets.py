@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from consumers import ASSIGNORS, KINDS, Member, Members, assignor_settings, wait_until
+from clients.consumers import ASSIGNORS, KINDS, Member, Members, assignor_settings, wait_until
 
 if TYPE_CHECKING:
     from koordinator import Cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from consumers import ASSIGNORS, KINDS, Member, Members, assignor_settings, wait_until
+from clients.consumers import ASSIGNORS, KINDS, Member, Members, assignor_settings, wait_until
 
 if TYPE_CHECKING:
     from koordinator import Cluster

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from consumers import KINDS, Members, wait_until
+from clients.consumers import KINDS, Members, wait_until
 
 from koordinator import Emulator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from consumers import KINDS, Member, Members, assignor_settings, error_name, wait_until
+from clients.consumers import KINDS, Member, Members, assignor_settings, error_name, wait_until
 
 if TYPE_CHECKING:
     from koordinator import Cluster, Group

@@ -6,10 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from brokers.http_server import Serving
+from brokers.port_forwarder import MappedPort
+from clients.consumers import Members
 from confluent_kafka.admin import AdminClient
-from consumers import Members
-from mapped import MappedPort
-from serving import Serving
 
 from koordinator.emulator.broker.unreached_listeners import WAIT_MS
 from koordinator.handles.remote import Remote

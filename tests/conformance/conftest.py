@@ -8,19 +8,19 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-import goldens
 import pytest
-from applicability import ABSENT, left_out
-from conformance_player import Absent
-from conformance_scenarios import perform, scenario_of
-from conformance_sockets import EmulatorTarget
-from conformance_targets import CoreTarget
-from kafka_releases import NEWEST, RELEASES, Release
+from brokers.kafka_releases import NEWEST, RELEASES, Release
+from conformance import goldens
+from conformance.applicability import ABSENT, left_out
+from conformance.player import Absent
+from conformance.scenarios import perform, scenario_of
+from conformance.socket_target import EmulatorTarget
+from conformance.targets import CoreTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from conformance_scenarios import Scenario
+    from conformance.scenarios import Scenario
 
 SCALE = 0.1
 """How many real seconds a second takes on the emulator."""

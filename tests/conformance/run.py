@@ -21,9 +21,9 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from conformance_scenarios import load
-from conforming import NOT_APPLICABLE, NOT_EMULATED, SLOW, WAITING, Report, conform
-from kafka_releases import RELEASES
+from brokers.kafka_releases import RELEASES
+from conformance.comparison import NOT_APPLICABLE, NOT_EMULATED, SLOW, WAITING, Report, conform
+from conformance.scenarios import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

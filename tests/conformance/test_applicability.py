@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from applicability import ABSENT, ONE_BROKER, TRANSACTIONS, left_out
-from conformance_player import Absent
-from conformance_scenarios import load, perform
-from conformance_targets import CoreTarget
-from conforming import NOT_APPLICABLE, NOT_EMULATED, PLAYED, WAITING, fate
-from kafka_releases import RELEASES
+from brokers.kafka_releases import RELEASES
+from conformance.applicability import ABSENT, ONE_BROKER, TRANSACTIONS, left_out
+from conformance.comparison import NOT_APPLICABLE, NOT_EMULATED, PLAYED, WAITING, fate
+from conformance.player import Absent
+from conformance.scenarios import load, perform
+from conformance.targets import CoreTarget
 
 COUNTS = {
     "2.4": {PLAYED: 183, WAITING: 0, NOT_EMULATED: 5, NOT_APPLICABLE: 18},

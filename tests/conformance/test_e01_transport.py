@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from conformance_scenarios import scenario
-from conformance_targets import raw_header
+from conformance.scenarios import scenario
+from conformance.targets import raw_header
 
 from koordinator.wire import headers
 from koordinator.wire.apis import ApiKey
@@ -18,7 +18,7 @@ from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequ
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 if TYPE_CHECKING:
-    from conformance_player import Player
+    from conformance.player import Player
 
 
 @scenario(kip="KIP-511")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance_player import CHANGED
-from conformance_scenarios import scenario
+from conformance.player import CHANGED
+from conformance.scenarios import scenario
 
 if TYPE_CHECKING:
-    from conformance_player import Player
+    from conformance.player import Player
 
 
 @scenario(kip="base")

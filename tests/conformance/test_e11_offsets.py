@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance_scenarios import scenario
+from conformance.scenarios import scenario
 
 from koordinator.wire.apis import ApiKey
 
 if TYPE_CHECKING:
-    from conformance_player import Player
+    from conformance.player import Player
 
 T0, T1, T2, T3 = (("t", partition) for partition in range(4))
 NOWHERE = ("nosuch", 0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance_scenarios import scenario
+from conformance.scenarios import scenario
 
 if TYPE_CHECKING:
-    from conformance_player import Player
+    from conformance.player import Player
 
 
 @scenario(kip="KIP-62")

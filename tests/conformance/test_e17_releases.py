@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance_player import CHANGED, protocols
-from conformance_scenarios import scenario
+from conformance.player import CHANGED, protocols
+from conformance.scenarios import scenario
 
 from koordinator.wire.apis import ApiKey
 
 if TYPE_CHECKING:
-    from conformance_player import Player
+    from conformance.player import Player
 
 
 @scenario(kip="KAFKA-9752")

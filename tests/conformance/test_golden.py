@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from datetime import date
 
-import goldens
 import pytest
-from applicability import left_out
-from conformance_scenarios import load
-from conforming import PLAYED, fate
-from kafka_releases import RELEASES
+from brokers.kafka_releases import RELEASES
+from conformance import goldens
+from conformance.applicability import left_out
+from conformance.comparison import PLAYED, fate
+from conformance.scenarios import load
 
 
 @pytest.mark.parametrize("name", RELEASES)

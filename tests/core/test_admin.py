@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from play import CHANGED, RANGE, Play
+from scenes.play import CHANGED, RANGE, Play
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import delete_groups, list_groups

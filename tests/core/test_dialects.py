@@ -9,7 +9,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from play import CHANGED, RANGE, SUBSCRIBED_TO_T, Play
+from scenes.play import CHANGED, RANGE, SUBSCRIBED_TO_T, Play
 
 from koordinator.emulator.config.settings import RELEASES
 from koordinator.emulator.core.dialect import Dialect

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
-from play import CHANGED, RANGE, Play
+from scenes.play import CHANGED, RANGE, Play
 
 from koordinator.emulator.core.effects import StateChanged
 from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord

@@ -6,7 +6,7 @@ from itertools import cycle, repeat
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from play import CHANGED, START, Play
+from scenes.play import CHANGED, START, Play
 
 from koordinator.emulator.core.effects import StateChanged, TimerFired
 from koordinator.emulator.core.timers import OffsetExpiryCheck

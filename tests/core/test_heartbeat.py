@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from play import CHANGED, Play
+from scenes.play import CHANGED, Play
 
 from koordinator.wire.errors import Error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from play import Ask, Play
+from scenes.play import Ask, Play
 
 from koordinator.wire.errors import Error
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from play import RANGE, Ask, Play
+from scenes.play import RANGE, Ask, Play
 
 from koordinator.emulator.core import overrides as levers
 from koordinator.emulator.core.effects import Superseded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from play import CHANGED, RANGE, SUBSCRIBED_TO_T, Play
+from scenes.play import CHANGED, RANGE, SUBSCRIBED_TO_T, Play
 
 from koordinator.emulator.core.effects import StateChanged, Superseded
 from koordinator.wire.errors import Error

@@ -12,7 +12,7 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue
 
 if TYPE_CHECKING:
-    from play import Play
+    from scenes.play import Play
 
 
 def test_an_empty_group_id_is_invalid(play: Play) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from play import Play
+from scenes.play import Play
 
 from koordinator.emulator.core.groups.coordinator_records import java_string_hash, offsets_partition
 from koordinator.wire.errors import Error

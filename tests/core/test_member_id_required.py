@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from play import Play
+from scenes.play import Play
 
 from koordinator.emulator.core.timers import PendingMemberExpiry
 from koordinator.wire.errors import Error

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from play import CHANGED, START, Play
+from scenes.play import CHANGED, START, Play
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import offset_commit as messages

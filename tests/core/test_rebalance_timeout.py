@@ -10,7 +10,7 @@ from koordinator.emulator.core.timers import RebalanceTimeout
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
-    from play import Ask, Play
+    from scenes.play import Ask, Play
 
 PATIENT: dict[str, Any] = {"session": 60_000}
 

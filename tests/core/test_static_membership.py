@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from play import CHANGED, RANGE, Play
+from scenes.play import CHANGED, RANGE, Play
 
 from koordinator.emulator.core.effects import MemberChanged, RebalanceAvoided
 from koordinator.wire.errors import Error

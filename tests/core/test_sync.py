@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from play import Play
+from scenes.play import Play
 
 from koordinator.emulator.core.effects import Superseded
 from koordinator.emulator.core.timers import PendingSyncExpiry

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from engines import BASE, IMAGE, PIPELINE_IMAGE, ROOT, docker
+from brokers.docker_cli import BASE, IMAGE, PIPELINE_IMAGE, ROOT, docker
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import socket
 import subprocess
 
 import pytest
-from engines import ROOT, docker
+from brokers.docker_cli import ROOT, docker
 
 pytestmark = pytest.mark.needs("docker")
 

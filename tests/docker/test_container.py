@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from consumers import WARNINGS_OF_CLIENTS, Members, wait_until
-from engines import docker
+from brokers.docker_cli import docker
+from clients.consumers import WARNINGS_OF_CLIENTS, Members, wait_until
 
 from koordinator.faults import error
 from koordinator.handles.docker import OWNER, KoordinatorContainer, NoEngine, engine

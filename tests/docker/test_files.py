@@ -12,7 +12,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from engines import ROOT
+from brokers.docker_cli import ROOT
 
 from koordinator.cli.serve import serve
 

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
-from engines import MIB, docker, size_mib
-from nodes import syncing
-from rivals import Rival
+from brokers.cluster import syncing
+from brokers.docker_cli import MIB, docker, size_mib
+from clients.raw_member import Rival
 
 from koordinator.handles.docker import KoordinatorContainer
 

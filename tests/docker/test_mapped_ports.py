@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mapped import MappedPort
-from serving import Serving
+from brokers.http_server import Serving
+from brokers.port_forwarder import MappedPort
 
 from koordinator.handles import docker as fixture
 from koordinator.handles.docker import INSIDE, KoordinatorContainer

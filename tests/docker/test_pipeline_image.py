@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from engines import docker, size_mib
+from brokers.docker_cli import docker, size_mib
 
 from koordinator.handles.remote import Remote
 

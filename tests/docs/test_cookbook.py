@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from cookbook import CLIENTS, FOLDER, Recipe, recipes
+from scenes.cookbook import CLIENTS, FOLDER, Recipe, recipes
 
 ROWS = [*range(1, 20), 21, 22, 24, 25]
 """The failures that were found in the issues of clients and applications; 20 and 23 are the affair of other clients."""

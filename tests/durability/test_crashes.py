@@ -6,10 +6,10 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from crashing import Crash, CrashingFiles
+from brokers.crashing_files import Crash, CrashingFiles
+from brokers.durable_broker import DIR, Kept
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept import DIR, Kept
 
 from koordinator.emulator.core.data import log as core_log
 from koordinator.wire.errors import Error

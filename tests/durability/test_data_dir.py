@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from crashing import CrashingFiles
-from kept import DIR, Kept
+from brokers.crashing_files import CrashingFiles
+from brokers.durable_broker import DIR, Kept
 
 from koordinator.emulator.core.data import log as core_log
 from koordinator.emulator.storage.data_dir import FORMAT, JOURNAL, LOCK, LOG, META, DataDir, DataDirRefused

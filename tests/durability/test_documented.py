@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from crashing import CrashingFiles
-from kept import DIR, Kept
+from brokers.crashing_files import CrashingFiles
+from brokers.durable_broker import DIR, Kept
 
 from koordinator.emulator.core.data.seed_records import SeedRecord
 from koordinator.emulator.core.data.unflushed_log import UnflushedLog

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from crashing import CrashingFiles
-from kept import DIR, Kept
+from brokers.crashing_files import CrashingFiles
+from brokers.durable_broker import DIR, Kept
 
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.wire.errors import Error

@@ -7,7 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from soaking import Server, soak
+from brokers.soak import Server, soak
 
 from koordinator import Emulator
 from koordinator.client.link import Deadline, Link

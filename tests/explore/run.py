@@ -20,13 +20,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 import click
+from brokers.real_kafka import RealKafka
 from exploring.brokers import BrokerTable
 from exploring.covering import figure, table
 from exploring.releases import RELEASES, Release
 from exploring.rounds import Exploration, Findings
 from exploring.steps import SETUPS
 from exploring.telling import tell
-from real_kafka import RealKafka
 
 OUTPUT = Path(__file__).parents[2] / "build" / "explore"
 

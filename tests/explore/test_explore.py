@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from brokers.real_kafka import RealKafka
 from exploring.brokers import BrokerTable
 from exploring.covering import figure
 from exploring.releases import NEWEST
 from exploring.rounds import Exploration, Findings
 from exploring.steps import SETUPS
-from real_kafka import RealKafka
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import conformance_scenarios
 import pytest
-from conformance_targets import CoreTarget
+from conformance import scenarios
+from conformance.targets import CoreTarget
 from exploring.authors import MARGIN_MS, Author, write
 from exploring.comparing import LATE, compare
 from exploring.core import Core, play_to_core
@@ -293,11 +293,11 @@ def test_what_is_found_is_told_as_a_scenario(seed: int, monkeypatch: pytest.Monk
     spoilt = replace(played, outcomes=(first, *played.outcomes[1:]))
     text = tell(judge(sequence, NEWEST, spoilt), NEWEST.version, NEWEST.coordinator)
     assert text.count("# broker at") == text.count("# core at") >= 1
-    monkeypatch.setattr(conformance_scenarios, "SCENARIOS", {})
+    monkeypatch.setattr(scenarios, "SCENARIOS", {})
     exec(text, {})  # noqa: S102 - it is ours
-    (scenario,) = conformance_scenarios.SCENARIOS.values()
+    (scenario,) = scenarios.SCENARIOS.values()
     target = CoreTarget(scenario.configuration.settings(1), NEWEST)
-    conformance_scenarios.perform(scenario, lambda _: target)
+    scenarios.perform(scenario, lambda _: target)
     assert target.seconds == sequence.end_ms / 1_000
 
 

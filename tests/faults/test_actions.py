@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from faulty import Faulty, committing
-from nodes import GROUP, joining, syncing
+from brokers.cluster import GROUP, joining, syncing
+from brokers.fault_broker import Faulty, committing
 
 from koordinator import faults
 from koordinator.emulator.broker.api_table import ApiTable
@@ -43,7 +43,7 @@ from koordinator.wire.messages.offset_fetch import (
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 if TYPE_CHECKING:
-    from wires import Peer
+    from clients.frame_clients import Peer
 
     from koordinator.wire.apis import Message
 

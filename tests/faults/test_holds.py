@@ -6,8 +6,8 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from faulty import Faulty, committing
-from nodes import FORMING_MS, GROUP, SESSION_MS, joining
+from brokers.cluster import FORMING_MS, GROUP, SESSION_MS, joining
+from brokers.fault_broker import Faulty, committing
 
 from koordinator import faults
 from koordinator.emulator.broker.connections import Answer
@@ -17,7 +17,7 @@ from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 
 if TYPE_CHECKING:
-    from wires import Peer
+    from clients.frame_clients import Peer
 
 BEAT = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="nobody")
 

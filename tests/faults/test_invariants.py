@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from faulty import Faulty, committing
+from brokers.cluster import joining
+from brokers.fault_broker import Faulty, committing
 from hypothesis import given
 from hypothesis import strategies as st
-from nodes import joining
 
 from koordinator import faults
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 
 if TYPE_CHECKING:
-    from wires import Peer
+    from clients.frame_clients import Peer
 
 CLIENTS = ("a", "b", "c")
 APIS = ("JoinGroup", "Heartbeat", "OffsetCommit", "Metadata", "*")

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from faulty import Faulty
+from brokers.fault_broker import Faulty
 from hypothesis import given
 from hypothesis import strategies as st
 

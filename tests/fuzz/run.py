@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from corpus import everything
-from fuzzing import Crowd, Hang, Noise, Tally
+from builders.corpus import everything
+from builders.fuzzing import Crowd, Hang, Noise, Tally
 
 from koordinator.wire.primitives import read_uuid
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from serving import WAIT_S, Serving
+from brokers.http_server import WAIT_S, Serving
 
 from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from serving import Served
+    from brokers.http_server import Served
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import Serving
+from brokers.http_server import Serving
 
 from koordinator.emulator.http import guards
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from serving import Served
+    from brokers.http_server import Served
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "curl"
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 import schemathesis
+from brokers.http_server import WAIT_S, Serving
 from documents import OPENAPI
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
-from serving import WAIT_S, Serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from serving import Served
+    from brokers.http_server import Served
 
 DOCUMENT: dict[str, Any] = json.loads(OPENAPI.read_text(encoding="utf-8"))
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)

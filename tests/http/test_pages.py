@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from serving import WAIT_S, Serving
+from brokers.http_server import WAIT_S, Serving
 
 from koordinator.emulator.pages.dashboard import FILES
 

@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import trio
-from serving import WAIT_S
+from brokers.http_server import WAIT_S
 
 from koordinator.emulator.server.cluster_registry import RegisteredCluster
 
 if TYPE_CHECKING:
     import httpx
     import pytest
-    from serving import Served
+    from brokers.http_server import Served
 
     from koordinator.handles.remote import Remote
 

@@ -17,7 +17,7 @@ from koordinator.handles.port import BlockingCallInLoop, ClusterStopped
 from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
-    from serving import Served
+    from brokers.http_server import Served
 
 
 def operations() -> set[str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from company import forgiving, no_litter
-from kafka_releases import NEWEST, RELEASES
-from real_kafka import RealKafka
+from brokers.kafka_releases import NEWEST, RELEASES
+from brokers.real_kafka import RealKafka
+from clients.client_fixtures import forgiving, no_litter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator

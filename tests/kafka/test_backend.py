@@ -9,7 +9,7 @@ from koordinator.handles.kafka_port import KafkaPort
 
 if TYPE_CHECKING:
     import pytest
-    from real_kafka import RealKafka
+    from brokers.real_kafka import RealKafka
 
 TESTS = """
 import warnings

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from conformance_scenarios import load
-from conforming import conform
-from kafka_releases import RELEASES
+from brokers.kafka_releases import RELEASES
+from conformance.comparison import conform
+from conformance.scenarios import load
 
 
 @pytest.mark.parametrize("name", RELEASES)

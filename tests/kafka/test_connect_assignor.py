@@ -8,8 +8,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from connect_rounds import parsed, play, read
-from kafka_releases import RELEASES, jars, run
+from brokers.kafka_releases import RELEASES, jars, run
+from builders.connect_rounds import parsed, play, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,8 +6,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from kafka_releases import RELEASES, jars
-from kept import Kept
+from brokers.durable_broker import Kept
+from brokers.kafka_releases import RELEASES, jars
 
 from koordinator.emulator.storage.data_dir import LOG
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from consumers import Member, wait_until
-from groups_command import Ran, commit, form, runner
-from producers import send
+from clients.consumers import Member, wait_until
+from clients.groups_command import Ran, commit, form, runner
+from clients.producers import send
 
 from koordinator.handles.clients import client_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from real_kafka import RealKafka
+    from brokers.real_kafka import RealKafka
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from groups_command import ask, commit, form, link, runner
-from kafka_releases import RELEASES, jars
-from real_kafka import RealKafka
+from brokers.kafka_releases import RELEASES, jars
+from brokers.real_kafka import RealKafka
+from clients.groups_command import ask, commit, form, link, runner
 
 from koordinator import Emulator
 from koordinator.emulator.core.data.topic import OFFSETS_TOPIC
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from groups_command import Ran
+    from clients.groups_command import Ran
 
 DECODE_S = 60
 """How long Kafka's tool may take to read a file."""

@@ -6,7 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from kafka_releases import jars
+from brokers.kafka_releases import jars
 
 from koordinator.emulator.broker.versions.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.config.settings import RELEASES

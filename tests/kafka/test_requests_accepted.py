@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from full_requests import REQUESTS, Asked
-from kafka_releases import RELEASES
-from strict import error_codes, is_closed_upon, within
+from brokers.kafka_releases import RELEASES
+from builders.full_requests import REQUESTS, Asked
+from clients.strict_connection import error_codes, is_closed_upon, within
 
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.errors import Error
@@ -18,7 +18,7 @@ from koordinator.wire.errors import Error
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from real_kafka import RealKafka
+    from brokers.real_kafka import RealKafka
 
 LISTED_ONLY = {("4.3", ApiKey.PRODUCE, version) for version in range(3)}
 """Named by ApiVersions because of what librdkafka concludes from it, but not served (KAFKA-18659)."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from here import Here
-from nodes import GROUP, SESSION_MS, joining, syncing
+from brokers.cluster import GROUP, SESSION_MS, joining, syncing
+from brokers.group_broker import Here
 
 from koordinator.wire.errors import Error
 

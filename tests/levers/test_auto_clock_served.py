@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from rivals import Rival
+from clients.raw_member import Rival
 
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from here import Here
+from brokers.cluster import FORMING_MS, GROUP, SESSION_MS, joining, syncing
+from brokers.group_broker import Here
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nodes import FORMING_MS, GROUP, SESSION_MS, joining, syncing
 
 from koordinator.emulator.control.time.clock_advance import TimerLoop
 from koordinator.emulator.core.timers import SessionExpiry

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from here import Here
-from nodes import FORMING_MS, GROUP, SESSION_MS, joining, syncing
+from brokers.cluster import FORMING_MS, GROUP, SESSION_MS, joining, syncing
+from brokers.group_broker import Here
 
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.wire.errors import Error

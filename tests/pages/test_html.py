@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from recorded import lines_of
+from browser.recorded_traces import lines_of
 
 from koordinator.emulator.pages.dashboard import FILES
 from koordinator.emulator.pages.html import SCRIPTS, STYLES, html_of

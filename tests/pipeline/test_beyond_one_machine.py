@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import spark_cluster
-from hdfs import hdfs
-from loads import load, put, tables, trace
+from spark import cluster
+from spark.hdfs import hdfs
+from spark.loads import load, put, tables, trace
 
 from koordinator.pipeline.schema import VERDICT
 from koordinator.pipeline.store import Store
@@ -51,19 +51,19 @@ def here(spark: SparkSession, folder: Path, inputs: Path) -> dict[str, list[str]
 def run(folder: Path, inputs: Path | str, store: Path | str, *arguments: str) -> None:
     """`koordinator-pipeline run`."""
     job = ["run", "--input", str(inputs), "--output", str(store), *arguments]
-    spark_cluster.finished([sys.executable, "-m", "koordinator.pipeline", *job], spark_cluster.environ(folder), JOB_S)
+    cluster.finished([sys.executable, "-m", "koordinator.pipeline", *job], cluster.environ(folder), JOB_S)
 
 
 def test_two_workers_make_the_same_tables_and_check_them_when_a_job_is_submitted(
     spark: SparkSession, folder: Path, inputs: Path, here: dict[str, list[str]]
 ) -> None:
     store = folder / "cluster"
-    with spark_cluster.cluster(folder) as master:
+    with cluster.cluster(folder) as master:
         settings = ("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.sql.shuffle.partitions=2")
         run(folder, inputs, store, "--master", master, *settings)
         executors = {path.parents[2].name for path in folder.glob("worker-*/app-*/*/stderr")}
         job = ("verify", "--store", str(store), "--json", str(folder / "verdicts.json"))
-        spark_cluster.submit(folder, master, packages(folder), *job, timeout_s=JOB_S)
+        cluster.submit(folder, master, packages(folder), *job, timeout_s=JOB_S)
     assert executors == {"worker-0", "worker-1"}
     assert tables(store) == here
     judged = json.loads((folder / "verdicts.json").read_text())["checks"]
@@ -75,7 +75,7 @@ def test_two_workers_make_the_same_tables_and_check_them_when_a_job_is_submitted
 
 def test_a_spark_connect_server_makes_the_same_tables(folder: Path, inputs: Path, here: dict[str, list[str]]) -> None:
     store = folder / "remote"
-    with spark_cluster.connect_server(folder) as remote:
+    with cluster.connect_server(folder) as remote:
         run(folder, inputs, store, "--remote", remote)
     assert tables(store) == here
 

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from event_frames import verdicts
-from tales import Tale
+from scenes.trace_tales import Tale
+from spark.event_frames import verdicts
 
 from koordinator.emulator.verify.conformance import Verdict, conformance
 from koordinator.emulator.verify.story import Story

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from loads import copied, differing, load, put, tables
+from spark.loads import copied, differing, load, put, tables
 
 from koordinator.pipeline import layers, store, streams
 from koordinator.pipeline.generate import told

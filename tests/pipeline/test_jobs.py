@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from loads import OF_READING, differing, ended, put, tables
 from pyarrow import dataset
+from spark.loads import OF_READING, differing, ended, put, tables
 
 from koordinator.pipeline.jobs.generate import WRITERS
 from koordinator.pipeline.schema import TABLES

@@ -16,7 +16,7 @@ from koordinator import Emulator
 if TYPE_CHECKING:
     from koordinator import Cluster
 
-PROGRAM = Path(__file__).parents[1] / "support" / "spark_kafka.py"
+PROGRAM = Path(__file__).parents[1] / "support" / "spark" / "kafka_source.py"
 PROGRAM_S = 300
 FETCH_S = 600
 

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from loads import copied, load, put, tables, trace
+from spark.loads import copied, load, put, tables, trace
 
 from koordinator.pipeline import layers, streams
 from koordinator.pipeline.gold.state_time import state_time

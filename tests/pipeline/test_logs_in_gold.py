@@ -1,4 +1,4 @@
-"""What logs of real brokers and their clients, recorded by tests/support/record_logs.py, give in the gold tables."""
+"""Gold tables from logs of real brokers and clients, which tests/support/spark/record_logs.py recorded."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from gold_frames import Gold
-from logged import LOGS, RELEASES, bronze, recorded
+from spark.gold_frames import Gold
+from spark.log_rows import LOGS, RELEASES, bronze, recorded
 
 from koordinator.emulator.verify.rebalances import rebalances
 from koordinator.emulator.verify.story import Story

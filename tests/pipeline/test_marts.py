@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from literal import literal
+from spark.literal_frames import literal
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.marts.client_matrix import client_matrix

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from gold_frames import Gold
+from spark.gold_frames import Gold
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.generate import stories

@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from browsing import launched, tab
-from pictures import DOCS, KEEP
-from reported import told
+from browser.chromium import launched, tab
+from browser.screenshots import DOCS, KEEP
+from spark.report_store import told
 
 from koordinator.pipeline.report.page import CONTENTS, page
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from reported import EVIL, reader, told
+from spark.report_store import EVIL, reader, told
 
 from koordinator.pipeline.report.facts import Facts, asked, stretch
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from reported import ROWS, reader
+from spark.report_store import ROWS, reader
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.store import Store

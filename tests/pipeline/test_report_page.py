@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
-from reported import EVIL, reader, told
+from spark.report_store import EVIL, reader, told
 
 from koordinator.pipeline.report.facts import Facts, asked
 from koordinator.pipeline.report.page import CONTENTS, cell, code, page, summary

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from event_frames import verdicts
-from tales import COMPLETING, EMPTY, PREPARING, SESSION_MS, STABLE, Tale
+from scenes.trace_tales import COMPLETING, EMPTY, PREPARING, SESSION_MS, STABLE, Tale
+from spark.event_frames import verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from logged import RELEASES, bronze, recorded
+from spark.log_rows import RELEASES, bronze, recorded
 
 from koordinator.pipeline.bronze.lines import numbered, picked
 from koordinator.pipeline.silver.intake import parsed, taken

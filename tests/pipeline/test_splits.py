@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from loads import differing, ended, load, put, tables
 from pyarrow import parquet
+from spark.loads import differing, ended, load, put, tables
 
 from koordinator.pipeline.jobs.generate import table_of
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
-from literal import literal
+from spark.literal_frames import literal
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.jobs import compare as compare_job

@@ -7,7 +7,7 @@ import inspect
 import time
 from typing import TYPE_CHECKING, Any
 
-import aio_source
+import aio_handles
 import pytest
 import trio
 
@@ -18,7 +18,7 @@ from koordinator.handles.port import BlockingCallInLoop, ClusterStopped
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-HANDLES = {each.__name__: each for each in aio_source.HANDLES}
+HANDLES = {each.__name__: each for each in aio_handles.HANDLES}
 
 
 async def pause(seconds: float) -> None:
@@ -51,13 +51,13 @@ loops = pytest.mark.parametrize("run", [run_asyncio, run_trio], ids=["asyncio", 
 
 
 def test_the_twins_are_made_from_the_handles_as_they_are_now() -> None:
-    made = aio_source.source()
-    assert aio_source.TARGET.read_text(encoding="utf-8") == made, "renew it: python tests/support/aio_source.py"
+    made = aio_handles.source()
+    assert aio_handles.TARGET.read_text(encoding="utf-8") == made, "renew it: python tools/aio_handles.py"
 
 
 @pytest.mark.parametrize("name", HANDLES)
 def test_a_twin_has_what_its_handle_has_and_nothing_else(name: str) -> None:
-    theirs, ours = aio_source.surface(HANDLES[name]), vars(getattr(aio, name))
+    theirs, ours = aio_handles.surface(HANDLES[name]), vars(getattr(aio, name))
     public = {member for member in ours if not member.startswith("_")}
     assert public == set(theirs)
     for member, blocking in theirs.items():
@@ -70,7 +70,7 @@ def test_a_twin_has_what_its_handle_has_and_nothing_else(name: str) -> None:
 
 
 def test_every_handle_that_a_handle_gives_has_a_twin() -> None:
-    assert set(aio.__all__) == {*HANDLES, *(each.__name__ for each in aio_source.ROOTS)}
+    assert set(aio.__all__) == {*HANDLES, *(each.__name__ for each in aio_handles.ROOTS)}
 
 
 # -- waiting -------------------------------------------------------------------------------------------------

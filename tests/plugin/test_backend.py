@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rivals import Rival
+from clients.raw_member import Rival
 
 from koordinator import Cluster
 from koordinator.client.problems import ClientError

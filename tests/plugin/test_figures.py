@@ -33,7 +33,7 @@ def test_the_figures_are_the_rebalances_and_the_time_in_join_phases_of_all_group
 
 REBALANCING = """
 import pytest
-from rivals import Rival
+from clients.raw_member import Rival
 
 @pytest.mark.parametrize("members", [0, 1, 2])
 def test_it(koordinator, members):

@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from rivals import Rival
+from clients.raw_member import Rival
 
 from koordinator import Emulator
 from koordinator.client.link import Address, Deadline, Link

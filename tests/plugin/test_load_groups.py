@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from groups_command import ask, link
+from clients.groups_command import ask, link
 
 from koordinator import Emulator
 from koordinator.client.admin import Admin

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from puppet_show import BEAT_MS, REBALANCE_MS, SESSION_MS, Show
+from scenes.puppet_scene import BEAT_MS, REBALANCE_MS, SESSION_MS, Show
 
 from koordinator.wire.messages.join_group import JoinGroupRequest
 

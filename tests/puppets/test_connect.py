@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from puppet_show import BEAT_MS, SESSION_MS, Show
+from scenes.puppet_scene import BEAT_MS, SESSION_MS, Show
 
 CONNECTORS = {"mirror": 4}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from nodes import Nodes
+from brokers.cluster import Nodes
 
 from koordinator.emulator.control.assignors import ASSIGNORS
 from koordinator.emulator.control.puppets.consumer_role import ConsumerRole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from puppet_show import BEAT_MS, SESSION_MS, Show
+from scenes.puppet_scene import BEAT_MS, SESSION_MS, Show
 
 
 def test_a_puppet_joins_is_assigned_everything_and_beats() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from nodes import GROUP
-from puppet_show import BEAT_MS, SESSION_MS, Show
+from brokers.cluster import GROUP
+from scenes.puppet_scene import BEAT_MS, SESSION_MS, Show
 
 from koordinator.emulator.control.puppets.connection import REQUEST_TIMEOUT_MS, RETRY_BACKOFF_MS
 

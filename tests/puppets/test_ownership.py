@@ -6,10 +6,10 @@ from collections import Counter
 from itertools import chain
 from typing import Any
 
+from brokers.cluster import GROUP
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from nodes import GROUP
-from puppet_show import REBALANCE_MS, SESSION_MS, Show
+from scenes.puppet_scene import REBALANCE_MS, SESSION_MS, Show
 
 NAMES = ("a", "b", "c", "d")
 NODES = 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from puppet_show import BEAT_MS, SESSION_MS, Show
+from scenes.puppet_scene import BEAT_MS, SESSION_MS, Show
 
 from koordinator import Simulation
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from soaking import soak
+from brokers.soak import soak
 
 
 def main() -> int:

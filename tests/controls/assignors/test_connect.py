@@ -6,8 +6,8 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from assigning import patient
-from connect_rounds import answer_of, parsed, read
+from builders.assignment_groups import patient
+from builders.connect_rounds import answer_of, parsed, read
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from assigning import TOPICS, counts, groups, kafka_python, owned_exactly_once, patient, sizes
+from builders.assignment_groups import TOPICS, counts, groups, kafka_python, owned_exactly_once, patient, sizes
 from hypothesis import given
 from hypothesis import strategies as st
 

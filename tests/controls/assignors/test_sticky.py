@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from assigning import (
+from builders.assignment_groups import (
     claiming,
     counts,
     flat,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from uuid import UUID
 
-    from real_kafka import RealKafka
+    from brokers.real_kafka import RealKafka
 
     from exploring.steps import Sequence, Step
     from koordinator.wire.apis import Message

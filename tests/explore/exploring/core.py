@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from play import START, Play
+from scenes.play import START, Play
 
 from exploring.releases import settings_here
 from exploring.steps import GROUP, TOPICS, Id, Outcome, Played, asked
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Mapping
 
-    from play import Ask
+    from scenes.play import Ask
 
     from exploring.releases import Release
     from exploring.steps import Sequence, Setup, Step

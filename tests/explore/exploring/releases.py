@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_releases import NEWEST, RELEASES, Release
+from brokers.kafka_releases import NEWEST, RELEASES, Release
 
 from koordinator.emulator.broker.versions.releases import ACCEPTED
 from koordinator.wire.apis import APIS

@@ -30,8 +30,8 @@ HEAD = '''"""Found by `make explore`, sequence {name}, on Apache Kafka {version}
 {difference}
 """
 
-from conformance_player import Player, subscription
-from conformance_scenarios import scenario
+from conformance.player import Player, subscription
+from conformance.scenarios import scenario
 
 T, T_AND_U = subscription("t"), subscription("t", "u")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from gold_frames import Gold, Tales, of
-from tales import SESSION_MS, STABLE, Tale
+from scenes.trace_tales import SESSION_MS, STABLE, Tale
+from spark.gold_frames import Gold, Tales, of
 
 from koordinator.pipeline import schema
 

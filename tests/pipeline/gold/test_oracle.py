@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from gold_frames import Gold
+from spark.gold_frames import Gold
 
 from koordinator import Simulation
 from koordinator.emulator.http.metrics import Watched

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from gold_frames import Tales, of
-from tales import COMPLETING, EMPTY, PREPARING, STABLE, Tale
+from scenes.trace_tales import COMPLETING, EMPTY, PREPARING, STABLE, Tale
+from spark.gold_frames import Tales, of
 
 from koordinator.pipeline import schema
 

@@ -1,0 +1,1 @@
+"""Brokers that tests talk to: the emulator without sockets, real Kafka, and scripted fakes."""

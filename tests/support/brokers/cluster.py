@@ -1,0 +1,169 @@
+"""A cluster of several nodes without sockets: bytes in, bytes out, time by hand."""
+
+from __future__ import annotations
+
+import random
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from clients.frame_clients import START, Peer, Wire
+
+from koordinator.emulator.broker.cluster_runtime import ClusterRuntime
+from koordinator.emulator.config.settings import Settings
+from koordinator.emulator.core.cluster import PLAINTEXT, ClusterState
+from koordinator.emulator.trace.trace import Trace
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from koordinator.emulator.broker.connections import Output
+
+GROUP = "g"
+"""It is kept in partition 3 of 50."""
+
+SESSION_MS = 10_000
+
+FORMING_MS = 100
+"""So long a new group waits for more members."""
+
+
+class Nodes(Wire):
+    """Nodes 1 to `count`, topic t with 4 partitions, and the peers connected to them."""
+
+    def __init__(self, nodes: int = 2, **settings: object) -> None:
+        self.now = START
+        self.wall_us = START * 1000
+        self.logged: list[str] = []
+        given = {name.replace("_", "."): value for name, value in settings.items()}
+        given.setdefault("group.initial.rebalance.delay.ms", FORMING_MS)
+        self._given = given
+        self.settings, _ = Settings.of("fast", given)
+        chance = random.Random(3)
+
+        def new_uuid() -> UUID:
+            return UUID(int=chance.getrandbits(128), version=4)
+
+        self._new_uuid = new_uuid
+        self.cluster = ClusterState("nodes", self.settings, new_uuid)
+        self.trace = Trace(lambda: self.wall_us)
+        for node in range(1, nodes + 1):
+            self.cluster.register(node, "127.0.0.1", 9091 + node)
+        self._start()
+        self.cluster.create_topic("t", 4)
+        self.peers: dict[int, Peer] = {}
+        self._numbers = count(1)
+        self._correlation = 0
+
+    def restart(self, settings: Mapping[str, object]) -> None:
+        """All nodes end at once and start again, on the logs they had; with these settings beside those they had."""
+        for peer in self.peers.values():
+            peer.closed = peer.closed or "restarted"
+        self._given |= settings
+        self.settings, _ = Settings.of("fast", self._given)
+        self.cluster.settings = self.settings
+        self._start()
+
+    def _start(self) -> None:
+        self.brokers = ClusterRuntime(
+            self.now, self.cluster, self.settings, self._new_uuid, self.trace, self.logged.append
+        )
+        self.broker = self.brokers  # type: ignore[assignment]
+
+    def connect(self, node: int = 1, listener: str = PLAINTEXT) -> Peer:
+        peer = Peer(next(self._numbers))
+        self.peers[peer.number] = peer
+        self._perform(self.brokers.connected(self.now, peer.number, "/127.0.0.1", node, listener))
+        return peer
+
+    def do(self, operation: Callable[..., Iterable[Output]], *arguments: object) -> None:
+        """An operation on the nodes, now."""
+        self._perform(operation(self.now, *arguments))
+
+    def told(self, node: int, message: Any, version: int) -> Any:
+        """What a node answers, on a connection of its own; None if nothing yet."""
+        return self.ask(self.connect(node), message, version)
+
+    # -- groups ----------------------------------------------------------------------------------------------
+
+    def coordinator(self, node: int, group: str = GROUP, key_type: int = 0) -> tuple[int, int, int]:
+        """Error, node id and port of FindCoordinator."""
+        (row,) = self.told(node, FindCoordinatorRequest(key_type=key_type, coordinator_keys=(group,)), 4).coordinators
+        return row.error_code, row.node_id, row.port
+
+    def stable(self, node: int, *instances: str, group: str = GROUP) -> list[str]:
+        """A stable group of static members at a node, in generation 1; their member ids."""
+        leader, *others = self.formed(node, *instances, group=group)
+        given = tuple(
+            SyncGroupRequestAssignment(member_id=each, assignment=each.encode()) for each in (leader, *others)
+        )
+        for member_id, assignments in ((leader, given), *((each, ()) for each in others)):
+            assert self.told(node, syncing(member_id, assignments, group=group), 3).error_code == Error.NONE
+        return [leader, *others]
+
+    def formed(self, node: int, *instances: str, group: str = GROUP) -> list[str]:
+        """A group of static members whose generation 1 waits for the assignment; their ids, the leader's first."""
+        peers = [self.connect(node) for _ in instances]
+        for peer, instance in zip(peers, instances, strict=True):
+            self.send(peer, self.request(peer, joining(instance, group=group), 5))
+        # who joins meanwhile makes it wait once more (KIP-134)
+        self.wait(2 * FORMING_MS)
+        joined = [peer.answers()[-1][1] for peer in peers]
+        assert {answer.generation_id for answer in joined} == {1}
+        return sorted((answer.member_id for answer in joined), key=lambda each: each != joined[0].leader)
+
+    def beat(self, node: int, member_id: str, generation: int = 1, group: str = GROUP) -> Error:
+        """What a heartbeat is told."""
+        request = HeartbeatRequest(group_id=group, generation_id=generation, member_id=member_id)
+        return Error(self.told(node, request, 3).error_code)
+
+    def commit(self, node: int, offset: int, member_id: str = "", generation: int = 1, group: str = GROUP) -> Error:
+        """Commit an offset of t-0, as a member, or as somebody who assigns partitions himself."""
+        partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+        topic = OffsetCommitRequestTopic(name="t", partitions=(partition,))
+        request = OffsetCommitRequest(
+            group_id=group,
+            topics=(topic,),
+            generation_id_or_member_epoch=generation if member_id else -1,
+            member_id=member_id,
+        )
+        return Error(self.told(node, request, 5).topics[0].partitions[0].error_code)
+
+    def committed(self, node: int, group: str = GROUP) -> int:
+        """The committed offset of t-0; -1 if there is none, or the error, negative."""
+        topic = OffsetFetchRequestTopic(name="t", partition_indexes=(0,))
+        answer = self.told(node, OffsetFetchRequest(group_id=group, topics=(topic,)), 5)
+        if answer.error_code:
+            return -int(answer.error_code)
+        return int(answer.topics[0].partitions[0].committed_offset)
+
+
+def joining(instance: str | None = None, member_id: str = "", group: str = GROUP) -> JoinGroupRequest:
+    """A JoinGroup."""
+    return JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=SESSION_MS,
+        rebalance_timeout_ms=30_000,
+        member_id=member_id,
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="range", metadata=b"\0\0"),),
+    )
+
+
+def syncing(
+    member_id: str, assignments: tuple[SyncGroupRequestAssignment, ...] = (), generation: int = 1, group: str = GROUP
+) -> SyncGroupRequest:
+    """A SyncGroup."""
+    return SyncGroupRequest(group_id=group, generation_id=generation, member_id=member_id, assignments=assignments)

@@ -1,0 +1,116 @@
+"""A broker ring on a data directory, and a client of it, without sockets: time by hand, files of any kind."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clients.frame_clients import Peer, Wire
+
+from koordinator.emulator.config.settings import Settings
+from koordinator.emulator.core.cluster import PLAINTEXT
+from koordinator.emulator.server import build as assemble
+from koordinator.emulator.server.build import Options
+from koordinator.emulator.storage.data_dir import DataDir
+from koordinator.emulator.trace.trace import Trace
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import create_topics, delete_topics, fetch, offset_commit, offset_fetch, produce
+from koordinator.wire.records import Record, read_batches, read_records, write_batch
+
+if TYPE_CHECKING:
+    from koordinator.emulator.storage.files import Files
+
+DIR = Path("kept")
+"""Where the data directory is, on a file system of the test's own."""
+
+
+class Kept(Wire):
+    """A cluster on a data directory, and one client. A request is answered at once, or when it is on disk."""
+
+    def __init__(self, path: Path, files: Files | Any | None = None, brokers: int = 1, **settings: object) -> None:
+        self.logged = []
+        config = {name.replace("_", "."): value for name, value in settings.items()}
+        self.settings, _ = Settings.of("fast", {"offsets.topic.num.partitions": 2, **config})
+        self.data_dir = DataDir(path, self.logged.append, files)
+        options = Options(seed=1, brokers=brokers)
+        wall_us = assemble._clock()
+        self.parts = assemble._build_world(
+            options, wall_us, self.settings, [], self.data_dir, self.logged.append, Trace
+        )
+        self.broker: Any = self.parts.brokers
+        self.node, self.trace = self.parts.brokers.broker(1).node, self.parts.trace
+        self.now = self.parts.started_at
+        self.wall_us = self.now * 1000
+        self.peers = {}
+        self._numbers = count(1)
+        self._correlation = 0
+        self.client = self.connect()
+
+    def connect(self, node_id: int = 1) -> Peer:
+        peer = Peer(next(self._numbers))
+        self.peers[peer.number] = peer
+        self._perform(self.broker.connected(self.now, peer.number, "/127.0.0.1", node_id, PLAINTEXT))
+        return peer
+
+    def send(self, peer: Any, data: bytes) -> None:
+        super().send(peer, data)
+        self.settle()
+
+    def settle(self) -> None:
+        """Let happen what is due now, which is what waits for the disk."""
+        while (due := self.broker.deadline()) is not None and due <= self.now:
+            self._perform(self.broker.tick(self.now))
+
+    def say(self, message: Any, version: int) -> Any:
+        """The client's request, and its answer."""
+        return self.ask(self.client, message, version)
+
+    def commit(self, group: str, topic: str, offset: int, partition: int = 0, metadata: str = "") -> Error:
+        row = offset_commit.OffsetCommitRequestPartition(
+            partition_index=partition, committed_offset=offset, committed_metadata=metadata
+        )
+        topics = (offset_commit.OffsetCommitRequestTopic(name=topic, partitions=(row,)),)
+        answer = self.say(offset_commit.OffsetCommitRequest(group_id=group, topics=topics), 8)
+        return Error(answer.topics[0].partitions[0].error_code)
+
+    def committed(self, group: str, topic: str, partition: int = 0) -> int:
+        topics = (offset_fetch.OffsetFetchRequestTopics(name=topic, partition_indexes=(partition,)),)
+        asked = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=topics)
+        (row,) = self.say(offset_fetch.OffsetFetchRequest(groups=(asked,)), 8).groups
+        assert row.error_code == 0, Error(row.error_code)
+        offset = row.topics[0].partitions[0].committed_offset
+        assert isinstance(offset, int)
+        return offset
+
+    def create(self, topic: str, partitions: int = 1, **configs: str) -> Error:
+        wanted = create_topics.CreatableTopic(
+            name=topic,
+            num_partitions=partitions,
+            replication_factor=1,
+            configs=tuple(
+                create_topics.CreatableTopicConfig(name=name.replace("_", "."), value=value)
+                for name, value in configs.items()
+            ),
+        )
+        return Error(self.say(create_topics.CreateTopicsRequest(topics=(wanted,)), 5).topics[0].error_code)
+
+    def delete(self, topic: str) -> Error:
+        state = delete_topics.DeleteTopicState(name=topic)
+        return Error(self.say(delete_topics.DeleteTopicsRequest(topics=(state,)), 6).responses[0].error_code)
+
+    def produce(self, topic: str, *values: bytes, partition: int = 0, acks: int = -1, **batch: Any) -> Error:
+        records = write_batch([Record(timestamp=self.now, value=value) for value in values], **batch)
+        data = produce.PartitionProduceData(index=partition, records=records)
+        topics = (produce.TopicProduceData(name=topic, partition_data=(data,)),)
+        answer = self.say(produce.ProduceRequest(acks=acks, topic_data=topics), 9)
+        return Error(answer.responses[0].partition_responses[0].error_code) if acks else Error.NONE
+
+    def values(self, topic: str, partition: int = 0, offset: int = 0) -> list[bytes | None]:
+        """What a consumer reads."""
+        wanted = fetch.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
+        topics = (fetch.FetchTopic(topic=topic, partitions=(wanted,)),)
+        answer = self.say(fetch.FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, topics=topics), 11)
+        row = answer.responses[0].partitions[0]
+        assert row.error_code == 0, Error(row.error_code)
+        return [record.value for _, batch in read_batches(row.records or b"") for record in read_records(batch)]

@@ -1,0 +1,75 @@
+"""Nodes with rules and holds, and no handle in between: operations as the control has them, time by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from brokers.cluster import Nodes
+from koordinator.emulator.control.faults.actions import action_data
+from koordinator.emulator.control.faults.fault_injector import FaultInjector
+from koordinator.emulator.control.faults.faults import Faults
+from koordinator.emulator.control.faults.holds import Holds
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+if TYPE_CHECKING:
+    from koordinator.emulator.control.faults.actions import Action
+
+TRIGGERS = ("once", "times", "nth", "every", "probability")
+
+
+class Faulty(Nodes):
+    """Nodes; `rule`, `hold` and the like call an operation, now."""
+
+    def __init__(self, nodes: int = 1, seed: int = 7, **settings: object) -> None:
+        super().__init__(nodes, **settings)
+        self.gatekeeper = FaultInjector(self.brokers, seed)
+        self.faults = Faults(self.brokers, self.gatekeeper)
+        self.holds = Holds(self.brokers, self.gatekeeper, self._perform)
+
+    def rule(self, api: str, action: Action, **words: Any) -> str:
+        """Add a rule; its id."""
+        rule = {
+            "match": {"api": api, **{k: v for k, v in words.items() if k not in (*TRIGGERS, "id", "optional")}},
+            "trigger": {k: v for k, v in words.items() if k in TRIGGERS},
+            "action": action_data(action),
+            **{k: v for k, v in words.items() if k in ("id", "optional")},
+        }
+        return str(self.faults.add_rule(self.now, rule=rule)["id"])
+
+    def looked(self, rule: str) -> Any:
+        return self.faults.rule(self.now, rule=rule)
+
+    def hits(self, rule: str) -> int:
+        return int(self.looked(rule)["hits"])
+
+    def hold(self, api: str, **words: Any) -> str:
+        """Add a hold; its id."""
+        return str(self.holds.add(self.now, match={"api": api, **words})["id"])
+
+    def held(self, hold: str) -> Any:
+        return self.holds.look(self.now, hold=hold)
+
+    def release(self, hold: str, **words: Any) -> None:
+        self.holds.release(self.now, hold=hold, **words)
+
+    def kinds(self, kind: str) -> list[Any]:
+        """The events of a kind."""
+        return [event for event in self.trace.events() if event["kind"] == kind]
+
+
+def committing(offset: int = 5, member_id: str = "", generation: int = -1, group: str = "g") -> OffsetCommitRequest:
+    """A commit of t-0 and t-1."""
+    partitions = tuple(
+        OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
+        for index in (0, 1)
+    )
+    return OffsetCommitRequest(
+        group_id=group,
+        topics=(OffsetCommitRequestTopic(name="t", partitions=partitions),),
+        generation_id_or_member_epoch=generation,
+        member_id=member_id,
+    )

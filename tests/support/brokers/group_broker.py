@@ -1,0 +1,60 @@
+"""A group at a coordinator without sockets, and the levers that move its clock and act on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from brokers.cluster import FORMING_MS, GROUP, Nodes, joining, syncing
+from koordinator.emulator.control.time.clocks import Clocks
+from koordinator.emulator.control.verbs import Verbs
+
+if TYPE_CHECKING:
+    from clients.frame_clients import Peer
+
+
+class Here(Nodes):
+    """Two nodes, of which the second coordinates the group, and the levers of its clock."""
+
+    def __init__(self, **settings: object) -> None:
+        super().__init__(2, **settings)
+        self.node = self.cluster.coordinator_of(GROUP)
+        self.clocks = Clocks(self.brokers, self._perform)
+        self.verbs = Verbs(self.brokers, self._perform)
+        self.at: dict[str, Peer] = {}
+
+    def form(self, *instances: str) -> list[str]:
+        """A stable group of static members, each on a connection of its own; their ids in the order of the names."""
+        for instance in instances:
+            self.at[instance] = peer = self.connect(self.node)
+            self.send(peer, self.request(peer, joining(instance), 5))
+        self.wait(2 * FORMING_MS)
+        ids = {instance: self.at[instance].answers()[-1][1] for instance in instances}
+        for answer in sorted(ids.values(), key=lambda each: each.leader != each.member_id):
+            assert self.told(self.node, syncing(answer.member_id), 3).error_code == 0
+        return [ids[instance].member_id for instance in instances]
+
+    def advance(self, by: float | str, **arguments: Any) -> list[tuple[str, str | None]]:
+        return brief(self.clocks.advance(self.now, group=GROUP, by=by, **arguments))
+
+    def pull(self, lever: str, **arguments: Any) -> list[tuple[str, str | None]]:
+        return brief(getattr(self.clocks, lever)(self.now, group=GROUP, **arguments))
+
+    @property
+    def group(self) -> Any:
+        return self.brokers.broker(self.node).node.coordinator.groups[GROUP]
+
+    def leave_all(self) -> None:
+        for peer in self.peers.values():
+            self.brokers.disconnected(self.now, peer.number)
+
+    def facts(self) -> list[tuple[object, ...]]:
+        kinds = ("state", "member", "timer", "offsets")
+        return [
+            (line["kind"], line["group_ts_us"], line.get("cause"), line.get("state_to"), line.get("timer"))
+            for line in self.trace.events(group=GROUP)
+            if line["kind"] in kinds
+        ]
+
+
+def brief(fired: list[dict[str, object]]) -> list[tuple[str, str | None]]:
+    return [(str(each["kind"]), each["instance_id"]) for each in fired]  # type: ignore[misc]

@@ -1,0 +1,85 @@
+"""Running brokers of one release: one for each set of settings that somebody wants."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import TYPE_CHECKING, Self
+
+from builders.full_requests import REQUESTS, Asked
+from clients.strict_connection import within
+
+from brokers.real_kafka import RealKafka
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from brokers.kafka_releases import Release
+
+AT_ONCE = 2
+"""So many are started at the same time: it takes a processor for some seconds."""
+
+TOPICS = {"t": 4, "u": 2}
+"""The topics of each broker, with their partitions."""
+
+
+class Pool:
+    """Starts a broker when it is first wanted, by any thread, and stops all of them at the end."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self._folder = TemporaryDirectory(prefix=f"kafka-{release.name}-", ignore_cleanup_errors=True)
+        self._brokers: dict[tuple[frozenset[tuple[str, str]], bool], Future[RealKafka]] = {}
+        self._lock = Lock()
+        self._threads = ThreadPoolExecutor(AT_ONCE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        brokers = self._brokers.values()
+        wait(brokers)
+        list(self._threads.map(RealKafka.stop, [each.result() for each in brokers if each.exception() is None]))
+        self._threads.shutdown()
+        self._folder.cleanup()
+
+    @property
+    def commit_id(self) -> str:
+        """Of what these brokers were built, as one of them says."""
+        return next(iter(self._brokers.values())).result().commit_id
+
+    def want(self, settings: Mapping[str, object], *, restarted: bool = False) -> Future[RealKafka]:
+        """The broker with these settings, which is started if there is none.
+
+        `restarted`: not one that is asked by those who would notice that it is started again.
+        """
+        texts = {name: str(value) for name, value in settings.items()}
+        key = (frozenset(texts.items()), restarted)
+        with self._lock:
+            if key not in self._brokers:
+                folder = Path(self._folder.name, str(len(self._brokers)))
+                self._brokers[key] = self._threads.submit(self._started, folder, texts)
+            return self._brokers[key]
+
+    def _started(self, folder: Path, settings: Mapping[str, str]) -> RealKafka:
+        folder.mkdir()
+        kafka = RealKafka(folder, self.release, settings)
+        try:
+            kafka.start()
+            for topic, partitions in TOPICS.items():
+                kafka.create_topic(topic, partitions)
+            _warm(kafka)
+        except BaseException:
+            kafka.stop()
+            raise
+        return kafka
+
+
+def _warm(kafka: RealKafka) -> None:
+    """Ask everything once: the first request of its kind takes a Java program long."""
+    with Asked(kafka.address, "warm", kafka.release) as asked:
+        for key, make in REQUESTS.items():
+            for version in asked.versions(key)[-1:]:
+                asked.ask(within(make(asked, version), version), version)

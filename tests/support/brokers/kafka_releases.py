@@ -1,0 +1,133 @@
+"""The releases of Apache Kafka that are asked, and where their jars are.
+
+Jars are fetched with Maven and kept under build/kafka, a folder for each version; `make clean` removes them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CACHE = Path(__file__).parents[3] / "build" / "kafka"
+
+DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+
+FETCH_S = 600
+"""How long fetching may take. It is done once."""
+
+POM = """<?xml version="1.0" encoding="UTF-8"?>
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>koordinator.tests</groupId>
+  <artifactId>kafka</artifactId>
+  <version>1</version>
+  <dependencies>
+{dependencies}
+  </dependencies>
+  <!-- where the POMs of Spark look first, and fail where they cannot: here it is empty, and Maven goes on -->
+  <repositories>
+    <repository>
+      <id>gcs-maven-central-mirror</id>
+      <url>file:///nothing/is/there</url>
+    </repository>
+  </repositories>
+</project>
+"""
+
+DEPENDENCY = """    <dependency>
+      <groupId>{}</groupId>
+      <artifactId>{}</artifactId>
+      <version>{}</version>
+    </dependency>"""
+
+LOG_WRITER = "org.slf4j:slf4j-simple:1.7.36"
+"""What writes the log is left to those who run Kafka; this needs no file, and suits all releases."""
+
+KRAFT_SINCE = (3, 3)
+"""The first release whose KRaft is for production (KIP-833); those before are run with ZooKeeper."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One column of the comparison.
+
+    Attributes:
+        name: its own, "3.9-new"; what it said is kept under this name.
+        version: in Maven Central, "3.9.2".
+        coordinator: the Scala one, OLD, or the Java one, NEW.
+        settings: that choose the coordinator.
+    """
+
+    name: str
+    version: str
+    coordinator: Literal["OLD", "NEW"]
+    settings: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def line(self) -> str:
+        """What the emulator's setting kafka.version calls it: "3.9"."""
+        return ".".join(self.version.split(".")[:2])
+
+    @property
+    def has_kraft(self) -> bool:
+        """Whether it runs without ZooKeeper."""
+        return tuple(map(int, self.line.split("."))) >= KRAFT_SINCE
+
+
+NEWEST = Release("4.3", "4.3.1", "NEW")
+"""The newest release whose parts are all in Maven Central: of 4.4.0, kafka-tools-api is missing."""
+
+RELEASES = {
+    release.name: release
+    for release in (
+        Release("2.4", "2.4.1", "OLD"),
+        Release("2.8", "2.8.2", "OLD"),
+        Release("3.9-old", "3.9.2", "OLD", {"group.coordinator.new.enable": "false"}),
+        Release("3.9-new", "3.9.2", "NEW", {"group.coordinator.new.enable": "true"}),
+        NEWEST,
+    )
+}
+
+
+BROKER = "kafka_2.13"
+"""What a broker is run from."""
+
+
+def jars(version: str, artifact: str = BROKER) -> Path:
+    """The folder with the jars of a release, of the broker or of another part; fetched if they are not there yet."""
+    folder = CACHE / (version if artifact == BROKER else f"{artifact}-{version}")
+    return fetched(folder, f"org.apache.kafka:{artifact}:{version}", LOG_WRITER)
+
+
+def fetched(folder: Path, *coordinates: str) -> Path:
+    """The folder with these artifacts, `group:artifact:version`, and all that they need to run."""
+    if not folder.is_dir():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as work:
+            pom = Path(work, "pom.xml")
+            dependencies = "\n".join(DEPENDENCY.format(*each.split(":")) for each in coordinates)
+            pom.write_text(POM.format(dependencies=dependencies))
+            goal = f"{DEPENDENCY_PLUGIN}:copy-dependencies"
+            options = ("-DincludeScope=runtime", f"-DoutputDirectory={work}/jars")
+            run("mvn", "--batch-mode", "--quiet", "--file", str(pom), goal, *options, timeout_s=FETCH_S)
+            # all at once: a folder that is there is complete, also for another process that fetches
+            try:
+                Path(work, "jars").rename(folder)
+            except OSError:
+                if not folder.is_dir():
+                    raise
+    return folder
+
+
+def run(*command: str, timeout_s: float) -> None:
+    """Run a command to its end; AssertionError with what it said if it fails."""
+    ran = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+    assert ran.returncode == 0, f"{' '.join(command)}\n{ran.stdout}\n{ran.stderr}"

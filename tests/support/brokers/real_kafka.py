@@ -1,0 +1,278 @@
+"""A real Apache Kafka: one node on loopback, with its ZooKeeper where it needs one, stopped by its own pid."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import socket
+import subprocess
+import uuid
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Self
+
+from brokers.kafka_releases import NEWEST, jars, run
+from koordinator.client.admin import Admin
+from koordinator.client.groups import describe
+from koordinator.client.link import Address, Deadline, Link
+from koordinator.client.problems import ClientError, Need, Refusal
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from brokers.kafka_releases import Release
+    from koordinator.wire.messages.metadata import MetadataResponseTopic
+
+FORMAT_S = 120
+READY_S = 120
+"""How long it may take on a busy machine until groups can be asked for; usually it is five seconds."""
+
+LOOK_S = 0.2
+"""How long it is left alone before it is looked at again."""
+
+TRY_S = 2
+"""How long it may take to answer then."""
+
+TOPIC_S = 30
+END_S = 30
+TRIES = 3
+"""The ports were free a moment before the broker takes them; it is started again if somebody was quicker."""
+
+TAIL = 60
+"""How many lines of the log are told when the broker is not there."""
+
+JVM = (
+    *("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"),
+    *(
+        f"-Dorg.slf4j.simpleLogger.{each}"
+        for each in ("logFile=System.out", "showDateTime=true", "dateTimeFormat=HH:mm:ss,SSS")
+    ),
+)
+"""Little memory, and a quick start rather than the highest speed; the log goes where the output goes."""
+
+SETTINGS = {
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "auto.create.topics.enable": "true",
+    "num.partitions": "1",
+    "offsets.topic.num.partitions": "4",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""One node. Everything else is as Kafka has it."""
+
+STARTED = re.compile(r"Kafka Server started|\[KafkaServer id=1\] started")
+"""What it says when its port is its own: until then another broker may have been quicker to take it."""
+
+COMMIT_ID = re.compile(r"Kafka commitId: (\S+)")
+
+
+class RealKafka:
+    """A running broker. `log` is the file with what it says.
+
+    Args:
+        folder: for its configuration, its data and its log; must exist and be empty.
+        release: of Apache Kafka.
+        settings: of the broker, beside and before those of the release and SETTINGS.
+    """
+
+    def __init__(self, folder: Path, release: Release = NEWEST, settings: Mapping[str, str] | None = None) -> None:
+        self.release = release
+        self.log = folder / "broker.log"
+        self.address = Address("127.0.0.1", 0)
+        self._folder = folder
+        self._settings = {**SETTINGS, **release.settings, **(settings or {}), "log.dirs": f"{folder}/data/broker"}
+        self._java = ("java", *JVM, "-cp", f"{jars(release.version)}/*")
+        self._properties: dict[str, str] = {}
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where to begin: host:port."""
+        return str(self.address)
+
+    @property
+    def commit_id(self) -> str:
+        """The commit it was built of, in its own words."""
+        said = COMMIT_ID.search(self.log.read_text(errors="replace"))
+        assert said, f"Kafka {self.release.version} does not say its commit; its log begins with:\n{self.tail(0)}"
+        return said[1]
+
+    def start(self) -> None:
+        """Start it from nothing, and wait until it coordinates groups."""
+        for _ in range(TRIES):
+            self._launch()
+            if self._is_ready():
+                return
+            if "Address already in use" not in self.log.read_text(errors="replace"):
+                break
+            self.stop()
+            shutil.rmtree(self._folder / "data")
+        raise AssertionError(f"Kafka {self.release.version} is not there; its log ends with:\n{self.tail(0)}")
+
+    def restart(self, settings: Mapping[str, str] | None = None, *, crash: bool = False) -> None:
+        """End the broker, and start it again at its old port with what it has kept; `settings` are for this time.
+
+        `crash`: with SIGKILL. ZooKeeper takes it for alive then, and does not let it in, until its session is over.
+        """
+        self._end(crash=crash)
+        properties = self._written("server", self._properties | (settings or {}))
+        self._spawn("broker", "kafka.Kafka", properties)
+        deadline = Deadline(READY_S)
+        while not self._is_ready():
+            not_yet = crash and deadline.left() and "NodeExists" in self.log.read_text(errors="replace")
+            assert not_yet, f"Kafka {self.release.version} does not come back; its log ends with:\n{self.tail(0)}"
+            self._end()
+            self._spawn("broker", "kafka.Kafka", properties)
+
+    def stop(self) -> None:
+        """End it, and then its ZooKeeper: with SIGTERM, and if that takes too long, with SIGKILL."""
+        while self._processes:
+            self._end()
+
+    def _end(self, *, crash: bool = False) -> None:
+        """End what was started last."""
+        process = self._processes.pop()
+        if not crash:
+            process.terminate()
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                crash = True
+        if crash:
+            process.kill()
+            process.wait(END_S)
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        """Make a topic, and wait until all its partitions have a leader."""
+        with Admin((self.address,), TOPIC_S, "1") as admin, closing(Link(self.address, admin.deadline, "1")) as link:
+            row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+            request = CreateTopicsRequest(topics=(row,))
+            answer = link.ask(request, link.version(Need(ApiKey.CREATE_TOPICS, 0, "0.10.1")), CreateTopicsResponse)
+            assert [each.error_code for each in answer.topics] == [Error.NONE], answer
+            while not _has_leaders(admin.topics([name]).topics, partitions):
+                assert admin.deadline.left(), f"topic {name} is made, and nobody leads it"
+
+    def tail(self, start: int) -> str:
+        """The last lines of its log after the byte `start`."""
+        with self.log.open("rb") as log:
+            log.seek(start)
+            lines = log.read().decode(errors="replace").splitlines()
+        return "\n".join(lines[-TAIL:])
+
+    def _launch(self) -> None:
+        port, other = _free_ports()
+        self.address = Address("127.0.0.1", port)
+        if self.release.has_kraft:
+            self._properties = self._settings | _kraft(port, other)
+            properties = self._written("server", self._properties)
+            cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            # with = between them, because an id may begin with -
+            arguments = ("format", "--config", str(properties), f"--cluster-id={cluster_id}")
+            run(*self._java, "kafka.tools.StorageTool", *arguments, timeout_s=FORMAT_S)
+        else:
+            self._properties = self._settings | _with_zookeeper(port, other)
+            properties = self._written("server", self._properties)
+            keeper = self._written("zookeeper", _zookeeper(other, self._folder))
+            self._spawn("zookeeper", "org.apache.zookeeper.server.ZooKeeperServerMain", keeper)
+        self._spawn("broker", "kafka.Kafka", properties)
+
+    def _written(self, name: str, properties: Mapping[str, str]) -> Path:
+        path = self._folder / f"{name}.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        return path
+
+    def _spawn(self, name: str, main: str, properties: Path) -> None:
+        with (self._folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [*self._java, main, str(properties)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self._folder,
+                # not with the terminal: an interrupted test stops it in its own way
+                start_new_session=True,
+            )
+        self._processes.append(process)
+
+    def _is_ready(self) -> bool:
+        deadline = Deadline(READY_S)
+        while deadline.left():
+            if STARTED.search(self.log.read_text(errors="replace")) and self._has_groups():
+                return True
+            try:
+                self._processes[-1].wait(LOOK_S)
+            except subprocess.TimeoutExpired:
+                continue
+            return False
+        return False
+
+    def _has_groups(self) -> bool:
+        """Whether groups can be asked for: it has to make their topic first."""
+        with Admin((self.address,), TRY_S, "1") as admin:
+            try:
+                found = describe(admin, ["ready"])["ready"]
+            except ClientError:
+                return False
+        return isinstance(found, Refusal) and found.code == Error.GROUP_ID_NOT_FOUND
+
+
+def _kraft(port: int, controller: int) -> dict[str, str]:
+    """Broker and controller at once."""
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+    }
+
+
+def _with_zookeeper(port: int, zookeeper: int) -> dict[str, str]:
+    return {
+        "broker.id": "1",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "zookeeper.connect": f"127.0.0.1:{zookeeper}",
+        # a busy machine is slow, not wrong
+        "zookeeper.connection.timeout.ms": f"{READY_S * 1000}",
+    }
+
+
+def _zookeeper(port: int, folder: Path) -> dict[str, str]:
+    return {
+        "dataDir": f"{folder}/data/zookeeper",
+        "clientPort": str(port),
+        "clientPortAddress": "127.0.0.1",
+        "admin.enableServer": "false",
+    }
+
+
+def _has_leaders(topics: Sequence[MetadataResponseTopic], partitions: int) -> bool:
+    rows = [row for topic in topics for row in topic.partitions]
+    return len(rows) == partitions and all(row.error_code == Error.NONE for row in rows)
+
+
+def _free_ports() -> tuple[int, int]:
+    with ExitStack() as stack:
+        held = [stack.enter_context(closing(socket.create_server(("127.0.0.1", 0)))) for _ in range(2)]
+        one, two = (each.getsockname()[1] for each in held)
+    return one, two

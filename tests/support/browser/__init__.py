@@ -1,0 +1,1 @@
+"""Headless Chromium, screenshots, and the traces shown in them."""

@@ -1,0 +1,1 @@
+"""Requests, frames and groups made for tests, by hand or at random."""

@@ -1,0 +1,375 @@
+"""Hostile and hasty clients of a broker ring, by chance alone: the same seed does the same things.
+
+A *run* is one broker ring and what is done to it. `Noise` sends random bytes and valid frames made invalid;
+`Crowd` are clients that speak properly and do everything in any order, with any time between. A run fails by raising
+whatever the ring raises, `Hang` if one input takes too long, or AssertionError if an answer cannot be read or
+something is left over when all clients are gone and all time has passed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from clients.frame_clients import Peer, Wire
+
+from builders.mutations import Mutations
+from builders.valid_frames import SUBSCRIPTION, Valid, served
+from koordinator.emulator.core.groups.classic.group import ClassicGroupState
+from koordinator.wire.apis import APIS, ApiKey
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterable, Sequence
+
+    from koordinator.emulator.broker.connections import Output
+
+SLOW_S = 5.0
+"""The longest that bytes from one connection may take, in seconds of this process."""
+
+TRACE_CAPACITY = 2_000
+PEERS_MAX = 12
+LONG_MS = 40_000_000
+WAITS = (0, 0, 0, 0, 1, 50, 500, 999, 3_000, 6_000, 30_000, 300_000)
+
+
+class Hang(Exception):
+    """One input took longer than SLOW_S, or did not end."""
+
+
+@dataclass
+class Tally:
+    """What came of one or more runs."""
+
+    frames: int = 0
+    closed: int = 0
+    answers: int = 0
+    slowest_s: float = 0.0
+    slowest: str = ""
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Tally) -> None:
+        self.frames += other.frames
+        self.closed += other.closed
+        self.answers += other.answers
+        self.slowest_s, self.slowest = max((self.slowest_s, self.slowest), (other.slowest_s, other.slowest))
+        self.reasons += other.reasons
+
+
+class Ring(Wire):
+    """A broker ring whose peers forget what they are told, unless somebody looks."""
+
+    def __init__(self, **settings: object) -> None:
+        super().__init__(TRACE_CAPACITY, **settings)
+        self.cluster = self.node.cluster
+        self.tally = Tally()
+        self.alive: list[Peer] = []
+        self.last: deque[str] = deque(maxlen=12)
+
+    def another(self) -> Peer:
+        peer = self.connect()
+        self.alive.append(peer)
+        return peer
+
+    def feed(self, peer: Peer, data: bytes) -> None:
+        """Send bytes, and look at how long that takes."""
+        self.last.append(f"{peer.number} sends {data.hex()}")
+        self.tally.frames += 1
+        before = time.thread_time()
+        self.send(peer, data)
+        took = time.thread_time() - before
+        if took > self.tally.slowest_s:
+            self.tally.slowest_s, self.tally.slowest = took, self.last[-1]
+        if took > SLOW_S:
+            raise Hang(f"one input took {took:.1f} s")
+
+    def pass_time(self, ms: int) -> None:
+        """Let time pass; how long that takes depends on how much happens in it."""
+        self.last.append(f"{ms} ms pass")
+        self.wait(ms)
+
+    def drop(self, peer: Peer) -> None:
+        """A client is gone."""
+        self.last.append(f"{peer.number} is gone")
+        self.alive.remove(peer)
+        del self.peers[peer.number]
+        self.broker.disconnected(self.now, peer.number)
+
+    def _perform(self, outputs: Iterable[Output]) -> None:
+        super()._perform(outputs)
+        for peer in [each for each in self.alive if each.closed is not None]:
+            self.tally.closed += 1
+            self.tally.reasons[_kind(peer.closed or "")] += 1
+            self.alive.remove(peer)
+            del self.peers[peer.number]
+        self.logged.clear()
+
+    def end(self) -> None:
+        """All clients go, all time passes; what is left is what should be."""
+        assert sum(1 for _ in self.trace.events()) <= TRACE_CAPACITY + 1
+        for peer in list(self.alive):
+            self.drop(peer)
+        for _ in range(10):
+            self.pass_time(LONG_MS // 10)
+        broker, node = self.broker, self.node
+        assert not broker._connections, "connections are left over"
+        assert not broker._ready, "somebody is still to be served"
+        assert not broker._dirty, "something is still to be sent"
+        assert not node.data.fetches.parked
+        assert not node.data.fetches._watchers
+        assert not node.data.fetches._of_connection
+        stage = node.coordinator.stage
+        assert not stage.writes
+        for group in stage.groups.values():
+            assert group.state is ClassicGroupState.EMPTY, group
+            assert not group.members, group
+            assert not group.pending_members, group
+            assert len(group.timers._heap) < 100, "timers pile up"
+        assert len(stage.agenda._heap) < 100 + 2 * len(stage.groups), "deadlines pile up"
+
+
+def _kind(reason: str) -> str:
+    """A reason without its numbers and quotations."""
+    words = "".join("#" if letter.isdigit() else letter for letter in reason).split("'")[0]
+    while "##" in words:
+        words = words.replace("##", "#")
+    return words[:100]
+
+
+class Noise:
+    """Random bytes, and valid frames after accidents."""
+
+    FRAMES = 5_000
+
+    def __init__(self, chance: random.Random, corpus: Sequence[bytes], ring: Ring | None = None) -> None:
+        self.ring = ring or Ring()
+        self._chance = chance
+        self._mutations = Mutations(chance, corpus)
+        self._corpus = corpus
+
+    def step(self) -> None:
+        """One frame, whole or in pieces, on a connection that is there or new."""
+        chance, ring = self._chance, self.ring
+        if len(ring.alive) < PEERS_MAX and (not ring.alive or chance.random() < 0.1):
+            ring.another()
+        peer = chance.choice(ring.alive)
+        what = chance.random()
+        if what < 0.1:
+            data = self._mutations.random_bytes()
+        elif what < 0.95:
+            data = self._mutations.mutated()
+        else:
+            data = chance.choice(self._corpus)
+        if chance.random() < 0.1:
+            at = chance.randrange(len(data) + 1)
+            ring.feed(peer, data[:at])
+            ring.tally.frames -= 1
+            data = data[at:]
+        if peer.closed is None:
+            ring.feed(peer, data)
+        for each in ring.peers.values():
+            _whole_frames(ring, each)
+        if chance.random() < 0.05:
+            ring.pass_time(chance.choice(WAITS))
+        if ring.alive and chance.random() < 0.02:
+            ring.drop(chance.choice(ring.alive))
+        for topic in list(ring.cluster.topics.values())[20:]:
+            ring.cluster.delete_topic(topic)
+
+
+def _whole_frames(ring: Ring, peer: Peer) -> None:
+    """What came back is whole frames."""
+    for piece in peer.pieces:
+        at = 0
+        while at < len(piece):
+            at += 4 + int.from_bytes(piece[at : at + 4], "big")
+            ring.tally.answers += 1
+        assert at == len(piece), "an answer is not a whole frame"
+    peer.pieces.clear()
+
+
+GROUP_APIS = {
+    ApiKey.JOIN_GROUP: 5,
+    ApiKey.SYNC_GROUP: 3,
+    ApiKey.HEARTBEAT: 3,
+    ApiKey.LEAVE_GROUP: 3,
+    ApiKey.OFFSET_COMMIT: 7,
+}
+"""What a crowd mostly asks, and the version from which on static members are known (KIP-345)."""
+
+
+def _in_version(request: Any, version: int, statics_since: int) -> Any:
+    """The request without what this version cannot say."""
+    since = version >= statics_since
+    if isinstance(request, LeaveGroupRequest):
+        return replace(request, member_id="") if since else replace(request, members=())
+    return request if since else replace(request, group_instance_id=None)
+
+
+class Crowd:
+    """Clients who know the protocol, remember and mix up what they are told, and never agree on what to do next."""
+
+    FRAMES = 50_000
+
+    def __init__(self, chance: random.Random, ring: Ring | None = None) -> None:
+        self.ring = ring or Ring(
+            group_initial_rebalance_delay_ms=chance.choice((0, 3_000)),
+            group_max_size=chance.choice((2, 5, 1_000)),
+            offsets_retention_minutes=chance.choice((1, 60)),
+            error_codes=chance.choice(("kafka", "kip")),
+        )
+        self._chance = chance
+        (topic,) = self.ring.cluster.topics.values()
+        self._valid = Valid(chance, topic.topic_id)
+        self._served = list(served())
+        self._ids: deque[str] = deque(["", "ghost"], maxlen=8)
+        self._ways = [self._join] * 6 + [self._sync] * 6 + [self._heartbeat] * 8 + [self._commit, self._leave] * 2
+
+    def step(self) -> None:
+        """One valid request, often several in one piece, from somebody."""
+        chance, ring = self._chance, self.ring
+        if len(ring.alive) < PEERS_MAX and (not ring.alive or chance.random() < 0.05):
+            ring.another()
+        peer = chance.choice(ring.alive)
+        frames = [self._frame(peer) for _ in range(chance.choice((1, 1, 1, 1, 2, 8)))]
+        ring.tally.frames += len(frames) - 1
+        ring.feed(peer, b"".join(frames))
+        for each in ring.peers.values():
+            self._listen(each)
+        if chance.random() < 0.3:
+            ring.pass_time(chance.choice(WAITS))
+        if ring.alive and chance.random() < 0.02:
+            ring.drop(chance.choice(ring.alive))
+        if chance.random() < 0.001:
+            self._tidy()
+
+    def _frame(self, peer: Peer) -> bytes:
+        if self._chance.random() < 0.2:
+            key, version = self._chance.choice(self._served)
+            request: Any = self._valid.request(key, version)
+        else:
+            request = self._chance.choice(self._ways)()
+            key = next(key for key in GROUP_APIS if APIS[key].request is type(request))
+            version = self._chance.randint(APIS[key].versions.min, APIS[key].versions.max)
+            request = _in_version(request, version, GROUP_APIS[key])
+        frame = self.ring.request(peer, request, version)
+        if key == ApiKey.PRODUCE and request.acks == 0:
+            # it wants no answer
+            peer.sent.popitem()
+        return frame
+
+    def _listen(self, peer: Peer) -> None:
+        """Read every answer; remember the ids."""
+        if not peer.pieces:
+            return
+        for correlation_id, answer in peer.answers():
+            self.ring.tally.answers += 1
+            del peer.sent[correlation_id]
+            if isinstance(answer, JoinGroupResponse) and answer.member_id and answer.member_id not in self._ids:
+                self._ids.append(answer.member_id)
+        peer.pieces.clear()
+
+    def _tidy(self) -> None:
+        """Topics and records would pile up, as they should."""
+        for topic in list(self.ring.cluster.topics.values()):
+            for log in topic.logs:
+                log.truncate_front(log.end)
+
+    def _group(self) -> str:
+        return self._chance.choice("ggggh")
+
+    def _who(self, group: str) -> tuple[str, int]:
+        """A member, as often as not the right one, and a generation, mostly right."""
+        known = self.ring.node.coordinator.groups.get(group)
+        who = self._chance.choice(self._ids)
+        if known is None:
+            return who, -1
+        if known.members and self._chance.random() < 0.7:
+            who = self._chance.choice(list(known.members))
+        return who, known.generation if self._chance.random() < 0.9 else self._chance.choice((-1, 0, 1))
+
+    def _instance(self, group: str, member_id: str) -> str | None:
+        known = self.ring.node.coordinator.groups.get(group)
+        member = known.members.get(member_id) if known is not None else None
+        if member is not None and self._chance.random() < 0.9:
+            return member.instance_id
+        return self._chance.choice((None, None, "i1", "i2"))
+
+    def _join(self) -> JoinGroupRequest:
+        group = self._group()
+        who = self._who(group)[0] if self._chance.random() < 0.7 else ""
+        names = self._chance.choice((("range",), ("range",), ("range", "rr"), ("rr", "range"), ("rr",), ()))
+        return JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=self._chance.choice((1, 6_000, 10_000, 45_000, 1_800_000, 0, -1, 2**31 - 1)),
+            rebalance_timeout_ms=self._chance.choice((1, 0, -1, -(2**31), 2**31 - 1, 5_000, 30_000, 60_000)),
+            member_id=who,
+            group_instance_id=self._instance(group, who),
+            protocol_type=self._chance.choice(("consumer", "consumer", "consumer", "connect", "")),
+            protocols=tuple(
+                JoinGroupRequestProtocol(name=name, metadata=self._chance.choice((SUBSCRIPTION, b"", b"\0\0")))
+                for name in names
+            ),
+            reason=self._chance.choice((None, "", "why\nnot")),
+        )
+
+    def _sync(self) -> SyncGroupRequest:
+        group = self._group()
+        who, generation = self._who(group)
+        return SyncGroupRequest(
+            group_id=group,
+            generation_id=generation,
+            member_id=who,
+            group_instance_id=self._instance(group, who),
+            protocol_type="consumer",
+            protocol_name=self._chance.choice(("range", "range", "rr", None)),
+            assignments=(SyncGroupRequestAssignment(member_id=who, assignment=SUBSCRIPTION),),
+        )
+
+    def _heartbeat(self) -> HeartbeatRequest:
+        group = self._group()
+        who, generation = self._who(group)
+        return HeartbeatRequest(
+            group_id=group,
+            generation_id=generation,
+            member_id=who,
+            group_instance_id=self._instance(group, who),
+        )
+
+    def _leave(self) -> LeaveGroupRequest:
+        group = self._group()
+        some = [self._who(group)[0] for _ in range(self._chance.choice((1, 1, 2, 0)))]
+        return LeaveGroupRequest(
+            group_id=group,
+            member_id=some[0] if some else "",
+            members=tuple(MemberIdentity(member_id=who, group_instance_id=self._instance(group, who)) for who in some),
+        )
+
+    def _commit(self) -> OffsetCommitRequest:
+        group = self._group()
+        who, generation = self._who(group)
+        rows = tuple(
+            OffsetCommitRequestPartition(
+                partition_index=self._chance.choice((0, 1, 2, 3, 4, -1, 2**31 - 1)),
+                committed_offset=self._chance.choice((0, 1, -1, 2**63 - 1)),
+                committed_metadata=self._chance.choice(("", None, "m")),
+            )
+            for _ in range(self._chance.choice((1, 2)))
+        )
+        return OffsetCommitRequest(
+            group_id=group,
+            generation_id_or_member_epoch=generation,
+            member_id=who,
+            topics=(OffsetCommitRequestTopic(name="t", partitions=rows),),
+        )

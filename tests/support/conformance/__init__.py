@@ -1,0 +1,1 @@
+"""Scenarios played to running brokers and to the emulator, and the comparison of their answers."""

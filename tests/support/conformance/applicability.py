@@ -1,0 +1,43 @@
+"""Which scenarios are not played to which broker, and why: tests/conformance/applicability.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from brokers.kafka_releases import RELEASES
+
+if TYPE_CHECKING:
+    from brokers.kafka_releases import Release
+
+PATH = Path(__file__).parents[2] / "conformance" / "applicability.toml"
+
+ABSENT = "API absent in release"
+TRANSACTIONS = "transactions"
+ONE_BROKER = "needs two brokers"
+REASONS = (
+    ONE_BROKER,
+    "state not reachable from outside",
+    "setting not expressible",
+    ABSENT,
+    TRANSACTIONS,
+)
+"""There is no other."""
+
+EVERY = "every"
+"""Stands for all brokers."""
+
+
+@cache
+def left_out(release: Release) -> dict[str, str]:
+    """The reason for each scenario that is not played to a broker of this release, by its number."""
+    found: dict[str, str] = {}
+    for reason, by_broker in tomllib.loads(PATH.read_text()).items():
+        assert reason in REASONS, f"{PATH.name}: {reason!r} is none of {REASONS}"
+        assert by_broker.keys() <= {EVERY, *RELEASES}, f"{PATH.name}, {reason}: one of {set(by_broker)} is no broker"
+        for number in (*by_broker.get(EVERY, ()), *by_broker.get(release.name, ())):
+            assert number not in found, f"{PATH.name}: {number} is left out of {release.name} twice"
+            found[number] = reason
+    return found

@@ -1,0 +1,183 @@
+"""Playing the scenarios to brokers of a release and to the emulator's core as that release, and comparing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from brokers.kafka_pool import Pool
+
+from conformance import goldens
+from conformance.applicability import TRANSACTIONS, left_out
+from conformance.goldens import Origin
+from conformance.kafka_target import KafkaTarget
+from conformance.player import Absent
+from conformance.scenarios import load, perform
+from conformance.targets import CoreTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
+
+    from brokers.kafka_releases import Release
+    from brokers.real_kafka import RealKafka
+
+    from conformance.goldens import Entries
+    from conformance.scenarios import Scenario
+    from conformance.targets import Target
+
+SCALE = 0.25
+"""How many real seconds a second of a scenario takes on a broker: a busy machine has to be in time."""
+
+JOBS = 12
+"""So many scenarios are played to brokers at once. Mostly they wait."""
+
+PLAYED, WAITING, SLOW = "played", "waiting", "slow"
+NOT_EMULATED, NOT_APPLICABLE = "not emulated", "not applicable"
+"""What becomes of a scenario."""
+
+
+GOLDENS = "goldens"
+"""What differs if no scenario does: who said the golden answers."""
+
+Advanced = Callable[[int, int], None]
+"""Is told how many are done, of how many."""
+
+
+@dataclass
+class Said:
+    """What a target said in a scenario, or why the scenario failed on it."""
+
+    entries: Entries = field(default_factory=list)
+    failed: str = ""
+
+
+@dataclass
+class Report:
+    """What came of the scenarios with one release: how many were played or why not, and what differed."""
+
+    release: Release
+    counts: Counter[str] = field(default_factory=Counter)
+    differing: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def applicable(self) -> int:
+        """How many scenarios can be played to such a broker."""
+        return self.counts[PLAYED] + self.counts[WAITING] + self.counts[SLOW]
+
+    @property
+    def agreeing(self) -> int:
+        """How many were played without a difference."""
+        return self.counts[PLAYED] - len(self.differing.keys() - {GOLDENS})
+
+    def differs(self, what: str, *why: str) -> None:
+        """Note how a scenario, or GOLDENS, differs; if it does."""
+        if why:
+            self.differing[what] = list(why)
+
+
+def fate(scenario: Scenario, reason: str | None, *, slow: bool) -> str:
+    """What becomes of a scenario: it is played, or why not. `reason` is why it does not apply to the broker."""
+    if reason == TRANSACTIONS:
+        return NOT_EMULATED
+    if scenario.waiting:
+        return WAITING
+    if reason is not None:
+        return NOT_APPLICABLE
+    return SLOW if scenario.slow and not slow else PLAYED
+
+
+def conform(
+    release: Release,
+    chosen: Mapping[str, Scenario],
+    *,
+    slow: bool = False,
+    record: bool = False,
+    advanced: Advanced = lambda _done, _of: None,
+) -> Report:
+    """Play those of the chosen scenarios that apply to a release, and compare; `record` what the broker said."""
+    reasons = left_out(release)
+    fates = {number: fate(each, reasons.get(number), slow=slow) for number, each in chosen.items()}
+    report = Report(release, Counter(fates.values()))
+    played = [each for number, each in chosen.items() if fates[number] == PLAYED]
+    core = {each.number: on_core(each, release) for each in played}
+    with Pool(release) as pool:
+        kafka = on_brokers(pool, played, advanced)
+        now = Origin(release.version, pool.commit_id, datetime.now(UTC).date().isoformat())
+    if record:
+        said = {number: each.entries for number, each in kafka.items() if not each.failed}
+        goldens.record(release, now, said, {n: each for n, each in load().items() if n not in reasons})
+    golden, then = goldens.read(release), goldens.origin(release)
+    for number, each in kafka.items():
+        report.differs(number, *compared(each, core[number], golden.get(number)))
+    report.differs(GOLDENS, *missing(now, then, kafka.keys() - golden.keys()))
+    return report
+
+
+def on_core(scenario: Scenario, release: Release) -> Said:
+    """What the emulator says as this release."""
+    wanted = scenario.configuration
+    return _said(scenario, lambda _: CoreTarget(wanted.settings(1), release, wanted.nodes), 1)
+
+
+def on_brokers(pool: Pool, scenarios: Sequence[Scenario], advanced: Advanced) -> dict[str, Said]:
+    """What brokers say, many scenarios at once; the long ones begin."""
+
+    def wanted(scenario: Scenario, scale: float) -> Future[RealKafka]:
+        return pool.want(scenario.configuration.settings(scale), restarted=scenario.restarted)
+
+    def target(scenario: Scenario, scale: float) -> Target:
+        return KafkaTarget(wanted(scenario, scale).result(), scale)
+
+    def scale(scenario: Scenario) -> float:
+        # a broker that has just started is slow
+        return 1 if scenario.slow or scenario.restarted else SCALE
+
+    # while a broker starts, the machine is too busy to be in time
+    wait([wanted(each, scale(each)) for each in scenarios])
+    # who starts a broker again is alone with it
+    threads, alone = ThreadPoolExecutor(JOBS), ThreadPoolExecutor(1)
+    asked = {
+        (alone if each.restarted else threads).submit(_said, each, partial(target, each), scale(each)): each.number
+        for each in sorted(scenarios, key=lambda each: not each.slow)
+    }
+    said: dict[str, Said] = {}
+    try:
+        for done in as_completed(asked):
+            said[asked[done]] = done.result()
+            advanced(len(said), len(asked))
+    finally:
+        # who interrupts this does not wait for minutes: a play ends when its broker does
+        for each in (threads, alone):
+            each.shutdown(wait=False, cancel_futures=True)
+    return dict(sorted(said.items()))
+
+
+def compared(kafka: Said, core: Said, golden: Entries | None) -> Iterator[str]:
+    """What differs, in words."""
+    yield from (f"{name}: {said.failed}" for name, said in (("kafka", kafka), ("core", core)) if said.failed)
+    if not kafka.failed and not core.failed:
+        yield from goldens.differences("kafka", kafka.entries, "core", core.entries)
+    if golden is not None and not kafka.failed:
+        yield from goldens.differences("kafka", kafka.entries, "golden", golden)
+
+
+def missing(now: Origin, then: Origin | None, numbers: Collection[str]) -> Iterator[str]:
+    """What is wrong with the golden answers altogether: said by another broker, or not there."""
+    if then is not None and not now.is_same_broker(then):
+        yield f"said by {then}, but this is {now}"
+    if numbers:
+        yield f"not there, make conformance CONFORMANCE=--record: {' '.join(sorted(numbers))}"
+
+
+def _said(scenario: Scenario, target: Callable[[float], Target], scale: float) -> Said:
+    try:
+        return Said(perform(scenario, target, scale).entries)
+    # one scenario that breaks, in whichever way, does not end the run: it differs
+    except (Absent, Exception) as error:  # noqa: BLE001
+        return Said(failed=f"{type(error).__name__}: {error}")

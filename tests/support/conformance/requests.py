@@ -1,0 +1,401 @@
+"""The requests of the scenarios, which they write J(id), S(gen, id, {…}), HB(gen, id), OC(gen, id, t-0=5), OF(t-0)."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from conformance.answers import (
+    Asked,
+    Beating,
+    Committing,
+    Deleting,
+    Describing,
+    Fetching,
+    Forgetting,
+    Joining,
+    Leaving,
+    Plain,
+    Syncing,
+)
+from conformance.transcripts import Transcript
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
+from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest
+from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsRequest
+from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from koordinator.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from koordinator.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from koordinator.wire.schema import declaration_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from brokers.kafka_releases import Release
+
+    from conformance.answers import Partition
+    from conformance.targets import Pending, Target
+    from koordinator.wire.apis import Message
+
+A = TypeVar("A", bound=Asked[Any])
+
+TOPIC_S = 30
+"""How long a broker may take to make or to delete a topic."""
+
+Protocols = tuple[tuple[str, bytes], ...]
+
+
+class Absent(Exception):
+    """The release does not have the version of the API that a scenario is about."""
+
+    def __init__(self, api: str, version: int, release: Release) -> None:
+        super().__init__(f"API absent in release: {api} v{version} in {release.version}")
+
+
+def subscription(*topics: str, version: int = 3, **fields: Any) -> bytes:
+    """The metadata of a member that wants topics."""
+    return write_subscription(ConsumerProtocolSubscription(topics=topics, **fields), version)
+
+
+def protocols(*names: str, topics: Iterable[str] = ("t",)) -> Protocols:
+    """Assignors, in order of preference; the metadata of each can be told from those of the others."""
+    return tuple((name, subscription(*topics, user_data=name.encode())) for name in names)
+
+
+RANGE: Protocols = (("range", subscription("t")),)
+CHANGED: Protocols = (("range", subscription("t", "u")),)
+"""The same protocol with other metadata."""
+
+
+class Requests:
+    """Asks a target about group `g`, and topics `t` of 4 partitions and `u` of 2; returns when answered, or parked.
+
+    `session` and `rebalance` are the timeouts of every JoinGroup that does not say otherwise, in seconds. The names of
+    connections nobody chose begin with `prefix`.
+    """
+
+    t = "t"
+    u = "u"
+
+    def __init__(self, target: Target, group: str) -> None:
+        self.target = target
+        self.g = group
+        self.session: float = 10
+        self.rebalance: float = 30
+        self.transcript = Transcript({group: "g"})
+        self.prefix = ""
+        self._connections = count(1)
+        self._topics = count(1)
+
+    def serves(self, api: ApiKey, version: int) -> bool:
+        """Whether the broker has this version of an API."""
+        return self.target.serves(api, version)
+
+    def needs(self, api: ApiKey, version: int) -> None:
+        """Raise Absent where the broker does not have it."""
+        if not self.serves(api, version):
+            raise Absent(api.name, version, self.target.release)
+
+    def ms(self, seconds: float) -> int:
+        """A time for a request."""
+        return round(seconds * self.target.scale * 1000)
+
+    # -- anything --------------------------------------------------------------------------------------------
+
+    def ask(self, request: Message, version: int, *, on: str | None = None, client_id: str = "c") -> Plain[Any]:
+        """Any request, on a connection of this name, or on one that has none in hand."""
+        return self.begin(Plain[Any], request, version, on, client_id)
+
+    def send(self, frame: bytes, on: str | None = None) -> Pending:
+        """Any bytes."""
+        return self.target.send_raw(on or self._connection(), frame)
+
+    def answered(self, pending: Pending) -> bytes:
+        """The frame that came back to raw bytes, without its length."""
+        assert pending.frame is not None, "nothing came back"
+        self.transcript.add("frame", 0, pending.frame.hex())
+        return pending.frame
+
+    def expect_closed(self, pending: Pending) -> None:
+        """The connection was closed, and nothing came back."""
+        if not pending.over:
+            self.target.pass_time(lambda: pending.over, self.target.seconds + self.target.slack)
+        assert pending.frame is None, f"answered with {pending.frame!r}"
+        assert pending.closed, "not closed"
+        self.transcript.add("frame", 0, "closed")
+
+    def close(self, on: str) -> None:
+        """Close a connection."""
+        self.target.close(on)
+
+    def begin(self, kind: type[A], request: Message, version: int, on: str | None = None, client_id: str = "c") -> A:
+        """The same, as a certain kind of `Asked`. Raises Absent for a version that the broker does not have."""
+        key = declaration_of(type(request)).key
+        assert key is not None
+        if not self.target.serves(key, version):
+            raise Absent(type(request).__name__.removesuffix("Request"), version, self.target.release)
+        asked = self.target.begin(kind, on or self._connection(), request, version, client_id)
+        asked.on_look = self._looked
+        return asked
+
+    def _looked(self, asked: Asked[Any], answer: object) -> None:
+        self.transcript.add(type(asked.request).__name__.removesuffix("Request"), asked.version, answer)
+
+    def _connection(self) -> str:
+        """One of ours that is idle, or a new one."""
+        for name, line in self.target.lines.items():
+            if name.startswith(self.prefix) and name.removeprefix(self.prefix).isdigit() and line.idle:
+                return name
+        return f"{self.prefix}{next(self._connections)}"
+
+    # -- groups ----------------------------------------------------------------------------------------------
+
+    def join(
+        self,
+        member_id: str = "",
+        instance_id: str | None = None,
+        *,
+        version: int = 5,
+        session: float | None = None,
+        rebalance: float | None = None,
+        protocol_type: str = "consumer",
+        protocols: Iterable[tuple[str, bytes]] = RANGE,
+        group: str | None = None,
+        client_id: str = "c",
+        reason: str | None = None,
+        on: str | None = None,
+    ) -> Joining:
+        """JoinGroup: J(id), J("", i1)."""
+        rows = (JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in protocols)
+        request = JoinGroupRequest(
+            group_id=self.g if group is None else group,
+            session_timeout_ms=self.ms(self.session if session is None else session),
+            rebalance_timeout_ms=self.ms(self.rebalance if rebalance is None else rebalance),
+            member_id=member_id,
+            group_instance_id=instance_id,
+            protocol_type=protocol_type,
+            protocols=tuple(rows),
+            reason=reason,
+        )
+        return self.begin(Joining, request, version, on, client_id)
+
+    def new_id(self, *, client_id: str = "c", **join: Any) -> str:
+        """The id that J("") is sent back with, 79 (KIP-394)."""
+        asked = self.join(client_id=client_id, **join)
+        member_id = asked.answer().member_id
+        asked.expect(79, member_id=member_id)
+        assert member_id.startswith(f"{client_id}-"), member_id
+        return member_id
+
+    def sync(
+        self,
+        generation: int,
+        member_id: str,
+        assignments: Mapping[str, bytes] | None = None,
+        *,
+        instance_id: str | None = None,
+        version: int = 3,
+        protocol_type: str | None = "consumer",
+        protocol_name: str | None = "range",
+        group: str | None = None,
+        on: str | None = None,
+    ) -> Syncing:
+        """SyncGroup: S(gen, id, {…}). Type and name are sent from version 5 on."""
+        rows = (SyncGroupRequestAssignment(member_id=each, assignment=a) for each, a in (assignments or {}).items())
+        request = SyncGroupRequest(
+            group_id=self.g if group is None else group,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            protocol_type=protocol_type,
+            protocol_name=protocol_name,
+            assignments=tuple(rows),
+        )
+        return self.begin(Syncing, request, version, on)
+
+    def heartbeat(
+        self,
+        generation: int,
+        member_id: str,
+        instance_id: str | None = None,
+        *,
+        version: int = 3,
+        group: str | None = None,
+        on: str | None = None,
+    ) -> Beating:
+        """Heartbeat: HB(gen, id)."""
+        request = HeartbeatRequest(
+            group_id=self.g if group is None else group,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=instance_id,
+        )
+        return self.begin(Beating, request, version, on)
+
+    def leave(
+        self,
+        *members: str | tuple[str, str | None],
+        version: int = 3,
+        group: str | None = None,
+        reason: str | None = None,
+        on: str | None = None,
+    ) -> Leaving:
+        """LeaveGroup: L(id), L([(id, instance), …]). Versions up to 2 have one member, without its instance."""
+        rows = [(member, None) if isinstance(member, str) else member for member in members]
+        identities = tuple(
+            MemberIdentity(member_id=member, group_instance_id=instance, reason=reason) for member, instance in rows
+        )
+        request = LeaveGroupRequest(
+            group_id=self.g if group is None else group,
+            member_id=rows[0][0] if version < 3 else "",
+            members=() if version < 3 else identities,
+        )
+        return self.begin(Leaving, request, version, on)
+
+    def commit(
+        self,
+        generation: int,
+        member_id: str,
+        offsets: Mapping[Partition, int] | None = None,
+        instance_id: str | None = None,
+        *,
+        metadata: str | Mapping[Partition, str | None] | None = "",
+        leader_epoch: int = -1,
+        retention: float | None = None,
+        version: int = 7,
+        group: str | None = None,
+        on: str | None = None,
+    ) -> Committing:
+        """OffsetCommit: OC(gen, id, {(topic, partition): offset}), t-0=1 unless said. Retention has versions 2 to 4."""
+        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for (topic, partition), offset in ({(self.t, 0): 1} if offsets is None else offsets).items():
+            note = metadata[topic, partition] if isinstance(metadata, dict) else metadata
+            row = OffsetCommitRequestPartition(
+                partition_index=partition,
+                committed_offset=offset,
+                committed_leader_epoch=leader_epoch,
+                committed_metadata=note,
+            )
+            topics.setdefault(topic, []).append(row)
+        request = OffsetCommitRequest(
+            group_id=self.g if group is None else group,
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            retention_time_ms=-1 if retention is None else self.ms(retention),
+            topics=tuple(OffsetCommitRequestTopic(name=name, partitions=tuple(rows)) for name, rows in topics.items()),
+        )
+        return self.begin(Committing, request, version, on)
+
+    def fetch(
+        self,
+        *partitions: Partition,
+        everything: bool = False,
+        stable: bool = False,
+        version: int | None = None,
+        group: str | None = None,
+        groups: Iterable[str] | None = None,
+        on: str | None = None,
+    ) -> Fetching:
+        """OffsetFetch: OF(t-0). `everything`: null topics, all that is committed. `groups` from version 8 on.
+
+        Unless said, in version 7, or 6 where that is the newest (before 2.5).
+        """
+        if version is None:
+            version = 7 if self.serves(ApiKey.OFFSET_FETCH, 7) else 6
+        names: dict[str, list[int]] = {}
+        for topic, partition in partitions:
+            names.setdefault(topic, []).append(partition)
+        one = self.g if group is None else group
+        if version < 8:
+            old = (OffsetFetchRequestTopic(name=name, partition_indexes=tuple(at)) for name, at in names.items())
+            request = OffsetFetchRequest(group_id=one, topics=None if everything else tuple(old), require_stable=stable)
+        else:
+            new = tuple(OffsetFetchRequestTopics(name=name, partition_indexes=tuple(at)) for name, at in names.items())
+            rows = (
+                OffsetFetchRequestGroup(group_id=each, topics=None if everything else new)
+                for each in ((one,) if groups is None else groups)
+            )
+            request = OffsetFetchRequest(groups=tuple(rows), require_stable=stable)
+        return self.begin(Fetching, request, version, on)
+
+    def forget(self, *partitions: Partition, group: str | None = None, on: str | None = None) -> Forgetting:
+        """OffsetDelete (KIP-496)."""
+        names: dict[str, list[OffsetDeleteRequestPartition]] = {}
+        for topic, partition in partitions:
+            names.setdefault(topic, []).append(OffsetDeleteRequestPartition(partition_index=partition))
+        request = OffsetDeleteRequest(
+            group_id=self.g if group is None else group,
+            topics=tuple(OffsetDeleteRequestTopic(name=name, partitions=tuple(rows)) for name, rows in names.items()),
+        )
+        return self.begin(Forgetting, request, 0, on)
+
+    def describe(
+        self, group: str | None = None, *, version: int = 5, operations: bool = False, on: str | None = None
+    ) -> Describing:
+        """DescribeGroups, of one group. From version 6 on an unknown one is 69 (KIP-1043), before it is "Dead"."""
+        name = self.g if group is None else group
+        request = DescribeGroupsRequest(groups=(name,), include_authorized_operations=operations)
+        return self.begin(Describing, request, version, on)
+
+    def listed(self, *, version: int = 4, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
+        """The rows of ListGroups that are ours, in the order of their names: a broker may have others' as well."""
+        request = ListGroupsRequest(states_filter=tuple(states), types_filter=tuple(types))
+        answer = self.begin(Plain[Any], request, version).unrecorded()
+        assert answer.error_code == Error.NONE
+        ours = sorted((row for row in answer.groups if row.group_id.startswith(self.g)), key=lambda row: row.group_id)
+        self.transcript.add("ListGroups", version, type(answer)(error_code=0, groups=tuple(ours)))
+        return ours
+
+    def delete(self, *groups: str, version: int = 1, on: str | None = None) -> Deleting:
+        """DeleteGroups; our own unless said."""
+        return self.begin(Deleting, DeleteGroupsRequest(groups_names=groups or (self.g,)), version, on)
+
+    # -- topics ----------------------------------------------------------------------------------------------
+
+    def new_topic(self, partitions: int = 4) -> str:
+        """A topic of this play, which may be deleted."""
+        name = f"{self.g}.topic{next(self._topics)}"
+        row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+        answer = self._slowly(CreateTopicsRequest(topics=(row,), timeout_ms=TOPIC_S * 1000), 4)
+        assert [each.error_code for each in answer.topics] == [Error.NONE], answer
+        # the part of a broker that answers need not know it yet
+        look = MetadataRequest(topics=(MetadataRequestTopic(name=name),), allow_auto_topic_creation=False)
+        limit = self.target.seconds + TOPIC_S
+        while len((found := self._slowly(look, 4).topics[0]).partitions) < partitions:
+            assert self.target.seconds < limit, f"nobody knows the topic {found}"
+            self.target.wait(0.1)
+        return name
+
+    def delete_topic(self, name: str) -> None:
+        """Delete one of those."""
+        answer = self._slowly(DeleteTopicsRequest(topic_names=(name,), timeout_ms=TOPIC_S * 1000), 4)
+        assert [each.error_code for each in answer.responses] == [Error.NONE], answer
+
+    def _slowly(self, request: Message, version: int) -> Any:
+        """What is answered when it is done, which takes Kafka longer than what is about groups."""
+        asked = self.begin(Plain[Any], request, version)
+        self.target.pass_time(lambda: asked.is_over, self.target.seconds + TOPIC_S)
+        return asked.unrecorded()

@@ -1,0 +1,180 @@
+"""What a scenario is, and which there are.
+
+    @scenario(kip="KIP-394", initial_delay=1)
+    def test_e032_each_join_without_an_id_is_given_another(play: Player) -> None:
+        ...
+
+Times are seconds of the scenario. On sockets they are scaled, but for a `slow` one, whose time is Kafka's own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from conformance.player import Player
+from conformance.targets import Cluster
+
+if TYPE_CHECKING:
+    from conformance.targets import Target
+    from conformance.transcripts import Transcript
+
+FOLDER = Path(__file__).parents[2] / "conformance"
+
+Play = Callable[[Player], None]
+
+SLOWER = 3
+TRIES = 3
+"""A play that failed while the machine was late is played again, so many times slower, up to so many times in all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """The broker a scenario wants; scenarios with equal ones can share a broker. None is Kafka's default.
+
+    `nodes` is how many brokers there are.
+    """
+
+    initial_delay: float = 0
+    min_session: float | None = None
+    max_size: int | None = None
+    retention: int | None = None
+    check_interval: float | None = None
+    offsets_partitions: int | None = None
+    nodes: int = 1
+
+    def settings(self, scale: float) -> dict[str, int]:
+        """Broker settings by Kafka's names. Sessions may be as short as they get when they are scaled."""
+        values: dict[str, float | None] = {
+            "group.initial.rebalance.delay.ms": self.initial_delay * scale * 1000,
+            "group.min.session.timeout.ms": 1 if self.min_session is None else self.min_session * scale * 1000,
+            "group.max.size": self.max_size,
+            "offsets.retention.minutes": None if self.retention is None else self.retention / 60,
+            "offsets.retention.check.interval.ms": self.check_interval and self.check_interval * scale * 1000,
+            "offsets.topic.num.partitions": self.offsets_partitions,
+        }
+        return {name: round(value) for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One scenario of the reference. `number` is its name there, "E-032"."""
+
+    number: str
+    kip: str
+    play: Play
+    configuration: Configuration
+    slow: bool
+    restarted: bool
+    not_emulated: str | None
+    waiting: str | None
+
+    @property
+    def name(self) -> str:
+        """The name of its function."""
+        return self.play.__name__
+
+
+SCENARIOS: dict[str, Scenario] = {}
+"""Those whose modules have been imported, by number."""
+
+
+def scenario(
+    *,
+    kip: str,
+    slow: bool = False,
+    restarted: bool = False,
+    not_emulated: Literal["transactions"] | None = None,
+    waiting: str | None = None,
+    **configuration: float,
+) -> Callable[[Play], Play]:
+    """Register a scenario, and mark its test.
+
+    Args:
+        kip: whose behaviour it is: "KIP-394", "KAFKA-12890", "base".
+        slow: its time cannot be scaled, because a limit of Kafka's cannot be set, or only in minutes.
+        restarted: a broker that has no node to move its groups to is started again, so that nobody may share it.
+        not_emulated: what it needs and the emulator will not have.
+        waiting: what it needs and the emulator does not have yet.
+        configuration: of the broker, see `Configuration`.
+    """
+
+    def register(play: Play) -> Play:
+        named = re.match(r"test_e(\d{3})_", play.__name__)
+        assert named, f"{play.__name__} does not begin with the number of a scenario"
+        number = f"E-{named[1]}"
+        known = SCENARIOS.get(number)
+        assert known is None or known.name == play.__name__, f"{number} is there twice"
+        wanted = Configuration(**configuration)  # type: ignore[arg-type]
+        assert wanted.retention is None or slow, f"{number}: retention is in minutes, which cannot be scaled"
+        SCENARIOS[number] = Scenario(
+            number=number,
+            kip=kip,
+            play=play,
+            configuration=wanted,
+            slow=slow,
+            restarted=restarted,
+            not_emulated=not_emulated,
+            waiting=waiting,
+        )
+        marked = pytest.mark.kip(kip)(play)
+        if slow:
+            marked = pytest.mark.slow(marked)
+        if not_emulated:
+            marked = pytest.mark.skip(reason=f"not emulated: {not_emulated}")(marked)
+        if waiting:
+            marked = pytest.mark.skip(reason=f"waiting: {waiting}")(marked)
+        return marked
+
+    return register
+
+
+def scenario_of(play: Callable[..., object]) -> Scenario:
+    """The scenario that a test function is."""
+    return next(each for each in SCENARIOS.values() if each.name == play.__name__)
+
+
+def load() -> Mapping[str, Scenario]:
+    """All scenarios there are, by number."""
+    for path in sorted(FOLDER.glob("test_e*.py")):
+        name = f"conformance_{path.stem}"
+        if name not in sys.modules:
+            spec = importlib.util.spec_from_file_location(name, path)
+            assert spec is not None
+            assert spec.loader is not None
+            sys.modules[name] = module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+    return dict(sorted(SCENARIOS.items()))
+
+
+def perform(
+    scenario: Scenario, target: Callable[[float], Target], scale: float = 1, name: str = "", tries: int = TRIES
+) -> Transcript:
+    """Play a scenario on a target made for a scale, and write down what the target said.
+
+    A play that fails while the machine was too late for it shows nothing: it is played again, slower. `name` tells
+    plays apart that share a broker.
+    """
+    on = target(scale)
+    group = f"{scenario.number.replace('-', '').lower()}{name}"
+    play = Player(on, group, scenario.configuration.initial_delay)
+    try:
+        if isinstance(on, Cluster):
+            on.go_home(group)
+        scenario.play(play)
+        play.finish()
+    except AssertionError:
+        if tries == 1 or scenario.slow or not on.was_late():
+            raise
+    else:
+        return play.transcript
+    finally:
+        on.stop()
+    return perform(scenario, target, scale * SLOWER, f"{name}-again", tries - 1)

@@ -1,0 +1,161 @@
+"""A target behind a port: the emulator on its thread, or a real Kafka. Time is real, and scaled.
+
+One thread does everything: it looks at its sockets while time passes, so that each answer has the time it came at.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import time
+from math import inf
+from typing import TYPE_CHECKING
+
+from brokers.kafka_releases import NEWEST
+
+from conformance.targets import Cluster, Line, Target, dialect
+from koordinator import Emulator
+from koordinator.client.link import Address
+from koordinator.wire.messages.api_versions import ApiVersionsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from brokers.kafka_releases import Release
+
+PIECE = 64 * 1024
+"""How many bytes are received at once."""
+
+BARRIER_S = 10.0
+"""The real time within which a broker answers ApiVersions, however busy the machine is."""
+
+
+class SocketTarget(Target):
+    """A broker at an address. `scale` is how many real seconds a second of the scenario takes."""
+
+    slack = 1.0
+    early = 0.05
+    notice = 0.4
+
+    LATE = 0.25
+    """A machine that does something so many seconds too late is too slow for the scale."""
+
+    def __init__(self, name: str, address: Address, release: Release, scale: float) -> None:
+        super().__init__(release)
+        self.name = name
+        self.scale = scale
+        self._address = address
+        self._start = time.monotonic()
+        self._sockets: dict[str, socket.socket] = {}
+        self._selector = selectors.DefaultSelector()
+        self._late = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return (time.monotonic() - self._start) / self.scale
+
+    def was_late(self) -> bool:
+        self.barrier()
+        return self._late > self.LATE
+
+    def pass_time(self, until: Callable[[], bool], limit: float) -> None:
+        while not until():
+            left = limit - self.seconds
+            if left <= 0:
+                self._late = max(self._late, -left)
+                return
+            for key, _ in self._selector.select(left * self.scale):
+                self._receive(key.data)
+
+    def barrier(self) -> None:
+        # what came before it on other connections is read before it, or with it
+        line = self.line("barrier")
+        assert line.idle, "the broker has closed the connection that only asks for versions"
+        self._greet(line)
+
+    def close(self, connection: str) -> None:
+        self._hang_up(self.lines.pop(connection))
+
+    def stop(self) -> None:
+        while self.lines:
+            self.close(next(iter(self.lines)))
+        self._selector.close()
+
+    def _open(self, name: str) -> Line:
+        there = socket.create_connection(self._address_of(name), timeout=BARRIER_S)
+        there.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sockets[name] = there
+        self.lines[name] = line = Line(name)
+        self._selector.register(there, selectors.EVENT_READ, line)
+        self._greet(line)
+        return line
+
+    def _address_of(self, connection: str) -> Address:
+        del connection  # where there is one node
+        return self._address
+
+    def _greet(self, line: Line) -> None:
+        """A request that is answered at once: when it is, the broker has taken notice of the connection."""
+        began = self.seconds
+        pending = self.write_request(line, ApiVersionsRequest(), 0)
+        self.pass_time(lambda: pending.over, self.seconds + BARRIER_S / self.scale)
+        assert pending.frame is not None, f"{self.name} does not answer ApiVersions within {BARRIER_S} s"
+        self._late = max(self._late, self.seconds - began)
+
+    def _write(self, line: Line, data: bytes) -> None:
+        self._sockets[line.name].sendall(data)
+
+    def _receive(self, line: Line) -> None:
+        try:
+            data = self._sockets[line.name].recv(PIECE)
+        except ConnectionResetError:
+            data = b""
+        if data:
+            line.received(data, self.seconds)
+        else:
+            line.ended(self.seconds)
+            self._release(line)
+
+    def _hang_up(self, line: Line) -> None:
+        if not line.closed:
+            line.ended(inf)
+            self._release(line)
+
+    def _release(self, line: Line) -> None:
+        there = self._sockets.pop(line.name)
+        self._selector.unregister(there)
+        there.close()
+
+
+class EmulatorTarget(SocketTarget, Cluster):
+    """An emulator of its own, in this process but behind a port. `settings` are of the broker, by Kafka's names."""
+
+    def __init__(self, settings: Mapping[str, object], scale: float, release: Release = NEWEST, nodes: int = 1) -> None:
+        self._emulator = Emulator({"t": 4, "u": 2}, {**settings, **dialect(release)}, brokers=nodes)
+        self._cluster = self._emulator.start()
+        self._nodes = self._cluster.nodes
+        super().__init__("emulator", _address(self._nodes[1].address()), release, scale)
+
+    def stop(self) -> None:
+        super().stop()
+        self._cluster.stop()
+
+    def _address_of(self, connection: str) -> Address:
+        return _address(self._nodes[self.node_of(connection)].address())
+
+    def _coordinator_of(self, group: str) -> int:
+        node = self._cluster.coordinator(group)
+        assert node is not None, f"nobody coordinates {group}"
+        return node.id
+
+    def _move(self, group: str, node: int, load_s: float = 0) -> None:
+        self._cluster.move_coordinator(group, node, load_s * self.scale)
+
+    def _kill_and_start(self, node: int) -> None:
+        self._nodes[node].kill()
+        self._nodes[node].start()
+
+
+def _address(text: str) -> Address:
+    host, _, port = text.rpartition(":")
+    return Address(host, int(port))

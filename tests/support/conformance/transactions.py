@@ -1,0 +1,173 @@
+"""Commits within a transaction (KIP-98, KIP-447). The emulator has none: these messages are only asked of a Kafka."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from conformance.answers import RESPONSES, Asked
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
+from koordinator.wire.schema import array, boolean, entity, int16, int32, int64, message, string
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from conformance.answers import Partition
+    from conformance.player import Player
+
+
+@message(key=25, versions="0-4", flexible="3+")
+class AddOffsetsToTxnRequest:
+    transactional_id: str = string()
+    producer_id: int = int64()
+    producer_epoch: int = int16()
+    group_id: str = string()
+
+
+@message(key=25, versions="0-4", flexible="3+")
+class AddOffsetsToTxnResponse:
+    throttle_time_ms: int = int32()
+    error_code: int = int16()
+
+
+@message(key=26, versions="0-4", flexible="3+")
+class EndTxnRequest:
+    transactional_id: str = string()
+    producer_id: int = int64()
+    producer_epoch: int = int16()
+    committed: bool = boolean()
+
+
+@message(key=26, versions="0-4", flexible="3+")
+class EndTxnResponse:
+    throttle_time_ms: int = int32()
+    error_code: int = int16()
+
+
+@entity
+class TxnOffsetCommitRequestPartition:
+    partition_index: int = int32()
+    committed_offset: int = int64()
+    committed_leader_epoch: int = int32("2+", default=-1, ignorable=True)
+    committed_metadata: str | None = string(nullable="0+")
+
+
+@entity
+class TxnOffsetCommitRequestTopic:
+    name: str = string()
+    partitions: tuple[TxnOffsetCommitRequestPartition, ...] = array(TxnOffsetCommitRequestPartition)
+
+
+@message(key=28, versions="0-4", flexible="3+")
+class TxnOffsetCommitRequest:
+    transactional_id: str = string()
+    group_id: str = string()
+    producer_id: int = int64()
+    producer_epoch: int = int16()
+    generation_id: int = int32("3+", default=-1)
+    member_id: str = string("3+")
+    group_instance_id: str | None = string("3+", nullable="3+", default=None)
+    topics: tuple[TxnOffsetCommitRequestTopic, ...] = array(TxnOffsetCommitRequestTopic)
+
+
+@entity
+class TxnOffsetCommitResponsePartition:
+    partition_index: int = int32()
+    error_code: int = int16()
+
+
+@entity
+class TxnOffsetCommitResponseTopic:
+    name: str = string()
+    partitions: tuple[TxnOffsetCommitResponsePartition, ...] = array(TxnOffsetCommitResponsePartition)
+
+
+@message(key=28, versions="0-4", flexible="3+")
+class TxnOffsetCommitResponse:
+    throttle_time_ms: int = int32()
+    topics: tuple[TxnOffsetCommitResponseTopic, ...] = array(TxnOffsetCommitResponseTopic)
+
+
+RESPONSES[AddOffsetsToTxnRequest] = AddOffsetsToTxnResponse
+RESPONSES[EndTxnRequest] = EndTxnResponse
+RESPONSES[TxnOffsetCommitRequest] = TxnOffsetCommitResponse
+
+TIMEOUT_S = 60
+
+TRANSACTION = 1
+"""The kind of key in FindCoordinator."""
+
+AGAIN = {
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+    Error.NOT_COORDINATOR,
+    Error.CONCURRENT_TRANSACTIONS,
+}
+"""What says that it will be possible soon."""
+
+
+class TransactionalCommit(Asked[TxnOffsetCommitResponse]):
+    def expect(self, error: int = 0) -> TxnOffsetCommitResponse:
+        """The error of every partition that was named."""
+        answer = self.answer()
+        found = {row.error_code for topic in answer.topics for row in topic.partitions}
+        assert found == {error}, f"{self} was answered with {found}, expected {error}"
+        return answer
+
+
+class Transaction:
+    """An open transaction of a producer of its own, to which the offsets of the play's group belong."""
+
+    def __init__(self, play: Player) -> None:
+        self._play = play
+        name = f"{play.g}.{play.target.seconds}"
+        # its topic is made when somebody first asks for it
+        self._ask(FindCoordinatorRequest(key=name, key_type=TRANSACTION), 1)
+        request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=TIMEOUT_S * 1000)
+        answer = self._ask(request, 1)
+        self._producer: dict[str, Any] = {
+            "transactional_id": name,
+            "producer_id": answer.producer_id,
+            "producer_epoch": answer.producer_epoch,
+        }
+        self._ask(AddOffsetsToTxnRequest(**self._producer, group_id=play.g), 1)
+
+    def commit(
+        self,
+        generation: int,
+        member_id: str,
+        offsets: Mapping[Partition, int] | None = None,
+        instance_id: str | None = None,
+        *,
+        version: int = 3,
+    ) -> TransactionalCommit:
+        """TxnOffsetCommit: (gen, id), t-0=1 unless said. Up to version 2 it names no member."""
+        topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+        for (topic, partition), offset in (offsets or {("t", 0): 1}).items():
+            row = TxnOffsetCommitRequestPartition(
+                partition_index=partition, committed_offset=offset, committed_metadata=""
+            )
+            topics.setdefault(topic, []).append(row)
+        member: dict[str, Any] = {"generation_id": generation, "member_id": member_id, "group_instance_id": instance_id}
+        rows = (TxnOffsetCommitRequestTopic(name=name, partitions=tuple(each)) for name, each in topics.items())
+        request = TxnOffsetCommitRequest(
+            **self._producer,
+            **(member if version >= 3 else {}),
+            group_id=self._play.g,
+            topics=tuple(rows),
+        )
+        return self._play.begin(TransactionalCommit, request, version)
+
+    def end(self, *, committed: bool = True) -> None:
+        """Commit or abort."""
+        self._ask(EndTxnRequest(**self._producer, committed=committed), 1)
+
+    def _ask(self, request: Any, version: int) -> Any:
+        """Until it is done: a transaction that is being finished elsewhere is waited for."""
+        limit = self._play.target.seconds + 100
+        while (answer := self._play.ask(request, version).unrecorded()).error_code in AGAIN:
+            assert self._play.target.seconds < limit, f"still {Error(answer.error_code).name}: {request}"
+            self._play.wait(1)
+        assert answer.error_code == Error.NONE, answer
+        return answer

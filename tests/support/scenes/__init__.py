@@ -1,0 +1,1 @@
+"""Groups brought into a situation, step by step."""

@@ -1,0 +1,1 @@
+"""Inputs, stores and clusters for the tests of the pipeline."""

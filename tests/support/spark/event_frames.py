@@ -1,0 +1,59 @@
+"""Trace lines as rows of silver/event, without reading a file: for tests of what comes after."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from koordinator.pipeline.marts.verdict import verdict
+from koordinator.pipeline.schema import CALL, EVENT, GROUP, MEMBER, TRACE
+from koordinator.pipeline.silver.call import call
+from koordinator.pipeline.silver.member import group, member
+from spark.gold_frames import RENAMED
+from spark.literal_frames import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from koordinator.pipeline.schema import Table
+
+
+def events(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> DataFrame:
+    """silver/event of these lines, by trace id. Lines that are headers are left out."""
+    return literal(
+        spark,
+        EVENT,
+        *(
+            _row(line) | {"trace_id": trace_id}
+            for trace_id, lines in traces.items()
+            for line in lines
+            if line.get("kind") != "header"
+        ),
+        source="koordinator",
+    )
+
+
+def verdicts(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> DataFrame:
+    """mart/verdict of these lines, made as a load does it: each table once, and read again."""
+    event = events(spark, traces)
+    called = _kept(spark, call(event), CALL)
+    members, groups = _kept(spark, member(event, called), MEMBER), _kept(spark, group(event), GROUP)
+    return verdict(event, called, members, groups, of_traces(spark, *traces))
+
+
+def _kept(spark: SparkSession, frame: DataFrame, table: Table) -> DataFrame:
+    return spark.createDataFrame(frame.collect(), table.columns)
+
+
+def of_traces(spark: SparkSession, *trace_ids: str) -> DataFrame:
+    """silver/trace of these, all of one run."""
+    return literal(spark, TRACE, *({"trace_id": trace_id} for trace_id in trace_ids), run_id="run")
+
+
+def _row(line: Mapping[str, Any]) -> dict[str, Any]:
+    row = {RENAMED.get(name, name): value for name, value in line.items()}
+    body = row.get("body")
+    row["body"] = None if body is None else json.dumps(body)
+    return {name: value for name, value in row.items() if name in EVENT.names}

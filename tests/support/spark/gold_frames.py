@@ -1,0 +1,94 @@
+"""Frames for the tests of the gold tables, out of the lines of a trace or of a `Tale`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from scenes.trace_tales import Tale
+
+from koordinator.emulator.verify.story import Story
+from koordinator.pipeline import layers, schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+RENAMED = {"wall_ts": "wall_us", "group_ts_us": "group_us", "verb": "name", "puppet": "name", "hold_id": "name"}
+"""Keys of a line that the table calls otherwise."""
+
+
+class Tales:
+    """Tales that are told at once, a trace each: `tales.told` beside a function of a Tale adds it, by its name."""
+
+    def __init__(self) -> None:
+        self._tales: dict[str, Callable[[Tale], None]] = {}
+
+    def told(self, tell: Callable[[Tale], None]) -> str:
+        """Add a tale; gives its name."""
+        self._tales[tell.__name__] = tell
+        return tell.__name__
+
+    def gold(self, spark: SparkSession) -> Gold:
+        """What they come to."""
+        traces = {}
+        for name, tell in self._tales.items():
+            tell(tale := Tale())
+            traces[name] = tale.lines
+        return Gold(spark, traces)
+
+
+def of(rows: Iterable[Row], trace_id: str) -> list[Row]:
+    """The rows of one trace."""
+    return [row for row in rows if row.trace_id == trace_id]
+
+
+class Gold:
+    """The tables of some traces, as rows. A table is made as in a load: of those it needs, each of them made once."""
+
+    def __init__(self, spark: SparkSession, traces: Mapping[str, Iterable[dict[str, Any]]]) -> None:
+        self._spark = spark
+        self._lines = {name: [line for line in lines if line["kind"] != "header"] for name, lines in traces.items()}
+        events = [{"trace_id": name} | _event(line) for name, lines in self._lines.items() for line in lines]
+        headers = [{"trace_id": name, "run_id": "r", "test_id": f"test_{name}", "cluster": "c"} for name in self._lines]
+        self._made = {
+            schema.EVENT.path: self._frame(schema.EVENT, events),
+            schema.HEADER.path: self._frame(schema.HEADER, headers),
+        }
+
+    def rows(self, table: schema.Table) -> list[Row]:
+        """The rows of a table, in the order of its key, which no two of them have."""
+        found: list[Row] = self._table(table).collect()
+        keys = [tuple(row[name] for name in table.key) for row in found]
+        assert len(set(keys)) == len(keys), f"{table.path}: rows with the same key"
+        return [found[at] for at in sorted(range(len(found)), key=lambda at: keys[at])]
+
+    def stories(self) -> dict[tuple[str, str], Story]:
+        """The same lines as the emulator reads them, by trace and group."""
+        named = {
+            (name, str(line["group_id"])): lines
+            for name, lines in self._lines.items()
+            for line in lines
+            if line.get("group_id")
+        }
+        return {key: Story(lines, key[1]) for key, lines in named.items()}
+
+    def _table(self, table: schema.Table) -> DataFrame:
+        if table.path not in self._made:
+            step = next(step for step in layers.PER_HOME if step.table is table)
+            made = step.make(*(self._table(each) for each in step.takes))
+            # written and read again, as a load does it
+            self._made[table.path] = self._spark.createDataFrame(made.collect(), table.columns)
+        return self._made[table.path]
+
+    def _frame(self, table: schema.Table, rows: Iterable[dict[str, Any]]) -> DataFrame:
+        return self._spark.createDataFrame(
+            [tuple(row.get(name) for name in table.names) for row in rows], table.columns
+        )
+
+
+def _event(line: dict[str, Any]) -> dict[str, Any]:
+    row = {RENAMED.get(name, name): value for name, value in line.items()}
+    body = row.get("body")
+    return row | {"body": None if body is None else json.dumps(body)}

@@ -1,0 +1,269 @@
+"""Record logs of real brokers and clients under churn, by hand: `python -m spark.record_logs 4.3 …`.
+
+Members of all clients join, leave, die and come back, static ones too; members made by hand never use their id, do not
+come to a join phase, or do not sync. The logs go to tests/pipeline/logs/RELEASE/. Needs Java, and Maven for the jars.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from brokers.kafka_releases import CACHE, NEWEST, RELEASES, jars, run
+from brokers.real_kafka import RealKafka
+
+from koordinator.client.admin import Admin
+from koordinator.client.groups import describe
+from koordinator.client.link import Deadline, Link
+from koordinator.client.problems import Need, Refusal
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from spark.log_rows import LOGS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from brokers.kafka_releases import Release
+
+CLIENTS = Path(__file__).parents[1] / "clients"
+
+WAIT_S = 60
+LOOK_S = 0.1
+
+SESSION_MS = 2_000
+"""Members that die are missed soon."""
+
+STATIC_SESSION_MS = 6_000
+"""Static ones later: they are to be back before."""
+
+SETTINGS = {"group.min.session.timeout.ms": "1000", "group.initial.rebalance.delay.ms": "500"}
+
+LAYOUT = """log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+"""What Kafka's own config/log4j.properties says (and log4j2.yaml, since 4.0)."""
+
+APPENDER = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion><groupId>koordinator.tests</groupId><artifactId>log</artifactId><version>1</version>
+  <dependencies><dependency>
+    <groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId><version>1.7.36</version>
+  </dependency></dependencies>
+</project>
+"""
+
+BEGINS = re.compile(r"[\[%]?\d")
+"""A line that is not the second one of another."""
+
+KEPT_OF_BROKERS = re.compile(r"coordinator\.[\w.]+\)|KafkaServer\)|BrokerServer\)|(reason: .*|group [\w-]+)$")
+
+LEFT_OUT_OF_CLIENTS = re.compile(
+    r"values:|GET_ASSIGNMENT|DUMP|kafka\.(net|cluster)|(AbstractConfig|AppInfoParser|Metrics)\)|Metadata\)"
+)
+
+PATHS = re.compile(r"/[\w.+-]+(?:/[\w.+-]+)+/([\w.]+)")
+
+
+class LoggingKafka(RealKafka):
+    """A broker that logs as one that was installed."""
+
+    def __init__(self, folder: Path, release: Release) -> None:
+        super().__init__(folder, release, SETTINGS)
+        self._java = (*self._java[:-2], *log4j(folder), "-cp", class_path(release))
+
+
+def appender() -> Path:
+    """The jars of log4j's successor, which are not among those of Kafka."""
+    folder = CACHE / "reload4j"
+    if not folder.is_dir():
+        with tempfile.TemporaryDirectory() as work:
+            Path(work, "pom.xml").write_text(APPENDER)
+            run("mvn", "-q", "-B", "-f", f"{work}/pom.xml", *GOAL, f"-DoutputDirectory={folder}", timeout_s=600)
+    return folder
+
+
+GOAL = ("org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies", "-DincludeScope=runtime")
+
+
+def class_path(release: Release) -> str:
+    """The release, and what writes its log."""
+    others = [path for path in jars(release.version).glob("*.jar") if not path.name.startswith("slf4j-simple")]
+    return ":".join(map(str, (*appender().glob("*.jar"), *others)))
+
+
+def log4j(folder: Path) -> tuple[str, ...]:
+    """Java's options for the layout."""
+    (folder / "log4j.properties").write_text(LAYOUT)
+    return (f"-Dlog4j.configuration=file:{folder}/log4j.properties", "-Duser.timezone=UTC")
+
+
+class Clients:
+    """Starts members, each with a log of its own, and ends them."""
+
+    def __init__(self, kafka: RealKafka, folder: Path) -> None:
+        self.kafka = kafka
+        self.folder = folder
+        self._all: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.die(*self._all)
+
+    def start(self, kind: str, name: str, group: str, instance: str | None = None) -> subprocess.Popen[bytes]:
+        """A member, in a process of its own."""
+        session_ms = STATIC_SESSION_MS if instance else SESSION_MS
+        extra = {"group.id": group, "client.id": name, "session.timeout.ms": session_ms, "heartbeat.interval.ms": 300}
+        config: dict[str, object] = {"bootstrap.servers": self.kafka.bootstrap_servers, **extra}
+        if instance is not None:
+            config["group.instance.id"] = instance
+        if kind == "java":
+            config["partition.assignment.strategy"] = ",".join(
+                f"org.apache.kafka.clients.consumer.{name}Assignor" for name in ("Range", "RoundRobin")
+            )
+            given = [f"{key}={value}" for key, value in config.items()]
+            options = (*log4j(self.folder), "-cp", class_path(self.kafka.release))
+            command = ["java", *options, str(CLIENTS / "Consuming.java"), *given]
+        else:
+            if kind == "confluent-kafka":
+                config |= {"debug": "cgrp"}
+            else:
+                config = {key.replace(".", "_"): value for key, value in config.items()}
+            command = [sys.executable, "-m", "clients.logging_member", kind, json.dumps(config)]
+        with (self.folder / f"{kind}-{name}.log").open("ab") as log:
+            member = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log)
+        self._all.append(member)
+        return member
+
+    def leave(self, *members: subprocess.Popen[bytes]) -> None:
+        """End them as they end themselves: dynamic ones leave their group."""
+        for member in members:
+            member.communicate(b"\n", timeout=WAIT_S)
+
+    def die(self, *members: subprocess.Popen[bytes]) -> None:
+        """Kill them."""
+        for member in members:
+            member.kill()
+            member.wait(WAIT_S)
+
+    def settled(self, group: str, members: int, *, without: Collection[str] = ()) -> list[str]:
+        """Wait until the group has so many members, none of `without`, and is stable, or empty; give their ids."""
+        deadline = Deadline(WAIT_S)
+        while deadline.pause(LOOK_S):
+            with Admin((self.kafka.address,), WAIT_S, "1") as admin:
+                found = describe(admin, [group])[group]
+            if isinstance(found, Refusal) or len(found.members) != members:
+                continue
+            ids = [member.member_id for member in found.members]
+            if found.state == ("Stable" if members else "Empty") and not set(without).intersection(ids):
+                return ids
+        raise AssertionError(f"{group} has not come to {members} members within {WAIT_S} s: {found}")
+
+
+def churn(clients: Clients) -> None:
+    """Members come and go."""
+    first = clients.start("kafka-python", "kp-1", "orders")
+    clients.settled("orders", 1)
+    second = clients.start("confluent-kafka", "rd-1", "orders")
+    clients.settled("orders", 2)
+    third = clients.start("java", "java-1", "orders")
+    clients.settled("orders", 3)
+    fourth = clients.start("aiokafka", "aio-1", "orders")
+    clients.settled("orders", 4)
+    clients.leave(first)
+    clients.settled("orders", 3)
+    clients.die(second)
+    clients.settled("orders", 2)
+    clients.leave(third, fourth)
+    clients.settled("orders", 0)
+
+
+def bounces(clients: Clients) -> None:
+    """Static members come back before they are missed; one does not."""
+    one = clients.start("kafka-python", "kp-s1", "billing", "s1")
+    before = clients.settled("billing", 1)
+    two = clients.start("java", "java-s2", "billing", "s2")
+    clients.settled("billing", 2)
+    clients.die(one)
+    back = clients.start("kafka-python", "kp-s1b", "billing", "s1")
+    clients.settled("billing", 2, without=before)
+    three = clients.start("confluent-kafka", "rd-3", "billing")
+    clients.settled("billing", 3)
+    clients.leave(two)
+    clients.settled("billing", 2)
+    clients.leave(three, back)
+    clients.settled("billing", 0)
+
+
+def stubborn(kafka: RealKafka) -> None:
+    """By hand: an id that is never used, a member that does not come to a join phase, and one that does not sync."""
+
+    def join(member_id: str = "", session_ms: int = 3 * SESSION_MS) -> str:
+        with closing(Link(kafka.address, Deadline(WAIT_S), "1", "by-hand")) as link:
+            request = JoinGroupRequest(
+                group_id="stubborn",
+                session_timeout_ms=session_ms,
+                rebalance_timeout_ms=SESSION_MS,
+                member_id=member_id,
+                protocol_type="consumer",
+                protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
+                reason="by hand,\nin two lines",
+            )
+            return link.ask(request, link.version(Need(ApiKey.JOIN_GROUP, 4, "2.2")), JoinGroupResponse).member_id
+
+    one, two, _ = join(), join(), join(session_ms=SESSION_MS)
+    join(one)
+    # the first does not join again, and is put out; then the second does not sync
+    join(two)
+    # up to 2.7 nobody waits for a SyncGroup
+    last = "Stabilized group stubborn generation 2" if kafka.release.line == "2.4" else "Group stubborn with generation"
+    deadline = Deadline(WAIT_S)
+    while deadline.pause(LOOK_S):
+        if all(text in kafka.log.read_text() for text in (last, "Pending member")):
+            return
+    raise AssertionError(f"stubborn is not empty:\n{kafka.tail(0)}")
+
+
+def record(release: Release) -> None:
+    """Play it to a broker of a release, and keep the logs."""
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work, "kafka")
+        folder.mkdir()
+        with LoggingKafka(folder, release) as kafka:
+            kafka.create_topic("t", 4)
+            with Clients(kafka, Path(work)) as clients, ThreadPoolExecutor() as threads:
+                plays = [threads.submit(churn, clients), threads.submit(bounces, clients)]
+                for each in (*plays, threads.submit(stubborn, kafka)):
+                    each.result()
+        to = LOGS / release.name
+        to.mkdir(parents=True, exist_ok=True)
+        # of the older ones the brokers, and the clients that came with them
+        clients_logs = Path(work).glob("*.log" if release == NEWEST else "java-*.log")
+        for log in (folder / "broker.log", *clients_logs):
+            name = "server.log" if log.name == "broker.log" else log.name
+            (to / name).write_text("".join(kept(name, log.read_text().splitlines(keepends=True))))
+
+
+def kept(name: str, lines: Iterable[str]) -> Iterator[str]:
+    """Without paths of this machine, and without most of what is not about groups."""
+    keeps = True
+    for line in lines:
+        if BEGINS.match(line):
+            is_brokers = name == "server.log"
+            keeps = bool(KEPT_OF_BROKERS.search(line)) if is_brokers else not LEFT_OUT_OF_CLIENTS.search(line)
+        if keeps:
+            yield PATHS.sub(r"\1", line)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        record(RELEASES[name])
