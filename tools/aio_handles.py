@@ -14,6 +14,7 @@ import subprocess
 import sys
 import textwrap
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any
 
@@ -267,8 +268,9 @@ def _home(module: str, name: str) -> tuple[str, str]:
 @cache
 def _imports(module: str) -> dict[str, tuple[str, str]]:
     tree = ast.parse(inspect.getsource(sys.modules[module]))
+    package = module.rpartition(".")[0]
     return {
-        (alias.asname or alias.name): (node.module or "", alias.name)
+        (alias.asname or alias.name): (resolve_name("." * node.level + (node.module or ""), package), alias.name)
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         for alias in node.names

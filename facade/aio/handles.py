@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from ..handles.emulator import Emulator as BlockingEmulator
-from .waiting import entered, in_thread
+from koordinator.aio.waiting import entered, in_thread
+from koordinator.handles.emulator import Emulator as BlockingEmulator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Mapping, Sequence
@@ -19,19 +19,18 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.data.seed_records import StoredRecord
     from koordinator.emulator.verify.conformance import Verdict
     from koordinator.emulator.verify.rebalances import Rebalance
-
-    from ..handles.checks import ExpectedRebalance
-    from ..handles.clocks import Duration, Fired, KeepAlive, Timer
-    from ..handles.cluster import Cluster as BlockingCluster
-    from ..handles.faults import Held as BlockingHeld
-    from ..handles.faults import Lockstep as BlockingLockstep
-    from ..handles.faults import MatchWords, Request, RuleWords
-    from ..handles.faults import Rule as BlockingRule
-    from ..handles.group import Group as BlockingGroup
-    from ..handles.group import Member, Snapshot
-    from ..handles.nodes import Node as BlockingNode
-    from ..handles.puppets import Puppet as BlockingPuppet
-    from ..handles.seeding import GroupLines
+    from koordinator.handles.checks import ExpectedRebalance
+    from koordinator.handles.clocks import Duration, Fired, KeepAlive, Timer
+    from koordinator.handles.cluster import Cluster as BlockingCluster
+    from koordinator.handles.faults import Held as BlockingHeld
+    from koordinator.handles.faults import Lockstep as BlockingLockstep
+    from koordinator.handles.faults import MatchWords, Request, RuleWords
+    from koordinator.handles.faults import Rule as BlockingRule
+    from koordinator.handles.group import Group as BlockingGroup
+    from koordinator.handles.group import Member, Snapshot
+    from koordinator.handles.nodes import Node as BlockingNode
+    from koordinator.handles.puppets import Puppet as BlockingPuppet
+    from koordinator.handles.seeding import GroupLines
 
 __all__ = ["Cluster", "Emulator", "Group", "Held", "Lockstep", "Node", "Puppet", "Rule"]
 
@@ -226,7 +225,7 @@ class Cluster:
         return await in_thread(self.blocking.dump_groups)
 
     async def snapshot(self) -> dict[str, Any]:
-        """Topics, records, groups, offsets and clocks as one JSON document; see `koordinator.emulator.control.snapshots.document`."""
+        """Topics, records, groups, offsets and clocks as one JSON document (see `control.snapshots.document`)."""
         return await in_thread(self.blocking.snapshot)
 
     async def restore(self, document: Mapping[str, Any]) -> None:

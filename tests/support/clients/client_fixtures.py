@@ -9,7 +9,6 @@ import gc
 from typing import TYPE_CHECKING
 
 import pytest
-
 from clients.consumers import WARNINGS_OF_CLIENTS, Members
 from clients.raw_member import Rival
 

@@ -10,13 +10,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-
 from clients.consumers import error_name, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clients.consumers import Member
+
     from koordinator import Group
 
 MEMBER_ID_REQUIRED = "MEMBER_ID_REQUIRED"
