@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from koordinator import handles
+from koordinator import fixtures, handles
 from koordinator.emulator.http.routes import ROUTES
 from koordinator.emulator.server.build import Options, build
 from koordinator.handles.checks import GroupTimeout
@@ -31,9 +31,9 @@ def test_every_operation_has_one_route_and_every_route_an_operation() -> None:
 
 
 def test_every_operation_is_a_method_of_the_handle() -> None:
-    folder = Path(handles.__file__).parent
-    said = "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
-    used = set(re.findall(r'"([a-z_]+\.[a-z_]+)"', said))
+    folders = [Path(package.__file__).parent for package in (handles, fixtures)]
+    source = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
+    used = set(re.findall(r'"([a-z_]+\.[a-z_]+)"', source))
     assert operations() - used == {"topics.describe"}, "no handle has these levers"
 
 
