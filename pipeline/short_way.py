@@ -15,7 +15,7 @@ from koordinator.emulator.broker.cluster_runtime import PUPPETS_HOST
 from koordinator.emulator.broker.connections import Answer
 from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor, is_beat
 from koordinator.emulator.core.effects import Append, Call, Reply
-from koordinator.emulator.core.groups.classic.membership import ALIVE, NONE, heard
+from koordinator.emulator.core.groups.classic.membership import HEARTBEAT_OK, NONE, validate_heartbeat
 from koordinator.emulator.trace.messages import error_of
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
@@ -91,7 +91,7 @@ class ShortWay(PuppetSupervisor):
     def beat_until(self, until: int) -> None:
         """Let the heartbeats come that are due by `until`, up to where anything else is due or follows from one."""
         agenda, node = self._agenda, self._broker.node
-        stage = node.coordinator.stage
+        store = node.coordinator.store
         # by heartbeats nothing is due any sooner
         others = self._broker.deadline(), self._waits.deadline(), until + 1
         end = min(due for due in others if due is not None)
@@ -110,9 +110,9 @@ class ShortWay(PuppetSupervisor):
             connection, request = beat
             call = self._calls[connection, HeartbeatRequest]
             # as in `ask`, without what only commits need
-            error = heard(stage, at, call, request)
-            stage.settle()
-            response = ALIVE if error is NONE else HeartbeatResponse(error_code=error)
+            error = validate_heartbeat(store, at, call, request)
+            store.update_deadlines()
+            response = HEARTBEAT_OK if error is NONE else HeartbeatResponse(error_code=error)
             self._history.add_short(at, call, request, response, error, node.node_id)
             # moved, they stand where they would if they had been taken out and put in again
             alarms.set(key, at + puppet.beat_interval_ms)

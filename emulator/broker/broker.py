@@ -28,7 +28,7 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
 from ..core.cluster import PLAINTEXT
-from ..core.effects import Append, Call, Hangup, Reply, Rewritten
+from ..core.effects import Append, Call, CloseConnection, OffsetsTopicWritten, Reply
 from ..trace.lines import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
 from ..trace.retention import kept, rough_size
@@ -165,14 +165,14 @@ class Broker:
 
     def load(self, now: int, partition: int) -> list[Output]:
         """Read a partition of `__consumer_offsets` that was begun to be loaded, from its first record to its last."""
-        if partition not in self.node.coordinator.stage.loading:
+        if partition not in self.node.coordinator.store.loading:
             # another node has it by now
             return []
         return self.perform(now, self._logs.load(now, partition))
 
     def rewritten(self, now: int, partition: int) -> list[Output]:
         """Somebody has written to a partition of `__consumer_offsets`: its groups are what is written there now."""
-        return self.perform(now, [Rewritten(partition)])
+        return self.perform(now, [OffsetsTopicWritten(partition)])
 
     def close(self, now: int, reason: str) -> list[Output]:
         """The node goes down: every connection is closed."""
@@ -373,11 +373,11 @@ class Broker:
                 self._reply(now, effect.call, effect.response)
             elif isinstance(effect, Append):
                 waiting += self._logs.append(now, effect)
-            elif isinstance(effect, Rewritten):
+            elif isinstance(effect, OffsetsTopicWritten):
                 coordinator = self.node.coordinator
                 waiting += coordinator.unload(now, effect.partition) + coordinator.begin_load(now, effect.partition)
                 waiting += self._logs.load(now, effect.partition)
-            elif isinstance(effect, Hangup):
+            elif isinstance(effect, CloseConnection):
                 self._hang_up(now, effect.call, effect.reason)
             else:
                 self._witness.note(effect)

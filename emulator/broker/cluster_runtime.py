@@ -123,7 +123,7 @@ class ClusterRuntime(NodeRuntimes):
             machine.held_bytes[connection] = machine.held_bytes.get(connection, 0) + len(data)
             return outputs + self._input(machine, now, Broker.received, connection, data)
         outputs += machine.broker.received(now, connection, data)
-        return outputs if self._seen == self.cluster.leaderships else outputs + self._catch_up(now)
+        return outputs if self._seen == self.cluster.leader_changes else outputs + self._catch_up(now)
 
     def flushed(self, now: int, connection: int) -> list[Output]:
         """What was sent to a connection has left: serve what was held back until then, if there is anything."""
@@ -217,7 +217,7 @@ class ClusterRuntime(NodeRuntimes):
         if machine is None or machine.broker is None:
             return []
         outputs = self._input(machine, now, Broker.ask, connection, version, request)
-        return outputs if self._seen == self.cluster.leaderships else outputs + self._catch_up(now)
+        return outputs if self._seen == self.cluster.leader_changes else outputs + self._catch_up(now)
 
     # -- the gate --------------------------------------------------------------------------------------------
 
@@ -279,7 +279,7 @@ class ClusterRuntime(NodeRuntimes):
         """Let every node, also those to come, go by these settings from now on."""
         self.cluster.settings = self._settings = settings
         for broker in self:
-            broker.node.coordinator.stage.settings = settings
+            broker.node.coordinator.store.settings = settings
 
     # -- topics, from Python ---------------------------------------------------------------------------------
 

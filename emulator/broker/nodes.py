@@ -93,12 +93,12 @@ class NodeRuntimes:
         self._machines: dict[int, NodeRuntime] = {}
         self._at: dict[int, NodeRuntime] = {}
         self._running: list[Broker] = []
-        self._seen = cluster.leaderships
+        self._seen = cluster.leader_changes
         self._deleted: list[tuple[int, list[str]]] = []
         # partitions that are being loaded, by who loads them, and how long it shall take those that will be
         self._loads: Timers[tuple[int, int]] = Timers()
         self._windows_ms: dict[int, int] = {}
-        cluster.hidden[TRACE_TOPIC] = trace_topic(trace, cluster)
+        cluster.hidden_topics[TRACE_TOPIC] = trace_topic(trace, cluster)
         self.mail: Mail = deque()
         """What puppets are told."""
         self._gate: Interceptor | None = None
@@ -236,7 +236,7 @@ class NodeRuntimes:
 
     def disagree(self, node_id: int, group_id: str, says_node_id: int | None) -> None:
         """Let a node name another one as a group's coordinator, while it is up; None: let it agree again."""
-        believes = self.broker(node_id).node.believes
+        believes = self.broker(node_id).node.coordinator_overrides
         if says_node_id is None:
             believes.pop(group_id, None)
         else:
@@ -244,7 +244,7 @@ class NodeRuntimes:
 
     def move_leader(self, now: int, name: str, partition: int, node_id: int) -> list[Output]:
         """Let a node lead a partition of a topic."""
-        topic = self.cluster.offsets_plan() if name == OFFSETS_TOPIC else self.cluster.topics.get(name)
+        topic = self.cluster.planned_offsets_topic() if name == OFFSETS_TOPIC else self.cluster.topics.get(name)
         if topic is None:
             raise ValueError(f"there is no topic {name!r}")
         return self._move(now, topic, partition, node_id, None)
@@ -254,7 +254,7 @@ class NodeRuntimes:
 
         Until then it answers that it is loading. If it is the group's coordinator it gives it up and takes it again.
         """
-        topic, partition = self.cluster.offsets_plan(), self.cluster.partition_of(group_id)
+        topic, partition = self.cluster.planned_offsets_topic(), self.cluster.partition_of(group_id)
         return self._move(now, topic, partition, node_id, group_id, load_ms)
 
     # -- inside ----------------------------------------------------------------------------------------------
@@ -328,8 +328,8 @@ class NodeRuntimes:
     def _catch_up(self, now: int, *, nothing_new: bool = True) -> list[Output]:
         """Let every running node do what follows from the cluster's view, if that has changed."""
         outputs: list[Output] = []
-        while not nothing_new or self._seen != self.cluster.leaderships:
-            self._seen, nothing_new = self.cluster.leaderships, True
+        while not nothing_new or self._seen != self.cluster.leader_changes:
+            self._seen, nothing_new = self.cluster.leader_changes, True
             deleted, self._deleted = self._deleted, []
             for node_id, names in deleted:
                 for machine in self._machines.values():
@@ -347,10 +347,10 @@ class NodeRuntimes:
     def _load(self, now: int, broker: Broker) -> list[Output]:
         """Load what a node has begun to load: now, or when the time is up that was said."""
         outputs: list[Output] = []
-        node_id, stage = broker.node.node_id, broker.node.coordinator.stage
-        for load in [load for load in self._loads if load[0] == node_id and load[1] not in stage.loading]:
+        node_id, store = broker.node.node_id, broker.node.coordinator.store
+        for load in [load for load in self._loads if load[0] == node_id and load[1] not in store.loading]:
             self._loads.cancel(load)
-        for partition in sorted(stage.loading):
+        for partition in sorted(store.loading):
             load, window_ms = (node_id, partition), self._windows_ms.pop(partition, None)
             if window_ms:
                 self._loads.set(load, now + window_ms)

@@ -60,7 +60,7 @@ class Verbs:
         `cause` is the reason the trace gives, of kind `forced`.
         """
         used = self._used(now, "rebalance", group, cause=cause)
-        self._reach_in(now, group, used, lambda stage, found: levers.force_rebalance(stage, found, cause))
+        self._reach_in(now, group, used, lambda store, found: levers.force_rebalance(store, found, cause))
 
     def evict(self, now: int, *, group: str, member: str, as_if: str = "poll_timeout") -> None:
         """Let a member go: as one that leaves because `max.poll.interval.ms` is over, or as one whose session ends.
@@ -76,7 +76,7 @@ class Verbs:
         levers.refuse_frozen(found)
         used = self._used(now, "evict", group, member=victim.id, as_if=as_if)
         if as_if == "session":
-            return self._reach_in(now, group, used, lambda stage, there: levers.end_session(stage, there, victim))
+            return self._reach_in(now, group, used, lambda store, there: levers.end_session(store, there, victim))
         if victim.is_static:
             raise ValueError(
                 f"member {member!r} is static: when max.poll.interval.ms is over its client does not leave the group, "
@@ -125,17 +125,17 @@ class Verbs:
         wanted = found.state if state is None and found is not None else ClassicGroupState(state)
         if found is not None and found.is_frozen and found.state is not wanted:
             raise ValueError(f"group {group!r} is frozen in {found.state.value}: thaw it first")
-        self._brokers.cluster.freezes[group] = wanted
+        self._brokers.cluster.frozen_states[group] = wanted
         self._note(self._used(now, "freeze", group, state=wanted.value))
         if found is not None and found.state is wanted:
             self._reach_in(now, group, None, levers.freeze)
 
     def thaw(self, now: int, *, group: str) -> None:
         """Let a group go on. Its timers have stood still meanwhile; what was held is served in the order it came in."""
-        if group not in self._brokers.cluster.freezes:
-            raise ValueError(f"group {group!r} is not frozen{known(group, self._brokers.cluster.freezes)}")
+        if group not in self._brokers.cluster.frozen_states:
+            raise ValueError(f"group {group!r} is not frozen{known(group, self._brokers.cluster.frozen_states)}")
         coordinator = coordinator_of(self._brokers, group)
-        del self._brokers.cluster.freezes[group]
+        del self._brokers.cluster.frozen_states[group]
         self._note(self._used(now, "thaw", group))
         if coordinator is not None and group in coordinator.groups:
             self._reach_in(now, group, None, levers.thaw)
@@ -199,7 +199,7 @@ class Verbs:
 
     def _reach_in(self, now: int, group: str, used: VerbUsed | None, action: Callable[..., None]) -> None:
         group_named(self._brokers, group)
-        effects = self._coordinator(group).reach_in(now, group, action)
+        effects = self._coordinator(group).override(now, group, action)
         # it was not refused
         self._note(used)
         self._perform(now, group, effects)

@@ -22,7 +22,7 @@ from .data.metadata_changes import (
     TopicCreated,
     TopicDeleted,
     TopicGrown,
-    kept_in_memory,
+    discard_changes,
 )
 from .data.producer_ids import ProducerIds
 from .data.topic import NO_LEADER, OFFSETS_TOPIC, PARTITIONS_MAX, Topic, illegal_name
@@ -72,22 +72,22 @@ class ClusterState:
         self.brokers: dict[int, Registration] = {}
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
-        self.hidden: dict[str, Topic] = {}
+        self.hidden_topics: dict[str, Topic] = {}
         """Topics of our own, which are served to who asks for them by name, and belong to nobody's data."""
         self.producer_ids = ProducerIds()
         self.group_clocks: dict[str, GroupClock] = {}
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
-        self.waiting: dict[str, None] = {}
+        self.auto_clock_groups: dict[str, None] = {}
         """Groups whose clock jumps (`auto`) and that may wait for something; who moves them takes the others out."""
-        self.freezes: dict[str, ClassicGroupState] = {}
+        self.frozen_states: dict[str, ClassicGroupState] = {}
         """The state in which a group stays once it is in it, by group id; see `Stage.freeze`."""
-        self.leaderships = 0
+        self.leader_changes = 0
         """Grows with every change of a leader, so that nodes can see that there was one."""
-        self.journal: MetadataJournal = kept_in_memory
+        self.journal: MetadataJournal = discard_changes
         self.new_log: Callable[[], PartitionLog] = PartitionLog
         """Makes the log of a new partition."""
         self._new_uuid = new_uuid
-        self._offsets_plan: Topic | None = None
+        self._planned_offsets_topic: Topic | None = None
         # names that would share a metric name, which is why Kafka refuses the second: '.' and '_' look
         # alike there
         self._by_metric_name: dict[str, str] = {}
@@ -128,7 +128,7 @@ class ClusterState:
         """Where a client that came in by a listener of this name reaches a broker; None if it cannot."""
         return self.brokers[node_id].endpoints.get(listener) if self.is_up(node_id) else None
 
-    def reachable(self, listener: str) -> Iterator[tuple[Registration, Endpoint]]:
+    def reachable_brokers(self, listener: str) -> Iterator[tuple[Registration, Endpoint]]:
         """The brokers such a client is told of."""
         for broker in self.brokers.values():
             endpoint = broker.endpoints.get(listener)
@@ -156,7 +156,7 @@ class ClusterState:
             topic.replicas[partition] = (node_id, *(replica for replica in replicas if replica != replaced))
         self._lead({(topic.name, partition): (topic, node_id)})
 
-    def refuse_to_serve(self, topic: Topic, partition: int, node_id: int, current_leader_epoch: int = -1) -> Error:
+    def check_leader(self, topic: Topic, partition: int, node_id: int, current_leader_epoch: int = -1) -> Error:
         """Why a broker does not serve a partition: 6 if it does not lead it, 74 or 75 for the client's epoch (KIP-320).
 
         The epoch is that of the leader the client knows, -1 if it does not say. It is looked at first, but by a
@@ -169,9 +169,9 @@ class ClusterState:
 
     def _elect(self) -> None:
         """Every partition whose leader is not up gets the first replica that is. None moves back by itself."""
-        topics = [*self.topics.values(), *self.hidden.values()]
-        if self._offsets_plan is not None:
-            topics.append(self._offsets_plan)
+        topics = [*self.topics.values(), *self.hidden_topics.values()]
+        if self._planned_offsets_topic is not None:
+            topics.append(self._planned_offsets_topic)
         elected: dict[tuple[str, int], tuple[Topic, int]] = {}
         for topic in topics:
             for partition, leader in enumerate(topic.leaders):
@@ -187,7 +187,7 @@ class ClusterState:
     def _lead(self, leaders: Mapping[tuple[str, int], tuple[Topic, int]]) -> None:
         changes: list[PartitionLed] = []
         for (_, partition), (topic, node_id) in leaders.items():
-            self.leaderships += 1
+            self.leader_changes += 1
             topic.leaders[partition] = node_id
             topic.epochs[partition] += 1
             if node_id != NO_LEADER:
@@ -213,12 +213,12 @@ class ClusterState:
 
     def topic(self, name: str) -> Topic | None:
         """The topic of this name, also if it is hidden; None if there is none."""
-        return self.topics.get(name) or self.hidden.get(name)
+        return self.topics.get(name) or self.hidden_topics.get(name)
 
     def topic_by_id(self, topic_id: uuid.UUID) -> Topic | None:
         """The same by its id."""
         found = self.topics_by_id.get(topic_id)
-        return found or next((topic for topic in self.hidden.values() if topic.topic_id == topic_id), None)
+        return found or next((topic for topic in self.hidden_topics.values() if topic.topic_id == topic_id), None)
 
     def partition_count(self, topic: str) -> int:
         """How many partitions a topic has; 0 if there is no such topic."""
@@ -231,7 +231,7 @@ class ClusterState:
         return known.log(partition) if known else None
 
     @staticmethod
-    def read_only(name: str) -> Refusal:
+    def refuse_hidden_topic(name: str) -> Refusal:
         """Why nothing can be done to a hidden topic: 17."""
         return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' is the emulator's own, and read-only.")
 
@@ -240,8 +240,8 @@ class ClusterState:
         wrong = illegal_name(name)
         if wrong is not None:
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, wrong)
-        if name in self.hidden:
-            return self.read_only(name)
+        if name in self.hidden_topics:
+            return self.refuse_hidden_topic(name)
         if name in self.topics:
             return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         other = self._by_metric_name.get(_metric_name(name))
@@ -299,7 +299,7 @@ class ClusterState:
         """`replication_factor`, or `default.replication.factor` for -1."""
         return self.settings.default_replication_factor if replication_factor == -1 else replication_factor
 
-    def place(self, partitions: Iterable[int], replication_factor: int) -> list[tuple[int, ...]]:
+    def place_replicas(self, partitions: Iterable[int], replication_factor: int) -> list[tuple[int, ...]]:
         """Replicas for partitions, leaders taking turns; brokers that are down come last (`StripedReplicaPlacer`)."""
         nodes = sorted(self.brokers)
         copies = min(replication_factor, len(nodes))
@@ -330,14 +330,14 @@ class ClusterState:
         topic = Topic(name, self._new_uuid(), configs=dict(configs or {}))
         if replicas is None:
             count = self.partitions_or_default(partitions)
-            replicas = self.place(range(count), self.replication_factor(replication_factor))
+            replicas = self.place_replicas(range(count), self.replication_factor(replication_factor))
         self.journal(TopicCreated(topic.topic_id, name, tuple(map(tuple, replicas)), topic.configs))
         self._add_partitions(topic, replicas)
         self._add_topic(topic)
         if name == OFFSETS_TOPIC:
             # a client has made it, in a shape of its own
-            self._offsets_plan = None
-            self.leaderships += 1
+            self._planned_offsets_topic = None
+            self.leader_changes += 1
         return topic
 
     def restore_topic(self, topic: Topic, epochs: Mapping[int, int]) -> None:
@@ -370,35 +370,35 @@ class ClusterState:
         topic = self.topics.get(OFFSETS_TOPIC)
         if topic is not None and topic_id not in {None, topic.topic_id}:
             self.delete_topic(topic)
-            topic, self._offsets_plan = None, topic
+            topic, self._planned_offsets_topic = None, topic
         if topic is None:
-            topic, topic_id = self.offsets_plan(), topic_id or self._new_uuid()
+            topic, topic_id = self.planned_offsets_topic(), topic_id or self._new_uuid()
             led = [
                 PartitionLed(topic_id, at, topic.replicas[at], epoch) for at, epoch in enumerate(topic.epochs) if epoch
             ]
             self.journal(TopicCreated(topic_id, OFFSETS_TOPIC, tuple(topic.replicas), topic.configs), *led)
-            topic.topic_id, self._offsets_plan = topic_id, None
+            topic.topic_id, self._planned_offsets_topic = topic_id, None
             self._add_topic(topic)
         return topic
 
-    def offsets_plan(self) -> Topic:
+    def planned_offsets_topic(self) -> Topic:
         """`__consumer_offsets` as it is or, if it has not been made, as it will be: its leaders coordinate groups."""
-        topic = self.topics.get(OFFSETS_TOPIC) or self._offsets_plan
+        topic = self.topics.get(OFFSETS_TOPIC) or self._planned_offsets_topic
         if topic is None:
             configs = {"cleanup.policy": "compact", "compression.type": "producer"}
-            topic = self._offsets_plan = Topic(OFFSETS_TOPIC, ZERO_UUID, configs=configs)
+            topic = self._planned_offsets_topic = Topic(OFFSETS_TOPIC, ZERO_UUID, configs=configs)
             count, copies = self.settings.offsets_topic_num_partitions, self.settings.offsets_topic_replication_factor
-            self._add_partitions(topic, self.place(range(count), copies))
+            self._add_partitions(topic, self.place_replicas(range(count), copies))
         return topic
 
     def coordinated_by(self, node_id: int) -> dict[int, int]:
         """The partitions of `__consumer_offsets` whose groups a broker coordinates, and in which epoch it does."""
-        plan = self.offsets_plan()
+        plan = self.planned_offsets_topic()
         return {at: plan.epochs[at] for at, leader in enumerate(plan.leaders) if leader == node_id}
 
     def coordinator_of(self, group_id: str) -> int:
         """The node id of the broker that coordinates a group, NO_LEADER if there is none just now."""
-        return self.offsets_plan().leader(self.partition_of(group_id))
+        return self.planned_offsets_topic().leader(self.partition_of(group_id))
 
     def partition_of(self, group_id: str) -> int:
         """The partition of `__consumer_offsets` that keeps a group."""
@@ -409,7 +409,7 @@ class ClusterState:
         before = len(topic.logs)
         assert count > before, f"{topic.name}: {count} partitions are not more than {before}"
         if replicas is None:
-            replicas = self.place(range(before, count), len(topic.replicas[0]))
+            replicas = self.place_replicas(range(before, count), len(topic.replicas[0]))
         self.journal(TopicGrown(topic.topic_id, tuple(map(tuple, replicas))))
         self._add_partitions(topic, replicas)
 
@@ -434,7 +434,7 @@ class ClusterState:
         del self.topics_by_id[topic.topic_id]
         del self._by_metric_name[_metric_name(topic.name)]
         # its partitions have lost their leaders
-        self.leaderships += 1
+        self.leader_changes += 1
 
 
 def _metric_name(topic: str) -> str:

@@ -1,7 +1,7 @@
 """What releases of Apache Kafka do differently: a named behaviour for each difference a classic group shows.
 
 `Dialect()` is the newest release, and every older one is said by what it does otherwise. Nothing else in the core knows
-of releases: a rule that was once another asks for its field of `stage.dialect`.
+of releases: a rule that was once another asks for its field of `store.dialect`.
 
 Up to release 3.9 groups were run by the coordinator written in Scala (`GroupCoordinator`, OLD), from 4.0 on by the one
 written in Java (`GroupMetadataManager`, NEW, KIP-848); 3.9 has both. What is known of a field stands beside it: the
@@ -69,7 +69,7 @@ class Dialect:
     """What SyncGroup is told while the group is being loaded. OLD: 27, because clients do not expect 14 there
     (`GroupCoordinator.handleSyncGroup`)."""
 
-    join_echoes_member_id_when_away: bool = False
+    join_echoes_member_id_when_unavailable: bool = False
     """Whether a JoinGroup gets its member id back from a node that loads the group, or is not its coordinator. OLD does
     (`GroupCoordinator.handleJoinGroup`; NEW: `GroupCoordinatorService.joinGroup`)."""
 
@@ -81,7 +81,7 @@ class Dialect:
     """Whether ListGroups has the groups of the other partitions while one is being loaded; 14 it says in any case.
     OLD does (`GroupCoordinator.handleListGroups`)."""
 
-    serves_what_cannot_be_loaded: bool = False
+    serves_unreadable_partitions: bool = False
     """Whether a node serves the groups of a partition it could not read, as if there were none. OLD does
     (`GroupMetadataManager.loadGroupsAndOffsets`); NEW is not their coordinator then (`CoordinatorRuntime`)."""
 
@@ -90,7 +90,7 @@ class Dialect:
     (`GroupMetadataManager.classicGroupJoinToClassicGroup`). OLD first writes a group when its leader has assigned, or
     when it gets empty."""
 
-    waits_for_the_log: bool = True
+    waits_for_log: bool = True
     """Whether changes other than assignments and commits are seen, and answered, only once they are in the log: a new
     group, LeaveGroup of the last member, DeleteGroups, OffsetDelete; and an OffsetFetch that requires stable offsets
     waits for commits being written, where OLD says 88. OLD has done them when it answers, and leaves it at that if they
@@ -99,7 +99,7 @@ class Dialect:
     stable_sync_restarts_session: bool = False
     """Whether SyncGroup to a stable group is a sign of life. OLD: yes (`GroupCoordinator.doSyncGroup`)."""
 
-    sync_names_what_is_not_set: bool = True
+    sync_may_name_unset_protocol: bool = True
     """Whether SyncGroup may name a protocol before the group has one. OLD: 23
     (`GroupCoordinator.validateSyncGroup`)."""
 
@@ -124,11 +124,11 @@ class Dialect:
     entry succeeded, even one of an id that has not joined yet. OLD looks after each, and an id that has not joined
     starts nothing (`GroupCoordinator.handleLeaveGroup`)."""
 
-    refusal_completes_join: bool = False
+    rejection_completes_join: bool = False
     """Whether a join phase may end because somebody it waited for is refused with GROUP_MAX_SIZE_REACHED. OLD looks at
     once, NEW with the next event (`GroupCoordinator.handleJoinGroup`)."""
 
-    initial_delay_is_extended_again: bool = True
+    every_initial_delay_is_extended: bool = True
     """Whether new members extend the initial delay (KIP-134) of every join phase that begins with an empty group. OLD:
     of the group's first (`generationId == 0` in `GroupCoordinator.addMemberAndRebalance`)."""
 
@@ -144,12 +144,12 @@ class Dialect:
     """In which order the votes for a protocol are looked through; of equals the first wins. NEW has them in a `HashMap`
     of Java's, OLD in one of Scala's (`ClassicGroup.selectProtocol`, `GroupMetadata.selectProtocol`)."""
 
-    deleting_offsets_ends_groups: bool = False
+    offset_delete_removes_empty_groups: bool = False
     """Whether an empty group without offsets goes when offsets are deleted, not only with the next look for what has
     expired: by OffsetDelete that group, with a topic every such group. OLD: yes
     (`GroupMetadataManager.cleanupGroupMetadata`)."""
 
-    buries_groups_at_generation_0: bool = True
+    writes_tombstone_at_generation_0: bool = True
     """Whether the end of a group is written though it never had a generation, and so in OLD no record either
     (`GroupMetadataManager.cleanupGroupMetadata`)."""
 
@@ -163,7 +163,7 @@ class Dialect:
     """The authorized operations of a group (KIP-430) without an authorizer, as bits: READ, DELETE, DESCRIBE,
     DESCRIBE_CONFIGS and ALTER_CONFIGS. Before 4.0 groups have no configs: 328 (`AclEntry.supportedOperations`)."""
 
-    any_broker_administers: bool = True
+    any_broker_serves_admin_requests: bool = True
     """Whether a broker that is not the controller makes, deletes and enlarges topics, by asking that one (KIP-590).
     With ZooKeeper it answers NOT_CONTROLLER (`KafkaApis.handleCreateTopicsRequest`, 2.4 and 2.8)."""
 
@@ -173,11 +173,11 @@ class Dialect:
     rejoin_changes_timeouts: bool = True
     """Whether a member that joins again may have other timeouts. Since 3.3.2 and 3.4 (KAFKA-14009)."""
 
-    unknown_instance_id_is_refused: bool = True
+    unknown_instance_id_is_rejected: bool = True
     """Whether an instance id nobody has is refused in SyncGroup, Heartbeat, OffsetCommit and LeaveGroup. Before 3.0 it
     is ignored there if the member id is known (apache/kafka#9958)."""
 
-    refused_pending_id_is_forgotten: bool = True
+    rejection_removes_pending_id: bool = True
     """Whether GROUP_MAX_SIZE_REACHED ends the wait for an id handed out with MEMBER_ID_REQUIRED. Since 3.0
     (apache/kafka#9958)."""
 
@@ -188,7 +188,7 @@ class Dialect:
     unstable_groups_keep_offsets: bool = True
     """Whether no offset of a group with members expires while it rebalances. Since 2.8.2 and 3.0.1 (KAFKA-13636)."""
 
-    heartbeat_is_fine_before_sync: bool = True
+    heartbeat_succeeds_before_sync: bool = True
     """Whether a heartbeat between JoinGroup and SyncGroup keeps the member alive and is answered 0. Before 2.7 it is
     answered 27 and does not (KAFKA-10134)."""
 
@@ -196,7 +196,7 @@ class Dialect:
     """Whether the new id of a static member that is back in a stable group is written, and its protocols looked at.
     Before 2.6.1 it is answered at once, whatever it offers (KAFKA-10284)."""
 
-    size_limit_counts_rejoined: bool = True
+    size_limit_counts_parked_joins: bool = True
     """Whether in a join phase `group.max.size` counts those who wait. Before 2.6 it counts members: the next one
     without an id is refused, and if there are too many also those who have not rejoined (KAFKA-9885)."""
 
@@ -215,7 +215,7 @@ class Dialect:
     """Whether the answer to OffsetDelete has the row of a topic once for each of its partitions, every time with all of
     them. In 2.4 (`KafkaApis.handleOffsetDeleteRequest`)."""
 
-    operations_not_asked_for: int = -(1 << 31)
+    default_group_operations: int = -(1 << 31)
     """What DescribeGroups says of authorized operations nobody asked for. In 2.4: 0 (`KafkaApis`)."""
 
     @classmethod
@@ -231,47 +231,47 @@ KAFKA_3_9_NEW = replace(KAFKA_4_0, group_operations=328)
 KAFKA_3_9_OLD = replace(
     KAFKA_3_9_NEW,
     sync_error_while_loading=Error.REBALANCE_IN_PROGRESS,
-    join_echoes_member_id_when_away=True,
+    join_echoes_member_id_when_unavailable=True,
     join_checks_session_timeout_first=False,
     lists_groups_while_loading=True,
-    serves_what_cannot_be_loaded=True,
+    serves_unreadable_partitions=True,
     writes_new_groups=False,
-    waits_for_the_log=False,
+    waits_for_log=False,
     stable_sync_restarts_session=True,
-    sync_names_what_is_not_set=False,
+    sync_may_name_unset_protocol=False,
     replaced_member_stays_new=True,
     group_write_error=old_group_write_error,
     offset_write_error=old_offset_write_error,
     commit_error_in_unknown_group=Error.ILLEGAL_GENERATION,
     leave_is_evaluated_once=False,
-    refusal_completes_join=True,
-    initial_delay_is_extended_again=False,
+    rejection_completes_join=True,
+    every_initial_delay_is_extended=False,
     expiry_ends_initial_delay=False,
     describes_assignments_of_unstable_groups=False,
     vote_order=scala_order,
-    deleting_offsets_ends_groups=True,
-    buries_groups_at_generation_0=False,
+    offset_delete_removes_empty_groups=True,
+    writes_tombstone_at_generation_0=False,
 )
 KAFKA_2_8 = replace(
     KAFKA_3_9_OLD,
-    any_broker_administers=False,
+    any_broker_serves_admin_requests=False,
     state_filter_ignores_case=False,
     rejoin_changes_timeouts=False,
-    unknown_instance_id_is_refused=False,
-    refused_pending_id_is_forgotten=False,
+    unknown_instance_id_is_rejected=False,
+    rejection_removes_pending_id=False,
 )
 KAFKA_2_4 = replace(
     KAFKA_2_8,
     pending_sync_expires=False,
     unstable_groups_keep_offsets=False,
-    heartbeat_is_fine_before_sync=False,
+    heartbeat_succeeds_before_sync=False,
     static_rejoin_is_written=False,
-    size_limit_counts_rejoined=False,
+    size_limit_counts_parked_joins=False,
     static_rejoin_before_sync_rebalances=False,
     new_member_session_begins_with_join=False,
     coordinator_type_error=Error.UNKNOWN_SERVER_ERROR,
     offset_delete_repeats_topics=True,
-    operations_not_asked_for=0,
+    default_group_operations=0,
 )
 
 _DIALECTS = {"4.3": KAFKA_4_3, "4.0": KAFKA_4_0, "3.9": KAFKA_3_9_OLD, "2.8": KAFKA_2_8, "2.4": KAFKA_2_4}

@@ -4,10 +4,10 @@
 does comes back as one ordered list of effects:
 
 * `Reply` answers a call. A call that is not replied to in the same list is *parked*.
-* `Hangup` closes the connection of a failed call that must not be answered (Produce with acks 0).
+* `CloseConnection` closes the connection of a failed call that must not be answered (Produce with acks 0).
 * `Append` asks for records to be written to `__consumer_offsets`; answers that depend on them stay parked until
   the input `appended(now, token, error)` comes back.
-* `Rewritten` says that somebody else than the coordinator has written to `__consumer_offsets`.
+* `OffsetsTopicWritten` says that somebody else than the coordinator has written to `__consumer_offsets`.
 * The facts (`StateChanged`, `MemberChanged`, …) say what happened, for the trace. Nothing depends on them.
 """
 
@@ -50,7 +50,7 @@ class Reply:
 
 
 @value
-class Hangup:
+class CloseConnection:
     """A call that wants no answer has failed: closing its connection is the only way to say so, as in Kafka."""
 
     call: Call
@@ -67,7 +67,7 @@ class Append:
 
 
 @value
-class Rewritten:
+class OffsetsTopicWritten:
     """A client has written to a partition of `__consumer_offsets`; the coordinator takes over what is there now.
 
     Kafka's does so at its next load only; here a test would wait for that in vain.
@@ -148,4 +148,4 @@ class OffsetsExpired:
 
 
 Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsExpired
-Effect = Reply | Hangup | Append | Rewritten | Fact
+Effect = Reply | CloseConnection | Append | OffsetsTopicWritten | Fact

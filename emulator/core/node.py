@@ -51,9 +51,9 @@ class NodeCore:
         self.coordinator = coordinator
         self.data = data_plane(coordinator.topics_deleted)
         # bound, because they are asked several times for every input
-        self._groups_deadline, self._data_deadline = coordinator.stage.agenda.deadline, self.data.deadline
+        self._groups_deadline, self._data_deadline = coordinator.store.deadlines.deadline, self.data.deadline
         self._led: dict[int, int] = {}
-        self.believes: dict[str, int] = {}
+        self.coordinator_overrides: dict[str, int] = {}
         """The nodes this one takes for coordinators of groups, where it does not agree with the cluster."""
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
@@ -125,9 +125,9 @@ class NodeCore:
 
     def _coordinator_of(self, listener: str, key_type: int, key: str) -> CoordinatorRow:
         if key_type not in (GROUP, TRANSACTION):
-            return _no_coordinator(key, self.coordinator.stage.dialect.coordinator_type_error)
+            return _no_coordinator(key, self.coordinator.store.dialect.coordinator_type_error)
         # transactions are not emulated; a transactional id is sent where a group of that name would be
-        node_id = self.believes.get(key, self.cluster.coordinator_of(key))
+        node_id = self.coordinator_overrides.get(key, self.cluster.coordinator_of(key))
         endpoint = self.cluster.endpoint(node_id, listener)
         if endpoint is None:
             return _no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE)

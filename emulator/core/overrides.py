@@ -31,7 +31,7 @@ def refuse_frozen(group: ClassicGroup) -> None:
         raise ValueError(f"group {group.id!r} is frozen in {group.state.value}: thaw it first")
 
 
-def force_rebalance(stage: GroupStore, group: ClassicGroup, reason: str) -> None:
+def force_rebalance(store: GroupStore, group: ClassicGroup, reason: str) -> None:
     """Begin a join phase, for this reason."""
     refuse_frozen(group)
     if group.state not in {ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE}:
@@ -39,14 +39,14 @@ def force_rebalance(stage: GroupStore, group: ClassicGroup, reason: str) -> None
             f"group {group.id!r} is {group.state.value}: only one that is Stable or CompletingRebalance can be made to"
             " rebalance"
         )
-    rebalance.prepare(stage, group, Reason("forced", reason))
+    rebalance.prepare(store, group, Reason("forced", reason))
 
 
-def end_session(stage: GroupStore, group: ClassicGroup, member: ClassicMember) -> None:
+def end_session(store: GroupStore, group: ClassicGroup, member: ClassicMember) -> None:
     """The session of a member ends, now. ValueError while it waits for an answer: that is not silence to Kafka."""
     refuse_frozen(group)
     refuse_waiting(group, member)
-    rebalance.expire_session(stage, group, member.id)
+    rebalance.expire_session(store, group, member.id)
 
 
 def refuse_waiting(group: ClassicGroup, member: ClassicMember) -> None:
@@ -59,9 +59,9 @@ def refuse_waiting(group: ClassicGroup, member: ClassicMember) -> None:
         )
 
 
-def set_offsets(stage: GroupStore, group: ClassicGroup, positions: Mapping[tuple[str, int], int]) -> None:
+def set_offsets(store: GroupStore, group: ClassicGroup, positions: Mapping[tuple[str, int], int]) -> None:
     """Commit offsets, whoever is in the group. The partitions exist."""
-    topics, named = stage.cluster.topics, stage.dialect.commits_remember_topic_ids
+    topics, named = store.cluster.topics, store.dialect.commits_remember_topic_ids
     committed = {
         (topic, partition): CommittedOffset(
             offset=position,
@@ -75,17 +75,17 @@ def set_offsets(stage: GroupStore, group: ClassicGroup, positions: Mapping[tuple
     group.begin_commit(committed)
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in committed.items()]
     nobody = Call(NOBODY, 0, ApiKey.OFFSET_COMMIT, 1, "", "")
-    stage.append(group.id, records, OffsetsCommitted(group, nobody, OffsetCommitRequest(), committed, {}))
+    store.append(group.id, records, OffsetsCommitted(group, nobody, OffsetCommitRequest(), committed, {}))
 
 
-def freeze(stage: GroupStore, group: ClassicGroup) -> None:
+def freeze(store: GroupStore, group: ClassicGroup) -> None:
     """The group stays in its state from now on; nothing happens if it does already."""
     if not group.is_frozen:
-        stage.freeze(group)
+        store.freeze(group)
 
 
-def thaw(stage: GroupStore, group: ClassicGroup) -> None:
+def thaw(store: GroupStore, group: ClassicGroup) -> None:
     """The group goes on: a join phase in which nobody is missing ends at once."""
     if group.is_frozen:
-        stage.thaw(group)
-        rebalance.complete_if_all_joined(stage, group)
+        store.thaw(group)
+        rebalance.complete_if_all_joined(store, group)

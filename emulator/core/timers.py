@@ -186,7 +186,7 @@ class Timers(Generic[K]):
         in_order = sorted((due.deadline, due.order, due) for due in self._due.values())
         return ((at, due.key) for at, _, due in in_order)
 
-    def shifted(self, ms: int, kind: type[Timers[K]]) -> Timers[K]:
+    def copy_shifted(self, ms: int, kind: type[Timers[K]]) -> Timers[K]:
         """The same keys in the same order as timers of a kind, each due so much later."""
         timers = kind()
         for at, key in self.pending():

@@ -26,7 +26,7 @@ def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
         topic = Topic(kept.name, kept.topic_id, configs=dict(kept.configs))
         for partition, nodes in enumerate(kept.replicas):
             # nodes that are not there any more lead nothing
-            placed = nodes if set(nodes) & set(cluster.brokers) else cluster.place([partition], len(nodes))[0]
+            placed = nodes if set(nodes) & set(cluster.brokers) else cluster.place_replicas([partition], len(nodes))[0]
             topic.replicas.append(placed)
             topic.logs.append(_log(data_dir, kept, partition))
         cluster.restore_topic(topic, kept.epochs)

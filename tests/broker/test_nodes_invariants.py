@@ -147,14 +147,14 @@ class Cluster(RuleBasedStateMachine):
 
     @invariant()
     def a_partition_has_one_coordinator_among_those_that_run(self) -> None:
-        plan = self.nodes.cluster.offsets_plan()
+        plan = self.nodes.cluster.planned_offsets_topic()
         states = self.brokers.states
         for broker in self.brokers:
             if states[broker.node.node_id] == "up":
-                stage = broker.node.coordinator.stage
-                assert stage.owned == set(self.nodes.cluster.coordinated_by(broker.node.node_id))
-                assert stage.loading <= stage.owned
-                assert {group.partition for group in stage.groups.values()} <= stage.owned - stage.loading
+                store = broker.node.coordinator.store
+                assert store.owned == set(self.nodes.cluster.coordinated_by(broker.node.node_id))
+                assert store.loading <= store.owned
+                assert {group.partition for group in store.groups.values()} <= store.owned - store.loading
         assert all(states.get(leader) != "down" for leader in plan.leaders)
 
     def teardown(self) -> None:
@@ -171,7 +171,9 @@ class Cluster(RuleBasedStateMachine):
             coordinator = cluster.coordinator_of(group)
             if coordinator == NO_LEADER:
                 # who alone had it was removed
-                assert set(cluster.offsets_plan().replicas[cluster.partition_of(group)]).isdisjoint(self.brokers.states)
+                assert set(cluster.planned_offsets_topic().replicas[cluster.partition_of(group)]).isdisjoint(
+                    self.brokers.states
+                )
             else:
                 assert self.nodes.committed(coordinator, group) == offset
         self.nodes.wait(LONG_MS)

@@ -60,14 +60,14 @@ On = Any
 
 
 def test_every_release_has_a_dialect_and_one_has_two() -> None:
-    dialects = {broker: on_broker(broker)().coordinator.stage.dialect for broker in BROKERS}
+    dialects = {broker: on_broker(broker)().coordinator.store.dialect for broker in BROKERS}
     assert dialects["4.3"] == Dialect()
     assert {each.partition(" ")[0] for each in BROKERS} == set(RELEASES)
     assert len(set(dialects.values())) == len(BROKERS)
 
 
 def test_every_behaviour_differs_somewhere() -> None:
-    dialects = [on_broker(broker)().coordinator.stage.dialect for broker in BROKERS]
+    dialects = [on_broker(broker)().coordinator.store.dialect for broker in BROKERS]
     for each in dataclasses.fields(Dialect):
         assert len({getattr(dialect, each.name) for dialect in dialects}) > 1, each.name
 
@@ -77,11 +77,11 @@ def test_every_behaviour_differs_somewhere() -> None:
 
 def send_away(play: Play, why: Error) -> None:
     """The node does not answer for group g any more."""
-    partition = play.coordinator.stage.partition_of("g")
+    partition = play.coordinator.store.partition_of("g")
     if why is Error.COORDINATOR_LOAD_IN_PROGRESS:
-        play.coordinator.stage.loading.add(partition)
+        play.coordinator.store.loading.add(partition)
     else:
-        play.coordinator.stage.owned.remove(partition)
+        play.coordinator.store.owned.remove(partition)
 
 
 @old_and_new(Error.REBALANCE_IN_PROGRESS, Error.COORDINATOR_LOAD_IN_PROGRESS)
@@ -441,8 +441,8 @@ def test_empty_groups_without_offsets_go_when_a_topic_is_deleted(on: On, seen: s
 
 def lower_the_limit(play: Play, size_max: int) -> None:
     """As if the broker had been started again, with another limit."""
-    stage = play.coordinator.stage
-    stage.settings = dataclasses.replace(stage.settings, group_max_size=size_max)
+    store = play.coordinator.store
+    store.settings = dataclasses.replace(store.settings, group_max_size=size_max)
 
 
 @by_broker({"2.8": "completed", "3.9 NEW": "waiting"})
@@ -466,7 +466,7 @@ def test_kip_389_an_id_that_is_refused_is_forgotten(on: On, seen: str) -> None:
     assert play.join(c).error is Error.GROUP_MAX_SIZE_REACHED
     assert {"waiting" if asked.parked else "completed" for asked in asks} == {seen}
     # as long as it is not forgotten it is told the same again
-    known = play.coordinator.stage.dialect.refused_pending_id_is_forgotten
+    known = play.coordinator.store.dialect.rejection_removes_pending_id
     assert (c not in play.group().pending_members) is known
 
 

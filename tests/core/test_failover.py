@@ -29,7 +29,7 @@ BOTH = (*RANGE, ("roundrobin", b"rr"))
 
 
 def partition(play: Play) -> int:
-    return play.coordinator.stage.partition_of("g")
+    return play.coordinator.store.partition_of("g")
 
 
 def log(play: Play) -> list[CoordinatorRecord]:
@@ -221,7 +221,7 @@ class TestResignation:
     def test_groups_of_other_partitions_stay(self, play: Play) -> None:
         play.f1()
         play.commit(group="elsewhere", offsets={("t", 0): 9})
-        assert play.coordinator.stage.partition_of("elsewhere") != partition(play)
+        assert play.coordinator.store.partition_of("elsewhere") != partition(play)
         resign(play)
         assert play.offset("t", 0, group="elsewhere") == 9
         assert play.describe().error_code == Error.NOT_COORDINATOR

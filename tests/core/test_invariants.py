@@ -200,15 +200,15 @@ class Clients(RuleBasedStateMachine):
     def freeze(self, group: str, state: ClassicGroupState) -> None:
         found = self.play.coordinator.groups.get(group)
         if found is None or not found.is_frozen:
-            self.play.cluster.freezes[group] = state
+            self.play.cluster.frozen_states[group] = state
             if found is not None and found.state is state:
-                self.play._perform(self.play.coordinator.reach_in(self.play.now, group, levers.freeze))
+                self.play._perform(self.play.coordinator.override(self.play.now, group, levers.freeze))
 
     @rule(group=GROUPS)
     def thaw(self, group: str) -> None:
-        self.play.cluster.freezes.pop(group, None)
+        self.play.cluster.frozen_states.pop(group, None)
         if group in self.play.coordinator.groups:
-            self.play._perform(self.play.coordinator.reach_in(self.play.now, group, levers.thaw))
+            self.play._perform(self.play.coordinator.override(self.play.now, group, levers.thaw))
 
     @rule(writes=HOWEVER)
     def write(self, writes: Error | None) -> None:
@@ -234,7 +234,7 @@ class Clients(RuleBasedStateMachine):
         for group in play.coordinator.groups.values():
             assert (group.state, group.members, group.pending_members) == (ClassicGroupState.EMPTY, {}, {})
             assert [key for _, key in group.timers.pending()] == [OffsetExpiryCheck()]
-        assert play.coordinator.stage.writes == {}
+        assert play.coordinator.store.writes == {}
         assert not play.coordinator.groups or play.coordinator.deadline() is not None
 
     # -- what holds at any time ------------------------------------------------------------------------------
@@ -253,10 +253,10 @@ class Clients(RuleBasedStateMachine):
             if call is not None
         ]
         assert len(parked) == len(set(parked))
-        waiting = [call for write in self.play.coordinator.stage.writes.values() for call in _calls(write)]
+        waiting = [call for write in self.play.coordinator.store.writes.values() for call in _calls(write)]
         superseded = {fact.call for fact in self.play.noted(Superseded)}
         unanswered = {asked.call for asked in self.play._asks.values() if asked.parked}
-        held = [call for group in self.play.coordinator.groups.values() for _, call, _ in group.held]
+        held = [call for group in self.play.coordinator.groups.values() for _, call, _ in group.held_requests]
         assert {*parked, *held} <= unanswered
         assert unanswered <= {*parked, *waiting, *superseded, *held}
 
@@ -269,10 +269,10 @@ class Clients(RuleBasedStateMachine):
             timers_are_wanted(group)
 
     @invariant()
-    def the_agenda_knows_the_next_deadline_of_every_group(self) -> None:
-        agenda = {group: at for at, group in self.play.coordinator.stage.agenda.pending()}
+    def the_deadlines_hold_the_next_deadline_of_every_group(self) -> None:
+        deadlines = {group: at for at, group in self.play.coordinator.store.deadlines.pending()}
         groups = self.play.coordinator.groups.items()
-        assert agenda == {name: due - group.clock.origin for name, group in groups if (due := group.timers.deadline())}
+        assert deadlines == {name: due - group.clock.origin for name, group in groups if (due := group.timers.deadline())}
 
 
 def _calls(write: object) -> list[object]:
@@ -284,7 +284,7 @@ def _calls(write: object) -> list[object]:
 def counts_are_right(group: ClassicGroup) -> None:
     members = group.members.values()
     assert group.awaiting_join == sum(member.joining is not None for member in members)
-    assert group._offering == Counter(name for member in members for name, _ in member.protocols)
+    assert group._protocol_counts == Counter(name for member in members for name, _ in member.protocols)
     assert group.static_members == {member.instance_id: member.id for member in members if member.instance_id}
     assert not group.pending_members.keys() & group.members.keys()
     assert not +Counter({key: -count for key, count in group.unwritten_commits.items()})

@@ -33,11 +33,11 @@ def away(request: pytest.FixtureRequest) -> Away:
     play = Play()
     member_id = play.f1()
     play.commit(1, member_id)
-    partition = play.coordinator.stage.partition_of("g")
+    partition = play.coordinator.store.partition_of("g")
     if request.param is LOADING:
-        play.coordinator.stage.loading.add(partition)
+        play.coordinator.store.loading.add(partition)
     else:
-        play.coordinator.stage.owned.remove(partition)
+        play.coordinator.store.owned.remove(partition)
     return Away(play, member_id, request.param)
 
 
@@ -48,7 +48,7 @@ def test_join_is_refused_without_an_id(away: Away, version: int) -> None:
 
 
 def test_a_join_is_checked_by_itself_before_its_group_is_looked_for(away: Away) -> None:
-    away.play.coordinator.stage.loading.add(0)
+    away.play.coordinator.store.loading.add(0)
     assert away.play.join("", group="").error is Error.INVALID_GROUP_ID
     refused = away.play.join(away.member_id, session=1_800_001).answer
     assert (refused.error_code, refused.member_id) == (Error.INVALID_SESSION_TIMEOUT, away.member_id)
@@ -116,7 +116,7 @@ def test_offset_delete_is_refused(away: Away) -> None:
 def test_list_is_refused_while_anything_is_loading() -> None:
     play = Play()
     play.f1()
-    play.coordinator.stage.loading.add(49)
+    play.coordinator.store.loading.add(49)
     answer = play.list_groups()
     assert (answer.error_code, answer.groups) == (LOADING, ())
 
@@ -132,8 +132,8 @@ REFUSED: list[Callable[[Away], object]] = [
 def test_nothing_has_happened_to_the_group_meanwhile(away: Away) -> None:
     for ask in REFUSED:
         ask(away)
-    away.play.coordinator.stage.loading.clear()
-    away.play.coordinator.stage.owned.update(range(50))
+    away.play.coordinator.store.loading.clear()
+    away.play.coordinator.store.owned.update(range(50))
     assert away.play.heartbeat(1, away.member_id) is Error.NONE
     assert away.play.offset("t", 0) == 1
 

@@ -318,7 +318,7 @@ def test_kip_447_no_other_group_waits(play: Play) -> None:
 
 @pytest.mark.parametrize("version", [1, 5, 8])
 def test_an_error_of_the_group_is_told_where_the_version_has_a_place_for_it(play: Play, version: int) -> None:
-    play.coordinator.stage.owned.clear()
+    play.coordinator.store.owned.clear()
     answer = play.fetch_raw("g", version=version, topics={"t": (0, 1)})
     told = Error.NOT_COORDINATOR
     seen: Any

@@ -45,7 +45,7 @@ def test_the_first_one_can_be_looked_at_and_moved_behind_those_that_are_due_with
     assert timers.first() == timers.first() == (10, "b")
     timers.set("b", 30)
     assert timers.first() == (10, "c")
-    assert timers.shifted(0, StoppedTimers).first() is None
+    assert timers.copy_shifted(0, StoppedTimers).first() is None
     assert drained(timers, 30) == [(10, "c"), (30, "a"), (30, "b")]
 
 

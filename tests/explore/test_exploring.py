@@ -128,7 +128,7 @@ def nothing(*_: object) -> None:
 @pytest.mark.parametrize(
     ("setup", "broken", "name", "by", "steps_max"),
     [
-        (PLAIN, membership, "refusal", unfenced, 4),
+        (PLAIN, membership, "validate_joiner", unfenced, 4),
         (SMALL, join_module, "has_room", crowded, 5),
         (PLAIN, rebalance, "complete_after_expiry", nothing, 6),
     ],
@@ -326,7 +326,7 @@ def test_the_report_fails_below_the_committed_figure(program: Any, capsys: pytes
 def test_the_report_fails_and_writes_a_scenario_for_a_difference(program: Any) -> None:
     def spoilt(sequences: list[Sequence]) -> list[Played]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(membership, "refusal", unfenced)
+            patch.setattr(membership, "validate_joiner", unfenced)
             return by_the_core(sequences)
 
     found = explored(spoilt, 10)

@@ -118,7 +118,7 @@ def test_a_new_largest_size_counts_at_nodes_that_come_up_later(here: Here) -> No
     here.do(here.brokers.stop_node, here.node)
     here.verbs.set_max_size(here.now, size=1)
     here.do(here.brokers.start_node, here.node)
-    assert here.brokers.broker(here.node).node.coordinator.stage.settings.group_max_size == 1
+    assert here.brokers.broker(here.node).node.coordinator.store.settings.group_max_size == 1
 
 
 def test_a_topic_gets_more_partitions(here: Here) -> None:
@@ -234,7 +234,7 @@ class TestBadInput:
         yield
         assert (here.trace.events(), here.clocks.timers(here.now, group=GROUP), here.cluster.settings) == before
         assert here.cluster.partition_count("t") == 4
-        assert here.cluster.freezes == {}
+        assert here.cluster.frozen_states == {}
 
     @pytest.mark.parametrize(
         ("verb", "arguments", "said"),

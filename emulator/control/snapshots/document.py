@@ -104,7 +104,7 @@ def forget(brokers: ClusterRuntime, now: int, *, groups: bool = False, topics: b
             outputs += broker.topics_deleted(now, [topic.name for topic in gone])
     if groups:
         cluster.group_clocks.clear()
-        cluster.freezes.clear()
+        cluster.frozen_states.clear()
         if OFFSETS_TOPIC in cluster.topics:
             offsets = cluster.topics[OFFSETS_TOPIC]
             for partition, epoch in enumerate(offsets.epochs):
@@ -159,7 +159,7 @@ def _topic(topic: Topic) -> dict[str, Any]:
 
 def _make(cluster: ClusterState, kept: SnapshotTopic) -> None:
     topic = Topic(kept.name, kept.topic_id, configs=dict(kept.configs))
-    topic.replicas = cluster.place(range(len(kept.logs)), cluster.replication_factor(-1))
+    topic.replicas = cluster.place_replicas(range(len(kept.logs)), cluster.replication_factor(-1))
     for each in kept.logs:
         log = cluster.new_log()
         _fill(log, each)

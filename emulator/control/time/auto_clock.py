@@ -62,7 +62,7 @@ class AutoClock:
 
     def _waiting(self) -> list[str]:
         """The groups to look at."""
-        return list(self._brokers.cluster.waiting)
+        return list(self._brokers.cluster.auto_clock_groups)
 
     def _next_wait(self, now: int, group_id: str) -> tuple[Coordinator, ClassicGroup, TimerKey] | None:
         """The wait that a group's clock may jump over, the one that is over first."""
@@ -74,7 +74,7 @@ class AutoClock:
         group = None if coordinator is None else coordinator.groups.get(group_id)
         if coordinator is None or group is None or group.clock.mode != "auto" or group.state not in WAITING:
             # it comes into the list again with its next state
-            del self._brokers.cluster.waiting[group_id]
+            del self._brokers.cluster.auto_clock_groups[group_id]
             return None
         if group.is_frozen:
             return None
@@ -102,7 +102,7 @@ class AutoClock:
     def _may_come(self, now: int, member: ClassicMember) -> bool:
         """Whether a member is alive, or may be: one that was loaded, and not heard of since, by its session."""
         if member.last_call is None:
-            return now - member.heard_at < member.session_timeout_ms
+            return now - member.session_began_ms < member.session_timeout_ms
         return is_live(self._brokers, now, member)
 
     def _jump(self, now: int, coordinator: Coordinator, group: ClassicGroup, key: TimerKey) -> list[Output]:

@@ -256,4 +256,4 @@ def is_live(brokers: ClusterRuntime, now: int, member: ClassicMember) -> bool:
     if call is None or not brokers.is_open(call.connection):
         return False
     waits = member.joining is not None or member.syncing is not None
-    return waits or now - member.heard_at < member.session_timeout_ms
+    return waits or now - member.session_began_ms < member.session_timeout_ms

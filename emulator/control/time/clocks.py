@@ -68,7 +68,7 @@ class Clocks:
             self._perform(now, group, coordinator.set_clock(now, group, wanted))
         self._brokers.clock_changed(now, group)
         if wanted == "auto":
-            self._brokers.cluster.waiting[group] = None
+            self._brokers.cluster.auto_clock_groups[group] = None
             if self._auto not in self._brokers.tickers:
                 self._brokers.tickers.append(self._auto)
 
@@ -195,7 +195,7 @@ class Clocks:
         coordinator = coordinator_of(self._brokers, group)
         assert coordinator is not None, "it has the group"
         levers.refuse_frozen(found)
-        last = offsets_gone.all_old_at(coordinator.stage, found)
+        last = offsets_gone.all_expire_at(coordinator.store, found)
         if last is None:
             needed = "it is subscribed to all their topics" if found.offsets else "there are none"
             if found.offsets and found.state is not ClassicGroupState.STABLE:

@@ -26,7 +26,7 @@ from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
 from koordinator.wire.records import read_header
 
 from ..dialect import Dialect
-from ..effects import Effect, Hangup, Reply, Rewritten
+from ..effects import CloseConnection, Effect, OffsetsTopicWritten, Reply
 from . import seed_records as seeds
 from .config_admin import alter_configs, describe_configs
 from .fetch import Fetches
@@ -89,7 +89,7 @@ class DataPlane:
         self.fetches = Fetches(node_id, cluster, settings, new_uuid)
         self._node_id = node_id
         dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
-        self._any_broker_administers = dialect.any_broker_administers
+        self._any_broker_serves_admin_requests = dialect.any_broker_serves_admin_requests
         self._on_topics_deleted = on_topics_deleted
         self._out: list[Effect] = []
         self._out_since: int | None = None
@@ -163,7 +163,7 @@ class DataPlane:
             self._answer_produce(call, acks, response if error is Error.NONE else not_stored(response))
         self._out += self.fetches.grown(now, grown)
         if error is Error.NONE:
-            self._out += map(Rewritten, self._rewritten)
+            self._out += map(OffsetsTopicWritten, self._rewritten)
         self._rewritten.clear()
         return self._drain()
 
@@ -229,7 +229,7 @@ class DataPlane:
         return out
 
     def _administers(self) -> bool:
-        return self._any_broker_administers or self.cluster.controller_id == self._node_id
+        return self._any_broker_serves_admin_requests or self.cluster.controller_id == self._node_id
 
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
         response, grown = produce(self.cluster, self._node_id, call, request)
@@ -242,7 +242,7 @@ class DataPlane:
             return
         self._answer_produce(call, request.acks, response)
         self._out += self.fetches.grown(now, grown)
-        self._out += map(Rewritten, rewritten)
+        self._out += map(OffsetsTopicWritten, rewritten)
 
     def _hold(self, grown: Iterable[tuple[str, int]]) -> None:
         for name, partition in grown:
@@ -261,7 +261,7 @@ class DataPlane:
             self._out.append(Reply(call, None))
         else:
             reason = f"a Produce with acks 0 failed: {Error(failed.error_code).name} on partition {failed.index}"
-            self._out.append(Hangup(call, reason))
+            self._out.append(CloseConnection(call, reason))
 
     def _delete_topics(self, now: int, call: Call, request: DeleteTopicsRequest) -> None:
         response, gone = delete_topics(self.cluster, request)

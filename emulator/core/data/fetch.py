@@ -270,7 +270,7 @@ class Fetches:
 
     def _refuse(self, key: PartitionKey, log: PartitionLog, wanted: FetchPartition) -> Error:
         topic = self._topic(self._name(key))
-        error = self._cluster.refuse_to_serve(topic, key[1], self._node_id, wanted.current_leader_epoch)
+        error = self._cluster.check_leader(topic, key[1], self._node_id, wanted.current_leader_epoch)
         if error is Error.NONE and not log.start <= wanted.fetch_offset <= log.end:
             return Error.OFFSET_OUT_OF_RANGE
         return error

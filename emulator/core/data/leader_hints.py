@@ -25,5 +25,5 @@ class LeaderHints:
 
     def nodes(self) -> list[tuple[Registration, Endpoint]]:
         """The leaders that were named and can be reached, and where."""
-        reachable = self._cluster.reachable(self._listener) if self._named else ()
+        reachable = self._cluster.reachable_brokers(self._listener) if self._named else ()
         return [(broker, endpoint) for broker, endpoint in reachable if broker.node_id in self._named]

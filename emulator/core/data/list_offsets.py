@@ -81,7 +81,7 @@ def _row(
         return _refused(asked, Error.UNKNOWN_TOPIC_OR_PARTITION)
     if asked.timestamp < 0 and version < SINCE.get(asked.timestamp, version + 1):
         return _refused(asked, Error.UNSUPPORTED_VERSION)
-    error = cluster.refuse_to_serve(topic, asked.partition_index, node_id, asked.current_leader_epoch)
+    error = cluster.check_leader(topic, asked.partition_index, node_id, asked.current_leader_epoch)
     if error:
         return _refused(asked, error)
     offset, timestamp = _find(log, asked.timestamp)
@@ -129,7 +129,7 @@ def _epoch_end(cluster: ClusterState, node_id: int, name: str, asked: OffsetForL
     topic, log = cluster.topic(name), cluster.log(name, asked.partition)
     if topic is None or log is None:
         return EpochEndOffset(error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, partition=asked.partition)
-    error = cluster.refuse_to_serve(topic, asked.partition, node_id, asked.current_leader_epoch)
+    error = cluster.check_leader(topic, asked.partition, node_id, asked.current_leader_epoch)
     if error:
         return EpochEndOffset(error_code=error, partition=asked.partition)
     epoch, end = log.epoch_end(asked.leader_epoch)

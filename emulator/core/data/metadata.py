@@ -94,7 +94,7 @@ def metadata(cluster: ClusterState, listener: str, version: int, request: Metada
     return MetadataResponse(
         brokers=tuple(
             MetadataResponseBroker(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
-            for broker, at in cluster.reachable(listener)
+            for broker, at in cluster.reachable_brokers(listener)
         ),
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
@@ -188,7 +188,7 @@ def describe_cluster(cluster: ClusterState, listener: str, request: DescribeClus
         controller_id=cluster.controller_id,
         brokers=tuple(
             DescribeClusterBroker(broker_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
-            for broker, at in cluster.reachable(listener)
+            for broker, at in cluster.reachable_brokers(listener)
         ),
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED

@@ -87,6 +87,6 @@ class MetadataJournal(Protocol):
         """Returns when the changes are kept. RefusedError (56) if they cannot be: then nothing changes."""
 
 
-def kept_in_memory(*changes: Change) -> None:
+def discard_changes(*changes: Change) -> None:
     """The journal of a cluster that ends with its process."""
     del changes

@@ -136,8 +136,8 @@ def _topic(cluster: ClusterState, call: Call, acks: int, asked: TopicProduceData
     else:
         unknown = _UNKNOWN_PARTITION
         topic = cluster.topic(asked.name)
-    if topic is not None and topic.name in cluster.hidden:
-        return cluster.read_only(topic.name)
+    if topic is not None and topic.name in cluster.hidden_topics:
+        return cluster.refuse_hidden_topic(topic.name)
     if topic is not None and topic.is_internal and call.client_id != ADMIN_CLIENT_ID:
         return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
     return topic or unknown
@@ -150,7 +150,7 @@ def _append(
     log = topic.log(data.index)
     if log is None:
         return _UNKNOWN_PARTITION
-    if cluster.refuse_to_serve(topic, data.index, node_id):
+    if cluster.check_leader(topic, data.index, node_id):
         return _NOT_THE_LEADER
     batch = _the_batch(version, data.records or b"")
     if isinstance(batch, Refusal):

@@ -13,7 +13,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 from ..refusal import RefusedError
-from .metadata_changes import ProducerIdsReserved, kept_in_memory
+from .metadata_changes import ProducerIdsReserved, discard_changes
 
 if TYPE_CHECKING:
     from .metadata_changes import MetadataJournal
@@ -27,7 +27,7 @@ class ProducerIds:
 
     def __init__(self) -> None:
         self._next = self._reserved = 0
-        self._journal: MetadataJournal = kept_in_memory
+        self._journal: MetadataJournal = discard_changes
 
     def resume(self, journal: MetadataJournal, reserved: int) -> None:
         """Go on with the first id that nobody can have; `journal` hears of what is reserved from now on."""

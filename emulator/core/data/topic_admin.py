@@ -201,8 +201,8 @@ def _to_delete(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusa
         return Refusal(Error.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
     if state.name is not None and state.topic_id != ZERO_UUID:
         return Refusal(Error.INVALID_REQUEST, "You may not specify both topic name and topic id.")
-    if state.name is not None and state.name in cluster.hidden:
-        return cluster.read_only(state.name)
+    if state.name is not None and state.name in cluster.hidden_topics:
+        return cluster.refuse_hidden_topic(state.name)
     if state.name is not None:
         return cluster.topics.get(state.name) or UNKNOWN_TOPIC
     if state.topic_id == ZERO_UUID:
@@ -291,9 +291,9 @@ def _cut(cluster: ClusterState, node_id: int, name: str, partition: int, offset:
     error = Error.NONE
     if topic is None or log is None:
         error = Error.UNKNOWN_TOPIC_OR_PARTITION
-    elif topic.is_internal or name in cluster.hidden:
+    elif topic.is_internal or name in cluster.hidden_topics:
         error = Error.INVALID_TOPIC_EXCEPTION
-    elif refused := cluster.refuse_to_serve(topic, partition, node_id):
+    elif refused := cluster.check_leader(topic, partition, node_id):
         error = refused
     elif "delete" not in topic.configs.get("cleanup.policy", "delete"):
         error = Error.POLICY_VIOLATION

@@ -21,7 +21,7 @@ from koordinator.wire.messages.offset_delete import OffsetDeleteRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 
-from .. import overrides as levers
+from .. import overrides
 from ..effects import TimerFired
 from ..timers import (
     FetchTimeout,
@@ -32,9 +32,7 @@ from ..timers import (
     RebalanceTimeout,
     SessionExpiry,
 )
-from . import group_admin as listing
-from . import loading, offsets
-from . import offset_expiry as offsets_gone
+from . import group_admin, loading, offset_expiry, offsets
 from .classic import join, membership, rebalance, sync
 from .group_store import GroupStore
 from .pending_writes import (
@@ -65,12 +63,12 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
     LeaveGroupRequest: membership.leave_group,
     OffsetCommitRequest: offsets.commit,
     OffsetFetchRequest: offsets.fetch,
-    OffsetDeleteRequest: offsets_gone.delete,
-    DescribeGroupsRequest: listing.describe_groups,
-    ListGroupsRequest: listing.list_groups,
-    DeleteGroupsRequest: listing.delete_groups,
+    OffsetDeleteRequest: offset_expiry.delete,
+    DescribeGroupsRequest: group_admin.describe_groups,
+    ListGroupsRequest: group_admin.list_groups,
+    DeleteGroupsRequest: group_admin.delete_groups,
 }
-"""Each is called with the stage, the node's time, the call and a request of its class."""
+"""Each is called with the store, the node's time, the call and a request of its class."""
 
 
 class Coordinator:
@@ -91,109 +89,109 @@ class Coordinator:
         new_uuid: Callable[[], UUID],
         owned: Iterable[int] | None = None,
     ) -> None:
-        self._stage = GroupStore(cluster, settings, new_uuid, owned)
-        self._stage.started_at = now
+        self._store = GroupStore(cluster, settings, new_uuid, owned)
+        self._store.started_at = now
 
     # -- inputs ----------------------------------------------------------------------------------------------
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Serve one request of a group API. What was due by `now` happens first."""
         self._fire_due(now)
-        HANDLERS[type(request)](self._stage, now, call, request)
-        return self._stage.drain()
+        HANDLERS[type(request)](self._store, now, call, request)
+        return self._store.drain()
 
     def tick(self, now: int) -> list[Effect]:
         """Let everything that was due by `now` happen, each at the time it was due."""
         self._fire_due(now)
-        return self._stage.drain()
+        return self._store.drain()
 
     def appended(self, now: int, token: int, error: Error) -> list[Effect]:
         """The write with this token is in the log (NONE) or has failed; the answers that waited for it go out."""
         # a write is done before anything that is due at the same instant
         self._fire_due(now - 1)
         self._appended(now, token, error)
-        for call, request in self._stage.waiting_fetches.pop(token, ()):
-            offsets.fetch(self._stage, now, call, request)
-        return self._stage.drain()
+        for call, request in self._store.waiting_fetches.pop(token, ()):
+            offsets.fetch(self._store, now, call, request)
+        return self._store.drain()
 
     def _appended(self, now: int, token: int, error: Error) -> None:
-        stage = self._stage
-        write = stage.writes.pop(token, None)
+        store = self._store
+        write = store.writes.pop(token, None)
         if write is None:
             # the partition was given up in the meantime, and whoever waited has been told
             return
-        stage.enter(now, write.group)
+        store.touch(now, write.group)
         if error is Error.NONE:
             write.group.stored = True
         match write:
             case GroupCreated():
-                join.group_created(stage, write, error)
+                join.group_created(store, write, error)
             case AssignmentStored():
-                sync.assignment_stored(stage, write, error)
+                sync.assignment_stored(store, write, error)
             case StaticMemberReplaced():
-                join.static_member_replaced(stage, write, error)
+                join.static_member_replaced(store, write, error)
             case OffsetsCommitted():
-                offsets.offsets_committed(stage, write, error)
+                offsets.offsets_committed(store, write, error)
             case OffsetsDeleted():
-                offsets_gone.offsets_deleted(stage, write, error)
+                offset_expiry.offsets_deleted(store, write, error)
             case GroupDeleted():
-                listing.group_deleted(stage, write, error)
+                group_admin.group_deleted(store, write, error)
             case GroupEmptied():
-                membership.group_emptied(stage, write, error)
+                membership.group_emptied(store, write, error)
 
     def begin_load(self, now: int, partition: int) -> list[Effect]:
         """This node coordinates the groups of a partition of `__consumer_offsets` from now on, once it has read it."""
         self._fire_due(now)
-        self._stage.owned.add(partition)
-        self._stage.loading.add(partition)
-        return self._stage.drain()
+        self._store.owned.add(partition)
+        self._store.loading.add(partition)
+        return self._store.drain()
 
     def loaded(self, now: int, partition: int, records: Iterable[CoordinatorRecord]) -> list[Effect]:
         """What is in that partition, from its first record to its last: its groups are served from now on."""
         self._fire_due(now)
-        loading.load(self._stage, now, partition, records)
-        return self._stage.drain()
+        loading.load(self._store, now, partition, records)
+        return self._store.drain()
 
     def load_failed(self, now: int, partition: int) -> list[Effect]:
         """That partition cannot be read."""
         self._fire_due(now)
-        self._stage.loading.discard(partition)
-        if not self._stage.dialect.serves_what_cannot_be_loaded:
-            self._stage.owned.discard(partition)
-        return self._stage.drain()
+        self._store.loading.discard(partition)
+        if not self._store.dialect.serves_unreadable_partitions:
+            self._store.owned.discard(partition)
+        return self._store.drain()
 
     def unload(self, now: int, partition: int) -> list[Effect]:
         """Another node coordinates the groups of the partition from now on; everybody who waits here is told so."""
         self._fire_due(now)
-        stage = self._stage
+        store = self._store
         # first of all, so that fetches that waited for a write are told
-        stage.owned.discard(partition)
-        for token in [token for token, write in stage.writes.items() if write.group.partition == partition]:
+        store.owned.discard(partition)
+        for token in [token for token, write in store.writes.items() if write.group.partition == partition]:
             self._appended(now, token, Error.NOT_COORDINATOR)
-        loading.unload(stage, now, partition)
-        return stage.drain()
+        loading.unload(store, now, partition)
+        return store.drain()
 
     def topics_deleted(self, now: int, names: Iterable[str]) -> list[Effect]:
         """Topics are gone, and with them their offsets in every group."""
         self._fire_due(now)
-        offsets_gone.topics_deleted(self._stage, now, names)
-        return self._stage.drain()
+        offset_expiry.topics_deleted(self._store, now, names)
+        return self._store.drain()
 
     def set_offsets(self, now: int, group_id: str, positions: Mapping[tuple[str, int], int]) -> list[Effect]:
         """Commit offsets of partitions that exist, whoever is in the group; one that is not there is made."""
         self._fire_due(now)
-        group = self._stage.find(now, group_id) or self._stage.create(now, group_id)
-        levers.set_offsets(self._stage, group, positions)
-        return self._stage.drain()
+        group = self._store.find(now, group_id) or self._store.create(now, group_id)
+        overrides.set_offsets(self._store, group, positions)
+        return self._store.drain()
 
-    def reach_in(self, now: int, group_id: str, action: Callable[[GroupStore, ClassicGroup], None]) -> list[Effect]:
+    def override(self, now: int, group_id: str, action: Callable[[GroupStore, ClassicGroup], None]) -> list[Effect]:
         """Do to a group what no request would do (`core.levers`). ValueError if there is none."""
         self._fire_due(now)
-        group = self._stage.find(now, group_id)
+        group = self._store.find(now, group_id)
         if group is None:
             raise ValueError(f"there is no group {group_id!r}")
-        action(self._stage, group)
-        return self._stage.drain()
+        action(self._store, group)
+        return self._store.drain()
 
     def move_clock(self, now: int, group_id: str, reading: int) -> list[Effect]:
         """Put a group's clock ahead, whether the group exists or not; what it passes happens, each at its own time.
@@ -201,29 +199,29 @@ class Coordinator:
         A clock never goes back: ValueError.
         """
         self._fire_due(now)
-        clock = self._stage.cluster.clock_of(group_id, now)
-        while (due := self._next_of(group_id)) is not None and due < reading:
+        clock = self._store.cluster.clock_of(group_id, now)
+        while (due := self._next_deadline(group_id)) is not None and due < reading:
             clock.move_to(now, max(due, clock.read(now)))
             self._clock_changed(now, group_id)
         clock.move_to(now, reading)
         self._clock_changed(now, group_id)
-        return self._stage.drain()
+        return self._store.drain()
 
     def set_clock(self, now: int, group_id: str, mode: str) -> list[Effect]:
         """Let a group's clock run another way (`clock.MODES`), likewise. Raises ValueError for an unknown mode."""
         self._fire_due(now)
-        self._stage.cluster.clock_of(group_id, now).set_mode(now, mode)
+        self._store.cluster.clock_of(group_id, now).set_mode(now, mode)
         self._clock_changed(now, group_id)
-        return self._stage.drain()
+        return self._store.drain()
 
-    def _next_of(self, group_id: str) -> int | None:
-        group = self._stage.groups.get(group_id)
+    def _next_deadline(self, group_id: str) -> int | None:
+        group = self._store.groups.get(group_id)
         return None if group is None else group.timers.deadline()
 
     def _clock_changed(self, now: int, group_id: str) -> None:
-        group = self._stage.find(now, group_id)
+        group = self._store.find(now, group_id)
         if group is not None:
-            self._stage.settle()
+            self._store.update_deadlines()
             self._fire_due(now)
 
     # -- what is there ---------------------------------------------------------------------------------------
@@ -231,48 +229,48 @@ class Coordinator:
     @property
     def groups(self) -> Mapping[str, ClassicGroup]:
         """The groups by id; to look at, not to change."""
-        return self._stage.groups
+        return self._store.groups
 
     @property
-    def stage(self) -> GroupStore:
+    def store(self) -> GroupStore:
         """The coordinator's shared state: partitions owned and loading, clocks, writes under way."""
-        return self._stage
+        return self._store
 
     def deadline(self) -> int | None:
         """When `tick` is wanted next, in the node's time; None if nothing is pending."""
-        return self._stage.agenda.deadline()
+        return self._store.deadlines.deadline()
 
     # -- timers ----------------------------------------------------------------------------------------------
 
     def _fire_due(self, now: int) -> None:
         """Everything due by `now`, earliest first, as if `tick` had been called at each deadline."""
-        stage = self._stage
-        while (due := stage.agenda.pop_due(now)) is not None:
+        store = self._store
+        while (due := store.deadlines.pop_due(now)) is not None:
             at, group_id = due
-            group = stage.groups[group_id]
-            stage.enter(at, group)
+            group = store.groups[group_id]
+            store.touch(at, group)
             timer = group.timers.pop_due(group.now)
             if timer is not None:
                 if not isinstance(timer[1], OffsetExpiryCheck):
                     # what that finds is noted; that it has looked is not
-                    stage.note(TimerFired(timer[1], group_id, timer[0]))
+                    store.emit(TimerFired(timer[1], group_id, timer[0]))
                 self._fire(group, timer[1])
-            stage.settle()
+            store.update_deadlines()
 
     def _fire(self, group: ClassicGroup, key: TimerKey) -> None:
         match key:
             case SessionExpiry(member_id):
-                rebalance.expire_session(self._stage, group, member_id)
+                rebalance.expire_session(self._store, group, member_id)
             case PendingMemberExpiry(member_id):
-                rebalance.expire_pending_member(self._stage, group, member_id)
+                rebalance.expire_pending_member(self._store, group, member_id)
             case InitialDelay():
-                rebalance.initial_delay_over(self._stage, group, key)
+                rebalance.expire_initial_delay(self._store, group, key)
             case RebalanceTimeout():
-                rebalance.complete_join(self._stage, group, rebalance.TIME_WAS_UP)
+                rebalance.complete_join(self._store, group, rebalance.TIMED_OUT)
             case PendingSyncExpiry():
-                rebalance.expire_pending_sync(self._stage, group)
+                rebalance.expire_pending_sync(self._store, group)
             case OffsetExpiryCheck():
-                offsets_gone.expire(self._stage, group)
+                offset_expiry.expire(self._store, group)
             case FetchTimeout():
                 raise AssertionError("a Fetch waits on the node's clock, not on a group's")
             case _:

@@ -15,7 +15,7 @@ from koordinator.wire.messages.describe_groups import (
 from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 from .classic.group import ClassicGroup, ClassicGroupState
-from .pending_writes import DeletionAnswer, GroupDeleted
+from .pending_writes import GroupDeleted, PendingDeletion
 
 if TYPE_CHECKING:
     from ..effects import Call
@@ -31,26 +31,26 @@ NOT_SAID = -(1 << 31)
 UNKNOWN_GROUP_IS_AN_ERROR_SINCE = 6
 
 
-def describe_groups(stage: GroupStore, now: int, call: Call, request: DescribeGroupsRequest) -> None:
+def describe_groups(store: GroupStore, now: int, call: Call, request: DescribeGroupsRequest) -> None:
     """State, protocol and members. An unknown group is Dead; from v6 on GROUP_ID_NOT_FOUND, too (KIP-1043)."""
-    operations = _operations(stage, call, asked=request.include_authorized_operations)
-    rows = tuple(_describe(stage, now, call, group_id, operations) for group_id in request.groups)
-    stage.reply(call, DescribeGroupsResponse(groups=rows))
+    operations = _operations(store, call, asked=request.include_authorized_operations)
+    rows = tuple(_describe(store, now, call, group_id, operations) for group_id in request.groups)
+    store.reply(call, DescribeGroupsResponse(groups=rows))
 
 
-def _operations(stage: GroupStore, call: Call, *, asked: bool) -> int:
+def _operations(store: GroupStore, call: Call, *, asked: bool) -> int:
     if call.api_version < OPERATIONS_SINCE:
         return NOT_SAID
-    return stage.dialect.group_operations if asked else stage.dialect.operations_not_asked_for
+    return store.dialect.group_operations if asked else store.dialect.default_group_operations
 
 
-def _describe(stage: GroupStore, now: int, call: Call, group_id: str, operations: int) -> DescribedGroup:
-    status = stage.status(group_id)
+def _describe(store: GroupStore, now: int, call: Call, group_id: str, operations: int) -> DescribedGroup:
+    status = store.status(group_id)
     if status is not Error.NONE:
-        unknown = _operations(stage, call, asked=False)
+        unknown = _operations(store, call, asked=False)
         return DescribedGroup(error_code=status, group_id=group_id, authorized_operations=unknown)
-    group = stage.find(now, group_id)
-    if group is None or not stage.is_seen(group):
+    group = store.find(now, group_id)
+    if group is None or not store.is_visible(group):
         dead = DescribedGroup(
             group_id=group_id, group_state=ClassicGroupState.DEAD.value, authorized_operations=operations
         )
@@ -63,7 +63,7 @@ def _describe(stage: GroupStore, now: int, call: Call, group_id: str, operations
             error_message=f"Group {group_id} not found.",
         )
     stable = group.state is ClassicGroupState.STABLE
-    assigned = stable or stage.dialect.describes_assignments_of_unstable_groups
+    assigned = stable or store.dialect.describes_assignments_of_unstable_groups
     return DescribedGroup(
         group_id=group_id,
         group_state=group.state.value,
@@ -84,25 +84,25 @@ def _describe(stage: GroupStore, now: int, call: Call, group_id: str, operations
     )
 
 
-def list_groups(stage: GroupStore, now: int, call: Call, request: ListGroupsRequest) -> None:
+def list_groups(store: GroupStore, now: int, call: Call, request: ListGroupsRequest) -> None:
     """The groups of this node, empty and simple ones included, by state (KIP-518) and type (KIP-848)."""
     del now
-    error = Error.COORDINATOR_LOAD_IN_PROGRESS if stage.loading else Error.NONE
-    if stage.loading and not stage.dialect.lists_groups_while_loading:
-        return stage.reply(call, ListGroupsResponse(error_code=error))
-    spelled = str.lower if stage.dialect.state_filter_ignores_case else str
+    error = Error.COORDINATOR_LOAD_IN_PROGRESS if store.loading else Error.NONE
+    if store.loading and not store.dialect.lists_groups_while_loading:
+        return store.reply(call, ListGroupsResponse(error_code=error))
+    spelled = str.lower if store.dialect.state_filter_ignores_case else str
     states = {spelled(state) for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     listed = [
         group
-        for group in stage.groups.values()
-        if group.partition not in stage.loading
-        and stage.is_seen(group)
+        for group in store.groups.values()
+        if group.partition not in store.loading
+        and store.is_visible(group)
         and (not states or spelled(group.state.value) in states)
         and (not types or CLASSIC in types)
     ]
     rows = tuple(_listed(group) for group in listed)
-    return stage.reply(call, ListGroupsResponse(error_code=error, groups=rows))
+    return store.reply(call, ListGroupsResponse(error_code=error, groups=rows))
 
 
 def _listed(group: ClassicGroup) -> ListedGroup:
@@ -114,13 +114,13 @@ def _listed(group: ClassicGroup) -> ListedGroup:
     )
 
 
-def delete_groups(stage: GroupStore, now: int, call: Call, request: DeleteGroupsRequest) -> None:
+def delete_groups(store: GroupStore, now: int, call: Call, request: DeleteGroupsRequest) -> None:
     """Delete groups that are empty, with their offsets (KIP-229); one result for each name."""
-    answer = DeletionAnswer(call, dict.fromkeys(request.groups_names, Error.NONE))
+    answer = PendingDeletion(call, dict.fromkeys(request.groups_names, Error.NONE))
     doomed = []
     for group_id in answer.results:
-        group = stage.find(now, group_id)
-        error = stage.status(group_id)
+        group = store.find(now, group_id)
+        error = store.status(group_id)
         if error is Error.NONE:
             if group is None:
                 error = Error.GROUP_ID_NOT_FOUND
@@ -129,26 +129,26 @@ def delete_groups(stage: GroupStore, now: int, call: Call, request: DeleteGroups
             else:
                 doomed.append(group)
         answer.results[group_id] = error
-    waits = bool(doomed) and stage.dialect.waits_for_the_log
+    waits = bool(doomed) and store.dialect.waits_for_log
     answer.waiting = len(doomed)
     for group in doomed:
-        stage.bury(group, answer if waits else None)
+        store.delete_empty_group(group, answer if waits else None)
     if not waits:
-        _answer(stage, answer)
+        _answer(store, answer)
 
 
-def group_deleted(stage: GroupStore, write: GroupDeleted, error: Error) -> None:
+def group_deleted(store: GroupStore, write: GroupDeleted, error: Error) -> None:
     """The tombstones are in the log; or the group is back, unless somebody has made a new one since."""
     group, answer = write.group, write.answer
-    if error is not Error.NONE and stage.dialect.waits_for_the_log and group.id not in stage.groups:
-        stage.bring_back(group)
+    if error is not Error.NONE and store.dialect.waits_for_log and group.id not in store.groups:
+        store.undo_delete(group)
     if answer is not None:
-        answer.results[group.id] = stage.dialect.group_write_error(error)
+        answer.results[group.id] = store.dialect.group_write_error(error)
         answer.waiting -= 1
         if not answer.waiting:
-            _answer(stage, answer)
+            _answer(store, answer)
 
 
-def _answer(stage: GroupStore, answer: DeletionAnswer) -> None:
+def _answer(store: GroupStore, answer: PendingDeletion) -> None:
     rows = tuple(DeletableGroupResult(group_id=name, error_code=error) for name, error in answer.results.items())
-    stage.reply(answer.call, DeleteGroupsResponse(results=rows))
+    store.reply(answer.call, DeleteGroupsResponse(results=rows))

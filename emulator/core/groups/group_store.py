@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..effects import Call, Effect
     from .classic.group import Handler
     from .coordinator_records import CoordinatorRecord
-    from .pending_writes import DeletionAnswer, Write
+    from .pending_writes import PendingDeletion, Write
 
 
 NONE = Error.NONE
@@ -63,7 +63,7 @@ class GroupStore:
         self.settings = settings
         self.dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
         self.groups: dict[str, ClassicGroup] = {}
-        self.agenda: Timers[str] = Timers()
+        self.deadlines: Timers[str] = Timers()
         self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)
         self.loading: set[int] = set()
         self.writes: dict[int, Write] = {}
@@ -71,7 +71,7 @@ class GroupStore:
         self.started_at = 0
         self._new_uuid = new_uuid
         self._out: list[Effect] = []
-        self._entered: dict[ClassicGroup, int] = {}
+        self._touched: dict[ClassicGroup, int] = {}
         self._token = 0
 
     # -- which groups ----------------------------------------------------------------------------------------
@@ -95,66 +95,66 @@ class GroupStore:
         """The group, its clock set to this input; `now` is the node's time in ms."""
         group = self.groups.get(group_id)
         if group is not None:
-            self.enter(now, group)
+            self.touch(now, group)
         return group
 
-    def enter(self, now: int, group: ClassicGroup) -> None:
+    def touch(self, now: int, group: ClassicGroup) -> None:
         """This input concerns the group: set its clock, and look at its timers when all is done."""
         clock = group.clock
         # `clock.read(now)`, without the call: this is done for every request
         group.now = clock.origin + now if clock.pace else clock.origin
-        self._entered[group] = now
+        self._touched[group] = now
 
     def create(self, now: int, group_id: str) -> ClassicGroup:
         """A new, empty group at generation 0."""
         group = ClassicGroup(group_id, self.partition_of(group_id), self.cluster.clock_of(group_id, now), now)
         self.groups[group_id] = group
         self.schedule_expiry_check(group)
-        self.enter(now, group)
-        self._freeze_if_wanted(group)
+        self.touch(now, group)
+        self._freeze_if_requested(group)
         return group
 
     def freeze(self, group: ClassicGroup) -> None:
-        """The group stays in its state until it is thawed: no timer fires, and requests are held (`waits_for_thaw`)."""
+        """The group stays in its state until it is thawed: no timer fires, and requests are held (`hold_if_frozen`)."""
         group.frozen_at = group.now
-        group.timers = group.timers.shifted(0, StoppedTimers)
+        group.timers = group.timers.copy_shifted(0, StoppedTimers)
 
     def thaw(self, group: ClassicGroup) -> None:
         """It goes on where it was: its timers have stood still meanwhile, and requests that were held are served."""
-        group.timers = group.timers.shifted(group.now - group.frozen_at, Timers)
+        group.timers = group.timers.copy_shifted(group.now - group.frozen_at, Timers)
         self.schedule_expiry_check(group)
-        self.serve_held(group)
+        self.serve_held_requests(group)
 
-    def waits_for_thaw(self, group: ClassicGroup, handle: Handler, call: Call, request: Message) -> bool:
+    def hold_if_frozen(self, group: ClassicGroup, handle: Handler, call: Call, request: Message) -> bool:
         """Hold a request that may take a group out of its state, if it is frozen there."""
         if not group.is_frozen:
             return False
-        group.held.append((handle, call, request))
+        group.held_requests.append((handle, call, request))
         return True
 
-    def serve_held(self, group: ClassicGroup) -> None:
+    def serve_held_requests(self, group: ClassicGroup) -> None:
         """Serve what was held, in the order in which it came; the group may be gone."""
-        held, group.held = group.held, []
+        held, group.held_requests = group.held_requests, []
         for handle, call, request in held:
-            handle(self, self._entered[group], call, request)
+            handle(self, self._touched[group], call, request)
 
-    def vanish(self, group: ClassicGroup) -> None:
+    def remove_group(self, group: ClassicGroup) -> None:
         """The group is no more; who still holds it finds it Dead. Since when it was Empty is kept: it may come back."""
         reason = f"Group {group.id} transitioned to Dead in generation {group.generation}"
         self._change(group, ClassicGroupState.DEAD, Reason("removed", reason))
         del self.groups[group.id]
-        self.agenda.cancel(group.id)
+        self.deadlines.cancel(group.id)
         if group.clock.is_plain:
             # one like it is made with the next group of this name; nothing is kept of groups that are gone
             self.cluster.group_clocks.pop(group.id, None)
-        self.serve_held(group)
+        self.serve_held_requests(group)
 
-    def bury(self, group: ClassicGroup, answer: DeletionAnswer | None = None) -> None:
+    def delete_empty_group(self, group: ClassicGroup, answer: PendingDeletion | None = None) -> None:
         """An empty group goes, with its offsets; `answer` waits for the tombstones."""
         records = [offset_tombstone(group, topic, partition) for topic, partition in group.offsets]
-        if group.generation > 0 or self.dialect.buries_groups_at_generation_0:
+        if group.generation > 0 or self.dialect.writes_tombstone_at_generation_0:
             records.append(group_tombstone(group))
-        self.vanish(group)
+        self.remove_group(group)
         if records:
             self.append(group.id, records, GroupDeleted(group, answer))
 
@@ -166,14 +166,14 @@ class GroupStore:
             Reason("unloaded", f"Unloading group metadata for generation {group.generation}."),
         )
         del self.groups[group.id]
-        self.agenda.cancel(group.id)
-        self.serve_held(group)
+        self.deadlines.cancel(group.id)
+        self.serve_held_requests(group)
 
     def restore(self, group: ClassicGroup, state: ClassicGroupState, why: Reason) -> None:
         """A group that was loaded is in the state its record says; that is not a step from another one."""
         self._change(group, state, why)
 
-    def bring_back(self, group: ClassicGroup) -> None:
+    def undo_delete(self, group: ClassicGroup) -> None:
         """The removal of an empty group could not be written: it is there again, as if it had never been away."""
         self._change(
             group,
@@ -184,14 +184,14 @@ class GroupStore:
         group.clock = self.cluster.group_clocks.setdefault(group.id, group.clock)
         self.schedule_expiry_check(group)
 
-    def withdraw(self, group: ClassicGroup) -> None:
+    def discard_if_unused(self, group: ClassicGroup) -> None:
         """A commit to a new group has failed: it never was, unless something else has come into it meanwhile."""
-        if not self.is_seen(group) and group.is_untouched and self.groups.get(group.id) is group:
-            self.vanish(group)
+        if not self.is_visible(group) and group.is_unused and self.groups.get(group.id) is group:
+            self.remove_group(group)
 
-    def is_seen(self, group: ClassicGroup) -> bool:
+    def is_visible(self, group: ClassicGroup) -> bool:
         """Whether the group is there for those who only read."""
-        return group.stored or not self.dialect.waits_for_the_log
+        return group.stored or not self.dialect.waits_for_log
 
     def schedule_expiry_check(self, group: ClassicGroup) -> None:
         """The next multiple of the check interval since the node started, on the group's clock."""
@@ -199,12 +199,12 @@ class GroupStore:
         checks = (group.now - self.started_at) // interval + 1
         group.timers.set(OffsetExpiryCheck(), self.started_at + checks * interval)
 
-    def settle(self) -> None:
-        """Enter the next deadline of every group concerned into the agenda, in the node's time.
+    def update_deadlines(self) -> None:
+        """Enter the next deadline of every group concerned into the deadlines, in the node's time.
 
         A group whose deadline is the same as before keeps its turn: an input that changes nothing changes no order.
         """
-        for group, now in self._entered.items():
+        for group, now in self._touched.items():
             if self.groups.get(group.id) is not group:
                 continue
             deadline, clock = group.timers.deadline(), group.clock
@@ -212,16 +212,16 @@ class GroupStore:
                 # of a clock that runs without the call
                 deadline = deadline - clock.origin if clock.pace else clock.due_at(deadline, now)
             if deadline is None:
-                self.agenda.cancel(group.id)
-            elif self.agenda.get(group.id) != deadline:
-                self.agenda.set(group.id, deadline)
-        self._entered.clear()
+                self.deadlines.cancel(group.id)
+            elif self.deadlines.get(group.id) != deadline:
+                self.deadlines.set(group.id, deadline)
+        self._touched.clear()
 
     # -- what leaves the core --------------------------------------------------------------------------------
 
     def drain(self) -> list[Effect]:
         """Everything that happened since the last drain, in order; the end of every input."""
-        self.settle()
+        self.update_deadlines()
         out, self._out = self._out, []
         return out
 
@@ -230,7 +230,7 @@ class GroupStore:
         if call is not None:
             self._out.append(Reply(call, response))
 
-    def note(self, fact: Effect) -> None:
+    def emit(self, fact: Effect) -> None:
         """Record a fact for the trace."""
         self._out.append(fact)
 
@@ -245,14 +245,14 @@ class GroupStore:
         """What was last asked to be written, if anything is under way."""
         return next(reversed(self.writes.values()), None)
 
-    def move(self, group: ClassicGroup, state: ClassicGroupState, why: Reason) -> None:
+    def transition(self, group: ClassicGroup, state: ClassicGroupState, why: Reason) -> None:
         """The only way from one state of a living group to another."""
         assert group.state in MAY_COME_FROM[state], f"{group.id}: {group.state.value} -> {state.value}"
         self._change(group, state, why)
         group.state_changed_at = group.now
 
     def _change(self, group: ClassicGroup, state: ClassicGroupState, why: Reason) -> None:
-        self.note(
+        self.emit(
             StateChanged(
                 group_id=group.id,
                 group_now=group.now,
@@ -267,18 +267,18 @@ class GroupStore:
         )
         group.previous_state = group.state
         group.state = state
-        group.none_old_before = 0
+        group.earliest_offset_expiry = 0
         if group.clock.mode == "auto":
-            self.cluster.waiting[group.id] = None
-        self._freeze_if_wanted(group)
+            self.cluster.auto_clock_groups[group.id] = None
+        self._freeze_if_requested(group)
 
-    def _freeze_if_wanted(self, group: ClassicGroup) -> None:
-        if self.cluster.freezes.get(group.id) is group.state:
+    def _freeze_if_requested(self, group: ClassicGroup) -> None:
+        if self.cluster.frozen_states.get(group.id) is group.state:
             self.freeze(group)
 
     def member_changed(self, group: ClassicGroup, member: ClassicMember, change: str, why: Reason) -> None:
         """A member of the group came, went or was replaced."""
-        self.note(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause, why.reason))
+        self.emit(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause, why.reason))
 
     # -- members ---------------------------------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ class GroupStore:
         """Let a JoinGroup wait; an earlier one of the same member is never answered, as in Kafka."""
         superseded = group.park_join(member, call)
         if superseded is not None:
-            self.note(Superseded(superseded, group.id, member.id))
+            self.emit(Superseded(superseded, group.id, member.id))
 
     def park_sync(self, group: ClassicGroup, member: ClassicMember, call: Call) -> None:
         """Let a SyncGroup wait, likewise."""
@@ -301,11 +301,11 @@ class GroupStore:
         """Forget the parked SyncGroup of a member, if there is one; it is never answered."""
         superseded, member.syncing = member.syncing, None
         if superseded is not None:
-            self.note(Superseded(superseded, group.id, member.id))
+            self.emit(Superseded(superseded, group.id, member.id))
 
     def restart_session(self, group: ClassicGroup, member: ClassicMember) -> None:
         """The member was heard of: its session starts anew."""
-        member.heard_at = self._entered[group]
+        member.session_began_ms = self._touched[group]
         if member.is_new and not self.dialect.new_member_session_begins_with_join:
             return group.timers.cancel(member.session)
         return group.timers.set(member.session, group.now + member.session_timeout_ms)

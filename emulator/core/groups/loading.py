@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Offsets = dict[tuple[str, int], OffsetCommitValue]
 
 
-def load(stage: GroupStore, now: int, partition: int, records: Iterable[CoordinatorRecord]) -> None:
+def load(store: GroupStore, now: int, partition: int, records: Iterable[CoordinatorRecord]) -> None:
     """The records of the partition, in their order, the last one of each key counts; its groups are served from now on.
 
     Every member gets a whole session. A group that is larger than `group.max.size` rebalances at once, and takes only
@@ -46,30 +46,30 @@ def load(stage: GroupStore, now: int, partition: int, records: Iterable[Coordina
             offsets[key.group].pop((key.topic, key.partition), None)
             if isinstance(value, OffsetCommitValue):
                 offsets[key.group][key.topic, key.partition] = value
-    stage.loading.discard(partition)
+    store.loading.discard(partition)
     for group_id in dict.fromkeys([*groups, *offsets]):
         committed = offsets.get(group_id, {})
         if group_id in groups or committed:
-            group = stage.create(now, group_id)
+            group = store.create(now, group_id)
             group.stored = True
             group.offsets = {at: _committed(value) for at, value in committed.items()}
             if group_id in groups:
-                _restore(stage, group, groups[group_id])
+                _restore(store, group, groups[group_id])
 
 
-def unload(stage: GroupStore, now: int, partition: int) -> None:
+def unload(store: GroupStore, now: int, partition: int) -> None:
     """Somebody else coordinates the groups of the partition: who waits here is told so (NOT_COORDINATOR)."""
-    stage.loading.discard(partition)
-    for group in [each for each in stage.groups.values() if each.partition == partition]:
-        stage.enter(now, group)
+    store.loading.discard(partition)
+    for group in [each for each in store.groups.values() if each.partition == partition]:
+        store.touch(now, group)
         for member in group.members.values():
-            stage.reply(group.take_join(member), rebalance.join_refused(Error.NOT_COORDINATOR, member.id))
+            store.reply(group.take_join(member), rebalance.join_error(Error.NOT_COORDINATOR, member.id))
             call, member.syncing = member.syncing, None
-            stage.reply(call, rebalance.sync_refused(Error.NOT_COORDINATOR))
-        stage.unload(group)
+            store.reply(call, rebalance.sync_error(Error.NOT_COORDINATOR))
+        store.unload(group)
 
 
-def _restore(stage: GroupStore, group: ClassicGroup, value: GroupMetadataValue) -> None:
+def _restore(store: GroupStore, group: ClassicGroup, value: GroupMetadataValue) -> None:
     group.protocol_type = value.protocol_type or None
     # what others than a coordinator have written may name a member twice, or a leader who is none
     for stored in {each.member_id: each for each in value.members}.values():
@@ -83,16 +83,16 @@ def _restore(stage: GroupStore, group: ClassicGroup, value: GroupMetadataValue) 
     if not group.members:
         return
     loaded = f"Loaded group {group.id} with {len(group.members)} members."
-    stage.restore(group, ClassicGroupState.STABLE, Reason("loaded", loaded))
+    store.restore(group, ClassicGroupState.STABLE, Reason("loaded", loaded))
     for member in group.members.values():
-        stage.restart_session(group, member)
-    size, highest = len(group.members), stage.settings.group_max_size
+        store.restart_session(group, member)
+    size, highest = len(group.members), store.settings.group_max_size
     if size > highest:
         reason = (
             f"Freshly-loaded group {group.id} (size {size}) is over capacity {highest}. "
             "Rebalancing in order to give a chance for consumers to commit offsets"
         )
-        rebalance.prepare(stage, group, Reason("over_capacity", reason))
+        rebalance.prepare(store, group, Reason("over_capacity", reason))
 
 
 def _member(stored: MemberMetadata, group: GroupMetadataValue) -> ClassicMember:

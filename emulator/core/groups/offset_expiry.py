@@ -15,7 +15,7 @@ from ..effects import OffsetsExpired, TimerFired
 from ..timers import OffsetExpiryCheck
 from .classic.group import CONSUMER, ClassicGroupState
 from .group_records import offset_tombstone
-from .offsets import NOT_KNOWN
+from .offsets import UNKNOWN_PARTITION_ERRORS
 from .pending_writes import OffsetsDeleted
 
 if TYPE_CHECKING:
@@ -34,41 +34,41 @@ MINUTE_MS = 60_000
 # -- OffsetDelete, deleted topics ----------------------------------------------------------------------------
 
 
-def delete(stage: GroupStore, now: int, call: Call, request: offset_delete.OffsetDeleteRequest) -> None:
+def delete(store: GroupStore, now: int, call: Call, request: offset_delete.OffsetDeleteRequest) -> None:
     """Delete committed offsets that nobody uses (KIP-496)."""
-    error = stage.status(request.group_id) if request.group_id else Error.INVALID_GROUP_ID
-    group = stage.find(now, request.group_id) if error is Error.NONE else None
+    error = store.status(request.group_id) if request.group_id else Error.INVALID_GROUP_ID
+    group = store.find(now, request.group_id) if error is Error.NONE else None
     if error is Error.NONE and group is None:
         error = Error.GROUP_ID_NOT_FOUND
     if group is not None and group.state is not ClassicGroupState.EMPTY and group.protocol_type != CONSUMER:
         error = Error.NON_EMPTY_GROUP
     if error is not Error.NONE or group is None:
-        return stage.reply(call, offset_delete.OffsetDeleteResponse(error_code=error))
+        return store.reply(call, offset_delete.OffsetDeleteResponse(error_code=error))
     named = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
-    errors = {at: _delete_error(stage, group, *at) for at in named}
-    response = _delete_response(stage, named, errors)
+    errors = {at: _delete_error(store, group, *at) for at in named}
+    response = _delete_response(store, named, errors)
     free = [at for at, error in errors.items() if error is Error.NONE]
     doomed = [at for at in free if at in group.offsets]
-    if doomed and stage.dialect.waits_for_the_log:
-        return _drop(stage, group, doomed, "offset_delete", call, response)
-    stage.reply(call, response)
+    if doomed and store.dialect.waits_for_log:
+        return _delete_offsets(store, group, doomed, "offset_delete", call, response)
+    store.reply(call, response)
     if free:
-        _drop(stage, group, doomed, "offset_delete")
+        _delete_offsets(store, group, doomed, "offset_delete")
     return None
 
 
-def _delete_error(stage: GroupStore, group: ClassicGroup, topic: str, partition: int) -> Error:
-    if not 0 <= partition < stage.cluster.partition_count(topic):
+def _delete_error(store: GroupStore, group: ClassicGroup, topic: str, partition: int) -> Error:
+    if not 0 <= partition < store.cluster.partition_count(topic):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
     return Error.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else Error.NONE
 
 
 def _delete_response(
-    stage: GroupStore, named: Iterable[At], errors: Mapping[At, Error]
+    store: GroupStore, named: Iterable[At], errors: Mapping[At, Error]
 ) -> offset_delete.OffsetDeleteResponse:
     """In the order of the request, but what nobody knows first: the coordinator has never seen it."""
     rows: dict[str, list[offset_delete.OffsetDeleteResponsePartition]] = {}
-    for topic, partition in sorted(named, key=lambda at: errors[at] not in NOT_KNOWN):
+    for topic, partition in sorted(named, key=lambda at: errors[at] not in UNKNOWN_PARTITION_ERRORS):
         row = offset_delete.OffsetDeleteResponsePartition(
             partition_index=partition, error_code=errors[topic, partition]
         )
@@ -77,22 +77,22 @@ def _delete_response(
         topics=tuple(
             offset_delete.OffsetDeleteResponseTopic(name=name, partitions=tuple(partitions))
             for name, partitions in rows.items()
-            for _ in range(len(partitions) if stage.dialect.offset_delete_repeats_topics else 1)
+            for _ in range(len(partitions) if store.dialect.offset_delete_repeats_topics else 1)
         )
     )
 
 
-def topics_deleted(stage: GroupStore, now: int, names: Iterable[str]) -> None:
+def topics_deleted(store: GroupStore, now: int, names: Iterable[str]) -> None:
     """The offsets of a deleted topic go with it, in every group."""
     gone = set(names)
-    for group_id in list(stage.groups):
-        group = stage.find(now, group_id)
+    for group_id in list(store.groups):
+        group = store.find(now, group_id)
         if group is not None:
-            _drop(stage, group, [at for at in group.offsets if at[0] in gone], "topic_deleted")
+            _delete_offsets(store, group, [at for at in group.offsets if at[0] in gone], "topic_deleted")
 
 
-def _drop(
-    stage: GroupStore,
+def _delete_offsets(
+    store: GroupStore,
     group: ClassicGroup,
     doomed: Collection[At],
     cause: str,
@@ -100,74 +100,74 @@ def _drop(
     response: offset_delete.OffsetDeleteResponse | None = None,
 ) -> None:
     """Take offsets out of sight, if there are any, and write their tombstones."""
-    if stage.dialect.deleting_offsets_ends_groups and _leaves_nothing(group, doomed):
-        return _end(stage, group, doomed, cause)
+    if store.dialect.offset_delete_removes_empty_groups and _would_be_empty(group, doomed):
+        return _delete_group(store, group, doomed, cause)
     if not doomed:
         return None
     offsets = {at: group.offsets.pop(at) for at in doomed}
-    stage.note(OffsetsExpired(group.id, group.now, tuple(offsets), cause))
+    store.emit(OffsetsExpired(group.id, group.now, tuple(offsets), cause))
     records = [offset_tombstone(group, topic, partition) for topic, partition in offsets]
-    return stage.append(group.id, records, OffsetsDeleted(group, offsets, call, response))
+    return store.append(group.id, records, OffsetsDeleted(group, offsets, call, response))
 
 
-def _leaves_nothing(group: ClassicGroup, doomed: Collection[At]) -> bool:
+def _would_be_empty(group: ClassicGroup, doomed: Collection[At]) -> bool:
     """Whether nobody is in the group, and no offset but these. Ids handed out do not count."""
     return group.state is ClassicGroupState.EMPTY and len(doomed) == len(group.offsets) and not group.unwritten_commits
 
 
-def _end(stage: GroupStore, group: ClassicGroup, doomed: Collection[At], cause: str) -> None:
+def _delete_group(store: GroupStore, group: ClassicGroup, doomed: Collection[At], cause: str) -> None:
     if doomed:
-        stage.note(OffsetsExpired(group.id, group.now, tuple(doomed), cause))
-    stage.bury(group)
+        store.emit(OffsetsExpired(group.id, group.now, tuple(doomed), cause))
+    store.delete_empty_group(group)
 
 
-def offsets_deleted(stage: GroupStore, write: OffsetsDeleted, error: Error) -> None:
+def offsets_deleted(store: GroupStore, write: OffsetsDeleted, error: Error) -> None:
     """The tombstones are in the log; or the offsets are back."""
     if error is Error.NONE:
-        stage.reply(write.call, write.response)
-    elif stage.dialect.waits_for_the_log:
+        store.reply(write.call, write.response)
+    elif store.dialect.waits_for_log:
         write.group.offsets = {**write.offsets, **write.group.offsets}
-        write.group.none_old_before = 0
-        told = stage.dialect.group_write_error(error)
-        stage.reply(write.call, offset_delete.OffsetDeleteResponse(error_code=told))
+        write.group.earliest_offset_expiry = 0
+        error_code = store.dialect.group_write_error(error)
+        store.reply(write.call, offset_delete.OffsetDeleteResponse(error_code=error_code))
 
 
 # -- expiry --------------------------------------------------------------------------------------------------
 
 
-def expire(stage: GroupStore, group: ClassicGroup) -> None:
+def expire(store: GroupStore, group: ClassicGroup) -> None:
     """One check (KIP-211): old offsets go; and an empty group without any goes too, whatever the retention."""
-    if group.offsets and group.now < group.none_old_before:
-        return stage.schedule_expiry_check(group)
+    if group.offsets and group.now < group.earliest_offset_expiry:
+        return store.schedule_expiry_check(group)
     old_at = {
         at: when
         for at, committed in group.offsets.items()
-        if (when := _old_at(stage, group, at[0], committed)) is not None
+        if (when := _expires_at(store, group, at[0], committed)) is not None
     }
     doomed = [at for at, when in old_at.items() if when <= group.now and at not in group.unwritten_commits]
-    group.none_old_before = min(old_at.values(), default=LONG_MAX)
-    if doomed or _leaves_nothing(group, doomed):
-        stage.note(TimerFired(OffsetExpiryCheck(), group.id, group.now))
-    if _leaves_nothing(group, doomed):
-        return _end(stage, group, doomed, "retention")
-    stage.schedule_expiry_check(group)
-    return _drop(stage, group, doomed, "retention")
+    group.earliest_offset_expiry = min(old_at.values(), default=LONG_MAX)
+    if doomed or _would_be_empty(group, doomed):
+        store.emit(TimerFired(OffsetExpiryCheck(), group.id, group.now))
+    if _would_be_empty(group, doomed):
+        return _delete_group(store, group, doomed, "retention")
+    store.schedule_expiry_check(group)
+    return _delete_offsets(store, group, doomed, "retention")
 
 
-def all_old_at(stage: GroupStore, group: ClassicGroup) -> int | None:
+def all_expire_at(store: GroupStore, group: ClassicGroup) -> int | None:
     """When every offset that the group does without will be old, if nothing changes; None if there is none.
 
     An empty group without offsets has been old all the time.
     """
-    old_at = [_old_at(stage, group, at[0], committed) for at, committed in group.offsets.items()]
+    old_at = [_expires_at(store, group, at[0], committed) for at, committed in group.offsets.items()]
     if not old_at and group.state is ClassicGroupState.EMPTY:
         return group.now
     return max((at for at in old_at if at is not None), default=None)
 
 
-def _old_at(stage: GroupStore, group: ClassicGroup, topic: str, committed: CommittedOffset) -> int | None:
+def _expires_at(store: GroupStore, group: ClassicGroup, topic: str, committed: CommittedOffset) -> int | None:
     """When the group will have done without the offset for long enough; None if it does not do without it."""
-    settled = group.state is ClassicGroupState.STABLE or not stage.dialect.unstable_groups_keep_offsets
+    settled = group.state is ClassicGroupState.STABLE or not store.dialect.unstable_groups_keep_offsets
     if group.protocol_type is None:
         unused_since = committed.commit_timestamp
     elif group.state is ClassicGroupState.EMPTY:
@@ -178,4 +178,4 @@ def _old_at(stage: GroupStore, group: ClassicGroup, topic: str, committed: Commi
         return None
     if committed.expire_timestamp >= 0:
         return committed.expire_timestamp
-    return unused_since + stage.settings.offsets_retention_minutes * MINUTE_MS
+    return unused_since + store.settings.offsets_retention_minutes * MINUTE_MS

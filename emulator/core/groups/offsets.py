@@ -14,7 +14,7 @@ from koordinator.wire.primitives import ZERO_UUID
 
 from ...config.settings import LONG_MAX
 from .classic.group import ClassicGroup, ClassicGroupState, CommittedOffset
-from .classic.membership import refusal_of_member
+from .classic.membership import validate_member
 from .group_records import offset_record
 from .pending_writes import OffsetsCommitted
 
@@ -34,7 +34,7 @@ IN_ZOOKEEPER = 0
 """The version of OffsetCommit and OffsetFetch for offsets in ZooKeeper: a broker without one answers 35 for each
 partition. Brokers of 2.4 and 2.8 could have one; here they have none."""
 
-NOT_KNOWN = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
+UNKNOWN_PARTITION_ERRORS = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
 """Why a partition is refused before the group is asked."""
 
 NO_OFFSET = -1
@@ -43,25 +43,25 @@ NO_OFFSET = -1
 # -- OffsetCommit --------------------------------------------------------------------------------------------
 
 
-def commit(stage: GroupStore, now: int, call: Call, request: offset_commit.OffsetCommitRequest) -> None:
+def commit(store: GroupStore, now: int, call: Call, request: offset_commit.OffsetCommitRequest) -> None:
     """Store offsets. What names no known partition is answered without the group being asked at all."""
-    refused = _unknown_partitions(stage, request)
+    refused = _unknown_partitions(store, request)
     if len(refused) == sum(len(topic.partitions) for topic in request.topics):
-        return stage.reply(call, _commit_response(request, refused, Error.NONE))
+        return store.reply(call, _commit_response(request, refused, Error.NONE))
     if call.api_version == IN_ZOOKEEPER:
-        return stage.reply(call, _commit_response(request, {}, Error.UNSUPPORTED_VERSION))
-    error, group = _committing_group(stage, now, call, request)
+        return store.reply(call, _commit_response(request, {}, Error.UNSUPPORTED_VERSION))
+    error, group = _committing_group(store, now, call, request)
     if group is None:
-        return stage.reply(call, _commit_response(request, refused, error))
+        return store.reply(call, _commit_response(request, refused, error))
     if request.member_id in group.members and group.state is not ClassicGroupState.EMPTY:
         member = group.members[request.member_id]
         member.last_call = call
-        stage.restart_session(group, member)
+        store.restart_session(group, member)
     offsets: dict[tuple[str, int], CommittedOffset] = {}
-    metadata_max, keep = stage.settings.offset_metadata_max_bytes, request.retention_time_ms
+    metadata_max, keep = store.settings.offset_metadata_max_bytes, request.retention_time_ms
     for t, topic in enumerate(request.topics):
-        name = _topic_name(stage, topic.name, topic.topic_id) or ""
-        topic_id = _topic_id(stage, name) if stage.dialect.commits_remember_topic_ids else ZERO_UUID
+        name = _topic_name(store, topic.name, topic.topic_id) or ""
+        topic_id = _topic_id(store, name) if store.dialect.commits_remember_topic_ids else ZERO_UUID
         for p, partition in enumerate(topic.partitions):
             if (t, p) in refused:
                 continue
@@ -79,43 +79,43 @@ def commit(stage: GroupStore, now: int, call: Call, request: offset_commit.Offse
                 topic_id=topic_id,
             )
     if not offsets:
-        return stage.reply(call, _commit_response(request, refused, Error.NONE))
+        return store.reply(call, _commit_response(request, refused, Error.NONE))
     group.begin_commit(offsets)
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
-    return stage.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused))
+    return store.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused))
 
 
-def offsets_committed(stage: GroupStore, write: OffsetsCommitted, error: Error) -> None:
+def offsets_committed(store: GroupStore, write: OffsetsCommitted, error: Error) -> None:
     """The offsets are in the log; or none of them is."""
     group = write.group
     group.end_commit(write.offsets)
     if error is Error.NONE:
         group.offsets.update(write.offsets)
-        group.none_old_before = 0
+        group.earliest_offset_expiry = 0
     else:
-        stage.withdraw(group)
-    told = stage.dialect.offset_write_error(error)
-    stage.reply(write.call, _commit_response(write.request, write.refused, told))
+        store.discard_if_unused(group)
+    error_code = store.dialect.offset_write_error(error)
+    store.reply(write.call, _commit_response(write.request, write.refused, error_code))
 
 
 def _committing_group(
-    stage: GroupStore, now: int, call: Call, request: offset_commit.OffsetCommitRequest
+    store: GroupStore, now: int, call: Call, request: offset_commit.OffsetCommitRequest
 ) -> tuple[Error, ClassicGroup | None]:
-    status = stage.status(request.group_id)
+    status = store.status(request.group_id)
     if status is not Error.NONE:
         return status, None
     generation, member_id = request.generation_id_or_member_epoch, request.member_id
-    group = stage.find(now, request.group_id)
+    group = store.find(now, request.group_id)
     if group is None:
         if generation >= 0:
             knows_better = call.api_version >= GROUP_ID_NOT_FOUND_SINCE
-            return stage.dialect.commit_error_in_unknown_group if knows_better else Error.ILLEGAL_GENERATION, None
-        return Error.NONE, stage.create(now, request.group_id)
+            return store.dialect.commit_error_in_unknown_group if knows_better else Error.ILLEGAL_GENERATION, None
+        return Error.NONE, store.create(now, request.group_id)
     if generation < 0 and group.state is ClassicGroupState.EMPTY:
         # an admin client, or a consumer that assigns its partitions itself: whatever member it names
         return Error.NONE, group
     if generation >= 0 or member_id or request.group_instance_id is not None:
-        error = refusal_of_member(stage, group, member_id, request.group_instance_id)
+        error = validate_member(store, group, member_id, request.group_instance_id)
         if error is not Error.NONE:
             return error, None
         if generation != group.generation:
@@ -128,11 +128,11 @@ def _committing_group(
     return Error.NONE, group
 
 
-def _unknown_partitions(stage: GroupStore, request: offset_commit.OffsetCommitRequest) -> dict[tuple[int, int], Error]:
+def _unknown_partitions(store: GroupStore, request: offset_commit.OffsetCommitRequest) -> dict[tuple[int, int], Error]:
     refused = {}
     for t, topic in enumerate(request.topics):
-        name = _topic_name(stage, topic.name, topic.topic_id)
-        known = stage.cluster.partition_count(name) if name is not None else 0
+        name = _topic_name(store, topic.name, topic.topic_id)
+        known = store.cluster.partition_count(name) if name is not None else 0
         error = Error.UNKNOWN_TOPIC_ID if name is None else Error.UNKNOWN_TOPIC_OR_PARTITION
         for p, partition in enumerate(topic.partitions):
             if not 0 <= partition.partition_index < known:
@@ -140,16 +140,16 @@ def _unknown_partitions(stage: GroupStore, request: offset_commit.OffsetCommitRe
     return refused
 
 
-def _topic_id(stage: GroupStore, name: str) -> UUID:
-    topic = stage.cluster.topic(name)
+def _topic_id(store: GroupStore, name: str) -> UUID:
+    topic = store.cluster.topic(name)
     return topic.topic_id if topic is not None else ZERO_UUID
 
 
-def _topic_name(stage: GroupStore, name: str, topic_id: UUID) -> str | None:
+def _topic_name(store: GroupStore, name: str, topic_id: UUID) -> str | None:
     """The name of a topic given by name or, from v10 on, by id; None if there is no topic of that id."""
     if topic_id == ZERO_UUID:
         return name
-    known = stage.cluster.topic_by_id(topic_id)
+    known = store.cluster.topic_by_id(topic_id)
     return known.name if known is not None else None
 
 
@@ -167,7 +167,7 @@ def _commit_response(
                     error_code=refused.get((t, p), others) if refused else others,
                 )
                 for p, partition in enumerate(topic.partitions)
-                if not refused or (refused.get((t, p)) not in NOT_KNOWN) is is_known
+                if not refused or (refused.get((t, p)) not in UNKNOWN_PARTITION_ERRORS) is is_known
             ]
             if partitions:
                 rows[topic.name, topic.topic_id] += partitions
@@ -187,40 +187,40 @@ def _utf16_length(text: str) -> int:
 # -- OffsetFetch ---------------------------------------------------------------------------------------------
 
 
-def fetch(stage: GroupStore, now: int, call: Call, request: offset_fetch.OffsetFetchRequest) -> None:
+def fetch(store: GroupStore, now: int, call: Call, request: offset_fetch.OffsetFetchRequest) -> None:
     """What has been committed, group by group; asking refreshes no session and creates no group."""
     if call.api_version == IN_ZOOKEEPER:
         refused = tuple(_refuse_group(call, asked, Error.UNSUPPORTED_VERSION) for asked in request.groups)
-        return stage.reply(call, offset_fetch.OffsetFetchResponse(groups=refused))
-    if request.require_stable and stage.dialect.waits_for_the_log:
+        return store.reply(call, offset_fetch.OffsetFetchResponse(groups=refused))
+    if request.require_stable and store.dialect.waits_for_log:
         named = {asked.group_id for asked in request.groups}
-        under_way = [token for token, write in stage.writes.items() if write.group.id in named]
-        if any(stage.groups[group_id].unwritten_commits for group_id in named & stage.groups.keys()):
-            return stage.waiting_fetches[under_way[-1]].append((call, request))
-    rows = tuple(_fetch_group(stage, now, call, asked, stable=request.require_stable) for asked in request.groups)
-    return stage.reply(call, offset_fetch.OffsetFetchResponse(groups=rows))
+        under_way = [token for token, write in store.writes.items() if write.group.id in named]
+        if any(store.groups[group_id].unwritten_commits for group_id in named & store.groups.keys()):
+            return store.waiting_fetches[under_way[-1]].append((call, request))
+    rows = tuple(_fetch_group(store, now, call, asked, stable=request.require_stable) for asked in request.groups)
+    return store.reply(call, offset_fetch.OffsetFetchResponse(groups=rows))
 
 
 def _fetch_group(
-    stage: GroupStore, now: int, call: Call, asked: offset_fetch.OffsetFetchRequestGroup, *, stable: bool
+    store: GroupStore, now: int, call: Call, asked: offset_fetch.OffsetFetchRequestGroup, *, stable: bool
 ) -> offset_fetch.OffsetFetchResponseGroup:
-    status = stage.status(asked.group_id)
+    status = store.status(asked.group_id)
     if status is not Error.NONE:
         return _refuse_group(call, asked, status)
-    group = stage.find(now, asked.group_id)
+    group = store.find(now, asked.group_id)
     offsets = group.offsets if group is not None else {}
     unwritten = group.unwritten_commits if group is not None and stable else {}
     if asked.topics is None:
         names: dict[str, list[int]] = {}
         for name, partition in offsets:
             names.setdefault(name, []).append(partition)
-        topics = stage.cluster.topics
+        topics = store.cluster.topics
         wanted: list[Wanted] = [
             (name, topics[name].topic_id, partitions) for name, partitions in names.items() if name in topics
         ]
     else:
         wanted = [
-            (_topic_name(stage, topic.name, topic.topic_id), topic.topic_id, topic.partition_indexes)
+            (_topic_name(store, topic.name, topic.topic_id), topic.topic_id, topic.partition_indexes)
             for topic in asked.topics
         ]
     return offset_fetch.OffsetFetchResponseGroup(

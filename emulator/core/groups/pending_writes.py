@@ -80,11 +80,11 @@ class GroupDeleted:
     """Tombstones of a whole group, already out of the table; `answer` collects the rows of DeleteGroups."""
 
     group: ClassicGroup
-    answer: DeletionAnswer | None = None
+    answer: PendingDeletion | None = None
 
 
 @dataclass(slots=True)
-class DeletionAnswer:
+class PendingDeletion:
     """The rows of one DeleteGroups, and how many writes it still waits for."""
 
     call: Call

@@ -223,7 +223,7 @@ class TestOffsetsTopic:
         assert {len(replicas) for replicas in new_desk(brokers=4).cluster.offsets_topic().replicas} == {3}
 
     def test_who_leads_it_is_settled_before_it_is_made(self, desk: Desk) -> None:
-        plan = desk.cluster.offsets_plan()
+        plan = desk.cluster.planned_offsets_topic()
         desk.cluster.move_leader(plan, 12, 2)
         assert OFFSETS_TOPIC not in desk.cluster.topics
         assert desk.cluster.offsets_topic() is plan

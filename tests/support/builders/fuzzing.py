@@ -129,14 +129,14 @@ class Ring(Wire):
         assert not node.data.fetches.parked
         assert not node.data.fetches._watchers
         assert not node.data.fetches._of_connection
-        stage = node.coordinator.stage
-        assert not stage.writes
-        for group in stage.groups.values():
+        store = node.coordinator.store
+        assert not store.writes
+        for group in store.groups.values():
             assert group.state is ClassicGroupState.EMPTY, group
             assert not group.members, group
             assert not group.pending_members, group
             assert len(group.timers._heap) < 100, "timers pile up"
-        assert len(stage.agenda._heap) < 100 + 2 * len(stage.groups), "deadlines pile up"
+        assert len(store.deadlines._heap) < 100 + 2 * len(store.groups), "deadlines pile up"
 
 
 def _kind(reason: str) -> str:

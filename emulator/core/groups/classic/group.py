@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...timers import TimerKey
 
     Handler = Callable[..., None]
-    """What serves a request: called with the stage, the node's time, the call and the request."""
+    """What serves a request: called with the store, the node's time, the call and the request."""
 
 CONSUMER = "consumer"
 """The protocol type of consumers; other groups (Kafka Connect, …) carry bytes the coordinator never reads."""
@@ -68,7 +68,7 @@ class ClassicMember:
     """One member. `joining` and `syncing` are its parked JoinGroup and SyncGroup, if it has any.
 
     `is_new` until its first join phase ends: so long its session timer runs even while its JoinGroup is parked.
-    `last_call` is the newest of its requests that was served, `heard_at` when its session last began, in the node's
+    `last_call` is the newest of its requests that was served, `session_began_ms` when its session last began, in node
     time: nothing here depends on them, but whoever moves the group's clock wants to know who is alive.
     """
 
@@ -85,7 +85,7 @@ class ClassicMember:
     joining: Call | None = None
     syncing: Call | None = None
     last_call: Call | None = None
-    heard_at: int = 0
+    session_began_ms: int = 0
     session: SessionExpiry = field(init=False)
 
     def __post_init__(self) -> None:
@@ -148,17 +148,17 @@ class ClassicGroup:
         self.awaiting_join = 0
         self.new_member_added = False
         self.offsets: dict[tuple[str, int], CommittedOffset] = {}
-        self.none_old_before = 0
+        self.earliest_offset_expiry = 0
         """No committed offset expires before, unless offsets or the state change: so most checks need not look."""
         self.unwritten_commits: dict[tuple[str, int], int] = {}
         """How many commits of a partition are being written; no `Counter`, which does much of this in Python."""
-        self.held: list[tuple[Handler, Call, Message]] = []
+        self.held_requests: list[tuple[Handler, Call, Message]] = []
         """Requests that would take a frozen group out of its state, with what serves them; they wait for it to thaw."""
         self.frozen_at = 0
         self.stored = False
-        self._offering: Counter[str] = Counter()
-        self._formed_with: tuple[bytes, ...] | None = None
-        self._subscribed: frozenset[str] | None = None
+        self._protocol_counts: Counter[str] = Counter()
+        self._generation_metadata: tuple[bytes, ...] | None = None
+        self._subscribed_topics: frozenset[str] | None = None
 
     def __repr__(self) -> str:
         return f"<Group {self.id!r} {self.state.value} generation={self.generation} members={len(self.members)}>"
@@ -176,21 +176,21 @@ class ClassicGroup:
             self.protocol_type = member.protocol_type
         if self.leader_id is None:
             self.leader_id = member.id
-        self.end_pending(member.id)
+        self.remove_pending(member.id)
         self.members[member.id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.id
-        self._offering.update(name for name, _ in member.protocols)
+        self._protocol_counts.update(name for name, _ in member.protocols)
 
     def remove(self, member_id: str) -> ClassicMember | None:
         """Forget a member or a pending id, with its timer; a leader is followed by any other member."""
-        self.end_pending(member_id)
+        self.remove_pending(member_id)
         self.pending_sync_members.pop(member_id, None)
         member = self.members.pop(member_id, None)
         if member is None:
             return None
         self.timers.cancel(member.session)
-        self._withdraw_offers(member)
+        self._remove_protocols(member)
         assert member.joining is None, "whoever removes a member answers its JoinGroup first"
         if member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
@@ -198,7 +198,7 @@ class ClassicGroup:
             self.leader_id = next(iter(self.members), None)
         return member
 
-    def end_pending(self, member_id: str) -> None:
+    def remove_pending(self, member_id: str) -> None:
         """An id handed out with MEMBER_ID_REQUIRED is not outstanding any more; nothing happens if it was not."""
         if member_id in self.pending_members:
             del self.pending_members[member_id]
@@ -208,8 +208,8 @@ class ClassicGroup:
         self, member: ClassicMember, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int
     ) -> None:
         """A rejoin replaces what the member offers and both its timeouts (KAFKA-14009)."""
-        self._withdraw_offers(member)
-        self._offering.update(name for name, _ in protocols)
+        self._remove_protocols(member)
+        self._protocol_counts.update(name for name, _ in protocols)
         member.protocols = protocols
         member.session_timeout_ms = session_timeout_ms
         member.rebalance_timeout_ms = rebalance_timeout_ms
@@ -256,7 +256,7 @@ class ClassicGroup:
         return call
 
     @property
-    def is_untouched(self) -> bool:
+    def is_unused(self) -> bool:
         """Nobody and nothing is in it, or on the way into it."""
         nothing = not self.pending_members and not self.offsets and not self.unwritten_commits
         return self.state is ClassicGroupState.EMPTY and nothing
@@ -302,14 +302,14 @@ class ClassicGroup:
         if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         size = len(self.members)
-        return protocol_type == self.protocol_type and any(self._offering[name] == size for name, _ in protocols)
+        return protocol_type == self.protocol_type and any(self._protocol_counts[name] == size for name, _ in protocols)
 
-    def _withdraw_offers(self, member: ClassicMember) -> None:
+    def _remove_protocols(self, member: ClassicMember) -> None:
         for name, _ in member.protocols:
-            self._offering[name] -= 1
-            if not self._offering[name]:
+            self._protocol_counts[name] -= 1
+            if not self._protocol_counts[name]:
                 # clients may name what they like: what nobody offers any more is forgotten
-                del self._offering[name]
+                del self._protocol_counts[name]
 
     def select_protocol(self, order: NameOrder) -> str:
         """The vote: every member votes for its first candidate; candidates are what all members offer.
@@ -317,7 +317,7 @@ class ClassicGroup:
         Of names with as many votes the first in `order` wins: that in which Kafka happens to count them.
         """
         size = len(self.members)
-        candidates = {name for name, offers in self._offering.items() if offers == size}
+        candidates = {name for name, offers in self._protocol_counts.items() if offers == size}
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return max(order(votes), key=votes.__getitem__)
 
@@ -327,10 +327,10 @@ class ClassicGroup:
         self.use_protocol(self.select_protocol(order) if self.members else None)
 
     def use_protocol(self, name: str | None) -> None:
-        """The members use this protocol in the present generation, with what each has offered for it."""
+        """The members use this protocol in the present generation, with what each has requested_protocols for it."""
         self.protocol_name = name
-        self._formed_with = tuple(member.metadata(self.protocol_name) for member in self.members.values())
-        self._subscribed = None
+        self._generation_metadata = tuple(member.metadata(self.protocol_name) for member in self.members.values())
+        self._subscribed_topics = None
 
     def is_subscribed(self, topic: str) -> bool:
         """Whether a consumer group uses a topic, by the subscriptions of the last generation formed.
@@ -339,13 +339,13 @@ class ClassicGroup:
         """
         if self.protocol_type != CONSUMER:
             return False
-        if self._formed_with is None:
+        if self._generation_metadata is None:
             return True
-        if self._subscribed is None:
+        if self._subscribed_topics is None:
             try:
-                subscriptions = [read_subscription(metadata) for metadata in self._formed_with]
+                subscriptions = [read_subscription(metadata) for metadata in self._generation_metadata]
             except Malformed:
-                self._formed_with = None
+                self._generation_metadata = None
                 return True
-            self._subscribed = frozenset(name for subscription in subscriptions for name in subscription.topics)
-        return topic in self._subscribed
+            self._subscribed_topics = frozenset(name for subscription in subscriptions for name in subscription.topics)
+        return topic in self._subscribed_topics

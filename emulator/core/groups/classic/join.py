@@ -18,8 +18,8 @@ from ..group_store import GroupStore, Reason
 from ..pending_writes import GroupCreated, StaticMemberReplaced
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember, Protocols
-from .membership import refusal
-from .rebalance import join_refused
+from .membership import validate_joiner
+from .rebalance import join_error
 
 if TYPE_CHECKING:
     from koordinator.wire.messages.join_group import JoinGroupRequest
@@ -33,69 +33,69 @@ MEMBER_ID_REQUIRED_SINCE = 4
 SKIP_ASSIGNMENT_SINCE = 9
 
 
-def join_group(stage: GroupStore, now: int, call: Call, request: JoinGroupRequest) -> None:
+def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupRequest) -> None:
     """Admit, refuse or park a JoinGroup."""
     if not request.group_id:
-        return stage.reply(call, join_refused(Error.INVALID_GROUP_ID, request.member_id))
-    settings, dialect = stage.settings, stage.dialect
+        return store.reply(call, join_error(Error.INVALID_GROUP_ID, request.member_id))
+    settings, dialect = store.settings, store.dialect
     low, high = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
     in_bounds = low <= request.session_timeout_ms <= high
-    status = stage.status(request.group_id)
+    status = store.status(request.group_id)
     if not in_bounds and (status is Error.NONE or dialect.join_checks_session_timeout_first):
-        return stage.reply(call, join_refused(Error.INVALID_SESSION_TIMEOUT, request.member_id))
+        return store.reply(call, join_error(Error.INVALID_SESSION_TIMEOUT, request.member_id))
     if status is not Error.NONE:
-        echoed = request.member_id if dialect.join_echoes_member_id_when_away else ""
-        return stage.reply(call, join_refused(status, echoed))
-    group = stage.find(now, request.group_id)
+        echoed = request.member_id if dialect.join_echoes_member_id_when_unavailable else ""
+        return store.reply(call, join_error(status, echoed))
+    group = store.find(now, request.group_id)
     if group is not None:
         # in a join phase it is parked as ever
         may_end_state = group.state is not ClassicGroupState.PREPARING_REBALANCE
-        if may_end_state and stage.waits_for_thaw(group, join_group, call, request):
+        if may_end_state and store.hold_if_frozen(group, join_group, call, request):
             return None
-        return join_existing_group(stage, group, call, request)
+        return join_existing_group(store, group, call, request)
     if request.member_id:
-        return stage.reply(call, join_refused(Error.UNKNOWN_MEMBER_ID, request.member_id))
-    group = stage.create(now, request.group_id)
-    if stage.waits_for_thaw(group, join_group, call, request):
+        return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))
+    group = store.create(now, request.group_id)
+    if store.hold_if_frozen(group, join_group, call, request):
         return None
-    join_existing_group(stage, group, call, request)
+    join_existing_group(store, group, call, request)
     if dialect.writes_new_groups:
-        stage.append(group.id, [new_group_record(group)], GroupCreated(group))
+        store.append(group.id, [new_group_record(group)], GroupCreated(group))
     return None
 
 
-def group_created(stage: GroupStore, write: GroupCreated, error: Error) -> None:
+def group_created(store: GroupStore, write: GroupCreated, error: Error) -> None:
     """A new group is in the log. Or it never was, whoever has come into it meanwhile; those who wait there are told."""
     group = write.group
-    if error is Error.NONE or stage.groups.get(group.id) is not group:
+    if error is Error.NONE or store.groups.get(group.id) is not group:
         return
-    told = stage.dialect.group_write_error(error)
+    error_code = store.dialect.group_write_error(error)
     for member in group.members.values():
-        stage.reply(group.take_join(member), join_refused(told, ""))
-        rebalance.answer_sync(stage, group, member, rebalance.sync_refused(told))
-    stage.vanish(group)
+        store.reply(group.take_join(member), join_error(error_code, ""))
+        rebalance.reply_to_sync(store, group, member, rebalance.sync_error(error_code))
+    store.remove_group(group)
 
 
-def join_existing_group(stage: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
+def join_existing_group(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
     """Capacity and protocols first, then by kind of member."""
-    protocols = offered(request)
-    if not has_room(stage, group, request.member_id):
-        return refuse_for_size(stage, group, call, request)
+    protocols = requested_protocols(request)
+    if not has_room(store, group, request.member_id):
+        return reject_over_capacity(store, group, call, request)
     if group.state is ClassicGroupState.DEAD:
-        return stage.reply(call, join_refused(Error.COORDINATOR_NOT_AVAILABLE, request.member_id))
+        return store.reply(call, join_error(Error.COORDINATOR_NOT_AVAILABLE, request.member_id))
     if not group.supports(request.protocol_type, protocols):
-        return stage.reply(call, join_refused(Error.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+        return store.reply(call, join_error(Error.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
     if not request.member_id:
-        return join_without_id(stage, group, call, request)
+        return join_without_id(store, group, call, request)
     if request.member_id in group.pending_members:
-        return join_with_pending_id(stage, group, call, request)
-    error = refusal(group, request.member_id, request.group_instance_id)
+        return join_with_pending_id(store, group, call, request)
+    error = validate_joiner(group, request.member_id, request.group_instance_id)
     if error is not Error.NONE:
-        return stage.reply(call, join_refused(error, request.member_id))
-    return rejoin(stage, group, call, request)
+        return store.reply(call, join_error(error, request.member_id))
+    return rejoin(store, group, call, request)
 
 
-def offered(request: JoinGroupRequest) -> Protocols:
+def requested_protocols(request: JoinGroupRequest) -> Protocols:
     """The protocols of a request; of two with one name the first counts."""
     names: dict[str, bytes] = {}
     for protocol in request.protocols:
@@ -103,11 +103,11 @@ def offered(request: JoinGroupRequest) -> Protocols:
     return tuple(names.items())
 
 
-def has_room(stage: GroupStore, group: ClassicGroup, member_id: str) -> bool:
+def has_room(store: GroupStore, group: ClassicGroup, member_id: str) -> bool:
     """`group.max.size` (KIP-389, KAFKA-9885): in a join phase those who wait count, else the members."""
-    size_max = stage.settings.group_max_size
+    size_max = store.settings.group_max_size
     member = group.members.get(member_id)
-    if not stage.dialect.size_limit_counts_rejoined:
+    if not store.dialect.size_limit_counts_parked_joins:
         if member is not None:
             return member.joining is not None or len(group.members) <= size_max
         return bool(member_id) or len(group.members) < size_max
@@ -120,46 +120,46 @@ def has_room(stage: GroupStore, group: ClassicGroup, member_id: str) -> bool:
             return member is not None or len(group.members) < size_max
 
 
-def refuse_for_size(stage: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
+def reject_over_capacity(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
     """GROUP_MAX_SIZE_REACHED; a member that is refused is out of the group."""
-    dialect, member_id = stage.dialect, request.member_id
-    if member_id in group.members or dialect.refused_pending_id_is_forgotten:
+    dialect, member_id = store.dialect, request.member_id
+    if member_id in group.members or dialect.rejection_removes_pending_id:
         member = group.remove(member_id)
         if member is not None:
             why = Reason("over_capacity", f"Group {group.id} has reached its maximum size", member_id)
-            stage.member_changed(group, member, "removed", why)
-    stage.reply(call, join_refused(Error.GROUP_MAX_SIZE_REACHED, ""))
-    if dialect.refusal_completes_join:
-        rebalance.complete_if_all_joined(stage, group)
+            store.member_changed(group, member, "removed", why)
+    store.reply(call, join_error(Error.GROUP_MAX_SIZE_REACHED, ""))
+    if dialect.rejection_completes_join:
+        rebalance.complete_if_all_joined(store, group)
 
 
-def join_without_id(stage: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
+def join_without_id(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
     """A static member, new or back again; or a dynamic one, which from v4 on is first sent off with its id."""
     instance_id = request.group_instance_id
     if instance_id is not None:
-        member_id = stage.new_member_id(instance_id)
-        known_as = group.static_members.get(instance_id)
-        if known_as is None:
-            return add_member(stage, group, call, request, member_id)
-        return replace_static_member(stage, group, call, request, group.members[known_as], member_id)
-    member_id = stage.new_member_id(call.client_id)
+        member_id = store.new_member_id(instance_id)
+        current_id = group.static_members.get(instance_id)
+        if current_id is None:
+            return add_member(store, group, call, request, member_id)
+        return replace_static_member(store, group, call, request, group.members[current_id], member_id)
+    member_id = store.new_member_id(call.client_id)
     if call.api_version < MEMBER_ID_REQUIRED_SINCE:
-        return add_member(stage, group, call, request, member_id)
+        return add_member(store, group, call, request, member_id)
     group.pending_members[member_id] = call
     group.timers.set(PendingMemberExpiry(member_id), group.now + request.session_timeout_ms)
     reason = "Dynamic member with unknown member id needs to rejoin with the id it is given (KIP-394)"
-    stage.note(MemberChanged(group.id, group.now, member_id, None, "pending", "member_id_required", reason))
-    return stage.reply(call, join_refused(Error.MEMBER_ID_REQUIRED, member_id))
+    store.emit(MemberChanged(group.id, group.now, member_id, None, "pending", "member_id_required", reason))
+    return store.reply(call, join_error(Error.MEMBER_ID_REQUIRED, member_id))
 
 
-def join_with_pending_id(stage: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
+def join_with_pending_id(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
     """The id handed out comes back. A pending member cannot be static: Kafka fails internally, hence -1."""
     if request.group_instance_id is not None:
-        return stage.reply(call, join_refused(Error.UNKNOWN_SERVER_ERROR, ""))
-    return add_member(stage, group, call, request, request.member_id)
+        return store.reply(call, join_error(Error.UNKNOWN_SERVER_ERROR, ""))
+    return add_member(store, group, call, request, request.member_id)
 
 
-def add_member(stage: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest, member_id: str) -> None:
+def add_member(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest, member_id: str) -> None:
     """A new member: it waits for the join phase that it starts, or that is running."""
     member = ClassicMember(
         id=member_id,
@@ -169,27 +169,27 @@ def add_member(stage: GroupStore, group: ClassicGroup, call: Call, request: Join
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         protocol_type=request.protocol_type,
-        protocols=offered(request),
+        protocols=requested_protocols(request),
         is_new=True,
     )
-    again = stage.dialect.initial_delay_is_extended_again
+    again = store.dialect.every_initial_delay_is_extended
     was_empty = group.previous_state is ClassicGroupState.EMPTY if again else group.generation == 0
     if group.state is ClassicGroupState.PREPARING_REBALANCE and was_empty:
         group.new_member_added = True
     group.add(member)
-    stage.park_join(group, member, call)
+    store.park_join(group, member, call)
     group.timers.set(member.session, group.now + NEW_MEMBER_JOIN_TIMEOUT_MS)
     given = client_reason(request)
     reason = f"Adding new member {member_id} with group instance id {member.instance_id}; client reason: {given}"
     why = Reason("member_join", reason, member_id, request.reason)
-    stage.member_changed(group, member, "added", why)
-    rebalance.prepare_or_complete(stage, group, why)
+    store.member_changed(group, member, "added", why)
+    rebalance.prepare_or_complete(store, group, why)
 
 
-def rejoin(stage: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
+def rejoin(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
     """A member joins again. Unchanged, and not as the leader of a stable group, it is answered at once."""
     member = group.members[request.member_id]
-    unchanged = member.protocols == offered(request)
+    unchanged = member.protocols == requested_protocols(request)
     given = client_reason(request)
     match group.state:
         case ClassicGroupState.PREPARING_REBALANCE:
@@ -200,25 +200,25 @@ def rejoin(stage: GroupStore, group: ClassicGroup, call: Call, request: JoinGrou
         case ClassicGroupState.COMPLETING_REBALANCE | ClassicGroupState.STABLE if unchanged:
             # it may have missed our answer: give it again
             member.last_call = call
-            return stage.reply(call, rebalance.joined(group, member))
+            return store.reply(call, rebalance.join_response(group, member))
         case ClassicGroupState.COMPLETING_REBALANCE | ClassicGroupState.STABLE:
             cause, reason = "metadata_change", f"Updating metadata for member {member.id} during {group.state.value}"
         case ClassicGroupState.EMPTY | ClassicGroupState.DEAD:
-            return stage.reply(call, join_refused(Error.UNKNOWN_MEMBER_ID, request.member_id))
+            return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))
         case _:
             assert_never(group.state)
-    take_offer(stage, group, member, request)
-    stage.park_join(group, member, call)
+    update_member(store, group, member, request)
+    store.park_join(group, member, call)
     why = Reason(cause, f"{reason}; client reason: {given}", member.id, request.reason)
-    return rebalance.prepare_or_complete(stage, group, why)
+    return rebalance.prepare_or_complete(store, group, why)
 
 
-def take_offer(stage: GroupStore, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest) -> None:
+def update_member(store: GroupStore, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest) -> None:
     """A rejoin replaces what the member offers, and both its timeouts."""
     timeouts_ms = (request.session_timeout_ms, request.rebalance_timeout_ms)
-    if not stage.dialect.rejoin_changes_timeouts:
+    if not store.dialect.rejoin_changes_timeouts:
         timeouts_ms = (member.session_timeout_ms, member.rebalance_timeout_ms)
-    group.update(member, offered(request), *timeouts_ms)
+    group.update(member, requested_protocols(request), *timeouts_ms)
 
 
 def client_reason(request: JoinGroupRequest) -> str:
@@ -230,31 +230,31 @@ def client_reason(request: JoinGroupRequest) -> str:
 
 
 def replace_static_member(
-    stage: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest, old: ClassicMember, member_id: str
+    store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest, old: ClassicMember, member_id: str
 ) -> None:
     """A static member is back without its id (KIP-345): it gets a new one, and whoever used the old is fenced."""
     fenced = Reason("fenced", f"Static member {old.id} with instance id {old.instance_id} was replaced by {member_id}")
     old_leader_id = group.leader_id or ""
-    stage.reply(group.take_join(old), join_refused(Error.FENCED_INSTANCE_ID, old.id))
-    rebalance.answer_sync(stage, group, old, rebalance.sync_refused(Error.FENCED_INSTANCE_ID))
-    member = group.replace_static(old, member_id, stays_new=stage.dialect.replaced_member_stays_new)
-    stage.member_changed(group, old, "replaced", fenced)
+    store.reply(group.take_join(old), join_error(Error.FENCED_INSTANCE_ID, old.id))
+    rebalance.reply_to_sync(store, group, old, rebalance.sync_error(Error.FENCED_INSTANCE_ID))
+    member = group.replace_static(old, member_id, stays_new=store.dialect.replaced_member_stays_new)
+    store.member_changed(group, old, "replaced", fenced)
     # by the session timeout it had: the one it asks for now counts from its next sign of life on
-    stage.restart_session(group, member)
+    store.restart_session(group, member)
     before = (member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms)
-    take_offer(stage, group, member, request)
-    stage.park_join(group, member, call)
-    given, dialect = client_reason(request), stage.dialect
+    update_member(store, group, member, request)
+    store.park_join(group, member, call)
+    given, dialect = client_reason(request), store.dialect
     match group.state:
         case ClassicGroupState.STABLE if not dialect.static_rejoin_is_written:
-            return answer_without_rebalance(stage, group, member, call, old_leader_id)
+            return reply_without_rebalance(store, group, member, call, old_leader_id)
         case ClassicGroupState.COMPLETING_REBALANCE if not dialect.static_rejoin_before_sync_rebalances:
-            return answer_without_rebalance(stage, group, member, call, old_leader_id)
+            return reply_without_rebalance(store, group, member, call, old_leader_id)
         case ClassicGroupState.STABLE if group.select_protocol(dialect.vote_order) == group.protocol_name:
             # no rebalance; but the new id has to survive a move of the coordinator (KAFKA-10284)
             assignments = {each.id: each.assignment for each in group.members.values()}
             write = StaticMemberReplaced(group, call, member, old.id, old_leader_id, *before)
-            return stage.append(group.id, [group_record(group, assignments)], write)
+            return store.append(group.id, [group_record(group, assignments)], write)
         case ClassicGroupState.STABLE:
             cause = "protocol_change"
             reason = (
@@ -271,32 +271,32 @@ def replace_static_member(
             raise AssertionError(f"{group!r} has a static member {old.id}")
         case _:
             assert_never(group.state)
-    return rebalance.prepare_or_complete(stage, group, Reason(cause, reason, member.id, request.reason))
+    return rebalance.prepare_or_complete(store, group, Reason(cause, reason, member.id, request.reason))
 
 
-def static_member_replaced(stage: GroupStore, write: StaticMemberReplaced, error: Error) -> None:
+def static_member_replaced(store: GroupStore, write: StaticMemberReplaced, error: Error) -> None:
     """The new id is in the log: answer without a rebalance. Or it is not: everything is as it was before."""
     group, member = write.group, write.member
     if error is not Error.NONE:
         call = group.take_join(member)
         if member.id in group.members:
-            rebalance.answer_sync(stage, group, member, rebalance.sync_refused(Error.FENCED_INSTANCE_ID))
+            rebalance.reply_to_sync(store, group, member, rebalance.sync_error(Error.FENCED_INSTANCE_ID))
             group.update(member, write.old_protocols, write.old_session_timeout_ms, write.old_rebalance_timeout_ms)
-            stage.restart_session(group, group.replace_static(member, write.old_id))
+            store.restart_session(group, group.replace_static(member, write.old_id))
         refused = replace(
-            rebalance.joined(group, member, ()),
-            error_code=stage.dialect.group_write_error(error),
+            rebalance.join_response(group, member, ()),
+            error_code=store.dialect.group_write_error(error),
             leader=write.old_leader_id,
             member_id="",
         )
-        return stage.reply(call, refused)
+        return store.reply(call, refused)
     if member.joining is None:
         return None
-    return answer_without_rebalance(stage, group, member, write.call, write.old_leader_id)
+    return reply_without_rebalance(store, group, member, write.call, write.old_leader_id)
 
 
-def answer_without_rebalance(
-    stage: GroupStore, group: ClassicGroup, member: ClassicMember, call: Call, old_leader_id: str
+def reply_without_rebalance(
+    store: GroupStore, group: ClassicGroup, member: ClassicMember, call: Call, old_leader_id: str
 ) -> None:
     """A static member that is back goes on where the one before it was."""
     reason = (
@@ -304,12 +304,12 @@ def answer_without_rebalance(
         "will not trigger a rebalance."
     )
     instance_id = member.instance_id or ""
-    stage.note(RebalanceAvoided(group.id, group.now, member.id, instance_id, group.generation, reason))
-    response = rebalance.joined(group, member)
+    store.emit(RebalanceAvoided(group.id, group.now, member.id, instance_id, group.generation, reason))
+    response = rebalance.join_response(group, member)
     if call.api_version >= SKIP_ASSIGNMENT_SINCE:
         # the leader is told the members, and that it need not assign again (KIP-814)
         response = replace(response, skip_assignment=member.id == group.leader_id)
     else:
         # a returning leader is told its own old id, so that it takes itself for a follower and does not assign
         response = replace(response, leader=old_leader_id, members=())
-    stage.reply(group.take_join(member), response)
+    store.reply(group.take_join(member), response)

@@ -23,50 +23,50 @@ if TYPE_CHECKING:
 NONE = Error.NONE
 """Looked up once: on Python 3.11 that takes as long as a call."""
 
-ALIVE = HeartbeatResponse()
+HEARTBEAT_OK = HeartbeatResponse()
 """What nearly every heartbeat is answered with."""
 
 
-def refusal(group: ClassicGroup, member_id: str, instance_id: str | None) -> Error:
+def validate_joiner(group: ClassicGroup, member_id: str, instance_id: str | None) -> Error:
     """Why a request of this member is refused, or NONE.
 
     Fencing comes first: the old id of a replaced static member sees FENCED_INSTANCE_ID whatever else is wrong. The
     id of a static member without its instance id passes.
     """
     if instance_id is not None:
-        known_as = group.static_members.get(instance_id)
-        if known_as is None:
+        current_id = group.static_members.get(instance_id)
+        if current_id is None:
             return Error.UNKNOWN_MEMBER_ID
-        if known_as != member_id:
+        if current_id != member_id:
             return Error.FENCED_INSTANCE_ID
     return NONE if member_id in group.members else Error.UNKNOWN_MEMBER_ID
 
 
-def refusal_of_member(stage: GroupStore, group: ClassicGroup, member_id: str, instance_id: str | None) -> Error:
+def validate_member(store: GroupStore, group: ClassicGroup, member_id: str, instance_id: str | None) -> Error:
     """The same for every request of a member but JoinGroup."""
-    if instance_id not in group.static_members and not stage.dialect.unknown_instance_id_is_refused:
+    if instance_id not in group.static_members and not store.dialect.unknown_instance_id_is_rejected:
         instance_id = None
-    return refusal(group, member_id, instance_id)
+    return validate_joiner(group, member_id, instance_id)
 
 
-def heartbeat(stage: GroupStore, now: int, call: Call, request: HeartbeatRequest) -> None:
+def heartbeat(store: GroupStore, now: int, call: Call, request: HeartbeatRequest) -> None:
     """A member lives. In a join phase it is also told to rejoin (REBALANCE_IN_PROGRESS)."""
-    error = heard(stage, now, call, request)
-    stage.reply(call, ALIVE if error is NONE else HeartbeatResponse(error_code=error))
+    error = validate_heartbeat(store, now, call, request)
+    store.reply(call, HEARTBEAT_OK if error is NONE else HeartbeatResponse(error_code=error))
 
 
-def heard(stage: GroupStore, now: int, call: Call, request: HeartbeatRequest) -> Error:
+def validate_heartbeat(store: GroupStore, now: int, call: Call, request: HeartbeatRequest) -> Error:
     """What a heartbeat is answered with; its member's session starts anew if it has one."""
     if not request.group_id:
         return Error.INVALID_GROUP_ID
-    status = stage.status(request.group_id)
+    status = store.status(request.group_id)
     if status is not NONE:
         # while the group is not known yet nobody is to lose its membership for that
         return NONE if status is Error.COORDINATOR_LOAD_IN_PROGRESS else status
-    group = stage.find(now, request.group_id)
+    group = store.find(now, request.group_id)
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
-    error = refusal_of_member(stage, group, request.member_id, request.group_instance_id)
+    error = validate_member(store, group, request.member_id, request.group_instance_id)
     if error is not NONE:
         return error
     if request.generation_id != group.generation:
@@ -76,68 +76,68 @@ def heard(stage: GroupStore, now: int, call: Call, request: HeartbeatRequest) ->
     match group.state:
         # as nearly always
         case ClassicGroupState.STABLE:
-            stage.restart_session(group, member)
+            store.restart_session(group, member)
             return NONE
         case ClassicGroupState.PREPARING_REBALANCE:
-            stage.restart_session(group, member)
+            store.restart_session(group, member)
             return Error.REBALANCE_IN_PROGRESS
-        case ClassicGroupState.COMPLETING_REBALANCE if not stage.dialect.heartbeat_is_fine_before_sync:
+        case ClassicGroupState.COMPLETING_REBALANCE if not store.dialect.heartbeat_succeeds_before_sync:
             return Error.REBALANCE_IN_PROGRESS
         case ClassicGroupState.COMPLETING_REBALANCE:
-            stage.restart_session(group, member)
+            store.restart_session(group, member)
             return NONE
         case ClassicGroupState.EMPTY | ClassicGroupState.DEAD:
             raise AssertionError(f"{group!r} has a member {request.member_id}")
 
 
-def leave_group(stage: GroupStore, now: int, call: Call, request: LeaveGroupRequest) -> None:
+def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequest) -> None:
     """Members leave, one or several (KIP-345), by member id or by instance id; each has its own result."""
     if not request.group_id:
-        return stage.reply(call, LeaveGroupResponse(error_code=Error.INVALID_GROUP_ID))
-    status = stage.status(request.group_id)
+        return store.reply(call, LeaveGroupResponse(error_code=Error.INVALID_GROUP_ID))
+    status = store.status(request.group_id)
     if status is not Error.NONE:
-        return stage.reply(call, LeaveGroupResponse(error_code=status))
-    group = stage.find(now, request.group_id)
+        return store.reply(call, LeaveGroupResponse(error_code=status))
+    group = store.find(now, request.group_id)
     if group is None:
         rows = tuple(_row(identity, Error.UNKNOWN_MEMBER_ID) for identity in request.members)
-        return stage.reply(call, LeaveGroupResponse(members=rows))
-    if group.state is not ClassicGroupState.PREPARING_REBALANCE and stage.waits_for_thaw(
+        return store.reply(call, LeaveGroupResponse(members=rows))
+    if group.state is not ClassicGroupState.PREPARING_REBALANCE and store.hold_if_frozen(
         group, leave_group, call, request
     ):
         return None
-    dialect, results, left = stage.dialect, list[MemberResponse](), list[MemberIdentity]()
+    dialect, results, left = store.dialect, list[MemberResponse](), list[MemberIdentity]()
     for identity in request.members:
         was_pending = identity.member_id in group.pending_members
-        error = _leave(stage, group, identity)
+        error = _remove_leaving_member(store, group, identity)
         results.append(_row(identity, error))
         if error is Error.NONE:
             left.append(identity)
             if not dialect.leave_is_evaluated_once:
-                _have_left(stage, group, [identity], may_rebalance=not was_pending)
+                _after_leave(store, group, [identity], may_rebalance=not was_pending)
     if left and dialect.leave_is_evaluated_once:
-        _have_left(stage, group, left, may_rebalance=True)
-    response, write = LeaveGroupResponse(members=tuple(results)), stage.newest_write
-    if dialect.waits_for_the_log and isinstance(write, GroupEmptied) and write.group is group:
+        _after_leave(store, group, left, may_rebalance=True)
+    response, write = LeaveGroupResponse(members=tuple(results)), store.newest_write
+    if dialect.waits_for_log and isinstance(write, GroupEmptied) and write.group is group:
         write.answers.append((call, response))
         return None
-    return stage.reply(call, response)
+    return store.reply(call, response)
 
 
-def group_emptied(stage: GroupStore, write: GroupEmptied, error: Error) -> None:
+def group_emptied(store: GroupStore, write: GroupEmptied, error: Error) -> None:
     """That nobody is left is in the log; or it is not, which changes nothing but what those who left are told."""
     for call, response in write.answers:
-        told = LeaveGroupResponse(error_code=stage.dialect.group_write_error(error))
-        stage.reply(call, response if error is Error.NONE else told)
+        error_code = LeaveGroupResponse(error_code=store.dialect.group_write_error(error))
+        store.reply(call, response if error is Error.NONE else error_code)
 
 
-def _have_left(stage: GroupStore, group: ClassicGroup, left: list[MemberIdentity], *, may_rebalance: bool) -> None:
+def _after_leave(store: GroupStore, group: ClassicGroup, left: list[MemberIdentity], *, may_rebalance: bool) -> None:
     names = ", ".join(identity.member_id or identity.group_instance_id or "" for identity in left)
     reason = f"explicit `LeaveGroup` request for ({names}) members."
     match group.state:
         case ClassicGroupState.STABLE | ClassicGroupState.COMPLETING_REBALANCE if may_rebalance:
-            rebalance.prepare(stage, group, Reason("member_leave", reason, left[0].member_id or None, left[0].reason))
+            rebalance.prepare(store, group, Reason("member_leave", reason, left[0].member_id or None, left[0].reason))
         case ClassicGroupState.PREPARING_REBALANCE:
-            rebalance.complete_if_all_joined(stage, group)
+            rebalance.complete_if_all_joined(store, group)
         case (
             ClassicGroupState.STABLE
             | ClassicGroupState.COMPLETING_REBALANCE
@@ -147,23 +147,23 @@ def _have_left(stage: GroupStore, group: ClassicGroup, left: list[MemberIdentity
             pass
 
 
-def _leave(stage: GroupStore, group: ClassicGroup, identity: MemberIdentity) -> Error:
+def _remove_leaving_member(store: GroupStore, group: ClassicGroup, identity: MemberIdentity) -> Error:
     member_id, instance_id = identity.member_id, identity.group_instance_id
     if not member_id:
-        known_as = group.static_members.get(instance_id) if instance_id is not None else None
-        if known_as is None:
+        current_id = group.static_members.get(instance_id) if instance_id is not None else None
+        if current_id is None:
             return Error.UNKNOWN_MEMBER_ID
-        member_id = known_as
+        member_id = current_id
     elif member_id in group.pending_members:
         group.remove(member_id)
         return Error.NONE
     else:
-        error = refusal_of_member(stage, group, member_id, instance_id)
+        error = validate_member(store, group, member_id, instance_id)
         if error is not Error.NONE:
             return error
     reason = f"Removing member {member_id} on LeaveGroup; client reason: {identity.reason or 'not provided'}"
-    rebalance.dismiss(
-        stage, group, group.members[member_id], Reason("member_leave", reason, member_id, identity.reason)
+    rebalance.remove_member(
+        store, group, group.members[member_id], Reason("member_leave", reason, member_id, identity.reason)
     )
     return Error.NONE
 

@@ -23,32 +23,32 @@ from .group import ClassicGroup, ClassicGroupState, ClassicMember
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-EVERYBODY_JOINED = "everybody has joined"
-TIME_WAS_UP = "the rebalance timeout has passed"
+ALL_JOINED = "everybody has joined"
+TIMED_OUT = "the rebalance timeout has passed"
 
 
-def prepare_or_complete(stage: GroupStore, group: ClassicGroup, why: Reason) -> None:
+def prepare_or_complete(store: GroupStore, group: ClassicGroup, why: Reason) -> None:
     """Start a join phase; or, if one is running, see whether it is over."""
     if group.state is ClassicGroupState.PREPARING_REBALANCE:
-        complete_if_all_joined(stage, group)
+        complete_if_all_joined(store, group)
     else:
-        prepare(stage, group, why)
+        prepare(store, group, why)
 
 
-def prepare(stage: GroupStore, group: ClassicGroup, why: Reason) -> None:
+def prepare(store: GroupStore, group: ClassicGroup, why: Reason) -> None:
     """Start a join phase. An empty group waits for more members first (KIP-134)."""
     if group.state is ClassicGroupState.COMPLETING_REBALANCE:
-        refuse_syncs(stage, group, Error.REBALANCE_IN_PROGRESS)
+        fail_parked_syncs(store, group, Error.REBALANCE_IN_PROGRESS)
     group.pending_sync_members.clear()
     group.timers.cancel(PendingSyncExpiry(group.generation))
     initial = group.state is ClassicGroupState.EMPTY
-    stage.move(group, ClassicGroupState.PREPARING_REBALANCE, why)
+    store.transition(group, ClassicGroupState.PREPARING_REBALANCE, why)
     if initial:
-        delay = stage.settings.group_initial_rebalance_delay_ms
+        delay = store.settings.group_initial_rebalance_delay_ms
         remaining = max(group.rebalance_timeout_ms - delay, 0)
         group.timers.set(InitialDelay(delay, remaining), group.now + delay)
     elif group.all_joined:
-        complete_join(stage, group, EVERYBODY_JOINED)
+        complete_join(store, group, ALL_JOINED)
     else:
         await_rejoins(group)
 
@@ -58,35 +58,35 @@ def await_rejoins(group: ClassicGroup) -> None:
     group.timers.set(RebalanceTimeout(), group.now + max(group.rebalance_timeout_ms, 1))
 
 
-def complete_if_all_joined(stage: GroupStore, group: ClassicGroup) -> None:
+def complete_if_all_joined(store: GroupStore, group: ClassicGroup) -> None:
     """A join phase ends as soon as nobody is missing; the initial delay does not (it waits for the unknown)."""
     if group.previous_state is not ClassicGroupState.EMPTY:
-        _complete_early(stage, group)
+        _complete_early(store, group)
 
 
-def complete_after_expiry(stage: GroupStore, group: ClassicGroup) -> None:
+def complete_after_expiry(store: GroupStore, group: ClassicGroup) -> None:
     """The same when a timer has removed who was missing; that may end the initial delay, too."""
-    if group.previous_state is not ClassicGroupState.EMPTY or stage.dialect.expiry_ends_initial_delay:
-        _complete_early(stage, group)
+    if group.previous_state is not ClassicGroupState.EMPTY or store.dialect.expiry_ends_initial_delay:
+        _complete_early(store, group)
 
 
-def _complete_early(stage: GroupStore, group: ClassicGroup) -> None:
+def _complete_early(store: GroupStore, group: ClassicGroup) -> None:
     if group.state is ClassicGroupState.PREPARING_REBALANCE and group.all_joined:
-        complete_join(stage, group, EVERYBODY_JOINED)
+        complete_join(store, group, ALL_JOINED)
 
 
-def initial_delay_over(stage: GroupStore, group: ClassicGroup, timer: InitialDelay) -> None:
+def expire_initial_delay(store: GroupStore, group: ClassicGroup, timer: InitialDelay) -> None:
     """Members that came during the delay extend it, by at most the rebalance timeout in all (KIP-134)."""
     if group.new_member_added and timer.remaining_ms != 0:
         group.new_member_added = False
-        delay = min(stage.settings.group_initial_rebalance_delay_ms, timer.remaining_ms)
+        delay = min(store.settings.group_initial_rebalance_delay_ms, timer.remaining_ms)
         remaining = max(timer.remaining_ms - timer.delay_ms, 0)
         group.timers.set(InitialDelay(delay, remaining), group.now + delay)
     else:
-        complete_join(stage, group, "the initial delay has passed")
+        complete_join(store, group, "the initial delay has passed")
 
 
-def complete_join(stage: GroupStore, group: ClassicGroup, reason: str) -> None:
+def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
     """End the join phase: who did not rejoin is out, unless static; the others get the next generation."""
     if group.is_frozen:
         return
@@ -98,27 +98,27 @@ def complete_join(stage: GroupStore, group: ClassicGroup, reason: str) -> None:
         why = Reason("join_timeout", f"Group {group.id} removed dynamic members who haven't joined: [{names}]")
         for member in missing:
             group.remove(member.id)
-            stage.member_changed(group, member, "removed", why)
+            store.member_changed(group, member, "removed", why)
     if group.members and not elect_joined_leader(group):
         # only static members are left, and none of them rejoined: wait on for them
         await_rejoins(group)
         return
-    group.form_generation(stage.dialect.vote_order)
+    group.form_generation(store.dialect.vote_order)
     if not group.members:
         why = Reason("emptied", f"Group {group.id} with generation {group.generation} is now empty.")
-        stage.move(group, ClassicGroupState.EMPTY, why)
-        stage.append(group.id, [group_record(group, {})], GroupEmptied(group))
+        store.transition(group, ClassicGroupState.EMPTY, why)
+        store.append(group.id, [group_record(group, {})], GroupEmptied(group))
         return
     stabilized = f"Stabilized group {group.id} generation {group.generation} with {len(group.members)} members."
-    stage.move(group, ClassicGroupState.COMPLETING_REBALANCE, Reason("joined", f"{stabilized} ({reason})"))
+    store.transition(group, ClassicGroupState.COMPLETING_REBALANCE, Reason("joined", f"{stabilized} ({reason})"))
     members = member_list(group)
     for member in group.members.values():
         call = group.take_join(member)
-        stage.reply(call, joined(group, member, members))
-        stage.restart_session(group, member)
+        store.reply(call, join_response(group, member, members))
+        store.restart_session(group, member)
         member.is_new = False
         group.pending_sync_members[member.id] = None
-    if stage.dialect.pending_sync_expires:
+    if store.dialect.pending_sync_expires:
         timeout = max(group.rebalance_timeout_ms, 1)
         group.timers.set(PendingSyncExpiry(group.generation), group.now + timeout)
 
@@ -146,7 +146,7 @@ def member_list(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
     )
 
 
-def joined(
+def join_response(
     group: ClassicGroup, member: ClassicMember, members: Iterable[JoinGroupResponseMember] | None = None
 ) -> JoinGroupResponse:
     """A member's answer to JoinGroup: the generation, and for the leader the members."""
@@ -162,32 +162,32 @@ def joined(
     )
 
 
-def join_refused(error: Error, member_id: str) -> JoinGroupResponse:
+def join_error(error: Error, member_id: str) -> JoinGroupResponse:
     """Every refusal of a JoinGroup: nothing but the error and, where Kafka echoes it, the member id."""
     return JoinGroupResponse(error_code=error, member_id=member_id)
 
 
-def sync_refused(error: Error) -> SyncGroupResponse:
+def sync_error(error: Error) -> SyncGroupResponse:
     """Every refusal of a SyncGroup: no protocol, an empty assignment."""
     return SyncGroupResponse(error_code=error)
 
 
-def refuse_syncs(stage: GroupStore, group: ClassicGroup, error: Error) -> None:
+def fail_parked_syncs(store: GroupStore, group: ClassicGroup, error: Error) -> None:
     """The assignment of this generation will not come: everybody who waits for it is told so."""
     for member in group.members.values():
         member.assignment = b""
-        answer_sync(stage, group, member, sync_refused(error))
+        reply_to_sync(store, group, member, sync_error(error))
 
 
-def answer_sync(stage: GroupStore, group: ClassicGroup, member: ClassicMember, response: SyncGroupResponse) -> None:
+def reply_to_sync(store: GroupStore, group: ClassicGroup, member: ClassicMember, response: SyncGroupResponse) -> None:
     """Answer a parked SyncGroup, if there is one; the session starts anew with the answer."""
     call, member.syncing = member.syncing, None
     if call is not None:
-        stage.reply(call, response)
-        stage.restart_session(group, member)
+        store.reply(call, response)
+        store.restart_session(group, member)
 
 
-def expire_pending_sync(stage: GroupStore, group: ClassicGroup) -> None:
+def expire_pending_sync(store: GroupStore, group: ClassicGroup) -> None:
     """Who has not synced in this generation is removed, static or not (KAFKA-12890).
 
     The timer is cancelled when everybody has synced, and when the generation is over.
@@ -197,18 +197,18 @@ def expire_pending_sync(stage: GroupStore, group: ClassicGroup) -> None:
     for member_id in list(group.pending_sync_members):
         member = group.remove(member_id)
         if member is not None:
-            stage.member_changed(group, member, "removed", why)
-    prepare(stage, group, why)
+            store.member_changed(group, member, "removed", why)
+    prepare(store, group, why)
 
 
-def sync_received(group: ClassicGroup, member: ClassicMember) -> None:
+def clear_pending_sync(group: ClassicGroup, member: ClassicMember) -> None:
     """The member does not owe a SyncGroup any more; when nobody does, the sync timer has nothing left to do."""
     group.pending_sync_members.pop(member.id, None)
     if not group.pending_sync_members:
         group.timers.cancel(PendingSyncExpiry(group.generation))
 
 
-def expire_session(stage: GroupStore, group: ClassicGroup, member_id: str) -> None:
+def expire_session(store: GroupStore, group: ClassicGroup, member_id: str) -> None:
     """A member was silent for its session timeout. Waiting in JoinGroup or SyncGroup is not silence."""
     member = group.members.get(member_id)
     if member is None:
@@ -217,25 +217,25 @@ def expire_session(stage: GroupStore, group: ClassicGroup, member_id: str) -> No
     if waits and not member.is_new:
         return
     why = Reason("session_expired", f"removing member {member_id} on heartbeat expiration.", member_id)
-    dismiss(stage, group, member, why)
+    remove_member(store, group, member, why)
     if group.state is ClassicGroupState.PREPARING_REBALANCE:
-        complete_after_expiry(stage, group)
+        complete_after_expiry(store, group)
     else:
-        prepare(stage, group, why)
+        prepare(store, group, why)
 
 
-def expire_pending_member(stage: GroupStore, group: ClassicGroup, member_id: str) -> None:
+def expire_pending_member(store: GroupStore, group: ClassicGroup, member_id: str) -> None:
     """An id handed out with MEMBER_ID_REQUIRED was not used in time: it is forgotten (KIP-394)."""
     group.remove(member_id)
-    complete_after_expiry(stage, group)
+    complete_after_expiry(store, group)
 
 
-def dismiss(stage: GroupStore, group: ClassicGroup, member: ClassicMember, why: Reason) -> None:
+def remove_member(store: GroupStore, group: ClassicGroup, member: ClassicMember, why: Reason) -> None:
     """Take a member out. Its parked JoinGroup learns UNKNOWN_MEMBER_ID, so that its client may start again.
 
     Its parked SyncGroup learns nothing, as in Kafka.
     """
-    stage.reply(group.take_join(member), join_refused(Error.UNKNOWN_MEMBER_ID, ""))
-    stage.drop_sync(group, member)
+    store.reply(group.take_join(member), join_error(Error.UNKNOWN_MEMBER_ID, ""))
+    store.drop_sync(group, member)
     group.remove(member.id)
-    stage.member_changed(group, member, "removed", why)
+    store.member_changed(group, member, "removed", why)

@@ -15,62 +15,62 @@ from ..group_store import GroupStore, Reason
 from ..pending_writes import AssignmentStored
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
-from .membership import refusal_of_member
-from .rebalance import sync_refused
+from .membership import validate_member
+from .rebalance import sync_error
 
 if TYPE_CHECKING:
     from ...effects import Call
 
 
-def sync_group(stage: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> None:
+def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> None:
     """Answer, refuse or park a SyncGroup."""
-    error, group = _checked(stage, now, call, request)
+    error, group = _checked(store, now, call, request)
     if group is None:
-        return stage.reply(call, sync_refused(error))
+        return store.reply(call, sync_error(error))
     member = group.members[request.member_id]
     member.last_call = call
     match group.state:
         case ClassicGroupState.PREPARING_REBALANCE:
-            return stage.reply(call, sync_refused(Error.REBALANCE_IN_PROGRESS))
+            return store.reply(call, sync_error(Error.REBALANCE_IN_PROGRESS))
         case ClassicGroupState.COMPLETING_REBALANCE:
-            if member.id == group.leader_id and stage.waits_for_thaw(group, sync_group, call, request):
+            if member.id == group.leader_id and store.hold_if_frozen(group, sync_group, call, request):
                 return None
-            stage.park_sync(group, member, call)
-            rebalance.sync_received(group, member)
+            store.park_sync(group, member, call)
+            rebalance.clear_pending_sync(group, member)
             if member.id == group.leader_id:
-                store_assignment(stage, group, request)
+                store_assignment(store, group, request)
             return None
         case ClassicGroupState.STABLE:
             # the assignment stands: what the request brings, also from the leader, is not looked at
-            rebalance.sync_received(group, member)
-            if stage.dialect.stable_sync_restarts_session:
-                stage.restart_session(group, member)
-            return stage.reply(call, synced(group, member))
+            rebalance.clear_pending_sync(group, member)
+            if store.dialect.stable_sync_restarts_session:
+                store.restart_session(group, member)
+            return store.reply(call, sync_response(group, member))
         case ClassicGroupState.EMPTY | ClassicGroupState.DEAD:
             raise AssertionError(f"{group!r} has a member {member.id}")
 
 
-def _checked(stage: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> tuple[Error, ClassicGroup | None]:
+def _checked(store: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> tuple[Error, ClassicGroup | None]:
     if call.api_version >= PROTOCOL_REQUIRED_SINCE and (request.protocol_type is None or request.protocol_name is None):
         # before anything else is looked at, unknown groups included (KIP-559)
         return Error.INCONSISTENT_GROUP_PROTOCOL, None
     if not request.group_id:
         return Error.INVALID_GROUP_ID, None
-    status = stage.status(request.group_id)
+    status = store.status(request.group_id)
     if status is Error.COORDINATOR_LOAD_IN_PROGRESS:
-        return stage.dialect.sync_error_while_loading, None
+        return store.dialect.sync_error_while_loading, None
     if status is not Error.NONE:
         return status, None
-    group = stage.find(now, request.group_id)
+    group = store.find(now, request.group_id)
     if group is None:
         return Error.UNKNOWN_MEMBER_ID, None
-    error = refusal_of_member(stage, group, request.member_id, request.group_instance_id)
+    error = validate_member(store, group, request.member_id, request.group_instance_id)
     if error is not Error.NONE:
         return error, None
     if request.generation_id != group.generation:
         return Error.ILLEGAL_GENERATION, None
     asked = ((request.protocol_type, group.protocol_type), (request.protocol_name, group.protocol_name))
-    is_open = stage.dialect.sync_names_what_is_not_set
+    is_open = store.dialect.sync_may_name_unset_protocol
     if any(named is not None and named != known and not (known is None and is_open) for named, known in asked):
         return Error.INCONSISTENT_GROUP_PROTOCOL, None
     return Error.NONE, group
@@ -79,36 +79,36 @@ def _checked(stage: GroupStore, now: int, call: Call, request: SyncGroupRequest)
 PROTOCOL_REQUIRED_SINCE = 5
 
 
-def store_assignment(stage: GroupStore, group: ClassicGroup, request: SyncGroupRequest) -> None:
+def store_assignment(store: GroupStore, group: ClassicGroup, request: SyncGroupRequest) -> None:
     """The leader's assignment is written before anybody learns it; who is left out gets empty bytes."""
     assignments = {assignment.member_id: assignment.assignment for assignment in request.assignments}
     write = AssignmentStored(group, group.generation, request.member_id, assignments)
-    stage.append(group.id, [group_record(group, assignments)], write)
+    store.append(group.id, [group_record(group, assignments)], write)
 
 
-def assignment_stored(stage: GroupStore, write: AssignmentStored, error: Error) -> None:
+def assignment_stored(store: GroupStore, write: AssignmentStored, error: Error) -> None:
     """Every parked SyncGroup is answered; unless the group has moved on while the write was under way."""
     group = write.group
     if group.state is not ClassicGroupState.COMPLETING_REBALANCE or group.generation != write.generation:
         return
     if error is not Error.NONE:
-        told = stage.dialect.group_write_error(error)
-        rebalance.refuse_syncs(stage, group, told)
-        reason = f"Error {told.name} when storing group assignment during SyncGroup (member: {write.leader_id})."
-        rebalance.prepare_or_complete(stage, group, Reason("store_error", reason, write.leader_id))
+        error_code = store.dialect.group_write_error(error)
+        rebalance.fail_parked_syncs(store, group, error_code)
+        reason = f"Error {error_code.name} when storing group assignment during SyncGroup (member: {write.leader_id})."
+        rebalance.prepare_or_complete(store, group, Reason("store_error", reason, write.leader_id))
         return
     statics = sum(member.is_static for member in group.members.values())
     reason = (
         f"Assignment received from leader {write.leader_id} for group {group.id} for generation {group.generation}. "
         f"The group has {len(group.members)} members, {statics} of which are static."
     )
-    stage.move(group, ClassicGroupState.STABLE, Reason("assigned", reason, write.leader_id))
+    store.transition(group, ClassicGroupState.STABLE, Reason("assigned", reason, write.leader_id))
     for member in group.members.values():
         member.assignment = write.assignments.get(member.id, b"")
-        rebalance.answer_sync(stage, group, member, synced(group, member))
+        rebalance.reply_to_sync(store, group, member, sync_response(group, member))
 
 
-def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
+def sync_response(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
     """A member's part of the assignment, empty if it has none."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment
