@@ -272,7 +272,9 @@ class Clients(RuleBasedStateMachine):
     def the_deadlines_hold_the_next_deadline_of_every_group(self) -> None:
         deadlines = {group: at for at, group in self.play.coordinator.store.deadlines.pending()}
         groups = self.play.coordinator.groups.items()
-        assert deadlines == {name: due - group.clock.origin for name, group in groups if (due := group.timers.deadline())}
+        assert deadlines == {
+            name: due - group.clock.origin for name, group in groups if (due := group.timers.deadline())
+        }
 
 
 def _calls(write: object) -> list[object]:
