@@ -32,6 +32,7 @@ from koordinator.emulator.http.openapi import document_of
 from koordinator.emulator.server.build import Options, build
 from koordinator.emulator.trace import messages as trace_messages
 from koordinator.emulator.trace import trace
+from koordinator.emulator.trace.vocabulary import vocabulary_json
 from koordinator.fixtures import options as plugin_options
 from koordinator.wire import primitives
 
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[1] / "docs"
 
 OPENAPI = DOCS / "openapi.json"
+
+VOCABULARY = DOCS.parent / "emulator" / "trace" / "vocabulary.json"
+"""The words of the trace, as the pages and the data pipeline read them."""
 
 RENEW = "make docs"
 """The command that runs this program."""
@@ -256,9 +260,10 @@ def main() -> None:
         if new != text:
             path.write_text(new, encoding="utf-8")
             sys.stdout.write(f"{path}\n")
-    if not OPENAPI.exists() or OPENAPI.read_text(encoding="utf-8") != openapi():
-        OPENAPI.write_text(openapi(), encoding="utf-8")
-        sys.stdout.write(f"{OPENAPI}\n")
+    for path, new in ((OPENAPI, openapi()), (VOCABULARY, vocabulary_json())):
+        if not path.exists() or path.read_text(encoding="utf-8") != new:
+            path.write_text(new, encoding="utf-8")
+            sys.stdout.write(f"{path}\n")
 
 
 if __name__ == "__main__":

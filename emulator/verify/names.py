@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 
-from ..core.groups.classic.group import ClassicGroupState
+from ..trace.vocabulary import GROUP_STATES, REBALANCE_CAUSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,47 +27,6 @@ GROUP_APIS = (
 
 ERRORS = tuple(error.name for error in Error)
 """Every error of Kafka; NONE is the answer that all went well."""
-
-STATES = tuple(state.value for state in ClassicGroupState)
-
-CAUSES = (
-    "member_join",
-    "member_rejoin",
-    "metadata_change",
-    "leader_rejoin",
-    "member_leave",
-    "session_expired",
-    "join_timeout",
-    "pending_expired",
-    "sync_timeout",
-    "protocol_change",
-    "over_capacity",
-    "store_error",
-    "group_downgrade",
-    "forced",
-)
-"""Why a rebalance begins: by the text that Kafka logs as its reason; `forced` is a test's hand."""
-
-_SUB_CAUSES = (
-    ("poll_timeout", r"poll timeout has expired|max\.?poll\.?interval"),
-    ("revoke_and_rejoin", r"revoke partitions and re-?join"),
-    ("member_id_required", r"member.?id.?required|with the given member.?id"),
-    ("already_rebalancing", r"already rebalancing|rebalance in progress"),
-    ("failed", r"rebalance failed due to|encountered .* from .* response"),
-    ("metadata_changed", r"metadata .*chang"),
-    ("subscription_changed", r"subscription .*chang"),
-    ("unsubscribed", r"unsubscribe"),
-    ("enforced", r"enforce"),
-    ("closed", r"clos|shut"),
-)
-"""The kinds of reasons that clients give, by what Java's consumer and those that follow it write."""
-
-
-def sub_cause(client_reason: str | None) -> str | None:
-    """The kind of a client's own reason (KIP-800); None if it gave none, "other" for one that is not known here."""
-    if not client_reason:
-        return None
-    return next((name for name, text in _SUB_CAUSES if re.search(text, client_reason, re.IGNORECASE)), "other")
 
 
 def checked(what: str, name: str, known: Iterable[str]) -> str:
@@ -94,9 +53,9 @@ def error(name: str) -> str:
 
 def cause(name: str) -> str:
     """The cause of a rebalance."""
-    return checked("the cause of a rebalance", name, CAUSES)
+    return checked("the cause of a rebalance", name, REBALANCE_CAUSES)
 
 
 def state(name: str) -> str:
     """The state of a group, as DescribeGroups spells it."""
-    return checked("the state of a group", name, STATES)
+    return checked("the state of a group", name, GROUP_STATES)

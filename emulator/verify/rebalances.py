@@ -5,28 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core.groups.classic.group import ClassicGroupState
-from .names import sub_cause
+from ..trace.vocabulary import OUTCOMES, sub_cause
 from .story import OK
 
 if TYPE_CHECKING:
     from .story import Exchange, Line, Story
 
-PREPARING, COMPLETING = ClassicGroupState.PREPARING_REBALANCE.value, ClassicGroupState.COMPLETING_REBALANCE.value
-
-OUTCOMES = {
-    ClassicGroupState.STABLE.value: "completed",
-    ClassicGroupState.EMPTY.value: "emptied",
-    ClassicGroupState.DEAD.value: "gone",
-}
-"""How a rebalance ends, by the state it ends in; `superseded` is one in which the next began, `open` has not ended."""
+PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"
 
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
     """One rebalance. Members are named by their `group.instance.id` if they are static, else by member id.
 
-    `cause` is one of `names.CAUSES`, `sub_cause` the kind of the client's own reason (KIP-800). Times are of the
+    `cause` is one of `REBALANCE_CAUSES`, `sub_cause` the kind of the client's own reason (KIP-800). Times are of the
     group's clock, in milliseconds: `join_ms` from its begin to the end of the join barrier, `sync_ms` from there to the
     assignment. `straggler` is who joined last, `straggler_wait_ms` how long all others had been waiting for it by then;
     or the first of `timed_out`, who did not join before the barrier's time was up. `outcome` is completed, emptied,

@@ -102,7 +102,7 @@ class Checks:
         """A block in which a rebalance (with this cause) begins; waits at its end until it has completed.
 
         Afterwards `.rebalance` of what this gives says what it was. One that another supersedes goes on as that one.
-        Causes are those of `koordinator.emulator.verify.names.CAUSES`. Raises AssertionError.
+        Causes are those of `koordinator.emulator.trace.vocabulary.REBALANCE_CAUSES`. Raises AssertionError.
         """
         since = self._port.call("verify.position")
         wanted = {"group": self.id, "since": since, "cause": cause}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from koordinator.emulator.trace.vocabulary import REBALANCE_CAUSES
 from koordinator.emulator.verify.conformance import TITLES
-from koordinator.emulator.verify.names import CAUSES
 from koordinator.handles.checks import Checks
 
 PAGE = (Path(__file__).parents[2] / "docs" / "assertions.md").read_text("utf-8")
@@ -24,4 +24,4 @@ def test_every_check_is_explained(check: str) -> None:
 
 
 def test_every_cause_is_named() -> None:
-    assert all(cause in PAGE for cause in CAUSES)
+    assert all(cause in PAGE for cause in REBALANCE_CAUSES)

@@ -88,7 +88,7 @@ def test_who_asks_for_a_place_in_a_full_group_without_a_pause(
     koordinator: Cluster, join: Members, kind: str, times: int, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # an application that polls on at once, whatever poll raises
-    monkeypatch.setattr("consumers.POLL_MS", 1)
+    monkeypatch.setattr("clients.consumers.POLL_MS", 1)
     group = koordinator.group("g")
     first = join("aiokafka", client_id="first", **assignor_settings("aiokafka", "range"))
     group.wait_stable(members=1, owned="all")

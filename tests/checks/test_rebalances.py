@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scenes.trace_tales import COMPLETING, EMPTY, PREPARING, STABLE, Tale
 
-from koordinator.emulator.verify.names import sub_cause
+from koordinator.emulator.trace.vocabulary import sub_cause
 from koordinator.emulator.verify.rebalances import assignments, rebalances
 
 

@@ -13,7 +13,7 @@ from spark.gold_frames import Gold
 
 from koordinator import Simulation
 from koordinator.emulator.http.metrics import Watched
-from koordinator.emulator.verify import names
+from koordinator.emulator.trace import vocabulary
 from koordinator.emulator.verify.rebalances import rebalances
 from koordinator.emulator.verify.zombies import STALE, zombies
 from koordinator.pipeline import schema
@@ -204,4 +204,4 @@ def test_a_group_is_in_some_state_from_its_first_change_to_its_end(
 
 
 def test_the_kinds_of_client_reasons_are_those_of_the_emulator() -> None:
-    assert SUB_CAUSES == names._SUB_CAUSES
+    assert SUB_CAUSES == vocabulary.SUB_CAUSES

@@ -1,0 +1,131 @@
+"""The words of the trace: kinds of events, causes, group states, and the errors that belong to the protocol.
+
+The one place that declares them. The pages and the data pipeline read the same words from `vocabulary.json`, which
+`make docs` writes. This module imports nothing, so that readers of traces need no emulator.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+KINDS = {
+    "header": "the first line of a file: schema version, seed, versions, and the run",
+    "request": "a request was received",
+    "response": "a response was sent",
+    "state": "a group changed its state",
+    "member": "a member was added, removed or replaced, or was given an id to rejoin with",
+    "avoided_static": "a static member rejoined without a rebalance (KIP-345)",
+    "timer": "a deadline passed",
+    "offsets": "committed offsets were deleted",
+    "superseded": "a parked request will never get a response: the member sent another, or left",
+    "conn": "a connection was opened or closed",
+    "dropped": "the ring was full and discarded its oldest events",
+    "node": "a broker was started, stopped, killed, paused, resumed, added or removed",
+    "leader": "a test moved the leadership of a partition",
+    "clock": "a test advanced a group's clock, or changed its mode",
+    "puppet": "the state of a puppet changed",
+    "rule": "a fault rule was added, removed or applied",
+    "hold": "a hold was added or removed, or kept or released a request",
+    "verb": "a test changed a group, a topic or a setting",
+    "test": "the outcome of the test; the last line of a file of the pytest plugin",
+}
+"""Every kind of line, with its meaning."""
+
+METADATA_KINDS = ("header", "test")
+"""Kinds that describe the run; the others are events."""
+
+TEST_ACTION_KINDS = ("rule", "hold", "clock", "puppet", "node", "leader", "verb")
+"""Kinds of events that a test causes outside Kafka's protocol."""
+
+GROUP_STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
+"""The states of a classic group, as DescribeGroups spells them."""
+
+REBALANCE_CAUSES = {
+    "member_join": "a new member joins",
+    "member_rejoin": "a member joins again during a rebalance",
+    "metadata_change": "a member joins with a changed subscription",
+    "leader_rejoin": "the leader joins again",
+    "member_leave": "a member left by LeaveGroup",
+    "session_expired": "a member sent no heartbeat within its session timeout",
+    "join_timeout": "a member did not rejoin within the rebalance timeout",
+    "pending_expired": "a new member did not return with its id within its session timeout",
+    "sync_timeout": "a member did not send SyncGroup within the rebalance timeout",
+    "protocol_change": "a static member's return changes the selected protocol",
+    "over_capacity": "a loaded group has more members than group.max.size",
+    "store_error": "the assignment could not be written",
+    "group_downgrade": "a consumer group became a classic group (KIP-848)",
+    "forced": "a test started the rebalance",
+}
+"""The causes of rebalances: the kinds of the reasons that Kafka logs."""
+
+OTHER_CAUSES = {
+    "joined": "the join barrier completed",
+    "assigned": "the leader's assignment was written",
+    "emptied": "the last member left",
+    "loaded": "the coordinator loaded the group",
+    "unloaded": "the coordinator moved to another broker",
+    "removed": "the group was deleted",
+    "fenced": "a new member took over the group.instance.id",
+    "member_id_required": "a new member was given an id to rejoin with (KIP-394)",
+    "avoided_static": "a static member rejoined and the group stayed Stable",
+    "retention": "offsets outlived offsets.retention.minutes",
+    "offset_delete": "a client deleted offsets",
+    "topic_deleted": "the topic of the offsets was deleted",
+}
+"""The causes of other events of a group."""
+
+REMOVAL_CAUSES = ("session_expired", "join_timeout", "sync_timeout", "fenced", "over_capacity")
+"""The causes for which the coordinator removes a member that did not leave."""
+
+SUB_CAUSES = (
+    ("poll_timeout", r"poll timeout has expired|max\.?poll\.?interval"),
+    ("revoke_and_rejoin", r"revoke partitions and re-?join"),
+    ("member_id_required", r"member.?id.?required|with the given member.?id"),
+    ("already_rebalancing", r"already rebalancing|rebalance in progress"),
+    ("failed", r"rebalance failed due to|encountered .* from .* response"),
+    ("metadata_changed", r"metadata .*chang"),
+    ("subscription_changed", r"subscription .*chang"),
+    ("unsubscribed", r"unsubscribe"),
+    ("enforced", r"enforce"),
+    ("closed", r"clos|shut"),
+)
+"""The kinds of client reasons (KIP-800), in order of precedence, with the case-insensitive pattern of their texts."""
+
+OUTCOMES = {"Stable": "completed", "Empty": "emptied", "Dead": "gone"}
+"""The outcome of a rebalance, by the state that ends it."""
+
+EXPECTED_ERRORS = {
+    "MEMBER_ID_REQUIRED": ("JoinGroup",),
+    "REBALANCE_IN_PROGRESS": ("Heartbeat", "SyncGroup"),
+}
+"""Errors that tell a member the next step of the protocol, with the APIs whose responses carry them."""
+
+
+def sub_cause(client_reason: str | None) -> str | None:
+    """Return the kind of a client reason (KIP-800): None without a reason, "other" if no pattern matches."""
+    if not client_reason:
+        return None
+    return next((name for name, text in SUB_CAUSES if re.search(text, client_reason, re.IGNORECASE)), "other")
+
+
+def is_expected_error(api: str, error: str) -> bool:
+    """Return whether an error belongs to the protocol, such as MEMBER_ID_REQUIRED in a JoinGroup response."""
+    return api in EXPECTED_ERRORS.get(error, ())
+
+
+def vocabulary_json() -> str:
+    """Return the content of `vocabulary.json`."""
+    words = {
+        "kinds": KINDS,
+        "metadata_kinds": METADATA_KINDS,
+        "test_action_kinds": TEST_ACTION_KINDS,
+        "group_states": GROUP_STATES,
+        "rebalance_causes": REBALANCE_CAUSES,
+        "other_causes": OTHER_CAUSES,
+        "removal_causes": REMOVAL_CAUSES,
+        "sub_causes": SUB_CAUSES,
+        "outcomes": OUTCOMES,
+        "expected_errors": EXPECTED_ERRORS,
+    }
+    return json.dumps(words, indent=1) + "\n"
