@@ -144,19 +144,15 @@ def build_world(
     options: Options,
     wall_us: Callable[[], int],
     log: Callable[[str], None] | None = None,
-    new_trace: Callable[..., Trace] = Trace,
 ) -> BuiltCluster:
-    """Make a cluster without sockets; `wall_us` is its wall clock in microseconds. Raises what `build` raises.
-
-    `new_trace` makes its trace, and takes what `Trace` takes.
-    """
+    """Make a cluster without sockets; `wall_us` is its wall clock in microseconds. Raises what `build` raises."""
     log = log or logging.getLogger("koordinator").warning
     if not 1 <= options.brokers <= BROKERS_MAX:
         raise ValueError(f"brokers {options.brokers}: must be from 1 to {BROKERS_MAX}")
     settings, warnings = _settings(options)
     data_dir = None if options.data_dir is None else DataDir(Path(options.data_dir), log)
     try:
-        return _build_world(options, wall_us, settings, warnings, data_dir, log, new_trace)
+        return _build_world(options, wall_us, settings, warnings, data_dir, log)
     except BaseException:
         if data_dir is not None:
             data_dir.close()
@@ -170,7 +166,6 @@ def _build_world(  # noqa: PLR0913, PLR0917 - what it is made of
     warnings: list[str],
     data_dir: DataDir | None,
     log: Callable[[str], None],
-    new_trace: Callable[..., Trace],
 ) -> BuiltCluster:
     trace_file = None if options.trace is None else TraceFile(Path(options.trace), log)
     seed = random.SystemRandom().getrandbits(SEED_BITS) if options.seed is None else options.seed
@@ -197,7 +192,7 @@ def _build_world(  # noqa: PLR0913, PLR0917 - what it is made of
         "seed": seed,
         **options.about,
     }
-    trace = new_trace(wall_us, sink=trace_file, header=header)
+    trace = Trace(wall_us, sink=trace_file, header=header)
     brokers = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log, data_dir)
     warnings += _fill(brokers, options, started_at)
     return BuiltCluster(

@@ -1,4 +1,4 @@
-"""Synthetic traces: what the emulator would have written, the same for the same seed."""
+"""Synthetic traces: deterministic, well formed, and diverse."""
 
 from __future__ import annotations
 
@@ -6,76 +6,41 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import pytest
-
-from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
-from koordinator.emulator.trace.trace import Trace
 from koordinator.emulator.verify.conformance import conformance, failures
 from koordinator.emulator.verify.story import Story
 from koordinator.pipeline import generate
-from koordinator.pipeline.generate import stories, told
+from koordinator.pipeline.generate import generate_trace, trace_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    import pytest
 
-    from koordinator.emulator.broker.cluster_runtime import ClusterRuntime
-    from koordinator.pipeline.short_way import Time
-
-
-class LongWay(Trace):
-    """A trace that is written as `--trace` writes it."""
-
-    def __init__(
-        self,
-        wall_us: Callable[[], int],
-        sink: Callable[[str], None],
-        header: Mapping[str, object],
-        software: tuple[str, str],
-    ) -> None:
-        del software
-        super().__init__(wall_us, sink=sink, header=header)
+    from koordinator.pipeline.generate import SyntheticTrace
 
 
-class LongTroupe(PuppetSupervisor):
-    """Puppets that go the way of all puppets, and only when it is their turn."""
-
-    def __init__(self, brokers: ClusterRuntime, trace: LongWay, time: Time) -> None:
-        del trace, time
-        super().__init__(brokers)
-
-    def beat_until(self, until: int) -> None:
-        """Nobody goes first."""
+def generated(seed: int, events: int, events_per_trace: int) -> list[SyntheticTrace]:
+    sizes = trace_sizes(events, events_per_trace)
+    return [generate_trace(seed, number, size) for number, size in enumerate(sizes, 1)]
 
 
-@pytest.mark.parametrize("number", range(1, 5))
-@pytest.mark.parametrize("seed", range(6))
-def test_the_short_way_of_heartbeats_and_commits_leaves_the_lines_of_the_long_way_byte_for_byte(
-    monkeypatch: pytest.MonkeyPatch, seed: int, number: int
-) -> None:
-    monkeypatch.setattr(generate, "SOFTWARE", ((("", ""), ("", "")),))
-    short = told(seed, number, 1_500)
-    monkeypatch.setattr(generate, "History", LongWay)
-    monkeypatch.setattr(generate, "ShortWay", LongTroupe)
-    long = told(seed, number, 1_500)
-    assert short.lines == long.lines
+def test_the_same_seed_gives_the_same_traces_and_another_seed_gives_others() -> None:
+    first = generate_trace(3, 1, 800).lines
+    assert first == generate_trace(3, 1, 800).lines
+    assert first != generate_trace(4, 1, 800).lines
+    assert first != generate_trace(3, 2, 800).lines
 
 
-def test_the_same_seed_gives_the_same_traces_and_another_one_others() -> None:
-    assert [story.lines for story in stories(3, 2_000, 800)] == [story.lines for story in stories(3, 2_000, 800)]
-    assert told(3, 1, 500).lines != told(4, 1, 500).lines
+def test_traces_share_the_events_equally_and_the_last_takes_the_rest() -> None:
+    assert trace_sizes(2_400, 1_000) == [1_000, 1_000, 400]
+    assert trace_sizes(2_000, 1_000) == [1_000, 1_000]
+    assert trace_sizes(1, 1_000) == [1]
 
 
-def test_a_trace_does_not_depend_on_those_before_it() -> None:
-    first, second, _ = stories(3, 2_400, 800)
-    assert (first.lines, second.lines) == (told(3, 1, 800).lines, told(3, 2, 800).lines)
+def test_a_trace_has_at_least_the_requested_events_and_hardly_more() -> None:
+    assert 3_000 <= sum(trace.events for trace in generated(5, 3_000, 1_000)) < 3_300
 
 
-def test_there_are_as_many_events_as_are_wanted_and_hardly_more() -> None:
-    assert 3_000 <= sum(story.events for story in stories(5, 3_000, 1_000)) < 3_300
-
-
-def test_groups_of_all_kinds_rebalance_for_many_causes_between_their_heartbeats() -> None:
-    lines = [json.loads(line) for story in stories(0, 40_000, 4_000) for line in story.lines]
+def test_groups_of_several_kinds_rebalance_for_many_causes_between_heartbeats() -> None:
+    lines = [json.loads(line) for trace in generated(0, 40_000, 4_000) for line in trace.lines]
     apis = Counter(line.get("api") for line in lines)
     assert 0.65 < apis["Heartbeat"] / len(lines) < 0.85
     causes = {line["cause"] for line in lines if line.get("state_to") == "PreparingRebalance"}
@@ -93,22 +58,22 @@ def test_groups_of_all_kinds_rebalance_for_many_causes_between_their_heartbeats(
     }
 
 
-def test_time_and_numbers_only_rise_and_every_request_is_answered_or_waits() -> None:
-    for story in stories(0, 8_000, 4_000):
-        header, *events, _ = map(json.loads, story.lines)
+def test_times_and_sequence_numbers_only_rise_and_each_request_has_at_most_one_response() -> None:
+    for trace in generated(0, 8_000, 4_000):
+        header, *events, _ = map(json.loads, trace.lines)
         assert header["kind"] == "header"
         assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
         times = [event["wall_ts"] for event in events]
         assert times == sorted(times)
-        asked = {(each["conn_id"], each["correlation_id"]) for each in events if each["kind"] == "request"}
-        answered = [(each["conn_id"], each["correlation_id"]) for each in events if each["kind"] == "response"]
-        assert len(answered) == len(set(answered)), "no request is answered twice"
-        assert set(answered) <= asked
+        requests = {(event["conn_id"], event["correlation_id"]) for event in events if event["kind"] == "request"}
+        responses = [(event["conn_id"], event["correlation_id"]) for event in events if event["kind"] == "response"]
+        assert len(responses) == len(set(responses)), "a request has two responses"
+        assert set(responses) <= requests
 
 
-def test_members_that_behave_pass_the_client_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_healthy_members_pass_the_client_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate, "BEHAVIOURS", (({"kind": "healthy"}, 1),))
     for number in range(1, 6):
-        lines = [json.loads(line) for line in told(0, number, 2_000).lines[:-1]]
+        lines = [json.loads(line) for line in generate_trace(0, number, 2_000).lines[:-1]]
         for group_id in {line["group_id"] for line in lines if "group_id" in line}:
             assert not failures(conformance(Story(lines, group_id))), f"{group_id} of trace {number}"

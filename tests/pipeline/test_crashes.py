@@ -20,7 +20,7 @@ import pytest
 from spark.loads import copied, differing, load, put, tables
 
 from koordinator.pipeline import layers, store, streams
-from koordinator.pipeline.generate import told
+from koordinator.pipeline.generate import generate_trace
 from koordinator.pipeline.jobs.generate import WRITERS
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ SECOND_HALF = 2
 BAD = 0.1
 """The share of bad rows that is allowed: one line is one."""
 
-ONE, TWO = told(7, 1, 60), told(7, 2, 60)
+ONE, TWO = generate_trace(7, 1, 60), generate_trace(7, 2, 60)
 HALF = len(ONE.lines) // 2
 
 

@@ -12,7 +12,7 @@ import pytest
 from spark.gold_frames import Gold
 
 from koordinator.pipeline import schema
-from koordinator.pipeline.generate import stories
+from koordinator.pipeline.generate import generate_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,9 @@ def engines() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Silver and gold of generated traces, and of traces of real clients."""
-    traces = {f"g{story.number}": [json.loads(line) for line in story.lines] for story in stories(2, 3_000, 1_000)}
+    traces = {
+        f"g{number}": [json.loads(line) for line in generate_trace(2, number, 1_000).lines] for number in range(1, 4)
+    }
     traces |= {path.stem: [json.loads(line) for line in path.open()] for path in sorted(TRACES.glob("*.jsonl"))}
     gold = Gold(spark, traces)
     root = tmp_path_factory.mktemp("store")

@@ -75,11 +75,6 @@ class PuppetConnection:
         """Whether it is connected to a coordinator."""
         return self._connection is not None
 
-    @property
-    def free_connection(self) -> int | None:
-        """The connection over which a request would leave at once, and be answered before any other."""
-        return None if self._unanswered or self._queued or self._backs_off else self._connection
-
     def send(self, now: int, request: Message) -> None:
         """Send a request, at once or when the coordinator is known."""
         connection = self._connection

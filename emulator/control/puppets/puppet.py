@@ -226,17 +226,6 @@ class PuppetClient:
         is_calm = self.state is PuppetState.STABLE and self._line.is_idle
         return is_calm and self._troupe.is_set(self, Alarm.BEAT) and not self._leads_outdated
 
-    def next_beat(self, group_now: int) -> tuple[int, HeartbeatRequest] | None:
-        """The heartbeat that is due, taken as sent, and the connection it leaves by.
-
-        None if there is more to do than to send it, or it has to wait; nothing has happened then.
-        """
-        connection = self._line.free_connection
-        if connection is None or self._leads_outdated:
-            return None
-        self._beaten_at = group_now
-        return connection, self._heartbeat or self._new_heartbeat()
-
     @property
     def _leads_outdated(self) -> bool:
         """Whether it is the leader, and topics are not what it assigned them by any more."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import dataset
 
-from koordinator.pipeline.generate import Story
+from koordinator.pipeline.generate import SyntheticTrace
 from koordinator.pipeline.loading import Loaded, Loader
 from koordinator.pipeline.schema import TABLES
 from koordinator.pipeline.store import Store
@@ -47,12 +47,12 @@ def trace(name: str) -> list[str]:
     return [json.dumps(json.loads(line) | {"trace_id": name}) for line in lines]
 
 
-def ended(name: str) -> Story:
+def ended(name: str) -> SyntheticTrace:
     """A sample trace as one test of a suite leaves it: lines as the emulator writes them, and how the test ended."""
     lines = [{"trace_id": name} | json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
     last = {"kind": "test", "test_id": f"test_{name}", "outcome": "passed", "duration_ms": 1, "rerun": 0, "seed": 1}
     lines.append({"trace_id": name} | {field: lines[-1][field] for field in ("seq", "wall_ts")} | last)
-    return Story(1, [json.dumps(line, separators=(",", ":")) for line in lines])
+    return SyntheticTrace(1, [json.dumps(line, separators=(",", ":")) for line in lines])
 
 
 def put(folder: Path, name: str, lines: Sequence[str]) -> Path:
