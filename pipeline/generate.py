@@ -172,7 +172,7 @@ class SyntheticCluster:
                 # the body stays the last column
                 body = {"body": event.pop("body")} if "body" in event else {}
                 event["client_software"], event["client_version"] = self._software
-                event |= body
+                event.update(body)
             self.lines.append(trace.leaving(event))
         trace.clear()
 

@@ -69,23 +69,27 @@ def rows(*, quick: bool) -> list[Row]:
 def _ways(message: Message, version: int, data: bytes) -> list[Way]:
     cls = type(message)
     stock = STOCK[cls]
-    read, write = BY_HAND[cls]
     parsed = stock.parse(data)
-    if read(data) != message or decode(cls, version, data) != message:
-        raise AssertionError(f"{cls.__name__} is not read as it was")
+    if decode(cls, version, data) != message:
+        raise AssertionError(f"{cls.__name__} differs after a round trip")
     theirs_cls = _kafka_python(cls)
     theirs = theirs_cls.decode(data, version=version)
     theirs._header = None  # noqa: SLF001 - its decoder leaves this slot unset, its encoder looks at it
-    return [
+    ways = [
         Way("koordinator", lambda: decode(cls, version, data), lambda: encode(message, version)),
         Way("stock Construct", lambda: stock.parse(data), lambda: bytes(stock.build(parsed))),
-        Way("by hand", lambda: read(data), lambda: write(message)),
         Way(
             "kafka-python",
             lambda: theirs_cls.decode(data, version=version),
             lambda: bytes(theirs.encode(version=version)),
         ),
     ]
+    if cls in BY_HAND:
+        read, write = BY_HAND[cls]
+        if read(data) != message:
+            raise AssertionError(f"{cls.__name__} differs after it is read by hand")
+        ways.append(Way("by hand", lambda: read(data), lambda: write(message)))
+    return ways
 
 
 def _kafka_python(cls: type) -> Any:
@@ -132,6 +136,8 @@ def _compared(work: str, costs: dict[str, tuple[float, float]]) -> list[Row]:
         ("by hand", BY_HAND_TARGET, f"at most {BY_HAND_TARGET} times its time"),
         ("kafka-python", KAFKA_PYTHON_TARGET, f"at least {KAFKA_PYTHON_TARGET} times faster"),
     ):
+        if name not in costs:
+            continue
         theirs = sum(costs[name])
         slower = name == "by hand"
         ratio = ours / theirs if slower else theirs / ours

@@ -163,11 +163,6 @@ class Timers(Generic[K]):
         self._heap = [(due.deadline, due.order, due) for due in self._due.values()]
         heapq.heapify(self._heap)
 
-    def first(self) -> tuple[int, K] | None:
-        """The key that is due next, and when; None if nothing is pending."""
-        at = self.deadline()
-        return None if at is None else (at, self._heap[0][2].key)
-
     def pop_due(self, now: int) -> tuple[int, K] | None:
         """Take the earliest key whose deadline is not after `now`, with that deadline."""
         at = self._next

@@ -159,7 +159,7 @@ def build_world(
         raise
 
 
-def _build_world(  # noqa: PLR0913, PLR0917 - what it is made of
+def _build_world(
     options: Options,
     wall_us: Callable[[], int],
     settings: Settings,

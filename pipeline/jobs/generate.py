@@ -58,9 +58,7 @@ BODY = ',"body":'
     type=click.IntRange(1),
     help="Processes that generate traces in parallel. The files do not depend on it.",
 )
-def generate(  # noqa: PLR0913, PLR0917 - an argument for each option
-    output: Path, events: int, events_per_trace: int, seed: int, kind: str, processes: int
-) -> None:
+def generate(output: Path, events: int, events_per_trace: int, seed: int, kind: str, processes: int) -> None:
     """Write synthetic traces of groups whose members start, bounce, crash and commit."""  # fmt: skip
     try:
         output.mkdir(parents=True, exist_ok=True)

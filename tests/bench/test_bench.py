@@ -42,11 +42,12 @@ def test_every_way_to_write_a_message_writes_the_same_bytes() -> None:
     for _, message, version in measuring("samples").SAMPLES:
         data = encode(message, version)
         ways = codecs._ways(message, version, data)
-        assert {way.name: way.write() for way in ways} == dict.fromkeys(
-            ("koordinator", "stock Construct", "by hand", "kafka-python"), data
-        )
-        by_name = {way.name: way.read() for way in ways}
-        assert by_name["koordinator"] == by_name["by hand"] == message
+        names = {"koordinator", "stock Construct", "kafka-python"}
+        if type(message) in codecs.BY_HAND:
+            names.add("by hand")
+        assert {way.name: way.write() for way in ways} == dict.fromkeys(names, data)
+        values = {way.name: way.read() for way in ways}
+        assert values["koordinator"] == values.get("by hand", message) == message
 
 
 def test_members_of_a_group_beat_and_every_byte_of_the_answers_is_looked_at(capfd: pytest.CaptureFixture[str]) -> None:

@@ -34,7 +34,9 @@ def test_each_trace_is_a_file_of_lines(tmp_path: Path) -> None:
 
 
 def test_a_parquet_file_has_the_columns_of_events_and_the_same_values(tmp_path: Path) -> None:
-    done = CliRunner().invoke(generate, ["--output", str(tmp_path), "--format", "parquet", *OPTIONS, "--processes", "1"])
+    done = CliRunner().invoke(
+        generate, ["--output", str(tmp_path), "--format", "parquet", *OPTIONS, "--processes", "1"]
+    )
     assert done.exit_code == 0, done.output
     for number, lines in enumerate(generated(), 1):
         table = parquet.read_table(tmp_path / f"trace-{number:06}.parquet")

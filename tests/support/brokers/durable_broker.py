@@ -13,7 +13,6 @@ from koordinator.emulator.core.cluster import PLAINTEXT
 from koordinator.emulator.server import build as assemble
 from koordinator.emulator.server.build import Options
 from koordinator.emulator.storage.data_dir import DataDir
-from koordinator.emulator.trace.trace import Trace
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import create_topics, delete_topics, fetch, offset_commit, offset_fetch, produce
 from koordinator.wire.records import Record, read_batches, read_records, write_batch
@@ -35,9 +34,7 @@ class Kept(Wire):
         self.data_dir = DataDir(path, self.logged.append, files)
         options = Options(seed=1, brokers=brokers)
         wall_us = assemble._clock()
-        self.parts = assemble._build_world(
-            options, wall_us, self.settings, [], self.data_dir, self.logged.append, Trace
-        )
+        self.parts = assemble._build_world(options, wall_us, self.settings, [], self.data_dir, self.logged.append)
         self.broker: Any = self.parts.brokers
         self.node, self.trace = self.parts.brokers.broker(1).node, self.parts.trace
         self.now = self.parts.started_at
