@@ -17,12 +17,12 @@ from koordinator.emulator.control.faults.actions import (
     Delay,
     Drip,
     Drop,
-    Error,
     Evict,
     Fence,
+    ForceRebalance,
     LoseReply,
     NeverAnswer,
-    Rebalance,
+    ReturnError,
     RuleError,
     Throttle,
     Truncate,
@@ -48,12 +48,12 @@ __all__ = [
 ]
 
 
-def error(name: str, at: str | None = None) -> Error:
+def error(name: str, at: str | None = None) -> ReturnError:
     """Answer with an error, by its name in Kafka, instead of applying the request.
 
     `at` is "top", "partition" or "member": where the answer says it, if its API has several places for errors.
     """
-    return Error(name, at)
+    return ReturnError(name, at)
 
 
 def delay(
@@ -115,6 +115,6 @@ def fence(instance: str | None = None) -> Fence:
     return Fence(instance)
 
 
-def rebalance(cause: str = FORCED) -> Rebalance:
+def rebalance(cause: str = FORCED) -> ForceRebalance:
     """Start a rebalance of the group just before the request is looked at."""
-    return Rebalance(cause)
+    return ForceRebalance(cause)

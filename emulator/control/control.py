@@ -50,11 +50,11 @@ class Control:
         )
 
         def no_rules(now: int) -> None:
-            for rule_id in list(gatekeeper.uses):
+            for rule_id in list(gatekeeper.rule_stats):
                 faults.remove_rule(now, rule=rule_id)
 
         def no_holds(now: int) -> None:
-            for hold_id in list(gatekeeper.stops):
+            for hold_id in list(gatekeeper.hold_points):
                 holds.remove(now, hold=hold_id)
 
         parts: dict[str, object] = {

@@ -1,11 +1,11 @@
-"""Whatever rules and holds do: answers keep the order of requests, and nothing hangs once they are gone."""
+"""Invariants of rules and holds: responses keep the order of requests, and no request hangs after their removal."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from brokers.cluster import joining
-from brokers.fault_broker import Faulty, committing
+from brokers.fault_broker import FaultyNodes, commit_request
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,27 +52,32 @@ STEPS = st.builds(
 
 
 class Play:
-    """Three clients, each on its connection, or on the next one when that was closed."""
+    """Three clients, each on its own connection; a closed connection is replaced."""
 
     def __init__(self) -> None:
-        self.nodes = Faulty()
+        self.nodes = FaultyNodes()
         (self.member,) = self.nodes.stable(1, "one")
         self.peers: dict[str, Peer] = {}
         self.all: list[Peer] = []
         self.stops: list[str] = []
 
     def message(self, number: int) -> tuple[Any, int]:
-        beat = HeartbeatRequest(group_id="g", generation_id=1, member_id=self.member)
-        messages = (beat, 3), (committing(5, self.member, 1), 5), (MetadataRequest(topics=()), 5), (joining("two"), 5)
+        heartbeat = HeartbeatRequest(group_id="g", generation_id=1, member_id=self.member)
+        messages = (
+            (heartbeat, 3),
+            (commit_request(5, self.member, 1), 5),
+            (MetadataRequest(topics=()), 5),
+            (joining("two"), 5),
+        )
         return messages[number]
 
     def step(self, step: tuple[Any, ...]) -> None:
         nodes = self.nodes
         match step:
-            case ("rule", api, action, words, trigger):
-                nodes.rule(api, action, **words, **trigger)
-            case ("hold", api, words):
-                self.stops.append(nodes.hold(api, **words))
+            case ("rule", api, action, conditions, trigger):
+                nodes.rule(api, action, **conditions, **trigger)
+            case ("hold", api, conditions):
+                self.stops.append(nodes.hold(api, **conditions))
             case ("lockstep", api):
                 made = nodes.holds.lockstep(nodes.now, api=api, group="g", clients=CLIENTS[:2])
                 self.stops.append(str(made["id"]))
@@ -97,12 +102,12 @@ class Play:
             nodes.faults.remove_rule(nodes.now, rule=str(rule["id"]))
         nodes.faults.disturb(nodes.now, seed=None)
         for _ in range(40):
-            # what a JoinGroup waits for, and what drips
+            # the join barrier and the last pieces of dripped responses
             nodes.wait(10_000)
 
 
 @given(STEPS)
-def test_answers_keep_their_order_and_nothing_hangs_in_the_end(steps: list[tuple[Any, ...]]) -> None:
+def test_responses_keep_their_order_and_no_request_hangs(steps: list[tuple[Any, ...]]) -> None:
     play = Play()
     for step in steps:
         play.step(step)
@@ -114,7 +119,7 @@ def test_answers_keep_their_order_and_nothing_hangs_in_the_end(steps: list[tuple
         answered = [number for number, _ in peer.answers()]
         asked = list(peer.sent)
         assert answered == asked[: len(answered)]
-        # a JoinGroup that another has taken the place of is never answered, as in Kafka
+        # as in Kafka, a JoinGroup replaced by a newer one is never answered
         assert len(answered) == len(asked) or peer.sent[asked[len(answered)]][0] in joins
-    play.nodes.gatekeeper.changed()
+    play.nodes.injector.update_registration()
     assert play.nodes.brokers.gate is None or any(peer.closed is None for peer in play.all)

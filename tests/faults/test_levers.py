@@ -1,4 +1,4 @@
-"""The handles of rules, holds and lock-steps, on a cluster on virtual time."""
+"""Handles of rules, holds and lock-steps, on a cluster with virtual time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
 
 
-def test_a_rule_tells_what_it_has_done(cluster: Cluster) -> None:
+def test_a_rule_reports_its_hits_and_requests(cluster: Cluster) -> None:
     group = cluster.group("g")
     rule = group.rule("JoinGroup", faults.error("COORDINATOR_LOAD_IN_PROGRESS"), once=True, client_id="a")
     assert (rule.hits, rule.matched, rule.requests, rule.last) == (0, 0, [], None)
@@ -38,7 +38,7 @@ def test_a_rule_tells_what_it_has_done(cluster: Cluster) -> None:
         rule.remove()
 
 
-def test_a_rule_that_was_never_used_fails_the_check_unless_it_is_optional(cluster: Cluster) -> None:
+def test_an_unused_rule_fails_the_check_unless_it_is_optional(cluster: Cluster) -> None:
     cluster.check()
     cluster.rule("OffsetCommit", faults.drop(), group="g", optional=True)
     cluster.check()
@@ -48,7 +48,7 @@ def test_a_rule_that_was_never_used_fails_the_check_unless_it_is_optional(cluste
         cluster.check()
 
 
-def test_a_group_of_any_name_is_matched_as_it_is_called(cluster: Cluster) -> None:
+def test_a_group_name_with_glob_characters_matches_literally(cluster: Cluster) -> None:
     rule = cluster.group("a*[b]").rule("JoinGroup", faults.error("NOT_COORDINATOR"), once=True)
     other = cluster.group("axb").rule("JoinGroup", faults.error("NOT_COORDINATOR"), once=True)
     cluster.group("a*[b]").puppet("p", topics=["t"]).join()
@@ -56,7 +56,7 @@ def test_a_group_of_any_name_is_matched_as_it_is_called(cluster: Cluster) -> Non
     assert (rule.hits, other.hits) == (1, 0)
 
 
-def test_a_word_that_nobody_knows(cluster: Cluster) -> None:
+def test_an_unknown_keyword_is_refused(cluster: Cluster) -> None:
     group = cluster.group("g")
     with pytest.raises(faults.RuleError, match="unknown word 'clientid'; the nearest is 'client_id'"):
         group.rule("JoinGroup", faults.drop(), clientid="a")  # type: ignore[call-arg]
@@ -78,7 +78,7 @@ def test_a_hold_stops_a_puppet_until_it_is_released(cluster: Cluster) -> None:
     group.wait_stable(members=1)
 
 
-def test_a_block_may_end_after_its_cluster_or_its_hold(cluster: Cluster) -> None:
+def test_leaving_a_hold_block_after_its_cluster_or_hold_is_allowed(cluster: Cluster) -> None:
     group = cluster.group("g")
     with group.hold("JoinGroup"), group.lockstep("JoinGroup", clients=["a"]):
         cluster.reset("holds")
@@ -87,7 +87,7 @@ def test_a_block_may_end_after_its_cluster_or_its_hold(cluster: Cluster) -> None
         cluster.stop()
 
 
-def test_nothing_that_enters_is_a_failure_with_what_came_nearest(cluster: Cluster) -> None:
+def test_a_hold_timeout_names_the_closest_request(cluster: Cluster) -> None:
     group = cluster.group("g")
     group.puppet("a", topics=["t"]).join()
     group.wait_stable(members=1)
@@ -95,11 +95,11 @@ def test_nothing_that_enters_is_a_failure_with_what_came_nearest(cluster: Cluste
         held.wait_entered(timeout=1)
     assert str(failed.value) == (
         "nothing entered hold-1 on JoinGroup(client_id='b', group='g') within 1 s: "
-        "2 JoinGroup seen; the nearest is of client 'a', and differs in client_id"
+        "2 JoinGroup seen; the closest is from client 'a' and differs in client_id"
     )
 
 
-def test_a_wait_that_fails_says_what_is_held(cluster: Cluster) -> None:
+def test_a_failed_wait_lists_held_requests(cluster: Cluster) -> None:
     group = cluster.group("g")
     with group.hold("SyncGroup"):
         group.puppet("a", topics=["t"]).join()
@@ -107,7 +107,7 @@ def test_a_wait_that_fails_says_what_is_held(cluster: Cluster) -> None:
             group.wait_stable(members=1, timeout=1)
 
 
-def test_a_lockstep_lets_puppets_take_turns(cluster: Cluster) -> None:
+def test_a_lockstep_releases_puppets_in_rounds(cluster: Cluster) -> None:
     group = cluster.group("g")
     with group.lockstep("JoinGroup", clients=["a", "b"]) as step:
         group.puppet("a", topics=["t"]).join()
@@ -120,8 +120,8 @@ def test_a_lockstep_lets_puppets_take_turns(cluster: Cluster) -> None:
     group.wait_stable(members=2)
 
 
-def test_the_same_seed_disturbs_in_the_same_way() -> None:
-    def story(seed: int) -> list[tuple[object, object]]:
+def test_jitter_repeats_with_the_same_seed() -> None:
+    def timeline(seed: int) -> list[tuple[object, object]]:
         with Simulation(topics={"t": 4}, seed=7) as cluster:
             cluster.disturb(seed)
             group = cluster.group("g")
@@ -130,4 +130,4 @@ def test_the_same_seed_disturbs_in_the_same_way() -> None:
             group.wait_stable(members=3)
             return [(each["wall_ts"], each["kind"]) for each in cluster.trace()]
 
-    assert story(1) == story(1) != story(2)
+    assert timeline(1) == timeline(1) != timeline(2)

@@ -1,14 +1,14 @@
-"""What a rule does: one small frozen dataclass for each kind of action, to JSON and back without loss.
+"""Actions of fault rules: one frozen dataclass per kind, with lossless conversion to and from JSON.
 
-Each has a `kind`, its name in JSON, and a `slot`: of the rules that match a request at most one of each slot acts, the
-one that was made first. Times are in milliseconds, sizes in bytes.
+`kind` is the action's name in JSON. At most one rule per `slot` acts on a request: the oldest one that matches. Times
+are in milliseconds, sizes in bytes.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast, get_args
 
 from koordinator.wire.errors import Error as ErrorCode
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 MS_MAX = 2**31 - 1
-"""The longest time, some 24 days; what an int32 such as throttle_time_ms can say."""
+"""The longest duration, about 24 days: the maximum of an int32 such as `throttle_time_ms`."""
 
 PLACES = ("top", "partition", "member")
-"""Where an answer has errors: one for all that was asked (`top`), one for each partition, one for each member."""
+"""Levels of a response that carry an error code: the whole response (`top`), each partition, or each member."""
 
 
 class RuleError(ValueError):
-    """A rule, a hold or a match cannot be. Nothing has been changed."""
+    """An invalid rule, hold or match. Raised before any state changes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Error:
-    """Answer with an error instead of applying the request. `at` None: where Kafka says it first for that API."""
+class ReturnError:
+    """Return an error without applying the request. `at` defaults to the API's first error level."""
 
     kind: ClassVar[str] = "error"
-    slot: ClassVar[str] = "answer"
+    slot: ClassVar[str] = "response"
     name: str
     at: str | None = None
 
@@ -46,16 +46,16 @@ class Error:
 
     @property
     def code(self) -> ErrorCode:
-        """Its number in Kafka."""
+        """Kafka's code of the error."""
         return ErrorCode[self.name]
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Apply the request at once, and let its answer leave later.
+    """Apply the request at once and delay the response.
 
-    By `ms`, or by a time drawn from `uniform_ms` (from, to) or `lognormal_ms` (median, sigma). `clock` says whose time
-    counts: the node's ("wall") or the group's ("group").
+    The delay is `ms`, or is drawn from `uniform_ms` (low, high) or `lognormal_ms` (median, sigma). `clock` selects node
+    time ("wall") or group time ("group").
     """
 
     kind: ClassVar[str] = "delay"
@@ -66,9 +66,8 @@ class Delay:
     clock: str = "wall"
 
     def __post_init__(self) -> None:
-        given = [self.ms, self.uniform_ms, self.lognormal_ms]
-        if sum(each is not None for each in given) != 1:
-            raise RuleError("a delay is ms, or uniform_ms (from, to), or lognormal_ms (median, sigma): exactly one")
+        if (self.ms, self.uniform_ms, self.lognormal_ms).count(None) != 2:  # noqa: PLR2004 - one of three
+            raise RuleError("a delay needs exactly one of ms, uniform_ms (low, high) and lognormal_ms (median, sigma)")
         if self.ms is not None:
             _check_ms("ms", self.ms)
         if self.uniform_ms is not None:
@@ -76,12 +75,12 @@ class Delay:
             _check_ms("uniform_ms", low)
             _check_ms("uniform_ms", high)
             if low > high:
-                raise RuleError(f"uniform_ms ({low}, {high}): ends before it begins")
+                raise RuleError(f"uniform_ms ({low}, {high}): low must not exceed high")
         if self.lognormal_ms is not None:
             median, sigma = _pair(self, "lognormal_ms", self.lognormal_ms)
             if not (_is_number(median) and 0 < median <= MS_MAX and _is_number(sigma) and 0 <= sigma <= SIGMA_MAX):
                 raise RuleError(
-                    f"lognormal_ms ({median!r}, {sigma!r}): a median over 0 ms, and a sigma from 0 to {SIGMA_MAX}"
+                    f"lognormal_ms ({median!r}, {sigma!r}): needs a median above 0 ms and a sigma from 0 to {SIGMA_MAX}"
                 )
         if self.clock not in CLOCKS:
             raise RuleError(unknown("clock", self.clock, CLOCKS))
@@ -92,26 +91,26 @@ class Drop:
     """Close the connection; the request is not applied."""
 
     kind: ClassVar[str] = "drop"
-    slot: ClassVar[str] = "answer"
+    slot: ClassVar[str] = "response"
 
 
 @dataclass(frozen=True, slots=True)
 class LoseReply:
-    """Apply the request, and close the connection when its answer is ready."""
+    """Apply the request and close the connection instead of responding."""
 
     kind: ClassVar[str] = "lose_reply"
-    slot: ClassVar[str] = "answer"
+    slot: ClassVar[str] = "response"
 
 
 @dataclass(frozen=True, slots=True)
 class NeverAnswer:
-    """Say nothing, and leave the connection open; nothing that is sent on it afterwards is answered either.
+    """Send no response and leave the connection open; later requests on the connection get no response either.
 
-    `apply`: whether the request is applied.
+    `apply` controls whether the request is applied.
     """
 
     kind: ClassVar[str] = "never_answer"
-    slot: ClassVar[str] = "answer"
+    slot: ClassVar[str] = "response"
     apply: bool = False
 
     def __post_init__(self) -> None:
@@ -121,10 +120,10 @@ class NeverAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """Apply the request, send the first `at` bytes of its answer's frame, and close the connection."""
+    """Apply the request, send the first `at` bytes of the response frame, and close the connection."""
 
     kind: ClassVar[str] = "truncate"
-    slot: ClassVar[str] = "answer"
+    slot: ClassVar[str] = "response"
     at: int
 
     def __post_init__(self) -> None:
@@ -133,10 +132,10 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class Drip:
-    """Apply the request, and send its answer in pieces of so many bytes, one every so many milliseconds."""
+    """Apply the request and send the response in pieces of `piece_bytes` bytes, one every `every_ms` milliseconds."""
 
     kind: ClassVar[str] = "drip"
-    slot: ClassVar[str] = "answer"
+    slot: ClassVar[str] = "response"
     piece_bytes: int
     every_ms: int
 
@@ -147,15 +146,15 @@ class Drip:
 
 @dataclass(frozen=True, slots=True)
 class WrongCorrelationId:
-    """Apply the request, and answer under another correlation id. Kafka never does."""
+    """Apply the request and respond with a wrong correlation id. Kafka never does this."""
 
     kind: ClassVar[str] = "wrong_correlation_id"
-    slot: ClassVar[str] = "answer"
+    slot: ClassVar[str] = "response"
 
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """Say so in `throttle_time_ms` of the answer, as a broker does whose quota is exceeded. Nothing is delayed."""
+    """Set `throttle_time_ms` in the response, as on an exceeded quota. The response is not delayed."""
 
     kind: ClassVar[str] = "throttle"
     slot: ClassVar[str] = "throttle"
@@ -167,13 +166,13 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Let a member go just before the request is looked at: who asks, unless another is named.
+    """Remove a member, by default the request's sender, just before the request is processed.
 
-    As one that leaves because `max.poll.interval.ms` is over ("poll_timeout"), or as one whose "session" ends.
+    The member leaves as if `max.poll.interval.ms` had elapsed ("poll_timeout"), or its "session" expires.
     """
 
     kind: ClassVar[str] = "evict"
-    slot: ClassVar[str] = "verb"
+    slot: ClassVar[str] = "group"
     member: str | None = None
     as_if: str = "poll_timeout"
 
@@ -185,10 +184,10 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Let another take over a static member just before the request is looked at; who asks, unless one is named."""
+    """Fence a static member, by default the request's sender, just before the request is processed."""
 
     kind: ClassVar[str] = "fence"
-    slot: ClassVar[str] = "verb"
+    slot: ClassVar[str] = "group"
     instance: str | None = None
 
     def __post_init__(self) -> None:
@@ -196,11 +195,11 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebalance:
-    """Start a rebalance of the group just before the request is looked at; `cause` stands in the trace."""
+class ForceRebalance:
+    """Start a rebalance just before the request is processed. The trace records `cause`."""
 
     kind: ClassVar[str] = "rebalance"
-    slot: ClassVar[str] = "verb"
+    slot: ClassVar[str] = "group"
     cause: str = FORCED
 
     def __post_init__(self) -> None:
@@ -208,7 +207,7 @@ class Rebalance:
 
 
 Action = (
-    Error
+    ReturnError
     | Delay
     | Drop
     | LoseReply
@@ -219,58 +218,41 @@ Action = (
     | Throttle
     | Evict
     | Fence
-    | Rebalance
+    | ForceRebalance
 )
 
-ACTIONS: dict[str, type[Action]] = {
-    each.kind: each
-    for each in (
-        Error,
-        Delay,
-        Drop,
-        LoseReply,
-        NeverAnswer,
-        Truncate,
-        Drip,
-        WrongCorrelationId,
-        Throttle,
-        Evict,
-        Fence,
-        Rebalance,
-    )
-}
-"""By their names in JSON."""
+ACTIONS: dict[str, type[Action]] = {action.kind: action for action in get_args(Action)}
+"""Action classes by kind."""
 
 CLOCKS = ("wall", "group")
 SIGMA_MAX = 10
-"""More of it would be no delay but a lottery."""
+"""The largest sigma of a log-normal delay; larger values give useless extremes."""
 
 
 def action_of(data: Mapping[str, object]) -> Action:
-    """An action from JSON: its kind, and what else it has. Raises RuleError."""
-    given = dict(data)
-    kind = given.pop("kind", None)
+    """Parse an action from its JSON object. Raise RuleError if the object is invalid."""
+    arguments = dict(data)
+    kind = arguments.pop("kind", None)
     if not isinstance(kind, str) or kind not in ACTIONS:
         raise RuleError(unknown("kind of action", kind, ACTIONS))
     make: Callable[..., Action] = ACTIONS[kind]
-    names = {each.name: each for each in fields(ACTIONS[kind])}
-    for name in given:
-        if name not in names:
-            raise RuleError(f"{kind}: {unknown('field', name, names)}")
-    missing = [name for name, each in names.items() if each.default is MISSING and name not in given]
+    parameters = {parameter.name: parameter for parameter in fields(ACTIONS[kind])}
+    for name in arguments:
+        if name not in parameters:
+            raise RuleError(f"{kind}: {unknown('field', name, parameters)}")
+    missing = [name for name, field in parameters.items() if field.default is MISSING and name not in arguments]
     if missing:
-        raise RuleError(f"{kind}: wants {', '.join(missing)}")
-    # a pair is a list in JSON
-    return make(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+        raise RuleError(f"{kind}: missing {', '.join(missing)}")
+    return make(**{name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()})
 
 
 def action_data(action: Action) -> dict[str, object]:
-    """An action as JSON has it; what is as it would be anyway is left out."""
+    """Return the JSON object of an action, without fields at their default."""
     data: dict[str, object] = {"kind": action.kind}
-    for each in fields(action):
-        value = getattr(action, each.name)
-        if value != each.default:
-            data[each.name] = list(value) if isinstance(value, tuple) else value
+    for field in fields(action):
+        value = getattr(action, field.name)
+        if value != field.default:
+            data[field.name] = list(value) if isinstance(value, tuple) else value
     return data
 
 
@@ -280,7 +262,7 @@ def _is_number(value: object) -> bool:
 
 def _check_int(name: str, value: object, low: int, high: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise RuleError(f"{name} {value!r}: must be a whole number from {low} to {high}")
+        raise RuleError(f"{name} {value!r}: must be an integer from {low} to {high}")
 
 
 def _check_ms(name: str, value: object) -> None:
@@ -289,10 +271,10 @@ def _check_ms(name: str, value: object) -> None:
 
 def _check_text(name: str, value: object) -> None:
     if value is not None and (not isinstance(value, str) or not value):
-        raise RuleError(f"{name} {value!r}: must be a text that is not empty")
+        raise RuleError(f"{name} {value!r}: must be a non-empty string")
 
 
 def _pair(action: Action, name: str, value: object) -> tuple[int, int]:
-    if not isinstance(value, tuple) or len(value) != 2:  # noqa: PLR2004 - that is a pair
+    if not isinstance(value, tuple) or len(value) != 2:  # noqa: PLR2004 - a pair
         raise RuleError(f"{action.kind}: {name} {value!r}: must be two numbers")
     return cast("tuple[int, int]", value)

@@ -1,7 +1,7 @@
-"""The gatekeeper: the one gate of a cluster, at which holds, lock-steps, rules and disturbances take their turn.
+"""Fault injector: the interceptor of a cluster, which applies holds, lock-steps, rules and jitter to requests.
 
-A request meets holds first, and then the others, in this order, when it is let go: so rules look at the group as it is
-when the request would be applied, not as it was when it came in. What is to be done later stands in an agenda.
+A request meets holds first and rules after its release. Rules therefore see the group's state at the time the request
+is processed, not at the time it arrived.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .actions import (
     Delay,
     Drip,
     Drop,
-    Error,
     Evict,
     Fence,
+    ForceRebalance,
     LoseReply,
     NeverAnswer,
-    Rebalance,
+    ReturnError,
     Throttle,
     Truncate,
     WrongCorrelationId,
@@ -35,7 +35,7 @@ from .actions import (
 )
 from .error_responses import PLACES_OF, is_applied, refused, spoilt
 from .in_flight import Decision, HoldPoint, InFlightRequest, RuleStats
-from .plausible import is_given_by_kafka
+from .kafka_errors import is_returned_by_kafka
 from .request_context import RequestContext
 
 if TYPE_CHECKING:
@@ -51,353 +51,364 @@ if TYPE_CHECKING:
     from .actions import Action
     from .rules import FaultRule
 
-DISTURBED_MS_MAX = 20
-"""The longest delay of a disturbance."""
+JITTER_MS_MAX = 20
+"""The longest jitter of one request or response."""
 
-DISTURBED_APIS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "FindCoordinator")
+JITTER_APIS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "FindCoordinator")
 
-ON_BYTES = (Truncate, Drip, WrongCorrelationId)
-"""What is done to the bytes of an answer; a puppet, which gets none, loses its connection instead."""
+BYTE_ACTIONS = (Truncate, Drip, WrongCorrelationId)
+"""Actions on response bytes. Puppets exchange messages, not bytes, and lose their connection instead."""
 
 
 class FaultInjector:
-    """The gate of a cluster (`emulator.gate`). `seed` decides what is left to chance."""
+    """The interceptor of a cluster (`broker.interceptor`). `seed` determines all random draws."""
 
-    def __init__(self, brokers: ClusterRuntime, seed: int) -> None:
-        self._brokers = brokers
+    def __init__(self, runtime: ClusterRuntime, seed: int) -> None:
+        self._runtime = runtime
         self._seed = seed
-        self.uses: dict[str, RuleStats] = {}
-        """The rules by id, the oldest first."""
-        self.stops: dict[str, HoldPoint] = {}
-        """The holds and lock-steps by id, the oldest first."""
-        self.disturbed_by: int | None = None
-        """The seed of the disturbance, if there is one."""
-        self._asked: dict[tuple[str, str], int] = {}
-        self._fates: dict[int, Decision] = {}
-        self._agenda = Scheduler(brokers)
+        self.rule_stats: dict[str, RuleStats] = {}
+        """Rules with their statistics by rule id, oldest first."""
+        self.hold_points: dict[str, HoldPoint] = {}
+        """Holds and lock-steps by id, oldest first."""
+        self.jitter_seed: int | None = None
+        """The seed of the jitter; None while jitter is off."""
+        self._request_counts: dict[tuple[str, str], int] = {}
+        self._decisions: dict[int, Decision] = {}
+        self._scheduler = Scheduler(runtime)
         self._buffer: list[TraceEvent] | None = None
-        self._leaving: list[Output] = []
-        self._verbs = Verbs(brokers, self._leaving.extend)
+        self._outputs: list[Output] = []
+        self._verbs = Verbs(runtime, self._outputs.extend)
 
-    def changed(self) -> None:
-        """Rules or holds have come or gone: be asked if there is a reason to be, and otherwise cost nothing."""
-        brokers = self._brokers
-        has_reason = any((self.uses, self.stops, self.disturbed_by is not None, self._fates, self._agenda))
-        brokers.gate = self if has_reason else None
-        if has_reason and self._agenda not in brokers.tickers:
-            brokers.tickers.append(self._agenda)
-        elif not has_reason and self._agenda in brokers.tickers:
-            brokers.tickers.remove(self._agenda)
+    def update_registration(self) -> None:
+        """Register as the cluster's interceptor while there is work, and unregister otherwise."""
+        runtime = self._runtime
+        jitters = self.jitter_seed is not None
+        is_active = any((self.rule_stats, self.hold_points, jitters, self._decisions, self._scheduler))
+        runtime.gate = self if is_active else None
+        if is_active and self._scheduler not in runtime.tickers:
+            runtime.tickers.append(self._scheduler)
+        elif not is_active and self._scheduler in runtime.tickers:
+            runtime.tickers.remove(self._scheduler)
 
-    # -- the gate --------------------------------------------------------------------------------------------
+    # -- interceptor -----------------------------------------------------------------------------------------
 
     def asked(self, now: int, broker: Broker, asked: RequestReceived, request: Message) -> Verdict | None:
-        """A request has been read."""
+        """Decide on a request that was read."""
         call = asked.call
-        sight = RequestContext(self._brokers, broker.node.node_id, call, request)
+        context = RequestContext(self._runtime, broker.node.node_id, call, request)
         self._buffer = []
-        steps, fate = self._admit(now, InFlightRequest(broker, call, request, sight))
+        steps, decision = self._admit(now, InFlightRequest(broker, call, request, context))
         notes, self._buffer = tuple(self._buffer), None
         if not notes and len(steps) == 1 and isinstance(steps[0], Serve):
             return None
-        return Verdict(steps, None if fate is None else fate.rule_id, notes)
+        return Verdict(steps, None if decision is None else decision.rule_id, notes)
 
     def answered(self, now: int, broker: Broker, call: Call, response: Message) -> tuple[Step, ...] | None:
-        """The answer to a request is ready."""
+        """Decide on the response to a request."""
         del broker
-        fate = self._fates.get(call.connection)
-        if fate is None or fate.passage.call is not call:
+        decision = self._decisions.get(call.connection)
+        if decision is None or decision.in_flight.call is not call:
             return None
-        return self._answer(now, fate, response)
+        return self._respond(now, decision, response)
 
     def queued(self, now: int, broker: Broker, call: Call) -> None:
-        """Something waits behind a request in hand: noted, if that is one that was stopped here."""
-        for stop in self.stops.values():
-            for passage in stop.inside:
-                if passage.call is call:
-                    self._note_behind(now, broker, stop, passage)
+        """Trace a request that waits behind a held request on its connection."""
+        for hold_point in self.hold_points.values():
+            for in_flight in hold_point.inside:
+                if in_flight.call is call:
+                    self._note_behind(now, broker, hold_point, in_flight)
 
     def gone(self, now: int, broker: Broker, connection: int) -> None:
-        """A connection has closed.
+        """Mark the held requests of a closed connection.
 
-        What a hold has of it is applied all the same when it is let go, as in Kafka a request that is in the queue when
-        its client gives up; a lock-step waits for the client's next.
+        A released hold still applies them, as Kafka applies queued requests of disconnected clients. A lock-step
+        discards them and waits for the client's next request.
         """
         del now, broker
-        self._fates.pop(connection, None)
-        for stop in self.stops.values():
-            for passage in [each for each in stop.inside if each.call.connection == connection]:
-                passage.client_is_gone = True
-                if stop.clients:
-                    stop.inside.remove(passage)
+        self._decisions.pop(connection, None)
+        for hold_point in self.hold_points.values():
+            for in_flight in [request for request in hold_point.inside if request.call.connection == connection]:
+                in_flight.client_closed = True
+                if hold_point.clients:
+                    hold_point.inside.remove(in_flight)
 
-    # -- a request -------------------------------------------------------------------------------------------
+    # -- requests --------------------------------------------------------------------------------------------
 
-    def _admit(self, now: int, passage: InFlightRequest) -> tuple[tuple[Step, ...], Decision | None]:
-        """What becomes of a request that nothing stops any more, or that came in just now."""
-        for stop in self.stops.values():
-            if stop.takes(passage):
-                stop.enter(passage)
-                self._note_hold(now, "entered", stop, passage)
-                self._complete(now, stop)
+    def _admit(self, now: int, in_flight: InFlightRequest) -> tuple[tuple[Step, ...], Decision | None]:
+        """Hold a new or released request at the next hold point, or apply rules to it."""
+        for hold_point in self.hold_points.values():
+            if hold_point.takes(in_flight):
+                hold_point.enter(in_flight)
+                self._note_hold(now, "entered", hold_point, in_flight)
+                self._release_round(now, hold_point)
                 return (Park(),), None
-        fate = self._judge(now, passage)
-        if fate is None:
-            return (Serve(passage.request),), None
-        self._fates[passage.call.connection] = fate
-        if fate.action("verb") is not None:
-            self._agenda.enter(now, 0, lambda at: self._do_verb(at, fate))
-            return (Park(),), fate
-        return self._serve(now, fate), fate
+        decision = self._judge(now, in_flight)
+        if decision is None:
+            return (Serve(in_flight.request),), None
+        self._decisions[in_flight.call.connection] = decision
+        if decision.action("group") is not None:
+            self._scheduler.enter(now, 0, lambda at: self._change_group(at, decision))
+            return (Park(),), decision
+        return self._serve(now, decision), decision
 
-    def _judge(self, now: int, passage: InFlightRequest) -> Decision | None:
-        """Which rules act. Of those that would, the oldest of each slot does; every match counts."""
+    def _judge(self, now: int, in_flight: InFlightRequest) -> Decision | None:
+        """Select the rules that act: the oldest of each slot. Count every match."""
         rules: dict[str, FaultRule] = {}
-        for use in self.uses.values():
-            rule, sight = use.rule, passage.sight
-            if not rule.match.admits(sight) or not _applies(rule.action, sight):
+        for stats in self.rule_stats.values():
+            rule, context = stats.rule, in_flight.context
+            if not rule.match.admits(context) or not _applies(rule.action, context):
                 continue
-            use.matched += 1
+            stats.matched += 1
             slot = rule.action.slot
-            if slot in rules or not rule.trigger.acts(use.matched, use.acted, self._chance(use, "acts")):
+            if slot in rules or not rule.trigger.acts(stats.matched, stats.acted, self._chance(stats, "acts")):
                 continue
-            use.acted += 1
-            use.requests.append(passage.data())
+            stats.acted += 1
+            stats.requests.append(in_flight.data())
             rules[slot] = rule
-        disturbed_ms = self._disturbance(passage.sight)
-        if not rules and not disturbed_ms:
+        jitter_ms = self._draw_jitter(in_flight.context)
+        if not rules and not jitter_ms:
             return None
-        fate = Decision(passage, rules, disturbed_ms=disturbed_ms)
+        decision = Decision(in_flight, rules, jitter_ms=jitter_ms)
         for rule in rules.values():
+            body = action_data(rule.action)
             if isinstance(rule.action, Delay):
-                fate.delay_ms = self._length_ms(self.uses[rule.id], rule.action)
-            self._note_rule(now, "used", rule.id, self._used(rule, fate), passage)
-        return fate
+                body["ms"] = decision.delay_ms = self._draw_delay(self.rule_stats[rule.id], rule.action)
+            self._note_rule(now, "used", rule.id, body, in_flight)
+        return decision
 
-    @staticmethod
-    def _used(rule: FaultRule, fate: Decision) -> dict[str, object]:
-        drawn = isinstance(rule.action, Delay) and rule.action.ms is None
-        return {**action_data(rule.action), **({"ms": fate.delay_ms} if drawn else {})}
+    def _chance(self, stats: RuleStats, purpose: str) -> float:
+        return draw(self._seed, "rule", stats.rule.id, stats.matched, purpose)
 
-    def _chance(self, use: RuleStats, what: str) -> float:
-        return draw(self._seed, "rule", use.rule.id, use.matched, what)
-
-    def _length_ms(self, use: RuleStats, delay: Delay) -> int:
+    def _draw_delay(self, stats: RuleStats, delay: Delay) -> int:
         if delay.ms is not None:
             return delay.ms
-        chance = self._chance(use, "lasts")
+        chance = self._chance(stats, "lasts")
         if delay.uniform_ms is not None:
             return between(*delay.uniform_ms, chance)
-        assert delay.lognormal_ms is not None, "a delay has one of the three"
+        assert delay.lognormal_ms is not None, "Delay validates its fields"
         return round(log_normal(*delay.lognormal_ms, chance))
 
-    def _disturbance(self, sight: RequestContext) -> int:
-        """How long a request is disturbed: before it is served if negative, else before its answer leaves."""
-        if self.disturbed_by is None or sight.api not in DISTURBED_APIS:
+    def _draw_jitter(self, context: RequestContext) -> int:
+        """Return the jitter in ms: negative to delay the request, positive to delay the response."""
+        if self.jitter_seed is None or context.api not in JITTER_APIS:
             return 0
-        name = sight.client_id, sight.api
-        self._asked[name] = number = self._asked.get(name, 0) + 1
-        ms = between(1, DISTURBED_MS_MAX, draw(self.disturbed_by, "lasts", *name, number))
-        # a third each: before, after, not at all
-        return ms * (between(0, 2, draw(self.disturbed_by, "when", *name, number)) - 1)
+        name = context.client_id, context.api
+        self._request_counts[name] = number = self._request_counts.get(name, 0) + 1
+        ms = between(1, JITTER_MS_MAX, draw(self.jitter_seed, "lasts", *name, number))
+        # one third each: request, response, no jitter
+        return ms * (between(0, 2, draw(self.jitter_seed, "when", *name, number)) - 1)
 
-    def _do_verb(self, now: int, fate: Decision) -> list[Output]:
-        """Do to the group what a rule wants, and go on with the request; if that cannot be done, the trace says so."""
+    def _change_group(self, now: int, decision: Decision) -> list[Output]:
+        """Perform a rule's action on the group and resume the request. Trace an action that is not possible."""
         try:
-            self._act(now, fate)
+            self._perform(now, decision)
         except ValueError as error:
-            self._note_rule(now, "failed", fate.rules["verb"].id, {"problem": str(error)}, fate.passage)
-        outputs = list(self._leaving)
-        self._leaving.clear()
-        return outputs + self._resume(now, fate.passage, self._serve(now, fate))
+            self._note_rule(now, "failed", decision.rules["group"].id, {"problem": str(error)}, decision.in_flight)
+        outputs = list(self._outputs)
+        self._outputs.clear()
+        return outputs + self._resume(now, decision.in_flight, self._serve(now, decision))
 
-    def _act(self, now: int, fate: Decision) -> None:
-        sight, action = fate.passage.sight, fate.action("verb")
-        group = sight.group
+    def _perform(self, now: int, decision: Decision) -> None:
+        context, action = decision.in_flight.context, decision.action("group")
+        group = context.group
         if group is None:
-            raise ValueError(f"this {sight.api} is for no group, or for several: {sight.groups}")
+            raise ValueError(f"this {context.api} is for no group, or for several: {context.groups}")
         match action:
             case Evict():
-                member = action.member or fate.passage.member_id or sight.client_id
+                member = action.member or decision.in_flight.member_id or context.client_id
                 self._verbs.evict(now, group=group, member=member, as_if=action.as_if)
             case Fence():
-                instance = action.instance or next(iter(sight.instance_ids), "")
+                instance = action.instance or next(iter(context.instance_ids), "")
                 self._verbs.fence(now, group=group, instance=instance)
-            case Rebalance():
+            case ForceRebalance():
                 self._verbs.rebalance(now, group=group, cause=action.cause)
             case _:
-                raise AssertionError(f"{action} is no verb")
+                raise AssertionError(f"{action} does not act on the group")
 
-    def _serve(self, now: int, fate: Decision) -> tuple[Step, ...]:
-        """Let the node have the request, or what a rule puts in the place of that."""
-        passage, action = fate.passage, fate.action("answer")
+    def _serve(self, now: int, decision: Decision) -> tuple[Step, ...]:
+        """Pass the request to the node, unless a rule replaces that step."""
+        in_flight, action = decision.in_flight, decision.action("response")
         match action:
             case Drop():
-                return (HangUp(f"rule {fate.rules['answer'].id}: dropped"),)
+                return (HangUp(f"rule {decision.rules['response'].id}: dropped"),)
             case NeverAnswer(apply=False):
                 return (Park(),)
-            case Error() if isinstance(passage.request, ProduceRequest) and passage.request.acks == 0:
-                return (HangUp(f"rule {fate.rules['answer'].id}: {action.name}, and no answer is wanted"),)
-            case Error():
-                at = action.at or PLACES_OF[passage.sight.api][0]
-                fate.synthetic = not is_given_by_kafka(passage.sight, action.code, at)
-                if not is_applied(passage.sight.api):
-                    return self._answer(now, fate, refused(passage.call, passage.request, action.code, at))
+            case ReturnError() if isinstance(in_flight.request, ProduceRequest) and in_flight.request.acks == 0:
+                return (HangUp(f"rule {decision.rules['response'].id}: {action.name}, and no answer is wanted"),)
+            case ReturnError():
+                at = action.at or PLACES_OF[in_flight.context.api][0]
+                decision.synthetic = not is_returned_by_kafka(in_flight.context, action.code, at)
+                if not is_applied(in_flight.context.api):
+                    return self._respond(now, decision, refused(in_flight.call, in_flight.request, action.code, at))
             case _:
                 pass
-        if fate.disturbed_ms < 0:
-            self._agenda.enter(now, -fate.disturbed_ms, lambda at: self._resume(at, passage, (Serve(passage.request),)))
+        if decision.jitter_ms < 0:
+            self._scheduler.enter(
+                now, -decision.jitter_ms, lambda at: self._resume(at, in_flight, (Serve(in_flight.request),))
+            )
             return (Park(),)
-        return (Serve(passage.request),)
+        return (Serve(in_flight.request),)
 
-    # -- its answer ------------------------------------------------------------------------------------------
+    # -- responses -------------------------------------------------------------------------------------------
 
-    def _answer(self, now: int, fate: Decision, response: Message) -> tuple[Step, ...]:
-        """Let an answer leave, or what rules make of it; later, if it is delayed."""
-        action, throttle, delay = fate.action("answer"), fate.action("throttle"), fate.action("delay")
+    def _respond(self, now: int, decision: Decision, response: Message) -> tuple[Step, ...]:
+        """Apply rules and jitter to a response and send it, at once or after a delay."""
+        action, throttle, delay = decision.action("response"), decision.action("throttle"), decision.action("delay")
         if isinstance(action, NeverAnswer):
             return (Park(),)
-        if isinstance(action, Error) and is_applied(fate.passage.sight.api):
+        if isinstance(action, ReturnError) and is_applied(decision.in_flight.context.api):
             response = spoilt(response, action.code)
         if isinstance(throttle, Throttle):
             response = replace(cast("Any", response), throttle_time_ms=throttle.ms)
-        ms = fate.delay_ms + max(fate.disturbed_ms, 0)
+        ms = decision.delay_ms + max(decision.jitter_ms, 0)
         if not ms:
-            return self._leave(now, fate, response)
+            return self._send(now, decision, response)
         in_group_time = isinstance(delay, Delay) and delay.clock == "group"
-        self._agenda.enter(
+        self._scheduler.enter(
             now,
             ms,
-            lambda at: self._resume(at, fate.passage, self._leave(at, fate, response)),
-            fate.passage.sight.group if in_group_time else None,
+            lambda at: self._resume(at, decision.in_flight, self._send(at, decision, response)),
+            decision.in_flight.context.group if in_group_time else None,
         )
         return (Park(),)
 
-    def _leave(self, now: int, fate: Decision, response: Message) -> tuple[Step, ...]:
-        passage, action = fate.passage, fate.action("answer")
-        if self._fates.get(passage.call.connection) is fate:
-            del self._fates[passage.call.connection]
-        if isinstance(action, LoseReply) or (isinstance(action, ON_BYTES) and passage.call.connection < 0):
-            return (HangUp(f"rule {fate.rules['answer'].id}: the answer is lost"),)
-        whole = Respond(response, fate.rule_id, fate.synthetic)
+    def _send(self, now: int, decision: Decision, response: Message) -> tuple[Step, ...]:
+        in_flight, action = decision.in_flight, decision.action("response")
+        if self._decisions.get(in_flight.call.connection) is decision:
+            del self._decisions[in_flight.call.connection]
+        if isinstance(action, LoseReply) or (isinstance(action, BYTE_ACTIONS) and in_flight.call.connection < 0):
+            return (HangUp(f"rule {decision.rules['response'].id}: the answer is lost"),)
+        whole = Respond(response, decision.rule_id, decision.synthetic)
         match action:
             case Truncate(at):
                 cut = replace(whole, alter=lambda frame: frame[:at], ends=False)
-                return cut, HangUp(f"rule {fate.rules['answer'].id}: truncated at byte {at}")
+                return cut, HangUp(f"rule {decision.rules['response'].id}: truncated at byte {at}")
             case Drip():
-                return (replace(whole, alter=lambda frame: self._drip(now, passage, action, frame), ends=False),)
+                return (replace(whole, alter=lambda frame: self._drip(now, in_flight, action, frame), ends=False),)
             case WrongCorrelationId():
                 return (replace(whole, synthetic=True, alter=_other_correlation_id),)
             case _:
                 return (whole,)
 
-    def _drip(self, now: int, passage: InFlightRequest, drip: Drip, frame: bytes) -> bytes:
+    def _drip(self, now: int, in_flight: InFlightRequest, drip: Drip, frame: bytes) -> bytes:
         size = drip.piece_bytes
-        first, *others = (frame[begin : begin + size] for begin in range(0, len(frame), size))
-        for number, piece in enumerate(others, 1):
-            self._write_later(now, number * drip.every_ms, passage, Write(piece, ends=number == len(others)))
-        if not others:
-            self._write_later(now, 0, passage, Write(b""))
+        first, *rest = (frame[begin : begin + size] for begin in range(0, len(frame), size))
+        for number, piece in enumerate(rest, 1):
+            self._write_later(now, number * drip.every_ms, in_flight, Write(piece, ends=number == len(rest)))
+        if not rest:
+            self._write_later(now, 0, in_flight, Write(b""))
         return first
 
-    def _write_later(self, now: int, ms: int, passage: InFlightRequest, write: Write) -> None:
-        self._agenda.enter(now, ms, lambda at: self._resume(at, passage, (write,)))
+    def _write_later(self, now: int, ms: int, in_flight: InFlightRequest, write: Write) -> None:
+        self._scheduler.enter(now, ms, lambda at: self._resume(at, in_flight, (write,)))
 
-    # -- letting go ------------------------------------------------------------------------------------------
+    # -- release of holds ------------------------------------------------------------------------------------
 
-    def let_go(self, now: int, stop: HoldPoint, passages: Iterable[InFlightRequest]) -> list[Output]:
-        """Let requests go on that were stopped. Those of clients that have gone are applied, and nothing else."""
+    def release(self, now: int, hold_point: HoldPoint, requests: Iterable[InFlightRequest]) -> list[Output]:
+        """Resume held requests. Requests of closed connections skip further holds and rules."""
         outputs: list[Output] = []
-        for passage in passages:
-            passage.passed.add(stop.id)
-            self._note_hold(now, "released", stop, passage)
-            steps: tuple[Step, ...] = (Serve(passage.request),)
-            if not passage.client_is_gone:
-                steps, _ = self._admit(now, passage)
-            outputs += self._resume(now, passage, steps)
+        for in_flight in requests:
+            in_flight.passed.add(hold_point.id)
+            self._note_hold(now, "released", hold_point, in_flight)
+            steps: tuple[Step, ...] = (Serve(in_flight.request),)
+            if not in_flight.client_closed:
+                steps, _ = self._admit(now, in_flight)
+            outputs += self._resume(now, in_flight, steps)
         return outputs
 
-    def refuse(self, now: int, stop: HoldPoint, passages: Iterable[InFlightRequest], error: Error) -> list[Output]:
-        """Answer requests that were stopped with an error; they are not applied."""
+    def refuse(
+        self, now: int, hold_point: HoldPoint, requests: Iterable[InFlightRequest], error: ReturnError
+    ) -> list[Output]:
+        """Return an error for held requests without applying them."""
         outputs: list[Output] = []
-        for passage in passages:
-            self._note_hold(now, "released", stop, passage, {"error": error.name})
-            at = error.at or PLACES_OF[passage.sight.api][0]
-            synthetic = not is_given_by_kafka(passage.sight, error.code, at)
-            response = refused(passage.call, passage.request, error.code, at)
-            outputs += self._resume(now, passage, (Respond(response, stop.id, synthetic),))
+        for in_flight in requests:
+            self._note_hold(now, "released", hold_point, in_flight, {"error": error.name})
+            at = error.at or PLACES_OF[in_flight.context.api][0]
+            synthetic = not is_returned_by_kafka(in_flight.context, error.code, at)
+            response = refused(in_flight.call, in_flight.request, error.code, at)
+            outputs += self._resume(now, in_flight, (Respond(response, hold_point.id, synthetic),))
         return outputs
 
-    def _complete(self, now: int, stop: HoldPoint) -> None:
-        """Let a round of a lock-step go when it is complete, in the order that the seed gives."""
-        if not stop.clients:
+    def _release_round(self, now: int, hold_point: HoldPoint) -> None:
+        """Release a complete lock-step round in the order drawn from the seed."""
+        if not hold_point.clients:
             return
-        passages = stop.complete_round()
-        if passages:
-            stop.rounds += 1
-            name = stop.match, stop.rounds
-            passages.sort(key=lambda each: draw(self._seed, "lockstep", *name, stop.client_of(each)))
-            self._agenda.enter(now, 0, lambda at: self.let_go(at, stop, passages))
+        requests = hold_point.complete_round()
+        if requests:
+            hold_point.rounds += 1
+            name = hold_point.match, hold_point.rounds
+            requests.sort(key=lambda request: draw(self._seed, "lockstep", *name, hold_point.client_of(request)))
+            self._scheduler.enter(now, 0, lambda at: self.release(at, hold_point, requests))
 
-    def _resume(self, now: int, passage: InFlightRequest, steps: tuple[Step, ...]) -> list[Output]:
-        return self._brokers.resume(now, passage.broker, passage.call, steps)
+    def _resume(self, now: int, in_flight: InFlightRequest, steps: tuple[Step, ...]) -> list[Output]:
+        return self._runtime.resume(now, in_flight.broker, in_flight.call, steps)
 
-    # -- the trace -------------------------------------------------------------------------------------------
+    # -- trace -----------------------------------------------------------------------------------------------
 
-    def note_stop(self, now: int, change: str, stop: HoldPoint) -> None:
-        """A hold was added, or removed."""
-        body = {"match": stop.match.data(), **({"clients": list(stop.clients)} if stop.clients else {})}
-        group = stop.match.group
-        self._note(0, HoldNoted(change, stop.id, group, body, group_now=self._agenda.group_now(now, group)))
+    def note_hold_point(self, now: int, change: str, hold_point: HoldPoint) -> None:
+        """Trace that a hold was added or removed."""
+        body = {
+            "match": hold_point.match.data(),
+            **({"clients": list(hold_point.clients)} if hold_point.clients else {}),
+        }
+        group = hold_point.match.group
+        self._note(0, HoldNoted(change, hold_point.id, group, body, group_now=self._scheduler.group_now(now, group)))
 
     def note_rule(self, now: int, change: str, rule: FaultRule) -> None:
-        """A rule was added, or removed."""
+        """Trace that a rule was added or removed."""
         group = rule.match.group
-        self._note(0, RuleNoted(change, rule.id, group, rule.data(), group_now=self._agenda.group_now(now, group)))
+        self._note(0, RuleNoted(change, rule.id, group, rule.data(), group_now=self._scheduler.group_now(now, group)))
 
     def _note_rule(
-        self, now: int, change: str, rule_id: str, body: Mapping[str, object], passage: InFlightRequest
+        self, now: int, change: str, rule_id: str, body: Mapping[str, object], in_flight: InFlightRequest
     ) -> None:
-        group, call = passage.sight.group, passage.call
-        noted = RuleNoted(change, rule_id, group, body, call, passage.member_id, self._agenda.group_now(now, group))
-        self._note(passage.sight.node_id, noted)
+        group, call = in_flight.context.group, in_flight.call
+        noted = RuleNoted(
+            change, rule_id, group, body, call, in_flight.member_id, self._scheduler.group_now(now, group)
+        )
+        self._note(in_flight.context.node_id, noted)
 
     def _note_hold(
-        self, now: int, change: str, stop: HoldPoint, passage: InFlightRequest, body: Mapping[str, object] | None = None
+        self,
+        now: int,
+        change: str,
+        hold_point: HoldPoint,
+        in_flight: InFlightRequest,
+        body: Mapping[str, object] | None = None,
     ) -> None:
-        group, call = passage.sight.group, passage.call
+        group, call = in_flight.context.group, in_flight.call
         noted = HoldNoted(
-            change, stop.id, group, body or {}, call, passage.member_id, self._agenda.group_now(now, group)
+            change, hold_point.id, group, body or {}, call, in_flight.member_id, self._scheduler.group_now(now, group)
         )
-        self._note(passage.sight.node_id, noted)
+        self._note(in_flight.context.node_id, noted)
 
-    def _note_behind(self, now: int, broker: Broker, stop: HoldPoint, passage: InFlightRequest) -> None:
-        for call, request in broker.behind(passage.call.connection):
-            if call.correlation_id not in passage.behind:
-                passage.behind.add(call.correlation_id)
-                sight = RequestContext(self._brokers, passage.sight.node_id, call, request)
-                waiting = InFlightRequest(broker, call, request, sight)
-                self._note_hold(now, "behind", stop, waiting, {"behind": passage.call.correlation_id})
+    def _note_behind(self, now: int, broker: Broker, hold_point: HoldPoint, in_flight: InFlightRequest) -> None:
+        for call, request in broker.behind(in_flight.call.connection):
+            if call.correlation_id not in in_flight.behind:
+                in_flight.behind.add(call.correlation_id)
+                context = RequestContext(self._runtime, in_flight.context.node_id, call, request)
+                waiting = InFlightRequest(broker, call, request, context)
+                self._note_hold(now, "behind", hold_point, waiting, {"behind": in_flight.call.correlation_id})
 
     def _note(self, node_id: int, happening: TraceEvent) -> None:
         if self._buffer is None:
-            self._brokers.trace.add(self._brokers.trace.now_us(), happening, node_id)
+            self._runtime.trace.add(self._runtime.trace.now_us(), happening, node_id)
         else:
             self._buffer.append(happening)
 
 
-def _applies(action: Action, sight: RequestContext) -> bool:
-    """Whether an action can be done to this request at all: older answers have no place for it."""
+def _applies(action: Action, context: RequestContext) -> bool:
+    """Return whether the response version has the field that the action sets."""
     if isinstance(action, Throttle):
-        return _has("throttle_time_ms", sight)
-    return not isinstance(action, Error) or sight.api != "Fetch" or _has("error_code", sight)
+        return _has("throttle_time_ms", context)
+    return not isinstance(action, ReturnError) or context.api != "Fetch" or _has("error_code", context)
 
 
-def _has(name: str, sight: RequestContext) -> bool:
-    declared = fields_of(APIS[sight.call.api_key].response).get(name)
-    return declared is not None and sight.version in declared.versions
+def _has(name: str, context: RequestContext) -> bool:
+    declared = fields_of(APIS[context.call.api_key].response).get(name)
+    return declared is not None and context.version in declared.versions
 
 
 def _other_correlation_id(frame: bytes) -> bytes:
-    """A frame with one bit of its correlation id turned, behind the length."""
+    """Return a frame with one bit of its correlation id (bytes 4 to 7) flipped."""
     return frame[:7] + bytes((frame[7] ^ 1,)) + frame[8:]

@@ -1,4 +1,4 @@
-"""Rules, and the disturbance: what becomes of requests and answers, as data."""
+"""Operations on fault rules and on the jitter of requests."""
 
 from __future__ import annotations
 
@@ -22,111 +22,115 @@ if TYPE_CHECKING:
 
 
 class Faults:
-    """Rules on requests. Of those that match one, the oldest of each slot acts (`controls.actions`)."""
+    """Operations on rules. Of the rules that match a request, the oldest of each slot acts (see `actions`)."""
 
-    def __init__(self, brokers: ClusterRuntime, gatekeeper: FaultInjector) -> None:
-        self._brokers = brokers
-        self._gatekeeper = gatekeeper
+    def __init__(self, runtime: ClusterRuntime, injector: FaultInjector) -> None:
+        self._runtime = runtime
+        self._injector = injector
         self._number = 0
 
     def add_rule(self, now: int, *, rule: Mapping[str, object]) -> dict[str, object]:
-        """Add a rule; gives it as `rule` does. RuleError (a ValueError) if it cannot be, or can never match here."""
-        uses = self._gatekeeper.uses
-        number = next(number for number in count(self._number + 1) if f"rule-{number}" not in uses)
-        made = FaultRule.of(rule, f"rule-{number}")
-        if made.id in uses:
-            raise RuleError(f"id {made.id!r}: there is such a rule already")
-        check_match(self._brokers, made.match)
+        """Add a rule and return it as `rule` does.
+
+        Raise RuleError (a ValueError) if the rule is invalid or can never match in this cluster.
+        """
+        rule_stats = self._injector.rule_stats
+        number = next(number for number in count(self._number + 1) if f"rule-{number}" not in rule_stats)
+        added = FaultRule.of(rule, f"rule-{number}")
+        if added.id in rule_stats:
+            raise RuleError(f"id {added.id!r}: a rule with this id exists already")
+        check_match(self._runtime, added.match)
         self._number = number
-        uses[made.id] = RuleStats(made)
-        self._gatekeeper.changed()
-        self._gatekeeper.note_rule(now, "added", made)
-        return _data(uses[made.id])
+        rule_stats[added.id] = RuleStats(added)
+        self._injector.update_registration()
+        self._injector.note_rule(now, "added", added)
+        return _data(rule_stats[added.id])
 
     def remove_rule(self, now: int, *, rule: str) -> dict[str, object]:
-        """Remove a rule; gives what it was. What it has decided about requests stays so."""
-        use = self._use(rule)
-        del self._gatekeeper.uses[rule]
-        self._gatekeeper.changed()
-        self._gatekeeper.note_rule(now, "removed", use.rule)
-        return _data(use)
+        """Remove a rule and return it as `rule` does. Its decisions on requests in flight stand."""
+        stats = self._stats(rule)
+        del self._injector.rule_stats[rule]
+        self._injector.update_registration()
+        self._injector.note_rule(now, "removed", stats.rule)
+        return _data(stats)
 
     def rule(self, now: int, *, rule: str) -> dict[str, object]:
-        """A rule: its data, how often it `matched`, its `hits` (it acted), and the `requests` it acted on, newest last.
+        """Return a rule with its `matched` and `hits` counts and the `requests` it acted on, newest last.
 
-        A request is `api version connection correlation_id client_id group member_id node`.
+        A hit is a match on which the rule acted. A request has the keys `api`, `version`, `connection`,
+        `correlation_id`, `client_id`, `group`, `member_id` and `node`.
         """
         del now
-        return _data(self._use(rule))
+        return _data(self._stats(rule))
 
     def rules(self, now: int) -> list[dict[str, object]]:
-        """The rules, the oldest first."""
+        """Return all rules, oldest first."""
         del now
-        return [_data(use) for use in self._gatekeeper.uses.values()]
+        return [_data(stats) for stats in self._injector.rule_stats.values()]
 
     def unused(self, now: int) -> list[dict[str, object]]:
-        """The rules that are not optional and have never acted: `rule`, its `text`, and `near`, what came nearest."""
+        """Return the required rules that never acted: `rule`, its `text`, and `near`, the closest request seen."""
         del now
         return [
-            {"rule": use.rule.data(), "text": str(use.rule), "near": self._near(use)}
-            for use in self._gatekeeper.uses.values()
-            if not use.acted and not use.rule.optional
+            {"rule": stats.rule.data(), "text": str(stats.rule), "near": self._near(stats)}
+            for stats in self._injector.rule_stats.values()
+            if not stats.acted and not stats.rule.optional
         ]
 
     def disturb(self, now: int, *, seed: int | None) -> None:
-        """Delay requests and answers of group APIs a little, as a seed decides, so that clients meet in other orders.
+        """Add small random delays, drawn from `seed`, to requests and responses of group APIs.
 
-        None ends it.
+        The jitter varies the order in which clients reach the coordinator. None turns it off.
         """
         del now
-        self._gatekeeper.disturbed_by = seed
-        self._gatekeeper.changed()
+        self._injector.jitter_seed = seed
+        self._injector.update_registration()
 
-    def _use(self, rule_id: str) -> RuleStats:
-        uses = self._gatekeeper.uses
-        if rule_id not in uses:
-            raise RuleError(unknown("rule", rule_id, uses))
-        return uses[rule_id]
+    def _stats(self, rule_id: str) -> RuleStats:
+        rule_stats = self._injector.rule_stats
+        if rule_id not in rule_stats:
+            raise RuleError(unknown("rule", rule_id, rule_stats))
+        return rule_stats[rule_id]
 
-    def _near(self, use: RuleStats) -> str:
-        if use.matched:
-            times = "once" if use.matched == 1 else f"{use.matched} times"
-            return f"it matched {times}, and was not to act then"
-        return nearest(self._brokers, use.rule.match)
-
-
-def nearest(brokers: ClusterRuntime, match: Match) -> str:
-    """Which request of the trace is nearest to a match that has had none, in words."""
-    asked = [each for each in brokers.trace.happenings(0) if isinstance(each, RequestReceived)]
-    seen = [RequestContext(brokers, 0, each.call, each.request) for each in asked]
-    sights = [sight for sight in seen if match.api in (ANY_API, sight.api)]
-    what = "request" if match.api == ANY_API else match.api
-    if not sights:
-        return f"no {what} was seen"
-    best = min(sights, key=lambda sight: len(match.differences(sight)))
-    how = ", ".join(match.differences(best)) or "when it came, or how the group was then"
-    return f"{len(sights)} {what} seen; the nearest is of client {best.client_id!r}, and differs in {how}"
+    def _near(self, stats: RuleStats) -> str:
+        if stats.matched:
+            times = "once" if stats.matched == 1 else f"{stats.matched} times"
+            return f"it matched {times}, but its trigger never fired"
+        return nearest(self._runtime, stats.rule.match)
 
 
-def check_match(brokers: ClusterRuntime, match: Match) -> None:
-    """RuleError if nothing in this cluster can match."""
-    if match.broker is not None and match.broker not in brokers.states:
-        raise RuleError(unknown("broker", match.broker, map(str, brokers.states)))
+def nearest(runtime: ClusterRuntime, match: Match) -> str:
+    """Describe the traced request that differs least from a match that nothing matched."""
+    received = [event for event in runtime.trace.happenings(0) if isinstance(event, RequestReceived)]
+    contexts = [RequestContext(runtime, 0, event.call, event.request) for event in received]
+    contexts = [context for context in contexts if match.api in (ANY_API, context.api)]
+    api = "request" if match.api == ANY_API else match.api
+    if not contexts:
+        return f"no {api} was seen"
+    closest = min(contexts, key=lambda context: len(match.differences(context)))
+    fields = ", ".join(match.differences(closest)) or "its time, or the group's state at that time"
+    return f"{len(contexts)} {api} seen; the closest is from client {closest.client_id!r} and differs in {fields}"
+
+
+def check_match(runtime: ClusterRuntime, match: Match) -> None:
+    """Raise RuleError if no request to this cluster can match."""
+    if match.broker is not None and match.broker not in runtime.states:
+        raise RuleError(unknown("broker", match.broker, map(str, runtime.states)))
     if match.api == ANY_API:
         return
-    release = brokers.cluster.settings.kafka_version
+    release = runtime.cluster.settings.kafka_version
     accepted = ACCEPTED[release].get(API_NAMES[match.api].key)
     low, high = match.versions
     if accepted is None or low > accepted.max or high < accepted.min:
-        served = "no version" if accepted is None else f"the versions {accepted}"
+        served = "no version" if accepted is None else f"versions {accepted}"
         raise RuleError(f"{match}: Kafka {release} serves {served} of {match.api}")
 
 
-def _data(use: RuleStats) -> dict[str, object]:
+def _data(stats: RuleStats) -> dict[str, object]:
     return {
-        **use.rule.data(),
-        "text": str(use.rule),
-        "hits": use.acted,
-        "matched": use.matched,
-        "requests": list(use.requests),
+        **stats.rule.data(),
+        "text": str(stats.rule),
+        "hits": stats.acted,
+        "matched": stats.matched,
+        "requests": list(stats.requests),
     }

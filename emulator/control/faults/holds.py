@@ -1,4 +1,4 @@
-"""Holds and lock-steps: requests that wait, before they are applied, until somebody says that they may go on."""
+"""Operations on holds and lock-steps, which stop requests before they are applied."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...trace.lines import RequestReceived
 from ..suggest import unknown
-from .actions import Error, RuleError
+from .actions import ReturnError, RuleError
 from .error_responses import PLACES_OF, is_applied
 from .faults import check_match, nearest
 from .in_flight import HoldPoint
@@ -24,191 +24,202 @@ if TYPE_CHECKING:
 
 
 class Holds:
-    """Stops requests and lets them go. As long as a hold is closed every request that matches is stopped at it."""
+    """Operations on holds. A hold stops every matching request until it is released."""
 
     def __init__(
-        self, brokers: ClusterRuntime, gatekeeper: FaultInjector, leave: Callable[[Iterable[Output]], None]
+        self, runtime: ClusterRuntime, injector: FaultInjector, send: Callable[[Iterable[Output]], None]
     ) -> None:
-        self._brokers = brokers
-        self._gatekeeper = gatekeeper
-        self._leave = leave
+        self._runtime = runtime
+        self._injector = injector
+        self._send = send
         self._numbers = count(1)
 
     def add(self, now: int, *, match: Mapping[str, object]) -> dict[str, object]:
-        """Hold what matches, from now on; gives what `look` does. RuleError (a ValueError) if nothing ever can."""
+        """Hold matching requests from now on and return the hold as `look` does.
+
+        Raise RuleError (a ValueError) if no request to this cluster can match.
+        """
         return self._add(now, "hold", Match.of(match), ())
 
     def lockstep(self, now: int, *, api: str, group: str, clients: Sequence[str]) -> dict[str, object]:
-        """Hold these requests of a group until there is one of every client; then serve them in an order of the seed.
+        """Hold a group's requests in rounds: release one request per client once every client has sent one.
 
-        And so on, round by round. A client is named by its client id or its `group.instance.id`.
+        The seed determines the order within a round. Clients are named by client id or `group.instance.id`. Raise
+        RuleError for an empty list or duplicate names.
         """
         names = tuple(clients)
         if not names or not all(names) or len(set(names)) < len(names):
-            raise RuleError(f"clients {list(clients)!r}: must be different client or instance ids, at least one")
+            raise RuleError(f"clients {list(clients)!r}: must be one or more distinct client or instance ids")
         return self._add(now, "lockstep", Match(api, group=group), names)
 
     def all(self, now: int) -> list[dict[str, object]]:
-        """The holds and lock-steps there are, the oldest first, each as `look` gives it."""
-        return [self.look(now, hold=hold) for hold in self._gatekeeper.stops]
+        """Return all holds and lock-steps, oldest first, as `look` does."""
+        return [self.look(now, hold=hold) for hold in self._injector.hold_points]
 
     def look(self, now: int, *, hold: str) -> dict[str, object]:
-        """A hold: `id match clients entered inside behind rounds is_open`.
+        """Return a hold: `id`, `match`, `clients`, `entered`, `inside`, `behind`, `rounds` and `is_open`.
 
-        `entered` is how many ever did; `inside` the requests in it now, as `faults.rule` gives them, and `behind` those
-        that wait behind these on their connections; `rounds` is how often a lock-step was complete.
+        `entered` counts all requests that entered. `inside` lists the held requests, in the shape of `faults.rule`;
+        `behind` lists the requests that wait behind them on their connections. `rounds` counts complete rounds of a
+        lock-step.
         """
         del now
-        stop = self._stop(hold)
+        hold_point = self._hold_point(hold)
         return {
-            "id": stop.id,
-            "match": stop.match.data(),
-            "clients": list(stop.clients),
-            "entered": stop.has_entered,
-            "inside": [passage.data() for passage in stop.inside],
-            "behind": [waiting.data() for passage in stop.inside for _, waiting in self._behind(passage)],
-            "rounds": stop.rounds,
-            "is_open": stop.is_open,
+            "id": hold_point.id,
+            "match": hold_point.match.data(),
+            "clients": list(hold_point.clients),
+            "entered": hold_point.entered,
+            "inside": [in_flight.data() for in_flight in hold_point.inside],
+            "behind": [waiting.data() for in_flight in hold_point.inside for _, waiting in self._behind(in_flight)],
+            "rounds": hold_point.rounds,
+            "is_open": hold_point.is_open,
         }
 
     def entered(self, now: int, *, hold: str) -> dict[str, object]:
-        """To be waited for: `ok` when a request has entered, the `first`; or, with a text in `deadlock`, when none can.
+        """Return the wait condition of a hold: `ok` once a request, the `first`, has entered or none can enter.
 
-        That is so if a request that would enter stands behind another hold, and every connection that could bring
-        another one is stopped, too.
+        `deadlock` explains why none can: a matching request waits behind another hold, and every other connection that
+        could send one is held as well.
         """
         del now
-        stop = self._stop(hold)
-        deadlock = None if stop.first is not None else self._deadlock(stop)
-        first = None if stop.first is None else stop.first.data()
+        hold_point = self._hold_point(hold)
+        deadlock = None if hold_point.first is not None else self._deadlock(hold_point)
+        first = None if hold_point.first is None else hold_point.first.data()
         return {"ok": first is not None or deadlock is not None, "first": first, "deadlock": deadlock}
 
     def near(self, now: int, *, hold: str) -> str:
-        """What came nearest to entering a hold that nothing has entered, in words."""
+        """Describe the request that came closest to entering a hold."""
         del now
-        return nearest(self._brokers, self._stop(hold).match)
+        return nearest(self._runtime, self._hold_point(hold).match)
 
     def round(self, now: int, *, hold: str, number: int) -> dict[str, object]:
-        """To be waited for: `ok` when a lock-step has been complete so often; `missing` are the clients it lacks."""
+        """Return the wait condition of a lock-step: `ok` after `number` complete rounds.
+
+        `missing` lists the clients without a request in the current round.
+        """
         del now
-        stop = self._stop(hold)
-        missing = set(stop.clients) - {stop.client_of(passage) for passage in stop.inside}
-        return {"ok": stop.rounds >= number, "rounds": stop.rounds, "missing": sorted(missing)}
+        hold_point = self._hold_point(hold)
+        missing = set(hold_point.clients) - {hold_point.client_of(in_flight) for in_flight in hold_point.inside}
+        return {"ok": hold_point.rounds >= number, "rounds": hold_point.rounds, "missing": sorted(missing)}
 
     def release(self, now: int, *, hold: str, error: str | None = None, at: str | None = None) -> None:
-        """Let go what is held, and hold nothing more; with an error, answer it so without applying it.
+        """Resume the held requests and open the hold; with `error`, return that error without applying them.
 
-        RuleError if nothing has entered, or it was released before.
+        Raise RuleError if no request has entered or the hold was released before.
         """
-        stop = self._stop(hold)
-        if stop.is_open:
-            raise RuleError(f"{stop.id} on {stop.match}: was released before")
-        if not stop.has_entered:
-            raise RuleError(f"{stop.id} on {stop.match}: nothing has entered it; wait for that first (wait_entered)")
-        refusal = None if error is None else self._refusal(stop, error, at)
-        passages = self._open(stop)
-        if refusal is None:
-            self._leave(self._gatekeeper.let_go(now, stop, passages))
+        hold_point = self._hold_point(hold)
+        if hold_point.is_open:
+            raise RuleError(f"{hold_point.id} on {hold_point.match}: already released")
+        if not hold_point.entered:
+            raise RuleError(
+                f"{hold_point.id} on {hold_point.match}: no request has entered it; call wait_entered first"
+            )
+        action = None if error is None else self._error_action(hold_point, error, at)
+        requests = self._open(hold_point)
+        if action is None:
+            self._send(self._injector.release(now, hold_point, requests))
         else:
-            self._leave(self._gatekeeper.refuse(now, stop, passages, refusal))
+            self._send(self._injector.refuse(now, hold_point, requests, action))
 
     def remove(self, now: int, *, hold: str) -> None:
-        """End a hold: what is in it goes on, and nothing is held any more. Nothing else happens if it was released."""
-        stop = self._stop(hold)
-        passages = self._open(stop)
-        del self._gatekeeper.stops[hold]
-        self._leave(self._gatekeeper.let_go(now, stop, passages))
-        self._gatekeeper.note_stop(now, "removed", stop)
-        self._gatekeeper.changed()
+        """Remove a hold and resume the requests in it."""
+        hold_point = self._hold_point(hold)
+        requests = self._open(hold_point)
+        del self._injector.hold_points[hold]
+        self._send(self._injector.release(now, hold_point, requests))
+        self._injector.note_hold_point(now, "removed", hold_point)
+        self._injector.update_registration()
 
     def blocked(self, now: int, *, group: str | None = None) -> list[str]:
-        """What holds keep back just now, of a group or of all, in words; for the message of a wait that has failed."""
+        """Describe the held requests of a group, or of all groups, for the message of a failed wait."""
         del now
         return [
-            self._said(stop, passage)
-            for stop in self._gatekeeper.stops.values()
-            for passage in stop.inside
-            if group is None or group in passage.sight.groups
+            self._describe(hold_point, in_flight)
+            for hold_point in self._injector.hold_points.values()
+            for in_flight in hold_point.inside
+            if group is None or group in in_flight.context.groups
         ]
 
-    # -- inside ----------------------------------------------------------------------------------------------
+    # -- internal --------------------------------------------------------------------------------------------
 
     def _add(self, now: int, kind: str, match: Match, clients: tuple[str, ...]) -> dict[str, object]:
-        check_match(self._brokers, match)
-        stops = self._gatekeeper.stops
-        stop = HoldPoint(f"{kind}-{next(self._numbers)}", match, clients)
-        stops[stop.id] = stop
-        self._gatekeeper.changed()
-        self._gatekeeper.note_stop(now, "added", stop)
-        return self.look(now, hold=stop.id)
+        check_match(self._runtime, match)
+        hold_points = self._injector.hold_points
+        hold_point = HoldPoint(f"{kind}-{next(self._numbers)}", match, clients)
+        hold_points[hold_point.id] = hold_point
+        self._injector.update_registration()
+        self._injector.note_hold_point(now, "added", hold_point)
+        return self.look(now, hold=hold_point.id)
 
-    def _stop(self, hold: str) -> HoldPoint:
-        stops = self._gatekeeper.stops
-        if hold not in stops:
-            raise RuleError(f"{unknown('hold', hold, stops)}; one that has ended is not there any more")
-        return stops[hold]
-
-    @staticmethod
-    def _open(stop: HoldPoint) -> list[InFlightRequest]:
-        stop.is_open = True
-        passages, stop.inside = stop.inside, []
-        return passages
+    def _hold_point(self, hold: str) -> HoldPoint:
+        hold_points = self._injector.hold_points
+        if hold not in hold_points:
+            raise RuleError(f"{unknown('hold', hold, hold_points)}; a removed hold cannot be used again")
+        return hold_points[hold]
 
     @staticmethod
-    def _refusal(stop: HoldPoint, error: str, at: str | None) -> Error:
-        refusal = Error(error, at)
-        for api in {passage.sight.api for passage in stop.inside}:
+    def _open(hold_point: HoldPoint) -> list[InFlightRequest]:
+        hold_point.is_open = True
+        requests, hold_point.inside = hold_point.inside, []
+        return requests
+
+    @staticmethod
+    def _error_action(hold_point: HoldPoint, error: str, at: str | None) -> ReturnError:
+        action = ReturnError(error, at)
+        for api in {in_flight.context.api for in_flight in hold_point.inside}:
             places = PLACES_OF.get(api, ())
             if not places or is_applied(api):
-                raise RuleError(f"{stop.id}: {api} cannot be answered with an error; release it without one")
+                raise RuleError(f"{hold_point.id}: {api} does not support error responses; release it without an error")
             if at is not None and at not in places:
-                raise RuleError(f"error at {at!r}: an answer to {api} has them at {' and '.join(places)}")
-        return refusal
+                raise RuleError(f"error at {at!r}: a response to {api} has errors at {' and '.join(places)}")
+        return action
 
-    def _behind(self, passage: InFlightRequest) -> Iterator[tuple[RequestContext, InFlightRequest]]:
-        for call, request in passage.broker.behind(passage.call.connection):
-            sight = RequestContext(self._brokers, passage.sight.node_id, call, request)
-            yield sight, type(passage)(passage.broker, call, request, sight)
+    def _behind(self, in_flight: InFlightRequest) -> Iterator[tuple[RequestContext, InFlightRequest]]:
+        for call, request in in_flight.broker.behind(in_flight.call.connection):
+            context = RequestContext(self._runtime, in_flight.context.node_id, call, request)
+            yield context, type(in_flight)(in_flight.broker, call, request, context)
 
-    def _said(self, stop: HoldPoint, passage: InFlightRequest) -> str:
-        who = f"connection {passage.call.connection} of client {passage.sight.client_id!r}"
-        waiting = ", ".join(sight.api for sight, _ in self._behind(passage))
+    def _describe(self, hold_point: HoldPoint, in_flight: InFlightRequest) -> str:
+        connection = f"connection {in_flight.call.connection} of client {in_flight.context.client_id!r}"
+        waiting = ", ".join(context.api for context, _ in self._behind(in_flight))
         behind = f"; behind it on that connection: {waiting}" if waiting else ""
-        gone = " (which has closed)" if passage.client_is_gone else ""
-        return f"{who}{gone}: its {passage.sight.api} is held by {stop.id} on {stop.match}{behind}"
+        closed = " (closed)" if in_flight.client_closed else ""
+        held_by = f"held by {hold_point.id} on {hold_point.match}"
+        return f"{connection}{closed}: its {in_flight.context.api} is {held_by}{behind}"
 
-    def _deadlock(self, stop: HoldPoint) -> str | None:
-        """Why nothing can enter as long as other holds stay closed; None if something may."""
-        stopped = {
-            passage.call.connection: (other, passage)
-            for other in self._gatekeeper.stops.values()
-            if other is not stop
-            for passage in other.inside
-            if not passage.client_is_gone
+    def _deadlock(self, hold_point: HoldPoint) -> str | None:
+        """Explain why no request can enter before another hold is released; None if one can."""
+        held = {
+            in_flight.call.connection: (other, in_flight)
+            for other in self._injector.hold_points.values()
+            if other is not hold_point
+            for in_flight in other.inside
+            if not in_flight.client_closed
         }
         waiting = [
-            (other, passage, sight)
-            for other, passage in stopped.values()
-            for sight, _ in self._behind(passage)
-            if stop.match.admits(sight)
+            (other, in_flight, context)
+            for other, in_flight in held.values()
+            for context, _ in self._behind(in_flight)
+            if hold_point.match.admits(context)
         ]
-        if not waiting or not self._may_come_from(stop.match) <= stopped.keys():
+        if not waiting or not self._possible_sources(hold_point.match) <= held.keys():
             return None
-        other, passage, sight = waiting[0]
+        other, in_flight, context = waiting[0]
         return (
-            f"{stop.id} on {stop.match} waits for a {sight.api} that stands behind another hold: "
-            f"{self._said(other, passage)}. A connection is answered in order, so release {other.id} first."
+            f"{hold_point.id} on {hold_point.match} waits for a {context.api} that is queued behind another hold: "
+            f"{self._describe(other, in_flight)}. A connection is answered in order, so release {other.id} first."
         )
 
-    def _may_come_from(self, match: Match) -> set[int]:
-        """The open connections that have spoken for the same clients and groups before."""
-        open_now = {number for broker in self._brokers for number in broker.connections()}
-        same = Match(ANY_API, client_id=match.client_id, group=match.group, broker=match.broker)
+    def _possible_sources(self, match: Match) -> set[int]:
+        """Return the open connections that sent requests of the same clients and groups before."""
+        connections = {connection for broker in self._runtime for connection in broker.connections()}
+        same_source = Match(ANY_API, client_id=match.client_id, group=match.group, broker=match.broker)
         return {
-            each.call.connection
-            for each in self._brokers.trace.happenings(0)
-            if isinstance(each, RequestReceived)
-            and each.call.connection in open_now
-            and (each.group_id is not None or match.group is None)
-            and same.admits(RequestContext(self._brokers, match.broker or 0, each.call, each.request))
+            event.call.connection
+            for event in self._runtime.trace.happenings(0)
+            if isinstance(event, RequestReceived)
+            and event.call.connection in connections
+            and (event.group_id is not None or match.group is None)
+            and same_source.admits(RequestContext(self._runtime, match.broker or 0, event.call, event.request))
         }

@@ -1,4 +1,4 @@
-"""What the gatekeeper keeps: requests on their way, where they are stopped, and what rules have decided about them."""
+"""State of the fault injector: requests in flight, hold points, and the decisions and statistics of rules."""
 
 from __future__ import annotations
 
@@ -16,90 +16,91 @@ if TYPE_CHECKING:
     from .rules import FaultRule, Match
 
 KEPT_REQUESTS = 100
-"""So many of the requests a rule has acted on are remembered, the newest."""
+"""Number of requests kept in the statistics of each rule; older ones are discarded."""
 
 
 @dataclass(slots=True, eq=False)
 class InFlightRequest:
-    """A request on its way. `passed` are the holds it has left behind, `behind` what was noted to wait behind it."""
+    """A request in flight. `passed` holds ids of released holds, `behind` correlation ids traced as waiting behind."""
 
     broker: Broker
     call: Call
     request: Message
-    sight: RequestContext
+    context: RequestContext
     passed: set[str] = field(default_factory=set)
     behind: set[int] = field(default_factory=set)
-    client_is_gone: bool = False
+    client_closed: bool = False
 
     @property
     def member_id(self) -> str | None:
-        """The one member it is of, if it names one."""
-        members = self.sight.member_ids
+        """The member id of the request, if it has exactly one."""
+        members = self.context.member_ids
         return members[0] if len(members) == 1 else None
 
     def data(self) -> dict[str, object]:
-        """As an operation gives it."""
+        """Return the request as operations report it."""
         return {
-            "api": self.sight.api,
-            "version": self.sight.version,
+            "api": self.context.api,
+            "version": self.context.version,
             "connection": self.call.connection,
             "correlation_id": self.call.correlation_id,
-            "client_id": self.sight.client_id,
-            "group": self.sight.group,
+            "client_id": self.context.client_id,
+            "group": self.context.group,
             "member_id": self.member_id,
-            "node": self.sight.node_id,
+            "node": self.context.node_id,
         }
 
 
 @dataclass(slots=True, eq=False)
 class HoldPoint:
-    """Where requests are parked until they are let go: a hold, or a lock-step, which lets them go by itself.
+    """A hold or a lock-step, with the requests parked at it.
 
-    `has_entered` counts all there ever were. A lock-step has `clients`: in rounds it lets go the first request of each.
+    `entered` counts all requests that entered. A lock-step has `clients` and releases requests in rounds, one request
+    per client.
     """
 
     id: str
     match: Match
     clients: tuple[str, ...] = ()
     inside: list[InFlightRequest] = field(default_factory=list)
-    has_entered: int = 0
+    entered: int = 0
     first: InFlightRequest | None = None
     is_open: bool = False
     rounds: int = 0
 
-    def takes(self, passage: InFlightRequest) -> bool:
-        """Whether a request is stopped here."""
-        if self.is_open or self.id in passage.passed or not self.match.admits(passage.sight):
+    def takes(self, in_flight: InFlightRequest) -> bool:
+        """Return whether a request is to be parked here."""
+        if self.is_open or self.id in in_flight.passed or not self.match.admits(in_flight.context):
             return False
-        return not self.clients or self.client_of(passage) is not None
+        return not self.clients or self.client_of(in_flight) is not None
 
-    def enter(self, passage: InFlightRequest) -> None:
-        """A request is stopped here."""
-        self.inside.append(passage)
-        self.has_entered += 1
+    def enter(self, in_flight: InFlightRequest) -> None:
+        """Park a request."""
+        self.inside.append(in_flight)
+        self.entered += 1
         if self.first is None:
-            self.first = passage
+            self.first = in_flight
 
-    def client_of(self, passage: InFlightRequest) -> str | None:
-        """Which of the clients a request is of: by client id, or `group.instance.id`."""
-        names = (passage.sight.client_id, *passage.sight.instance_ids)
-        return next((each for each in self.clients if each in names), None)
+    def client_of(self, in_flight: InFlightRequest) -> str | None:
+        """Return the lock-step client that sent a request, by client id or `group.instance.id`."""
+        names = (in_flight.context.client_id, *in_flight.context.instance_ids)
+        return next((client for client in self.clients if client in names), None)
 
     def complete_round(self) -> list[InFlightRequest]:
-        """The first request of each client, if there is one of every one; then they are not inside any more."""
+        """Remove and return the first request of each client; return an empty list if a client has none."""
         first: dict[str, InFlightRequest] = {}
-        for passage in self.inside:
-            first.setdefault(cast("str", self.client_of(passage)), passage)
+        for in_flight in self.inside:
+            first.setdefault(cast("str", self.client_of(in_flight)), in_flight)
         if len(first) < len(self.clients):
             return []
-        for passage in first.values():
-            self.inside.remove(passage)
+        for in_flight in first.values():
+            self.inside.remove(in_flight)
         return [first[client] for client in self.clients]
 
 
 @dataclass(slots=True, eq=False)
 class RuleStats:
-    """A rule, and what has become of it: how often it `matched`, how often it `acted`, and the last it acted on."""
+    """A rule, the number of requests it `matched` and `acted` on, and the last requests it acted on."""
 
     rule: FaultRule
     matched: int = 0
@@ -109,20 +110,20 @@ class RuleStats:
 
 @dataclass(slots=True, eq=False)
 class Decision:
-    """What rules have decided about a request: by slot, the rule that acts; and how long its answer is disturbed."""
+    """The decision on a request: the acting rule of each slot, the delay and the jitter, in ms."""
 
-    passage: InFlightRequest
+    in_flight: InFlightRequest
     rules: dict[str, FaultRule]
     delay_ms: int = 0
-    disturbed_ms: int = 0
+    jitter_ms: int = 0
     synthetic: bool = False
 
     @property
     def rule_id(self) -> str | None:
-        """The ids of the rules, with commas between them."""
+        """The ids of the acting rules, separated by commas."""
         return ",".join(rule.id for rule in self.rules.values()) or None
 
     def action(self, slot: str) -> Action | None:
-        """What the rule of a slot does, if there is one."""
+        """Return the action of the slot's rule, if there is one."""
         rule = self.rules.get(slot)
         return None if rule is None else rule.action

@@ -1,4 +1,4 @@
-"""What a rule or a hold sees of a request: who asks, for which group, and how that group is at this moment."""
+"""Request context: the client, groups and members of a request, matched by rules and holds."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from ...core.groups.classic.group import ClassicGroup, ClassicMember
 
 KEYS_SINCE = 4
-"""The version of FindCoordinator from which it asks for several keys."""
+"""The first version of FindCoordinator with a list of keys."""
 
 
 class RequestContext:
-    """A request, as it is seen now; what takes looking for is looked for when it is asked for."""
+    """A request with its present context. Properties look up groups and members on access."""
 
-    def __init__(self, brokers: ClusterRuntime, node_id: int, call: Call, request: Message) -> None:
-        self._brokers = brokers
+    def __init__(self, runtime: ClusterRuntime, node_id: int, call: Call, request: Message) -> None:
+        self._runtime = runtime
         self.node_id = node_id
         self.call = call
         self.request = request
@@ -44,26 +44,26 @@ class RequestContext:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups it is for; if it names none, those of which a member has its client id."""
+        """The group ids of the request; if it has none, the groups with a member of the same client id and host."""
         if self._named is not None:
             return self._named
         return tuple(group.id for group, _ in self._by_client())
 
     @property
     def group(self) -> str | None:
-        """The one group it is for; None if there is none, or several."""
+        """The group id of the request; None if there is none or several."""
         groups = self.groups
         return groups[0] if len(groups) == 1 else None
 
     @property
     def states(self) -> set[str]:
-        """The states of its groups, Dead for those there are not."""
-        found = [self._group(group_id) for group_id in self.groups]
-        return {ClassicGroupState.DEAD.value if group is None else group.state.value for group in found}
+        """The states of the groups; Dead for a group that does not exist."""
+        groups = map(self._group, self.groups)
+        return {ClassicGroupState.DEAD.value if group is None else group.state.value for group in groups}
 
     @property
     def member_ids(self) -> tuple[str, ...]:
-        """The members it is of."""
+        """The member ids of the request."""
         if isinstance(self.request, LeaveGroupRequest) and self.request.members:
             return tuple(row.member_id for row in self.request.members)
         if self._named is None:
@@ -73,7 +73,7 @@ class RequestContext:
 
     @property
     def instance_ids(self) -> tuple[str, ...]:
-        """Their `group.instance.id`s, whether the request names them or not."""
+        """The `group.instance.id`s of the members, from the request and from the group."""
         if isinstance(self.request, LeaveGroupRequest):
             named = [row.group_instance_id for row in self.request.members]
         else:
@@ -84,18 +84,18 @@ class RequestContext:
             for member_id in self.member_ids
             if member_id in group.members
         )
-        return tuple(dict.fromkeys(each for each in (*named, *known) if each is not None))
+        return tuple(dict.fromkeys(instance for instance in (*named, *known) if instance is not None))
 
     def find_group(self) -> ClassicGroup | None:
-        """The one group it is for, as its coordinator has it."""
+        """Return the request's group from its coordinator; None if there is none or several."""
         return None if self.group is None else self._group(self.group)
 
     def _group(self, group_id: str) -> ClassicGroup | None:
-        broker = self._brokers.of_group(group_id)
+        broker = self._runtime.of_group(group_id)
         return None if broker is None else broker.node.coordinator.groups.get(group_id)
 
     def _by_client(self) -> Iterator[tuple[ClassicGroup, ClassicMember]]:
-        for broker in self._brokers:
+        for broker in self._runtime:
             for group in broker.node.coordinator.groups.values():
                 for member in group.members.values():
                     if member.client_id == self.client_id and member.client_host == self.call.client_host:

@@ -1,4 +1,4 @@
-"""Nodes with rules and holds, and no handle in between: operations as the control has them, time by hand."""
+"""Nodes with fault operations, called without handles and with explicit time."""
 
 from __future__ import annotations
 
@@ -21,48 +21,48 @@ if TYPE_CHECKING:
 TRIGGERS = ("once", "times", "nth", "every", "probability")
 
 
-class Faulty(Nodes):
-    """Nodes; `rule`, `hold` and the like call an operation, now."""
+class FaultyNodes(Nodes):
+    """Nodes with rules and holds."""
 
     def __init__(self, nodes: int = 1, seed: int = 7, **settings: object) -> None:
         super().__init__(nodes, **settings)
-        self.gatekeeper = FaultInjector(self.brokers, seed)
-        self.faults = Faults(self.brokers, self.gatekeeper)
-        self.holds = Holds(self.brokers, self.gatekeeper, self._perform)
+        self.injector = FaultInjector(self.brokers, seed)
+        self.faults = Faults(self.brokers, self.injector)
+        self.holds = Holds(self.brokers, self.injector, self._perform)
 
-    def rule(self, api: str, action: Action, **words: Any) -> str:
-        """Add a rule; its id."""
+    def rule(self, api: str, action: Action, **conditions: Any) -> str:
+        """Add a rule and return its id."""
         rule = {
-            "match": {"api": api, **{k: v for k, v in words.items() if k not in (*TRIGGERS, "id", "optional")}},
-            "trigger": {k: v for k, v in words.items() if k in TRIGGERS},
+            "match": {"api": api, **{k: v for k, v in conditions.items() if k not in (*TRIGGERS, "id", "optional")}},
+            "trigger": {k: v for k, v in conditions.items() if k in TRIGGERS},
             "action": action_data(action),
-            **{k: v for k, v in words.items() if k in ("id", "optional")},
+            **{k: v for k, v in conditions.items() if k in ("id", "optional")},
         }
         return str(self.faults.add_rule(self.now, rule=rule)["id"])
 
-    def looked(self, rule: str) -> Any:
+    def rule_data(self, rule: str) -> Any:
         return self.faults.rule(self.now, rule=rule)
 
     def hits(self, rule: str) -> int:
-        return int(self.looked(rule)["hits"])
+        return int(self.rule_data(rule)["hits"])
 
-    def hold(self, api: str, **words: Any) -> str:
-        """Add a hold; its id."""
-        return str(self.holds.add(self.now, match={"api": api, **words})["id"])
+    def hold(self, api: str, **conditions: Any) -> str:
+        """Add a hold and return its id."""
+        return str(self.holds.add(self.now, match={"api": api, **conditions})["id"])
 
-    def held(self, hold: str) -> Any:
+    def hold_data(self, hold: str) -> Any:
         return self.holds.look(self.now, hold=hold)
 
-    def release(self, hold: str, **words: Any) -> None:
-        self.holds.release(self.now, hold=hold, **words)
+    def release(self, hold: str, **release_options: Any) -> None:
+        self.holds.release(self.now, hold=hold, **release_options)
 
     def kinds(self, kind: str) -> list[Any]:
-        """The events of a kind."""
+        """Return the trace events of a kind."""
         return [event for event in self.trace.events() if event["kind"] == kind]
 
 
-def committing(offset: int = 5, member_id: str = "", generation: int = -1, group: str = "g") -> OffsetCommitRequest:
-    """A commit of t-0 and t-1."""
+def commit_request(offset: int = 5, member_id: str = "", generation: int = -1, group: str = "g") -> OffsetCommitRequest:
+    """Return an OffsetCommit of t-0 and t-1."""
     partitions = tuple(
         OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
         for index in (0, 1)

@@ -1,8 +1,8 @@
-"""Which errors Kafka gives where: an answer that it would never give is marked `synthetic` in the trace.
+"""Errors that Kafka returns, by API and level. The trace marks any other injected error as `synthetic`.
 
-By API and place, from KafkaApis and GroupCoordinatorService (and their Scala forebears); what needs an authorizer or a
-quota counts as given. For some errors the version, the request and the group's state decide, too: a commit is refused
-with REBALANCE_IN_PROGRESS in CompletingRebalance only (`ClassicGroup.validateOffsetCommit`).
+The table follows KafkaApis and GroupCoordinatorService (and their Scala predecessors), including errors of authorizers
+and quotas. Some errors also depend on the version, the request and the group's state: an offset commit returns
+REBALANCE_IN_PROGRESS only in CompletingRebalance (`ClassicGroup.validateOffsetCommit`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROUND = _GROUP | _MEMBER | {Error.ILLEGAL_GENERATION, Error.REBALANCE_IN_PROGRE
 _TOPIC = frozenset({Error.UNKNOWN_TOPIC_OR_PARTITION, Error.TOPIC_AUTHORIZATION_FAILED, Error.UNKNOWN_TOPIC_ID})
 _LEADER = _TOPIC | {Error.NOT_LEADER_OR_FOLLOWER, Error.KAFKA_STORAGE_ERROR, Error.UNKNOWN_SERVER_ERROR}
 
-KAFKA_GIVES: Mapping[tuple[str, str], frozenset[Error]] = {
+KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
     ("JoinGroup", "top"): _GROUP
     | _MEMBER
     | {
@@ -36,7 +36,7 @@ KAFKA_GIVES: Mapping[tuple[str, str], frozenset[Error]] = {
         Error.UNKNOWN_SERVER_ERROR,
     },
     ("SyncGroup", "top"): _ROUND | {Error.INCONSISTENT_GROUP_PROTOCOL, Error.UNKNOWN_SERVER_ERROR},
-    # while it loads a group its coordinator says yes to every heartbeat
+    # a coordinator accepts every heartbeat while it loads the group
     ("Heartbeat", "top"): _ROUND - {Error.COORDINATOR_LOAD_IN_PROGRESS},
     ("LeaveGroup", "top"): _GROUP | {Error.UNKNOWN_MEMBER_ID},
     ("LeaveGroup", "member"): _MEMBER,
@@ -116,38 +116,38 @@ KAFKA_GIVES: Mapping[tuple[str, str], frozenset[Error]] = {
     },
     ("ApiVersions", "top"): frozenset({Error.UNSUPPORTED_VERSION, Error.INVALID_REQUEST}),
 }
-"""By API and the place where it says errors."""
+"""Errors by API and level (`PLACES`)."""
 
 REBALANCING = {
     "OffsetCommit": ClassicGroupState.COMPLETING_REBALANCE,
     "Heartbeat": ClassicGroupState.PREPARING_REBALANCE,
     "SyncGroup": ClassicGroupState.PREPARING_REBALANCE,
 }
-"""The one state in which each is answered REBALANCE_IN_PROGRESS."""
+"""The only group state in which each API returns REBALANCE_IN_PROGRESS."""
 
 UNKNOWN_GROUP_SINCE = {"OffsetCommit": 9, "DescribeGroups": 6}
 
 
-def is_given_by_kafka(sight: RequestContext, error: Error, at: str) -> bool:
-    """Whether Kafka may answer this request so, at this moment."""
-    if error not in KAFKA_GIVES[sight.api, at]:
+def is_returned_by_kafka(context: RequestContext, error: Error, at: str) -> bool:
+    """Return whether Kafka can return this error for the request in the group's present state."""
+    if error not in KAFKA_RETURNS[context.api, at]:
         return False
-    group = sight.find_group()
+    group = context.find_group()
     match error:
         case Error.REBALANCE_IN_PROGRESS:
-            return group is not None and group.state is REBALANCING[sight.api]
+            return group is not None and group.state is REBALANCING[context.api]
         case Error.UNKNOWN_MEMBER_ID:
-            return group is None or not set(sight.member_ids) & group.members.keys()
+            return group is None or not set(context.member_ids) & group.members.keys()
         case Error.ILLEGAL_GENERATION:
-            return group is None or group.generation != sight.generation
+            return group is None or group.generation != context.generation
         case Error.MEMBER_ID_REQUIRED:
-            # Kafka's has an id in it, under which the member is expected back
+            # Kafka's response carries a member id that the coordinator keeps as pending
             return False
         case Error.FENCED_INSTANCE_ID:
-            return bool(sight.instance_ids)
+            return bool(context.instance_ids)
         case Error.INVALID_GROUP_ID:
-            return "" in sight.groups
+            return "" in context.groups
         case Error.GROUP_ID_NOT_FOUND:
-            return group is None and sight.version >= UNKNOWN_GROUP_SINCE.get(sight.api, 0)
+            return group is None and context.version >= UNKNOWN_GROUP_SINCE.get(context.api, 0)
         case _:
             return True
