@@ -16,7 +16,7 @@ from koordinator.emulator.control.puppets.operations import Puppets
 from koordinator.emulator.control.puppets.states import PuppetState
 from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
 from koordinator.emulator.core.cluster import PLAINTEXT, Endpoint
-from koordinator.emulator.server.build import Options, build_world
+from koordinator.emulator.server.build import Options, build_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,11 +135,11 @@ class SyntheticCluster:
         }
         # a cluster's seed has 32 bits
         options = Options(host="simulated", topics=TOPICS, seed=self.random.getrandbits(32), about=about)
-        self._world = build_world(options, lambda: self.now * 1000)
+        self._world = build_cluster(options, lambda: self.now * 1000)
         for broker in self._world.cluster.brokers.values():
             broker.endpoints[PLAINTEXT] = Endpoint("simulated", 9092)
-        self._supervisor = PuppetSupervisor(self._world.brokers)
-        self._puppets = Puppets(self._world.brokers, lambda _outputs: None, self._supervisor)
+        self._supervisor = PuppetSupervisor(self._world.runtime)
+        self._puppets = Puppets(self._world.runtime, lambda _outputs: None, self._supervisor)
         self.lines = [self._world.trace.leaving(self._world.trace.header)]
 
     @property
@@ -149,7 +149,7 @@ class SyntheticCluster:
 
     def advance_to(self, at: int) -> None:
         """Advance the time to `at`, and fire every deadline on the way."""
-        brokers = self._world.brokers
+        brokers = self._world.runtime
         while (due := brokers.deadline()) is not None and due <= at:
             self.now = max(self.now, due)
             brokers.tick(self.now)

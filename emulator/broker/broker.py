@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ..core.effects import Effect
     from ..core.node import NodeCore
     from ..trace.trace import Trace
-    from .connections import Mail, Output
+    from .connections import Inbox, Output
     from .interceptor import Interceptor, Step
     from .store import Store
     from .unreached_listeners import UnreachedListeners
@@ -74,15 +74,15 @@ class Broker:
         trace: Trace,
         log: Callable[[str], None],
         store: Store | None = None,
-        mail: Mail | None = None,
+        inbox: Inbox | None = None,
     ) -> None:
         self.node = node
         self.trace = trace
         self._node_id = node.node_id
         self._settings = settings
         self._log = log
-        self._services = ApiTable(settings)
-        self._witness = TraceRecorder(node, trace)
+        self._api_table = ApiTable(settings)
+        self._recorder = TraceRecorder(node, trace)
         self._connections: dict[int, Connection] = {}
         self._dirty: dict[Connection, None] = {}
         self._ready: deque[Connection] = deque()
@@ -92,10 +92,10 @@ class Broker:
         self._logs = GroupLogs(node, store, log)
         self._keeps = store is not None
         self._due_since: int | None = None
-        self._mail: Mail = deque() if mail is None else mail
-        self.gate: Interceptor | None = None
+        self._inbox: Inbox = deque() if inbox is None else inbox
+        self.interceptor: Interceptor | None = None
         """Who is asked about requests and answers, if anybody is."""
-        self.unreached: UnreachedListeners | None = None
+        self.unreached_listeners: UnreachedListeners | None = None
         """Who looks after clients that may not reach the cluster, if anybody does."""
 
     # -- inputs ----------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ class Broker:
         del now
         frames = FrameBuffer(self._settings.socket_request_max_bytes)
         self._connections[connection] = Connection(connection, client_host, listener, frames)
-        self._witness.note(Connected(connection, client_host))
+        self._recorder.note(Connected(connection, client_host))
 
     def puppet_connected(self, now: int, connection: int, client_host: str, client_id: str) -> None:
         """A puppet has connected: it will `ask`, and its answers go into the mail."""
@@ -113,7 +113,7 @@ class Broker:
         peer = self._connections[connection]
         peer.messages, peer.client_id = deque(), client_id
 
-    def ask(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
+    def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
         """A puppet has sent a request, which is served when those before it have been answered."""
         peer = self._connections.get(connection)
         if peer is None:
@@ -129,10 +129,10 @@ class Broker:
         if peer is None:
             return []
         peer.frames.feed(data)
-        if peer.in_hand is None:
+        if peer.in_flight is None:
             self._ready.append(peer)
-        elif self.gate is not None:
-            self.gate.queued(now, self, peer.in_hand.call)
+        elif self.interceptor is not None:
+            self.interceptor.on_queued(now, self, peer.in_flight.call)
         return self._serve(now)
 
     def resume(self, now: int, call: Call, steps: Iterable[Step]) -> list[Output]:
@@ -153,11 +153,11 @@ class Broker:
         peer = self._connections.pop(connection, None)
         if peer is not None:
             self._held_back.pop(connection, None)
-            if self.gate is not None:
-                self.gate.gone(now, self, connection)
+            if self.interceptor is not None:
+                self.interceptor.on_disconnected(now, self, connection)
             self.node.disconnected(connection)
             gone = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
-            self._witness.note(gone)
+            self._recorder.note(gone)
 
     def leaders_changed(self, now: int) -> list[Output]:
         """The cluster has other leaders: give up what is not this node's now, begin to load what has become its."""
@@ -182,7 +182,7 @@ class Broker:
             if peer.messages is None:
                 outputs.append(Close(peer.number, reason))
             else:
-                self._mail.append((now, Close(peer.number, reason)))
+                self._inbox.append((now, Close(peer.number, reason)))
         return outputs
 
     def topics_deleted(self, now: int, names: Iterable[str]) -> list[Output]:
@@ -227,14 +227,14 @@ class Broker:
         """The open connections, of clients and of puppets."""
         return self._connections.keys()
 
-    def in_hand(self) -> list[Call]:
+    def requests_in_flight(self) -> list[Call]:
         """The requests that wait for their answer."""
-        return [peer.in_hand.call for peer in self._connections.values() if peer.in_hand is not None]
+        return [peer.in_flight.call for peer in self._connections.values() if peer.in_flight is not None]
 
-    def behind(self, connection: int) -> list[tuple[Call, Message]]:
+    def queued_requests(self, connection: int) -> list[tuple[Call, Message]]:
         """The requests that wait on a connection behind the one in hand, as far as they can be read."""
         peer = self._connections.get(connection)
-        if peer is None or peer.in_hand is None:
+        if peer is None or peer.in_flight is None:
             return []
         waiting: list[tuple[Call, Message]] = []
         if peer.messages is not None:
@@ -244,7 +244,7 @@ class Broker:
         with suppress(Malformed):
             for frame in peer.frames.complete():
                 header, body = headers.read_request_header(frame)
-                version, request = self._services.read(header, frame[body:])
+                version, request = self._api_table.read(header, frame[body:])
                 waiting.append((self._call(peer, header.correlation_id, header.api_key, version), request))
         return waiting
 
@@ -277,7 +277,7 @@ class Broker:
 
     def _serve_frames(self, now: int, peer: Connection) -> None:
         frames = peer.frames
-        while frames and peer.in_hand is None and peer.number in self._connections:
+        while frames and peer.in_flight is None and peer.number in self._connections:
             if peer.out and peer.had_its_turn:
                 self._held_back[peer.number] = peer
                 return
@@ -289,62 +289,62 @@ class Broker:
             if header.client_id != peer.client_id:
                 # the same text again is kept once, however many events name it
                 peer.client_id = header.client_id or ""
-            version, request = self._services.read(header, frame[body:])
+            version, request = self._api_table.read(header, frame[body:])
             del frame  # of a large one there are copies enough
             if isinstance(request, ApiVersionsRequest):
                 peer.software = (request.client_software_name, request.client_software_version)
             number, key = header.correlation_id, header.api_key
             call = Call(peer.number, number, key, version, peer.client_id, peer.client_host, peer.listener)
-            self._take_in_hand(now, peer, call, request, asked_us, size)
+            self._accept(now, peer, call, request, asked_us, size)
 
     def _serve_messages(self, now: int, peer: Connection, messages: deque[tuple[int, Message]]) -> None:
-        while messages and peer.in_hand is None and peer.number in self._connections:
+        while messages and peer.in_flight is None and peer.number in self._connections:
             version, request = messages.popleft()
             key = REQUEST_KEYS[type(request)]
-            self._services.check(key, version)
+            self._api_table.check(key, version)
             peer.asked += 1
             call = self._call(peer, peer.asked, key, version)
-            self._take_in_hand(now, peer, call, request, self.trace.now_us(), rough_size(request))
+            self._accept(now, peer, call, request, self.trace.now_us(), rough_size(request))
 
     def _fed(self, now: int, peer: Connection) -> None:
         """Something more has come in on a connection."""
-        if peer.in_hand is None:
+        if peer.in_flight is None:
             self._ready.append(peer)
-        elif self.gate is not None:
-            self.gate.queued(now, self, peer.in_hand.call)
+        elif self.interceptor is not None:
+            self.interceptor.on_queued(now, self, peer.in_flight.call)
 
     @staticmethod
     def _call(peer: Connection, correlation_id: int, key: int, version: int) -> Call:
         return Call(peer.number, correlation_id, key, version, peer.client_id, peer.client_host, peer.listener)
 
-    def _take_in_hand(self, now: int, peer: Connection, call: Call, request: Message, asked_us: int, size: int) -> None:
+    def _accept(self, now: int, peer: Connection, call: Call, request: Message, asked_us: int, size: int) -> None:
         """A request is in hand from now on, and served, unless the gate has it otherwise."""
         message, weight = kept(request, size, peer.client_id)
         group_id = group_of_request(request)
-        if self.unreached is not None and self.unreached.seekers:
-            self.unreached.came(call, group_id)
-        group_now = self._witness.group_now(now, group_id)
+        if self.unreached_listeners is not None and self.unreached_listeners.seekers:
+            self.unreached_listeners.came(call, group_id)
+        group_now = self._recorder.group_now(now, group_id)
         # by position: so many keywords take longer than all the rest of this
         asked = RequestReceived(call, message, group_id, asked_us, group_now, peer.software, size, weight)
-        verdict = None if self.gate is None else self.gate.asked(now, self, asked, request)
+        verdict = None if self.interceptor is None else self.interceptor.on_request(now, self, asked, request)
         if verdict is not None and verdict.rule_id is not None:
             asked = replace(asked, rule_id=verdict.rule_id)
-        peer.in_hand = asked
-        if call.api_key not in READERS or (call.api_key != FETCH and not self._witness.is_of_reader(peer, message)):
+        peer.in_flight = asked
+        if call.api_key not in READERS or (call.api_key != FETCH and not self._recorder.is_of_reader(peer, message)):
             self.trace.add(asked_us, asked, self._node_id)
         if verdict is None:
             self._serve_request(now, call, request)
             return
         for note in verdict.notes:
-            self._witness.note(note)
+            self._recorder.note(note)
         self._take_steps(now, call, verdict.steps)
 
     def _serve_request(self, now: int, call: Call, request: Message) -> None:
         if isinstance(request, ApiVersionsRequest):
-            self._perform(now, [Reply(call, self._services.versions(call, request))])
+            self._perform(now, [Reply(call, self._api_table.versions(call, request))])
         else:
             version = call.api_version
-            service = self._services.table[call.api_key, version]
+            service = self._api_table.table[call.api_key, version]
             self._perform(now, self.node.handle(now, call, service.ask(request, version)))
 
     def _take_steps(self, now: int, call: Call, steps: Iterable[Step]) -> None:
@@ -356,8 +356,8 @@ class Broker:
             elif peer is None or isinstance(step, Park):
                 continue
             elif isinstance(step, Respond):
-                assert peer.in_hand is not None, "an answer is one to a request in hand"
-                self._respond(now, peer, peer.in_hand, step.response, step)
+                assert peer.in_flight is not None, "an answer is one to a request in hand"
+                self._respond(now, peer, peer.in_flight, step.response, step)
             elif isinstance(step, Write):
                 self._write(peer, step.data, ends=step.ends)
             else:
@@ -380,24 +380,24 @@ class Broker:
             elif isinstance(effect, CloseConnection):
                 self._hang_up(now, effect.call, effect.reason)
             else:
-                self._witness.note(effect)
+                self._recorder.note(effect)
 
     def _waiting(self, call: Call) -> Connection | None:
         """The connection that waits for the answer to a call; None if its client has gone in the meantime."""
         peer = self._connections.get(call.connection)
-        return None if peer is None or peer.in_hand is None or peer.in_hand.call is not call else peer
+        return None if peer is None or peer.in_flight is None or peer.in_flight.call is not call else peer
 
     def _reply(self, now: int, call: Call, response: Message | None) -> None:
         peer = self._connections.get(call.connection)
-        if peer is None or peer.in_hand is None or peer.in_hand.call is not call:
+        if peer is None or peer.in_flight is None or peer.in_flight.call is not call:
             # its client has gone in the meantime
             return
         if response is None:
             self._end(peer)
             return
-        steps = None if self.gate is None else self.gate.answered(now, self, call, response)
+        steps = None if self.interceptor is None else self.interceptor.on_response(now, self, call, response)
         if steps is None:
-            self._respond(now, peer, peer.in_hand, response, None)
+            self._respond(now, peer, peer.in_flight, response, None)
         else:
             self._take_steps(now, call, steps)
 
@@ -405,15 +405,15 @@ class Broker:
         self, now: int, peer: Connection, asked: RequestReceived, response: Message, step: Respond | None
     ) -> None:
         """Let the answer to the request in hand leave; as the gate has said, if it has said anything."""
-        call, services = asked.call, self._services
+        call, services = asked.call, self._api_table
         key, version = call.api_key, call.api_version
         rendered = services.table[key, version].answer(response, version, services.number)
         if peer.messages is not None:
             if step is not None and step.alter is not None:
                 return
             self._end(peer)
-            self._witness.answered(now, peer, asked, response, rendered, rough_size(response), step)
-            self._mail.append((now, Answer(peer.number, call, response)))
+            self._recorder.answered(now, peer, asked, response, rendered, rough_size(response), step)
+            self._inbox.append((now, Answer(peer.number, call, response)))
             return
         try:
             header = headers.response_header(key, version, call.correlation_id)
@@ -422,11 +422,11 @@ class Broker:
             # what the client named cannot be said back to it: a member id longer than a string may be
             self._close(now, peer, f"{APIS[key].name} v{version}: no answer can be encoded: {error}")
             return
-        if self.unreached is not None and isinstance(response, FindCoordinatorResponse):
-            self.unreached.told(now, call, response)
+        if self.unreached_listeners is not None and isinstance(response, FindCoordinatorResponse):
+            self.unreached_listeners.told(now, call, response)
         if step is None:
             # as `_write` does
-            peer.in_hand = None
+            peer.in_flight = None
             if peer is not self._serving:
                 self._ready.append(peer)
             peer.out.append(frame)
@@ -434,7 +434,7 @@ class Broker:
             self._dirty[peer] = None
         else:
             self._write(peer, frame if step.alter is None else step.alter(frame), ends=step.ends)
-        self._witness.answered(now, peer, asked, response, rendered, len(frame), step)
+        self._recorder.answered(now, peer, asked, response, rendered, len(frame), step)
 
     def _write(self, peer: Connection, data: bytes, *, ends: bool) -> None:
         if ends:
@@ -445,7 +445,7 @@ class Broker:
 
     def _end(self, peer: Connection) -> None:
         """Nothing is in hand any more."""
-        peer.in_hand = None
+        peer.in_flight = None
         if peer is not self._serving:
             self._ready.append(peer)
 
@@ -457,10 +457,10 @@ class Broker:
     def _close(self, now: int, peer: Connection, reason: str) -> None:
         # what a client made up is quoted, so that the line stays one, and cut
         self._log(f"connection {peer.number} of {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host}) closed: {reason}")
-        peer.in_hand = None
+        peer.in_flight = None
         self.disconnected(now, peer.number, reason)
         close = Close(peer.number, reason)
         if peer.messages is None:
             self._closing.append(close)
         else:
-            self._mail.append((now, close))
+            self._inbox.append((now, close))

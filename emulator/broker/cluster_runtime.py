@@ -2,7 +2,7 @@
 
 A connection belongs to the node it came in at, and what is put in on it goes to that node's broker. What one node is
 told may concern the others: a topic is deleted, a leader moves. So after every input the nodes catch up with the
-cluster's view (`machines`), before anything leaves.
+cluster's view (`nodes`), before anything leaves.
 
 Puppets (`controls.puppets`) connect to nodes as clients do. They and others who act when a time has come, not when
 somebody asks for it, are `tickers`.
@@ -50,13 +50,13 @@ PUPPETS_HOST = "/127.0.0.1"
 class HeartbeatSender(Protocol):
     """Who sends heartbeats in groups' own time: puppets. Times are a group's."""
 
-    def beating(self, group_id: str, generation: int) -> set[str]:
+    def heartbeating_members(self, group_id: str, generation: int) -> set[str]:
         """The members of a stable generation whose heartbeats will come, and change nothing."""
 
-    def leave_out(self, group_id: str, member_ids: Collection[str], until: int) -> None:
+    def skip_heartbeats(self, group_id: str, member_ids: Collection[str], until: int) -> None:
         """Do not send those heartbeats of these members that are due before `until`."""
 
-    def next_act(self, group_id: str) -> int | None:
+    def next_action(self, group_id: str) -> int | None:
         """When it is time next for anything else than a heartbeat."""
 
 
@@ -92,9 +92,9 @@ class ClusterRuntime(NodeRuntimes):
         super().__init__(now, cluster, settings, new_uuid, trace, log, store)
         self.tickers: list[Ticker] = []
         """Who is asked for deadlines beside the nodes. At equal times the nodes go first, then these in turn."""
-        self.beats: HeartbeatSender | None = None
+        self.heartbeat_sender: HeartbeatSender | None = None
         """The puppets, if there are any."""
-        self.newest = now
+        self.last_input_ms = now
         """The time of the newest input, while there are tickers."""
         self._puppet_connections = 0
 
@@ -102,48 +102,48 @@ class ClusterRuntime(NodeRuntimes):
 
     def connected(self, now: int, connection: int, client_host: str, node_id: int, listener: str) -> list[Output]:
         """A client has connected to a listener of a node; one that has just gone down closes the connection."""
-        machine = self._machines.get(node_id)
-        if machine is None or machine.broker is None:
+        node = self._nodes.get(node_id)
+        if node is None or node.broker is None:
             return [Close(connection, f"node {node_id} is down")]
-        self._at[connection] = machine
-        return self._input(machine, now, Broker.connected, connection, client_host, listener)
+        self._at[connection] = node
+        return self._input(node, now, Broker.connected, connection, client_host, listener)
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Bytes have come in. Answers may be due to this connection and to any other."""
         outputs: list[Output] = []
         if self.tickers:
-            self.newest = now
+            self.last_input_ms = now
             if (due := self.deadline()) is not None and due <= now:
                 # what was due has happened before: a group's time does not go back
                 outputs = self.tick(now)
-        machine = self._at.get(connection)
-        if machine is None or machine.broker is None:
+        node = self._at.get(connection)
+        if node is None or node.broker is None:
             return outputs
-        if machine.held is not None:
-            machine.held_bytes[connection] = machine.held_bytes.get(connection, 0) + len(data)
-            return outputs + self._input(machine, now, Broker.received, connection, data)
-        outputs += machine.broker.received(now, connection, data)
+        if node.held is not None:
+            node.held_bytes[connection] = node.held_bytes.get(connection, 0) + len(data)
+            return outputs + self._input(node, now, Broker.received, connection, data)
+        outputs += node.broker.received(now, connection, data)
         return outputs if self._seen == self.cluster.leader_changes else outputs + self._catch_up(now)
 
     def flushed(self, now: int, connection: int) -> list[Output]:
         """What was sent to a connection has left: serve what was held back until then, if there is anything."""
-        machine = self._at.get(connection)
-        if machine is None:
+        node = self._at.get(connection)
+        if node is None:
             return []
-        outputs = self._input(machine, now, Broker.flushed, connection)
+        outputs = self._input(node, now, Broker.flushed, connection)
         return outputs + self._catch_up(now)
 
     def disconnected(self, now: int, connection: int, reason: str = "") -> None:
         """A connection is gone."""
-        machine = self._at.pop(connection, None)
-        self.newest = now
-        if machine is not None:
-            self._input(machine, now, Broker.disconnected, connection, reason)
+        node = self._at.pop(connection, None)
+        self.last_input_ms = now
+        if node is not None:
+            self._input(node, now, Broker.disconnected, connection, reason)
 
     def tick(self, now: int) -> list[Output]:
         """Let everything due by `now` happen, on whichever node, in the order in which it was due."""
         outputs: list[Output] = []
-        self.newest = now
+        self.last_input_ms = now
         while (due := self.deadline()) is not None and due <= now:
             outputs += self.step(now, due)
         return outputs
@@ -153,7 +153,7 @@ class ClusterRuntime(NodeRuntimes):
         load = self._loads.pop_due(due)
         if load is not None:
             node_id, partition = load[1]
-            return self._input(self._machines[node_id], due, Broker.load, partition)
+            return self._input(self._nodes[node_id], due, Broker.load, partition)
         outputs: list[Output] = []
         # a node that is alone needs not be told of every instant
         until = now if self._is_alone else due
@@ -203,63 +203,63 @@ class ClusterRuntime(NodeRuntimes):
         """
         self._puppet_connections -= 1
         connection = self._puppet_connections
-        machine = self._machines.get(node_id)
-        if machine is None or machine.broker is None:
-            self.mail.append((now, Close(connection, f"node {node_id} is down")))
+        node = self._nodes.get(node_id)
+        if node is None or node.broker is None:
+            self.inbox.append((now, Close(connection, f"node {node_id} is down")))
             return connection
-        self._at[connection] = machine
-        self._input(machine, now, Broker.puppet_connected, connection, PUPPETS_HOST, client_id)
+        self._at[connection] = node
+        self._input(node, now, Broker.puppet_connected, connection, PUPPETS_HOST, client_id)
         return connection
 
-    def ask(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
+    def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
         """A puppet sends a request. Answers may be due to any connection."""
-        machine = self._at.get(connection)
-        if machine is None or machine.broker is None:
+        node = self._at.get(connection)
+        if node is None or node.broker is None:
             return []
-        outputs = self._input(machine, now, Broker.ask, connection, version, request)
+        outputs = self._input(node, now, Broker.send_message, connection, version, request)
         return outputs if self._seen == self.cluster.leader_changes else outputs + self._catch_up(now)
 
     # -- the gate --------------------------------------------------------------------------------------------
 
     @property
-    def gate(self) -> Interceptor | None:
+    def interceptor(self) -> Interceptor | None:
         """Who every node asks about requests and answers, if anybody is (`emulator.gate`)."""
-        return self._gate
+        return self._interceptor
 
-    @gate.setter
-    def gate(self, gate: Interceptor | None) -> None:
-        self._gate = gate
+    @interceptor.setter
+    def interceptor(self, interceptor: Interceptor | None) -> None:
+        self._interceptor = interceptor
         for broker in self:
-            broker.gate = gate
+            broker.interceptor = interceptor
 
     @property
-    def unreached(self) -> UnreachedListeners | None:
+    def unreached_listeners(self) -> UnreachedListeners | None:
         """Who looks after clients that may not reach the cluster (`emulator.unreached`), if anybody does."""
-        return self._unreached
+        return self._unreached_listeners
 
-    @unreached.setter
-    def unreached(self, unreached: UnreachedListeners | None) -> None:
-        self._unreached = unreached
+    @unreached_listeners.setter
+    def unreached_listeners(self, unreached_listeners: UnreachedListeners | None) -> None:
+        self._unreached_listeners = unreached_listeners
         for broker in self:
-            broker.unreached = unreached
+            broker.unreached_listeners = unreached_listeners
 
     def resume(self, now: int, broker: Broker, call: Call, steps: Iterable[Step]) -> list[Output]:
         """Go on with a request that the gate has parked; it is lost if its node has gone down in the meantime."""
-        machine = self._machines.get(broker.node.node_id)
-        if machine is None or machine.broker is not broker:
+        node = self._nodes.get(broker.node.node_id)
+        if node is None or node.broker is not broker:
             return []
-        return self._input(machine, now, Broker.resume, call, tuple(steps)) + self._catch_up(now)
+        return self._input(node, now, Broker.resume, call, tuple(steps)) + self._catch_up(now)
 
     # -- what is there ---------------------------------------------------------------------------------------
 
     def is_muted(self, connection: int) -> bool:
         """Whether nothing more is to be read: a request is in hand, and as much waits behind it as may."""
-        machine = self._at.get(connection)
-        if machine is None or machine.broker is None:
+        node = self._at.get(connection)
+        if node is None or node.broker is None:
             return False
-        if machine.held is not None:
-            return machine.held_bytes.get(connection, 0) >= READ_AHEAD_BYTES
-        return machine.broker.is_muted(connection)
+        if node.held is not None:
+            return node.held_bytes.get(connection, 0) >= READ_AHEAD_BYTES
+        return node.broker.is_muted(connection)
 
     def clients(self) -> set[tuple[str, str]]:
         """The clients that are connected to nodes that are not down: their host, and the client id they last named."""
@@ -271,7 +271,7 @@ class ClusterRuntime(NodeRuntimes):
         return connection in self._at
 
     @property
-    def is_kept(self) -> bool:
+    def is_durable(self) -> bool:
         """Whether logs are kept elsewhere than in memory, too."""
         return self._store is not None
 
@@ -321,7 +321,7 @@ class ClusterRuntime(NodeRuntimes):
             broker.node.data.grown(now, topic.name, by_partition)
         outputs: list[Output] = []
         for partition in by_partition:
-            leader = self._machines.get(topic.leader(partition))
+            leader = self._nodes.get(topic.leader(partition))
             if leader is not None:
                 outputs += self._input(leader, now, Broker.rewritten, partition)
         return outputs

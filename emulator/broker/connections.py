@@ -53,13 +53,13 @@ class Answer:
     response: Message
 
 
-Mail = deque[tuple[int, Answer | Close]]
+Inbox = deque[tuple[int, Answer | Close]]
 """What has come of the connections of puppets, and when, in the node's time; the puppets empty it."""
 
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One client connection. `in_hand` is the request it waits for the answer to, if there is one.
+    """One client connection. `in_flight` is the request it waits for the answer to, if there is one.
 
     `out`, of `out_bytes`, collects what leaves it with the present input. A puppet's has no frames but `messages`, with
     the version of each, that wait to be served. `follows_trace`: it has read the trace's topic.
@@ -69,7 +69,7 @@ class Connection:
     client_host: str
     listener: str
     frames: FrameBuffer
-    in_hand: RequestReceived | None = None
+    in_flight: RequestReceived | None = None
     out: list[bytes] = field(default_factory=list)
     out_bytes: int = 0
     client_id: str = ""
@@ -87,4 +87,4 @@ class Connection:
     @property
     def is_muted(self) -> bool:
         """Whether nothing more is to be read: a request is in hand, and as much waits behind it as may."""
-        return self.in_hand is not None and len(self.frames) >= READ_AHEAD_BYTES
+        return self.in_flight is not None and len(self.frames) >= READ_AHEAD_BYTES

@@ -59,17 +59,17 @@ class Write:
 
 
 @value
-class HangUp:
+class CloseConnection:
     """The connection of a request that is still in hand is closed, after what has been sent on it."""
 
     reason: str
 
 
-Step = Park | Serve | Respond | Write | HangUp
+Step = Park | Serve | Respond | Write | CloseConnection
 
 
 @value
-class Verdict:
+class Interception:
     """What becomes of a request: the steps to take, its rules for the trace, and what else is noted there."""
 
     steps: tuple[Step, ...]
@@ -80,14 +80,14 @@ class Verdict:
 class Interceptor(Protocol):
     """What the broker ring asks. `broker` is the node's, which is another one when it has been started again."""
 
-    def asked(self, now: int, broker: Broker, asked: RequestReceived, request: Message) -> Verdict | None:
+    def on_request(self, now: int, broker: Broker, asked: RequestReceived, request: Message) -> Interception | None:
         """A request has been read, and is in hand."""
 
-    def answered(self, now: int, broker: Broker, call: Call, response: Message) -> tuple[Step, ...] | None:
+    def on_response(self, now: int, broker: Broker, call: Call, response: Message) -> tuple[Step, ...] | None:
         """The answer to a request in hand is ready."""
 
-    def queued(self, now: int, broker: Broker, call: Call) -> None:
+    def on_queued(self, now: int, broker: Broker, call: Call) -> None:
         """More has come in on a connection that has a request in hand, and waits behind it."""
 
-    def gone(self, now: int, broker: Broker, connection: int) -> None:
+    def on_disconnected(self, now: int, broker: Broker, connection: int) -> None:
         """A connection has closed."""

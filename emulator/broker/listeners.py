@@ -98,7 +98,7 @@ def _check_port(port: int, given: str) -> None:
 
 
 def advertised(host: str) -> str:
-    """The host that clients are told: the one listened on, or this machine's own if that is all addresses."""
+    """The host that clients are told: the one listened on, or this node's own if that is all addresses."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
 
 
@@ -108,7 +108,7 @@ def host_port(host: str, port: int) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host: an address of loopback, or `localhost`."""
+    """Whether only this node reaches a host: an address of loopback, or `localhost`."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..core.data.topic import Topic
     from ..core.effects import Effect
     from ..trace.trace import Trace
-    from .connections import Mail, Output
+    from .connections import Inbox, Output
     from .interceptor import Interceptor
     from .store import Store
     from .unreached_listeners import UnreachedListeners
@@ -90,7 +90,7 @@ class NodeRuntimes:
         self._settings = settings
         self._new_uuid = new_uuid
         self._log = log
-        self._machines: dict[int, NodeRuntime] = {}
+        self._nodes: dict[int, NodeRuntime] = {}
         self._at: dict[int, NodeRuntime] = {}
         self._running: list[Broker] = []
         self._seen = cluster.leader_changes
@@ -99,12 +99,12 @@ class NodeRuntimes:
         self._loads: Timers[tuple[int, int]] = Timers()
         self._windows_ms: dict[int, int] = {}
         cluster.hidden_topics[TRACE_TOPIC] = trace_topic(trace, cluster)
-        self.mail: Mail = deque()
+        self.inbox: Inbox = deque()
         """What puppets are told."""
-        self._gate: Interceptor | None = None
-        self._unreached: UnreachedListeners | None = None
+        self._interceptor: Interceptor | None = None
+        self._unreached_listeners: UnreachedListeners | None = None
         for node_id in cluster.brokers:
-            self._machines[node_id] = NodeRuntime(node_id, self._new_broker(now, node_id))
+            self._nodes[node_id] = NodeRuntime(node_id, self._new_broker(now, node_id))
         self._states_changed()
         self._catch_up(now, nothing_new=False)
 
@@ -113,19 +113,19 @@ class NodeRuntimes:
     @property
     def states(self) -> dict[int, str]:
         """Every node, by id, and whether it is up, paused or down."""
-        return {machine.node_id: machine.state for machine in self._machines.values()}
+        return {node.node_id: node.state for node in self._nodes.values()}
 
     def broker(self, node_id: int) -> Broker:
         """The broker ring of a node; ValueError if there is no such node, or it is down."""
-        broker = self._machine(node_id).broker
+        broker = self._node(node_id).broker
         if broker is None:
             raise ValueError(f"node {node_id} is down")
         return broker
 
-    def of_group(self, group_id: str) -> Broker | None:
+    def broker_of_group(self, group_id: str) -> Broker | None:
         """The broker ring of the node that coordinates a group; None if there is none just now."""
-        machine = self._machines.get(self.cluster.coordinator_of(group_id))
-        return machine.broker if machine is not None else None
+        node = self._nodes.get(self.cluster.coordinator_of(group_id))
+        return node.broker if node is not None else None
 
     def groups(self) -> set[str]:
         """The ids of the groups there are, whoever coordinates them."""
@@ -133,29 +133,29 @@ class NodeRuntimes:
 
     def __iter__(self) -> Iterator[Broker]:
         """The broker ring of every node that is not down."""
-        return (machine.broker for machine in self._machines.values() if machine.broker is not None)
+        return (node.broker for node in self._nodes.values() if node.broker is not None)
 
     # -- operations on nodes ---------------------------------------------------------------------------------
 
     @property
     def next_node_id(self) -> int:
         """The id the next node to be added gets."""
-        return max(self._machines, default=0) + 1
+        return max(self._nodes, default=0) + 1
 
     def add_node(self, now: int, endpoints: Mapping[str, Endpoint]) -> list[Output]:
         """Take a new node into the cluster, and start it."""
         node_id = self.next_node_id
         self.cluster.brokers[node_id] = Registration(node_id, dict(endpoints), is_up=False)
-        self._machines[node_id] = NodeRuntime(node_id)
+        self._nodes[node_id] = NodeRuntime(node_id)
         self._note(node_id, "added")
         return self.start_node(now, node_id)
 
     def start_node(self, now: int, node_id: int) -> list[Output]:
         """Let a node that is down come up. It has forgotten everything, and loads the groups it now coordinates."""
-        machine = self._machine(node_id)
-        if machine.broker is not None:
-            raise ValueError(f"node {node_id} is {machine.state} already")
-        machine.broker = self._new_broker(now, node_id)
+        node = self._node(node_id)
+        if node.broker is not None:
+            raise ValueError(f"node {node_id} is {node.state} already")
+        node.broker = self._new_broker(now, node_id)
         self._note(node_id, "started")
         self.cluster.unfence(node_id)
         self._states_changed()
@@ -166,8 +166,8 @@ class NodeRuntimes:
 
         A paused node cannot do that: it is killed.
         """
-        broker, machine = self.broker(node_id), self._machines[node_id]
-        if machine.held is not None:
+        broker, node = self.broker(node_id), self._nodes[node_id]
+        if node.held is not None:
             return self.kill_node(now, node_id)
         # what it was writing it has written before others read it
         outputs = broker.tick(now)
@@ -188,39 +188,39 @@ class NodeRuntimes:
 
     def remove_node(self, now: int, node_id: int) -> list[Output]:
         """Stop a node, if it is not down, and take it out of the cluster for good (`unregister-broker`)."""
-        outputs = [] if self._machine(node_id).broker is None else self.stop_node(now, node_id)
-        del self._machines[node_id]
+        outputs = [] if self._node(node_id).broker is None else self.stop_node(now, node_id)
+        del self._nodes[node_id]
         self.cluster.unregister(node_id)
         self._note(node_id, "removed")
         return outputs
 
     def pause_node(self, now: int, node_id: int) -> list[Output]:
         """Let a node do nothing, while time goes on; connections to it are accepted, and what they bring is kept."""
-        broker, machine = self.broker(node_id), self._machines[node_id]
-        if machine.held is not None:
+        broker, node = self.broker(node_id), self._nodes[node_id]
+        if node.held is not None:
             return []
         outputs = broker.tick(now)
-        machine.held, machine.paused_at = [], now
+        node.held, node.paused_at = [], now
         self._note(node_id, "paused")
         self._states_changed()
         return outputs
 
     def resume_node(self, now: int, node_id: int) -> list[Output]:
         """Let a paused node go on: what was due in the meantime happens, then what has come in."""
-        broker, machine = self.broker(node_id), self._machines[node_id]
-        if machine.held is None:
+        broker, node = self.broker(node_id), self._nodes[node_id]
+        if node.held is None:
             return []
-        held, machine.held = machine.held, None
-        deleted, machine.deleted = machine.deleted, []
-        muted = [number for number, held_bytes in machine.held_bytes.items() if held_bytes >= READ_AHEAD_BYTES]
-        machine.held_bytes.clear()
+        held, node.held = node.held, None
+        deleted, node.deleted = node.deleted, []
+        muted = [number for number, held_bytes in node.held_bytes.items() if held_bytes >= READ_AHEAD_BYTES]
+        node.held_bytes.clear()
         self._note(node_id, "resumed")
         self._states_changed()
         # what it does not lead any more it has lost before it could do anything about it
-        outputs = broker.leaders_changed(machine.paused_at)
+        outputs = broker.leaders_changed(node.paused_at)
         if deleted:
             # before it loads what was written since
-            outputs += broker.topics_deleted(machine.paused_at, deleted)
+            outputs += broker.topics_deleted(node.paused_at, deleted)
         outputs += self._catch_up(now, nothing_new=False)
         outputs += broker.tick(now)
         for give, arguments in held:
@@ -231,10 +231,10 @@ class NodeRuntimes:
 
     def advertise(self, node_id: int, listener: str, host: str, port: int) -> None:
         """Tell clients another address of a node, from now on, if they come in by a listener of this name."""
-        self._machine(node_id)
+        self._node(node_id)
         self.cluster.brokers[node_id].endpoints[listener] = Endpoint(host, port)
 
-    def disagree(self, node_id: int, group_id: str, says_node_id: int | None) -> None:
+    def override_coordinator(self, node_id: int, group_id: str, says_node_id: int | None) -> None:
         """Let a node name another one as a group's coordinator, while it is up; None: let it agree again."""
         believes = self.broker(node_id).node.coordinator_overrides
         if says_node_id is None:
@@ -262,7 +262,7 @@ class NodeRuntimes:
     def _move(
         self, now: int, topic: Topic, partition: int, node_id: int, group_id: str | None, load_ms: int = 0
     ) -> list[Output]:
-        if self._machine(node_id).broker is None:
+        if self._node(node_id).broker is None:
             raise ValueError(f"node {node_id} is down and cannot lead {topic.name}-{partition}")
         if topic.log(partition) is None:
             raise ValueError(f"there is no partition {topic.name}-{partition}")
@@ -275,12 +275,12 @@ class NodeRuntimes:
         self.cluster.move_leader(topic, partition, node_id)
         return outputs + self._catch_up(now)
 
-    def _machine(self, node_id: int) -> NodeRuntime:
-        machine = self._machines.get(node_id)
-        if machine is None:
-            known = ", ".join(map(str, self._machines))
+    def _node(self, node_id: int) -> NodeRuntime:
+        node = self._nodes.get(node_id)
+        if node is None:
+            known = ", ".join(map(str, self._nodes))
             raise ValueError(f"there is no node {node_id}; there are {known}")
-        return machine
+        return node
 
     def _new_broker(self, now: int, node_id: int) -> Broker:
         cluster, settings, new_uuid = self.cluster, self._settings, self._new_uuid
@@ -293,37 +293,35 @@ class NodeRuntimes:
         node = NodeCore(
             node_id, cluster, coordinator, lambda _: DataPlane(node_id, cluster, settings, new_uuid, deleted)
         )
-        broker = Broker(node, settings, self.trace, self._log, self._store, self.mail)
-        broker.gate, broker.unreached = self._gate, self._unreached
+        broker = Broker(node, settings, self.trace, self._log, self._store, self.inbox)
+        broker.interceptor, broker.unreached_listeners = self._interceptor, self._unreached_listeners
         return broker
 
     @staticmethod
-    def _input(machine: NodeRuntime, now: int, give: Input, *arguments: object) -> list[Output]:
+    def _input(node: NodeRuntime, now: int, give: Input, *arguments: object) -> list[Output]:
         """Give an input to a node: now, or when it is resumed, or never."""
-        if machine.broker is None:
+        if node.broker is None:
             return []
-        if machine.held is not None:
-            machine.held.append((give, arguments))
+        if node.held is not None:
+            node.held.append((give, arguments))
             return []
-        return give(machine.broker, now, *arguments) or []
+        return give(node.broker, now, *arguments) or []
 
     def _take_down(self, now: int, broker: Broker, reason: str) -> list[Output]:
-        machine = self._machines[broker.node.node_id]
+        node = self._nodes[broker.node.node_id]
         outputs = broker.close(now, reason)
-        machine.broker = machine.held = None
-        machine.held_bytes.clear()
-        machine.deleted.clear()
-        for connection in [number for number, at in self._at.items() if at is machine]:
+        node.broker = node.held = None
+        node.held_bytes.clear()
+        node.deleted.clear()
+        for connection in [number for number, at in self._at.items() if at is node]:
             del self._at[connection]
-        for load in [load for load in self._loads if load[0] == machine.node_id]:
+        for load in [load for load in self._loads if load[0] == node.node_id]:
             self._loads.cancel(load)
         self._states_changed()
         return outputs
 
     def _states_changed(self) -> None:
-        self._running = [
-            machine.broker for machine in self._machines.values() if machine.broker is not None and machine.held is None
-        ]
+        self._running = [node.broker for node in self._nodes.values() if node.broker is not None and node.held is None]
 
     def _catch_up(self, now: int, *, nothing_new: bool = True) -> list[Output]:
         """Let every running node do what follows from the cluster's view, if that has changed."""
@@ -332,11 +330,11 @@ class NodeRuntimes:
             self._seen, nothing_new = self.cluster.leader_changes, True
             deleted, self._deleted = self._deleted, []
             for node_id, names in deleted:
-                for machine in self._machines.values():
-                    if machine.held is not None:
-                        machine.deleted += names
-                    elif machine.broker is not None and machine.node_id != node_id:
-                        outputs += machine.broker.topics_deleted(now, names)
+                for node in self._nodes.values():
+                    if node.held is not None:
+                        node.deleted += names
+                    elif node.broker is not None and node.node_id != node_id:
+                        outputs += node.broker.topics_deleted(now, names)
             for broker in self._running:
                 outputs += broker.leaders_changed(now)
             # only when all have given up what they had to may others read what these wrote

@@ -70,8 +70,8 @@ class UnreachedListeners:
     have who did not choose one. It is a ticker only while somebody is on the way.
     """
 
-    def __init__(self, brokers: ClusterRuntime, log: Callable[[str], None]) -> None:
-        self._brokers = brokers
+    def __init__(self, runtime: ClusterRuntime, log: Callable[[str], None]) -> None:
+        self._runtime = runtime
         self._log = log
         self.seekers: dict[Client, dict[str, Seeker]] = {}
         """Who is on the way, to the coordinator of which groups."""
@@ -84,7 +84,7 @@ class UnreachedListeners:
         if found is None or len(self.seekers) >= SEEKERS_MAX:
             return
         if not self.seekers:
-            self._brokers.tickers.append(self)
+            self._runtime.tickers.append(self)
         groups = self.seekers.setdefault(client, {})
         if len(groups) < SEEKERS_MAX:
             groups.setdefault(found.key, Seeker(now, call, found))
@@ -130,18 +130,18 @@ class UnreachedListeners:
 
     def _rest(self) -> None:
         if not self.seekers:
-            self._brokers.tickers.remove(self)
+            self._runtime.tickers.remove(self)
 
     def _missed(self, client: Client, seeker: Seeker) -> None:
         told, listener = seeker.coordinator, seeker.call.listener
         key = listener, told.host, told.port
-        gave_up = not seeker.asked_again and client not in self._brokers.clients()
+        gave_up = not seeker.asked_again and client not in self._runtime.clients()
         if key in self._said or gave_up or not self._is_there(told.node_id, key):
             return
         self._said.add(key)
         host, client_id = client
         address = host_port(told.host, told.port)
-        node = "" if len(self._brokers.states) == 1 else f"{told.node_id}:"
+        node = "" if len(self._runtime.states) == 1 else f"{told.node_id}:"
         name = "" if listener == PLAINTEXT else f" on listener {listener}"
         self._log(
             f"client {client_id[:CLIENT_SHOWN_MAX]!r} ({host}) was told{name} that its group is at {address}, and has"
@@ -152,7 +152,7 @@ class UnreachedListeners:
     def _is_there(self, node_id: int, key: tuple[str, str, int]) -> bool:
         """Whether the node serves, and clients are still told this address of it."""
         listener, host, port = key
-        if self._brokers.states.get(node_id) != "up":
+        if self._runtime.states.get(node_id) != "up":
             return False
-        endpoint = self._brokers.cluster.brokers[node_id].endpoints.get(listener)
+        endpoint = self._runtime.cluster.brokers[node_id].endpoints.get(listener)
         return endpoint is not None and (endpoint.host, endpoint.port) == (host, port)

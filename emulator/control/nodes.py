@@ -109,7 +109,7 @@ class Nodes:
     def believe(self, now: int, *, node: int, group: str, coordinator: int | None) -> None:
         """Name another node as a group's coordinator to who asks here, while it is up; None: the right one again."""
         del now
-        self._brokers.disagree(node, group, coordinator)
+        self._brokers.override_coordinator(node, group, coordinator)
 
     def coordinator(self, now: int, *, group: str) -> int | None:
         """The node that coordinates a group, whether it exists or not; None while there is none."""

@@ -18,7 +18,7 @@ SHOWN_MAX = 20
 
 def coordinator_of(brokers: ClusterRuntime, group_id: str) -> Coordinator | None:
     """The coordinator of a group, None while it is down. ValueError while it is paused: it could do nothing."""
-    broker = brokers.of_group(group_id)
+    broker = brokers.broker_of_group(group_id)
     if broker is None:
         return None
     node_id = broker.node.node_id

@@ -228,7 +228,7 @@ class Verbs:
             trace.add(trace.now_us(), used, node)
 
     def _perform(self, now: int, group: str, effects: Iterable[Effect]) -> None:
-        broker = self._brokers.of_group(group)
+        broker = self._brokers.broker_of_group(group)
         assert broker is not None, "there is a coordinator"
         self._leave(broker.perform(now, effects))
 

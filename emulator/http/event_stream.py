@@ -37,7 +37,7 @@ class Stream(StreamingResponse):
 
 
 async def _events(hosted: RegisteredCluster, since: int, group: str | None) -> AsyncGenerator[str, None]:
-    trace = hosted.parts.trace
+    trace = hosted.cluster.trace
 
     def has_more() -> bool:
         return trace.last_seq > since
@@ -45,7 +45,7 @@ async def _events(hosted: RegisteredCluster, since: int, group: str | None) -> A
     # who waits for the first event is to know at once that it listens
     yield ": the trace\n\n"
     while not hosted.has_ended.is_set():
-        if not await hosted.parts.shell.wait_for(has_more, KEEP_ALIVE_S):
+        if not await hosted.cluster.server.wait_for(has_more, KEEP_ALIVE_S):
             yield ": nothing new\n\n"
         newest = trace.last_seq
         for event in trace.events(since, group):

@@ -41,7 +41,7 @@ class Watched:
         self.barriers: Counter[float] = Counter()
         self.barriers_s = 0.0
         self._began: dict[str, int] = {}
-        hosted.parts.trace.observers.append(self.note)
+        hosted.cluster.trace.observers.append(self.note)
 
     def note(self, happening: TraceEvent) -> None:
         """Something happened."""
@@ -91,7 +91,7 @@ def _groups(clusters: dict[str, Watched]) -> Iterable[Metric]:
         for state in ClassicGroupState
     }
     for cluster, watched in clusters.items():
-        brokers = watched.hosted.parts.brokers
+        brokers = watched.hosted.cluster.runtime
         groups = [group for broker in brokers for group in broker.node.coordinator.groups.values()]
         total.add_metric([cluster], len(groups))
         offsets.add_metric([cluster], sum(len(group.offsets) for group in groups))
@@ -123,9 +123,9 @@ def _requests(clusters: dict[str, Watched]) -> Iterable[Metric]:
             errors.add_metric([cluster, APIS[key].name, error], count)
         for key, count in by_api.items():
             requests.add_metric([cluster, APIS[key].name], count)
-        brokers = watched.hosted.parts.brokers
+        brokers = watched.hosted.cluster.runtime
         connections.add_metric([cluster], sum(len(broker.clients()) for broker in brokers))
-        waiting = Counter(call.api_key for broker in brokers for call in broker.in_hand())
+        waiting = Counter(call.api_key for broker in brokers for call in broker.requests_in_flight())
         for key, count in sorted(waiting.items()):
             parked.add_metric([cluster, APIS[key].name], count)
     return [requests, errors, connections, parked]

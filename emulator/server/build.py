@@ -85,7 +85,7 @@ class BuiltCluster:
     started_at: int
     cluster: ClusterState
     trace: Trace
-    brokers: ClusterRuntime
+    runtime: ClusterRuntime
     trace_file: TraceFile | None
     data_dir: DataDir | None
 
@@ -106,21 +106,21 @@ class BuiltCluster:
 class ServedCluster(BuiltCluster):
     """A cluster that is ready to be served."""
 
-    shell: Server
-    hosting: NodeListeners
+    server: Server
+    node_listeners: NodeListeners
     control: Control
 
     @property
     def bootstrap_servers(self) -> str:
         """What clients connect to, `host:port` of each node; the ports are known once `serve` has started."""
-        return self.hosting.bootstrap_servers()
+        return self.node_listeners.bootstrap_servers()
 
     async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Listen and serve until cancelled; `bootstrap_servers` is right from the report of the start on.
 
         Raises OSError if nothing can listen there; nothing has started then.
         """
-        await self.hosting.serve(self.begin, task_status=task_status)
+        await self.node_listeners.serve(self.begin, task_status=task_status)
 
 
 def build(options: Options, log: Callable[[str], None] | None = None) -> ServedCluster:
@@ -131,16 +131,18 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> ServedC
     topic, record or port that cannot be, and OSError if the trace file cannot be opened.
     """
     listeners = Listeners(options.host, options.port, options.listeners, options.advertised, options.brokers)
-    world = build_world(options, _clock(), log)
-    world.brokers.unreached = UnreachedListeners(world.brokers, log or logging.getLogger("koordinator").warning)
-    shell = Server(world.brokers, world.started_at)
-    hosting = NodeListeners(world.brokers, shell, listeners)
-    control = Control(world.brokers, hosting, shell.take_in, world.seed)
+    world = build_cluster(options, _clock(), log)
+    world.runtime.unreached_listeners = UnreachedListeners(
+        world.runtime, log or logging.getLogger("koordinator").warning
+    )
+    server = Server(world.runtime, world.started_at)
+    node_listeners = NodeListeners(world.runtime, server, listeners)
+    control = Control(world.runtime, node_listeners, server.perform, world.seed)
     made = {each.name: getattr(world, each.name) for each in fields(world)}
-    return ServedCluster(**made, shell=shell, hosting=hosting, control=control)
+    return ServedCluster(**made, server=server, node_listeners=node_listeners, control=control)
 
 
-def build_world(
+def build_cluster(
     options: Options,
     wall_us: Callable[[], int],
     log: Callable[[str], None] | None = None,
@@ -152,14 +154,14 @@ def build_world(
     settings, warnings = _settings(options)
     data_dir = None if options.data_dir is None else DataDir(Path(options.data_dir), log)
     try:
-        return _build_world(options, wall_us, settings, warnings, data_dir, log)
+        return _build_cluster(options, wall_us, settings, warnings, data_dir, log)
     except BaseException:
         if data_dir is not None:
             data_dir.close()
         raise
 
 
-def _build_world(
+def _build_cluster(
     options: Options,
     wall_us: Callable[[], int],
     settings: Settings,
@@ -193,10 +195,10 @@ def _build_world(
         **options.about,
     }
     trace = Trace(wall_us, sink=trace_file, header=header)
-    brokers = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log, data_dir)
-    warnings += _fill(brokers, options, started_at)
+    runtime = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log, data_dir)
+    warnings += _fill(runtime, options, started_at)
     return BuiltCluster(
-        options, settings, tuple(warnings), seed, started_at, cluster, trace, brokers, trace_file, data_dir
+        options, settings, tuple(warnings), seed, started_at, cluster, trace, runtime, trace_file, data_dir
     )
 
 
@@ -230,10 +232,10 @@ def _clock() -> Callable[[], int]:
     return lambda: (epoch_ns + time.monotonic_ns()) // 1000
 
 
-def _fill(brokers: ClusterRuntime, options: Options, now: int) -> list[str]:
+def _fill(runtime: ClusterRuntime, options: Options, now: int) -> list[str]:
     """Make the topics and records that are wished; a line for each that the data directory has another way."""
     warnings = []
-    kept = {name: len(topic.logs) for name, topic in brokers.cluster.topics.items()}
+    kept = {name: len(topic.logs) for name, topic in runtime.cluster.topics.items()}
     for name, partitions in options.topics.items():
         if partitions < 1:
             raise ValueError(f"topic {name!r}: a topic has at least 1 partition, not {partitions}")
@@ -242,7 +244,7 @@ def _fill(brokers: ClusterRuntime, options: Options, now: int) -> list[str]:
                 warnings.append(f"topic {name!r}: {kept[name]} partitions, as it has in the data directory")
             continue
         try:
-            brokers.create_topic(now, name, partitions)
+            runtime.create_topic(now, name, partitions)
         except RefusedError as error:
             raise ValueError(f"topic {name!r}: {error}") from error
     for name, records in options.records.items():
@@ -250,7 +252,7 @@ def _fill(brokers: ClusterRuntime, options: Options, now: int) -> list[str]:
             warnings.append(f"topic {name!r}: has the records of the data directory, and no others")
             continue
         try:
-            brokers.produce(now, name, records)
+            runtime.produce(now, name, records)
         except RefusedError as error:
             raise ValueError(f"records of topic {name!r}: {error}") from error
     return warnings

@@ -34,39 +34,41 @@ class RegisteredCluster:
     """A cluster that is served, and what ends it."""
 
     id: str
-    parts: ServedCluster
+    cluster: ServedCluster
     ports: tuple[int, ...]
     ends: trio.CancelScope
     has_ended: trio.Event
 
     async def call(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - plain data
         """Do an operation. Raises what it raises."""
-        control, shell = self.parts.control, self.parts.shell
+        control, server = self.cluster.control, self.cluster.server
         if control.takes_its_time(operation):
             return await control.run(operation, arguments)
-        return shell.act(lambda now: control.call(now, operation, arguments))
+        return server.act(lambda now: control.call(now, operation, arguments))
 
     async def wait(
         self, operation: str, arguments: dict[str, Any], timeout_s: float, is_met: Callable[[Any], bool]
     ) -> Any:  # noqa: ANN401 - likewise
         """Do an operation after everything that happens, until what it gives is met; returns what it gave last."""
-        control, shell = self.parts.control, self.parts.shell
+        control, server = self.cluster.control, self.cluster.server
         last: list[Any] = [None]
 
         def look() -> bool:
-            last[0] = control.call(shell.now(), operation, arguments)
+            last[0] = control.call(server.now(), operation, arguments)
             return is_met(last[0])
 
-        await shell.wait_for(look, timeout_s)
+        await server.wait_for(look, timeout_s)
         return last[0]
 
     def described(self) -> dict[str, Any]:
         """What somebody who would use it has to know."""
-        parts = self.parts
+        parts = self.cluster
         return {
             "id": self.id,
             "bootstrap_servers": parts.bootstrap_servers,
-            "listeners": {name: parts.hosting.bootstrap_servers(name) for name in parts.hosting.listeners},
+            "listeners": {
+                name: parts.node_listeners.bootstrap_servers(name) for name in parts.node_listeners.listeners
+            },
             "cluster_id": parts.cluster.cluster_id,
             "seed": parts.seed,
         }
@@ -90,10 +92,10 @@ class ClusterRegistry:
 
     def __getitem__(self, cluster_id: str) -> RegisteredCluster:
         """A cluster; NoSuchCluster if there is none of the id."""
-        hosted = self._clusters.get(cluster_id)
-        if hosted is None:
+        registered = self._clusters.get(cluster_id)
+        if registered is None:
             raise NoSuchCluster(f"there is no cluster {cluster_id!r}; there are {', '.join(self._clusters) or 'none'}")
-        return hosted
+        return registered
 
     async def create(self, options: Options, cluster_id: str | None = None) -> RegisteredCluster:
         """Make one more cluster and serve it; its port is one of the range, unless the options say one.
@@ -121,28 +123,28 @@ class ClusterRegistry:
 
         options = parts.options
         ports = tuple(range(options.port, options.port + options.brokers)) if options.port else ()
-        hosted = self._clusters[cluster_id] = RegisteredCluster(cluster_id, parts, ports, ends, has_ended)
+        registered = self._clusters[cluster_id] = RegisteredCluster(cluster_id, parts, ports, ends, has_ended)
         try:
             await self._nursery.start(serve)
         except BaseException:
             del self._clusters[cluster_id]
             raise
         for tell in self.on_added:
-            tell(hosted)
-        return hosted
+            tell(registered)
+        return registered
 
     async def remove(self, cluster_id: str) -> None:
         """End a cluster; its ports are free when this returns."""
-        hosted = self[cluster_id]
-        hosted.ends.cancel()
-        await hosted.has_ended.wait()
+        registered = self[cluster_id]
+        registered.ends.cancel()
+        await registered.has_ended.wait()
         del self._clusters[cluster_id]
 
     def _free_id(self) -> str:
         return next(each for number in self._numbers if (each := f"cluster-{number}") not in self._clusters)
 
     def _free_port(self, ports: range, wanted: int) -> int:
-        taken = {port for hosted in self._clusters.values() for port in hosted.ports}
+        taken = {port for registered in self._clusters.values() for port in registered.ports}
         for first in range(ports.start, ports.stop - wanted + 1):
             if taken.isdisjoint(range(first, first + wanted)):
                 return first

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class NodeListeners:
     """Runs the brokers behind their listeners. Operations raise ValueError for what cannot be, with nothing done."""
 
-    def __init__(self, brokers: ClusterRuntime, shell: Server, listeners: Listeners) -> None:
-        self._brokers = brokers
-        self._shell = shell
+    def __init__(self, runtime: ClusterRuntime, server: Server, listeners: Listeners) -> None:
+        self._runtime = runtime
+        self._server = server
         self._listeners = listeners
         # the entrances of each node that is up, and what keeps the ports of each that is down
         self._entrances: dict[int, list[ListeningSocket]] = {}
@@ -38,7 +38,7 @@ class NodeListeners:
 
     def bootstrap_servers(self, listener: str = PLAINTEXT) -> str:
         """`host:port` of every node, as clients of a listener are told; ValueError if there is none of the name."""
-        brokers = self._brokers.cluster.brokers.values()
+        brokers = self._runtime.cluster.brokers.values()
         endpoints = [broker.endpoints[listener] for broker in brokers if listener in broker.endpoints]
         if not endpoints:
             raise ValueError(f"there is no listener {listener!r}")
@@ -47,15 +47,15 @@ class NodeListeners:
     @property
     def listeners(self) -> list[str]:
         """The names of the listeners there are."""
-        brokers = self._brokers.cluster.brokers.values()
+        brokers = self._runtime.cluster.brokers.values()
         return list(dict.fromkeys(name for broker in brokers for name in broker.endpoints))
 
-    def told(self) -> list[str]:
+    def advertised_elsewhere(self) -> list[str]:
         """A line for each listener whose clients are told something else than where it listens."""
         lines = []
         for node_id, entrances in self._entrances.items():
             for entrance in entrances:
-                endpoint = self._brokers.cluster.brokers[node_id].endpoints[entrance.listener]
+                endpoint = self._runtime.cluster.brokers[node_id].endpoints[entrance.listener]
                 told, at = host_port(endpoint.host, endpoint.port), address_of(entrance.sockets)
                 if told != at:
                     node = "" if len(self._entrances) == 1 else f"{node_id}:"
@@ -65,14 +65,14 @@ class NodeListeners:
     async def serve(self, begin: Callable[[], None], *, task_status: trio.TaskStatus[None]) -> None:
         """Listen everywhere, `begin`, and serve until cancelled. Raises OSError if nothing can listen somewhere."""
         async with AsyncExitStack() as opened:
-            for node_id in self._brokers.states:
+            for node_id in self._runtime.states:
                 self._entrances[node_id], endpoints = await self._listen(node_id, opened)
-                self._brokers.cluster.brokers[node_id].endpoints.update(endpoints)
+                self._runtime.cluster.brokers[node_id].endpoints.update(endpoints)
             opened.pop_all()
         begin()
         try:
             entrances = [entrance for each in self._entrances.values() for entrance in each]
-            await self._shell.serve(entrances, task_status=task_status)
+            await self._server.serve(entrances, task_status=task_status)
         finally:
             for node_id in list(self._kept):
                 self._let_go(node_id)
@@ -80,19 +80,19 @@ class NodeListeners:
     async def stop_node(self, node_id: int) -> None:
         """Shut a node down in order (`ClusterRuntime.stop_node`)."""
         async with self._one_at_a_time:
-            self._shell.take_in(self._brokers.stop_node(self._shell.now(), node_id))
+            self._server.perform(self._runtime.stop_node(self._server.now(), node_id))
             await self._shut(node_id)
 
     async def kill_node(self, node_id: int) -> None:
         """End a node at once (`ClusterRuntime.kill_node`)."""
         async with self._one_at_a_time:
-            self._shell.take_in(self._brokers.kill_node(self._shell.now(), node_id))
+            self._server.perform(self._runtime.kill_node(self._server.now(), node_id))
             await self._shut(node_id)
 
     async def start_node(self, node_id: int) -> None:
         """Let a node that is down come up, at its old ports."""
         async with self._one_at_a_time:
-            self._shell.take_in(self._brokers.start_node(self._shell.now(), node_id))
+            self._server.perform(self._runtime.start_node(self._server.now(), node_id))
             self._entrances[node_id] = [
                 ListeningSocket(node_id, listener, [listen_again(each) for each in kept])
                 for listener, kept in self._kept.pop(node_id).items()
@@ -102,18 +102,18 @@ class NodeListeners:
     async def add_node(self) -> int:
         """Take a new node into the cluster, and start it; returns its id. Raises OSError if it cannot listen."""
         async with self._one_at_a_time:
-            node_id = self._brokers.next_node_id
+            node_id = self._runtime.next_node_id
             async with AsyncExitStack() as opened:
                 self._entrances[node_id], endpoints = await self._listen(node_id, opened)
                 opened.pop_all()
-            self._shell.take_in(self._brokers.add_node(self._shell.now(), endpoints))
+            self._server.perform(self._runtime.add_node(self._server.now(), endpoints))
             await self._let_in(node_id)
             return node_id
 
     async def remove_node(self, node_id: int) -> None:
         """Take a node out of the cluster for good; its ports are free."""
         async with self._one_at_a_time:
-            self._shell.take_in(self._brokers.remove_node(self._shell.now(), node_id))
+            self._server.perform(self._runtime.remove_node(self._server.now(), node_id))
             if node_id in self._entrances:
                 await self._shut(node_id)
             self._let_go(node_id)
@@ -132,13 +132,13 @@ class NodeListeners:
 
     async def _let_in(self, node_id: int) -> None:
         for entrance in self._entrances[node_id]:
-            await self._shell.open(entrance)
+            await self._server.open(entrance)
 
     async def _shut(self, node_id: int) -> None:
         """Close the entrances of a node, and keep its ports."""
         entrances = self._entrances.pop(node_id)
         keepers = {entrance.listener: [keep_port(each) for each in entrance.sockets] for entrance in entrances}
-        await self._shell.close(node_id)
+        await self._server.close(node_id)
         self._kept[node_id] = {listener: [keep() for keep in each] for listener, each in keepers.items()}
 
     def _let_go(self, node_id: int) -> None:

@@ -1,4 +1,4 @@
-"""The shell: Trio, sockets and the clock. It moves bytes and waits for one deadline; it knows nothing of Kafka.
+"""The server: Trio, sockets and the clock. It moves bytes and waits for one deadline; it knows nothing of Kafka.
 
 One task for each connection reads, hands the bytes to the broker ring and sends what comes back. It does not read
 on while the client has not taken what was sent to it, nor, beyond a little, while a request of its is in hand (Kafka's
@@ -20,7 +20,7 @@ import trio
 
 from ..broker.connections import Output, Send
 from .listening_sockets import ListeningSocket, java_host
-from .streams import ClientStream, SocketConnection, Streamlike
+from .streams import ByteStream, ClientStream, SocketConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,8 +40,8 @@ STOPPED = "the emulator stopped"
 _T = TypeVar("_T")
 
 
-class Brokerlike(Protocol):
-    """What the shell wants of the broker ring (`brokers.Brokers`); times are integer milliseconds."""
+class BrokerPort(Protocol):
+    """What the server wants of the broker ring (`brokers.Brokers`); times are integer milliseconds."""
 
     def connected(self, now: int, connection: int, client_host: str, node_id: int, listener: str) -> list[Output]:
         """A client has connected to a listener of a node."""
@@ -71,7 +71,7 @@ class Server:
     `started_at` is the wall clock in milliseconds since the epoch from which `now()` counts on.
     """
 
-    def __init__(self, broker: Brokerlike, started_at: int) -> None:
+    def __init__(self, broker: BrokerPort, started_at: int) -> None:
         self._broker = broker
         self._started_at = started_at
         self._origin: float | None = None
@@ -110,7 +110,7 @@ class Server:
             with trio.move_on_at(self._on_trio_clock(self._waited_for)) as waiting:
                 await self._deadline_moved.wait()
             if waiting.cancelled_caught:
-                self._perform(self._broker.tick(self.now()))
+                self._route(self._broker.tick(self.now()))
 
     # -- connections -----------------------------------------------------------------------------------------
 
@@ -163,11 +163,11 @@ class Server:
             return
         await self.converse(ClientStream(stream), host, node_id, listener)
 
-    async def converse(self, stream: Streamlike, client_host: str, node_id: int, listener: str) -> None:
+    async def converse(self, stream: ByteStream, client_host: str, node_id: int, listener: str) -> None:
         """Serve one connection until either side ends it; a failure of the network ends only this connection."""
         number = next(self._numbers)
         connection = self._connections[number] = SocketConnection(stream)
-        self._perform(self._broker.connected(self.now(), number, client_host, node_id, listener))
+        self._route(self._broker.connected(self.now(), number, client_host, node_id, listener))
         reason = STOPPED
         try:
             reason = await self._converse(number, connection)
@@ -194,21 +194,21 @@ class Server:
                         outputs = self._broker.flushed(self.now(), number)
                         if outputs:
                             # it had its turn; the others have theirs before this becomes another one
-                            self.take_in(outputs)
+                            self.perform(outputs)
                             await trio.lowlevel.checkpoint()
                     if connection.closing is not None:
                         return connection.closing
                     data = await connection.read(muted=self._broker.is_muted(number))
                     if not data:
                         return ""
-                    self.take_in(self._broker.received(self.now(), number, data))
+                    self.perform(self._broker.received(self.now(), number, data))
 
-    def take_in(self, outputs: Iterable[Output]) -> None:
+    def perform(self, outputs: Iterable[Output]) -> None:
         """Perform what an input has brought about, or somebody from outside."""
-        self._perform(outputs)
+        self._route(outputs)
         self._look_at_deadline()
 
-    def _perform(self, outputs: Iterable[Output]) -> None:
+    def _route(self, outputs: Iterable[Output]) -> None:
         for output in outputs:
             connection = self._connections.get(output.connection)
             if connection is None:

@@ -1,4 +1,4 @@
-"""A client's socket, and what the shell still has to send to it.
+"""A client's socket, and what the server still has to send to it.
 
 One task reads from a stream, and sends. It does not read on while the client has not taken what was sent to it, nor,
 beyond a little, while a request of its is in hand. Answers that somebody else brings about interrupt it there.
@@ -15,8 +15,8 @@ READ_BYTES = 64 * 1024
 """The most bytes taken from a socket at once."""
 
 
-class Streamlike(Protocol):
-    """What the shell wants of a stream. Failures of the network are OSErrors, or what Trio makes of them."""
+class ByteStream(Protocol):
+    """What the server wants of a stream. Failures of the network are OSErrors, or what Trio makes of them."""
 
     def send_now(self, data: bytes) -> bytes:
         """Send what the network takes at once, and return the rest; a failure shows when that is sent."""
@@ -84,7 +84,7 @@ class SocketConnection:
 
     __slots__ = ("_naps", "_scope", "_stream", "_wants_all", "closing", "outbox")
 
-    def __init__(self, stream: Streamlike) -> None:
+    def __init__(self, stream: ByteStream) -> None:
         self.closing: str | None = None
         """Why the broker wants it closed, once what is in the outbox has left."""
         self._stream = stream

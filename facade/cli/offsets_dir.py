@@ -59,7 +59,7 @@ def load(path: Path, records: list[CoordinatorRecord], now: int) -> None:
     except DataDirRefused as error:
         raise click.UsageError(str(error)) from error
     try:
-        parts.brokers.load_groups(now, records)
+        parts.runtime.load_groups(now, records)
     except RefusedError as error:
         raise NotDone(f"data directory {path}: {error}") from error
     finally:

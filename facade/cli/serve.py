@@ -212,7 +212,7 @@ async def _until_a_signal(
                 return error
             for warning in parts.warnings:
                 say(f"warning: {warning}")
-            for line in parts.hosting.told():
+            for line in parts.node_listeners.advertised_elsewhere():
                 say(line)
             try:
                 click.echo(json.dumps(announcement(first, url, control.made_token)))
@@ -228,7 +228,7 @@ async def _until_a_signal(
 
 def announcement(hosted: RegisteredCluster, control_url: str | None, control_token: str | None) -> dict[str, object]:
     """The line that says that clients can connect; with the token for control if nobody else knows it."""
-    parts = hosted.parts
+    parts = hosted.cluster
     said = {
         **hosted.described(),
         "host": parts.options.host,

@@ -174,7 +174,7 @@ class ThreadPort:
 
     def wait(self, operation: str, timeout_s: float, /, **arguments: Any) -> Any:  # noqa: ANN401 - likewise
         """Call an operation after everything that happens, until what it gives is met; returns what it gave last."""
-        control, shell = self.parts.control, self.parts.shell
+        control, shell = self.parts.control, self.parts.server
         last: list[Any] = [None]
 
         def look() -> bool:
@@ -193,7 +193,7 @@ class ThreadPort:
 
         def perform() -> None:
             try:
-                result.set_result(self.parts.shell.act(action))
+                result.set_result(self.parts.server.act(action))
             except BaseException as error:  # noqa: BLE001 - it belongs to the caller
                 result.set_exception(error)
 
@@ -215,7 +215,7 @@ class ThreadPort:
 
         The predicate runs on the cluster's thread. Raises BlockingCallInLoop inside a running loop.
         """
-        return self.run(lambda: self.parts.shell.wait_for(predicate, timeout_s), what)
+        return self.run(lambda: self.parts.server.wait_for(predicate, timeout_s), what)
 
     def run(self, job: Callable[[], Awaitable[_T]], what: str) -> _T:
         """Do something that takes its time on the cluster's thread, and wait until it is done. Raises what it raises.

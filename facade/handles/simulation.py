@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from koordinator.emulator.broker.listeners import host_port
 from koordinator.emulator.control.control import Control, is_met
 from koordinator.emulator.core.cluster import PLAINTEXT, Endpoint
-from koordinator.emulator.server.build import Options, build_world
+from koordinator.emulator.server.build import Options, build_cluster
 
 from .cluster import Cluster
 from .port import ClusterStopped, call_text
@@ -96,10 +96,10 @@ class VirtualTimePort:
 
     def __init__(self, options: Options) -> None:
         self.now = BEGIN_MS
-        self.world = build_world(options, lambda: self.now * 1000)
+        self.world = build_cluster(options, lambda: self.now * 1000)
         for node_id, broker in self.world.cluster.brokers.items():
             broker.endpoints[PLAINTEXT] = endpoint_of(node_id)
-        self.control = Control(self.world.brokers, Unhosted(self), self.leave, self.world.seed)
+        self.control = Control(self.world.runtime, Unhosted(self), self.leave, self.world.seed)
         self.world.begin()
         self._one_at_a_time = RLock()
         self._has_stopped = False
@@ -137,7 +137,7 @@ class VirtualTimePort:
             self._check(operation, arguments)
             limit = self.now + round(timeout_s * 1000)
             while not is_met(last := self.control.call(self.now, operation, arguments)):
-                deadline = self.world.brokers.deadline()
+                deadline = self.world.runtime.deadline()
                 if deadline is None or deadline > limit:
                     self.now = limit
                     return self.control.call(self.now, operation, arguments)
@@ -151,7 +151,7 @@ class VirtualTimePort:
             raise ValueError(f"time does not go back: {ms} ms")
         with self._one_at_a_time:
             limit = self.now + ms
-            while (deadline := self.world.brokers.deadline()) is not None and deadline <= limit:
+            while (deadline := self.world.runtime.deadline()) is not None and deadline <= limit:
                 self.now = max(self.now, deadline)
                 self._tick()
             self.now = limit
@@ -159,7 +159,7 @@ class VirtualTimePort:
     def trace_lines(self) -> list[dict[str, object]]:
         """The header and the events of the trace."""
         with self._one_at_a_time:
-            trace = self.world.brokers.trace
+            trace = self.world.runtime.trace
             return [trace.header, *trace.events()]
 
     def stop(self) -> None:
@@ -170,7 +170,7 @@ class VirtualTimePort:
                 self.world.close()
 
     def _tick(self) -> None:
-        self.leave(self.world.brokers.tick(self.now))
+        self.leave(self.world.runtime.tick(self.now))
 
     def _check(self, operation: str, arguments: dict[str, Any]) -> None:
         if self._has_stopped:
@@ -193,26 +193,26 @@ class Unhosted:
 
     async def stop_node(self, node_id: int) -> None:
         """Shut a node down in order."""
-        self._port.leave(self._port.world.brokers.stop_node(self._port.now, node_id))
+        self._port.leave(self._port.world.runtime.stop_node(self._port.now, node_id))
 
     async def kill_node(self, node_id: int) -> None:
         """End a node at once."""
-        self._port.leave(self._port.world.brokers.kill_node(self._port.now, node_id))
+        self._port.leave(self._port.world.runtime.kill_node(self._port.now, node_id))
 
     async def start_node(self, node_id: int) -> None:
         """Let a node that is down come up."""
-        self._port.leave(self._port.world.brokers.start_node(self._port.now, node_id))
+        self._port.leave(self._port.world.runtime.start_node(self._port.now, node_id))
 
     async def add_node(self) -> int:
         """Take a new node into the cluster; returns its id."""
-        brokers = self._port.world.brokers
+        brokers = self._port.world.runtime
         node_id = brokers.next_node_id
         self._port.leave(brokers.add_node(self._port.now, {PLAINTEXT: endpoint_of(node_id)}))
         return node_id
 
     async def remove_node(self, node_id: int) -> None:
         """Take a node out of the cluster for good."""
-        self._port.leave(self._port.world.brokers.remove_node(self._port.now, node_id))
+        self._port.leave(self._port.world.runtime.remove_node(self._port.now, node_id))
 
 
 def endpoint_of(node_id: int) -> Endpoint:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from brokers.cluster import GROUP, Nodes
 
-from koordinator.emulator.broker.interceptor import HangUp, Park, Respond, Serve, Step, Verdict, Write
+from koordinator.emulator.broker.interceptor import CloseConnection, Interception, Park, Respond, Serve, Step, Write
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.metadata import MetadataRequest
@@ -38,34 +38,34 @@ class Doorman:
     parked: list[tuple[Call, Message]] = field(default_factory=list)
     seen: list[tuple[str, int]] = field(default_factory=list)
 
-    def asked(self, now: int, broker: Broker, asked: RequestReceived, request: Message) -> Verdict | None:
+    def on_request(self, now: int, broker: Broker, asked: RequestReceived, request: Message) -> Interception | None:
         self.broker = broker
         self.parked.append((asked.call, request))
         self.seen.append(("asked", asked.call.correlation_id))
         steps, self.first = self.first, None
-        return None if steps is None else Verdict(steps, self.rule_id)
+        return None if steps is None else Interception(steps, self.rule_id)
 
-    def answered(self, now: int, broker: Broker, call: Call, response: Message) -> tuple[Step, ...] | None:
+    def on_response(self, now: int, broker: Broker, call: Call, response: Message) -> tuple[Step, ...] | None:
         self.seen.append(("answered", call.correlation_id))
         steps, self.then = self.then, None
         return steps
 
-    def queued(self, now: int, broker: Broker, call: Call) -> None:
+    def on_queued(self, now: int, broker: Broker, call: Call) -> None:
         self.seen.append(("queued", call.correlation_id))
 
-    def gone(self, now: int, broker: Broker, connection: int) -> None:
+    def on_disconnected(self, now: int, broker: Broker, connection: int) -> None:
         self.seen.append(("gone", connection))
 
 
 def opened(**steps: Any) -> tuple[Nodes, Doorman, Peer]:
     nodes, doorman = Nodes(1), Doorman(**steps)
-    nodes.brokers.gate = doorman
+    nodes.runtime.interceptor = doorman
     return nodes, doorman, nodes.connect()
 
 
 def resumed(nodes: Nodes, doorman: Doorman, *steps: Step) -> None:
     assert doorman.broker is not None
-    nodes.do(nodes.brokers.resume, doorman.broker, doorman.parked[0][0], steps)
+    nodes.do(nodes.runtime.resume, doorman.broker, doorman.parked[0][0], steps)
 
 
 def test_it_is_asked_about_a_request_and_about_its_answer() -> None:
@@ -80,12 +80,12 @@ def test_a_parked_request_is_not_applied_and_what_is_behind_it_waits() -> None:
     assert nodes.ask(peer, MetadataRequest(topics=()), 5) is None
     assert doorman.seen == [("asked", 1), ("queued", 1)]
     assert doorman.broker is not None
-    ((call, behind),) = doorman.broker.behind(peer.number)
+    ((call, behind),) = doorman.broker.queued_requests(peer.number)
     assert (call.correlation_id, behind) == (2, MetadataRequest(topics=()))
     resumed(nodes, doorman, Serve(doorman.parked[0][1]))
     assert [number for number, _ in peer.answers()] == [1, 2]
     assert peer.answers()[0][1].error_code == Error.UNKNOWN_MEMBER_ID
-    assert doorman.broker.behind(peer.number) == []
+    assert doorman.broker.queued_requests(peer.number) == []
 
 
 @pytest.mark.parametrize("steps", [{"first": (Respond(REFUSED, "r1"),)}, {"then": (Respond(REFUSED, "r1"),)}])
@@ -97,11 +97,13 @@ def test_it_may_answer_instead(steps: dict[str, tuple[Step, ...]]) -> None:
 
 
 def test_a_connection_may_be_closed_before_or_after_what_leaves() -> None:
-    nodes, doorman, peer = opened(first=(HangUp("rule r1"),))
+    nodes, doorman, peer = opened(first=(CloseConnection("rule r1"),))
     assert nodes.ask(peer, BEAT, 3) is None
     assert peer.closed == "rule r1"
     assert ("gone", peer.number) in doorman.seen
-    nodes, _, peer = opened(then=(Respond(REFUSED, alter=lambda frame: frame[:7], ends=False), HangUp("rule r2")))
+    nodes, _, peer = opened(
+        then=(Respond(REFUSED, alter=lambda frame: frame[:7], ends=False), CloseConnection("rule r2"))
+    )
     nodes.send(peer, nodes.request(peer, BEAT, 3))
     assert (len(peer.bytes), peer.closed) == (7, "rule r2")
 
@@ -121,27 +123,27 @@ def test_an_answer_may_leave_in_pieces() -> None:
 def test_a_request_whose_client_has_gone_is_served_and_answered_to_nobody() -> None:
     nodes, doorman, peer = opened(first=(Park(),))
     nodes.ask(peer, BEAT, 3)
-    nodes.brokers.disconnected(nodes.now, peer.number)
+    nodes.runtime.disconnected(nodes.now, peer.number)
     resumed(nodes, doorman, Serve(doorman.parked[0][1]))
-    resumed(nodes, doorman, Respond(REFUSED), Write(b"x"), HangUp("late"))
+    resumed(nodes, doorman, Respond(REFUSED), Write(b"x"), CloseConnection("late"))
     assert (peer.bytes, peer.closed) == (b"", None)
 
 
 def test_a_request_is_lost_with_its_node() -> None:
     nodes, doorman, peer = opened(first=(Park(),))
     nodes.ask(peer, BEAT, 3)
-    nodes.do(nodes.brokers.kill_node, 1)
-    nodes.do(nodes.brokers.start_node, 1)
+    nodes.do(nodes.runtime.kill_node, 1)
+    nodes.do(nodes.runtime.start_node, 1)
     resumed(nodes, doorman, Serve(doorman.parked[0][1]))
     assert doorman.seen[-1] == ("gone", peer.number)
 
 
 def test_a_node_that_starts_has_the_gate_too() -> None:
     nodes, doorman, _ = opened()
-    nodes.do(nodes.brokers.kill_node, 1)
-    nodes.do(nodes.brokers.start_node, 1)
+    nodes.do(nodes.runtime.kill_node, 1)
+    nodes.do(nodes.runtime.start_node, 1)
     nodes.ask(nodes.connect(), BEAT, 3)
     assert doorman.seen[-2:] == [("asked", 1), ("answered", 1)]
-    nodes.brokers.gate = None
+    nodes.runtime.interceptor = None
     nodes.ask(nodes.connect(), BEAT, 3)
     assert doorman.seen[-1] == ("answered", 1)

@@ -179,7 +179,7 @@ def test_kip_389_a_group_over_capacity_rebalances_when_it_is_loaded() -> None:
 def nodes() -> Nodes:
     """Two nodes; the second coordinates group g."""
     nodes = Nodes()
-    nodes.do(nodes.brokers.move_coordinator, "g", 2)
+    nodes.do(nodes.runtime.move_coordinator, "g", 2)
     return nodes
 
 
@@ -189,7 +189,7 @@ def beats(nodes: Nodes) -> list[Error]:
 
 
 def test_who_coordinates_a_group_takes_it_over(nodes: Nodes) -> None:
-    nodes.do(nodes.brokers.load_groups, world(*WORLD))
+    nodes.do(nodes.runtime.load_groups, world(*WORLD))
     assert beats(nodes) == [Error.NOT_COORDINATOR, Error.NONE]
     assert nodes.committed(2) == 5
 
@@ -202,17 +202,17 @@ def test_what_a_node_that_leads_is_sent_is_taken_over_and_the_other_refuses_it(n
 
 
 def test_a_paused_node_takes_over_when_it_goes_on(nodes: Nodes) -> None:
-    nodes.do(nodes.brokers.pause_node, 2)
-    nodes.do(nodes.brokers.load_groups, world(*WORLD))
-    nodes.do(nodes.brokers.resume_node, 2)
+    nodes.do(nodes.runtime.pause_node, 2)
+    nodes.do(nodes.runtime.load_groups, world(*WORLD))
+    nodes.do(nodes.runtime.resume_node, 2)
     assert beats(nodes) == [Error.NOT_COORDINATOR, Error.NONE]
 
 
 def test_what_is_loaded_while_nobody_coordinates_is_there_when_somebody_does(nodes: Nodes) -> None:
     for node in (1, 2):
-        nodes.do(nodes.brokers.kill_node, node)
-    nodes.do(nodes.brokers.load_groups, world(*WORLD))
-    nodes.do(nodes.brokers.start_node, 2)
+        nodes.do(nodes.runtime.kill_node, node)
+    nodes.do(nodes.runtime.load_groups, world(*WORLD))
+    nodes.do(nodes.runtime.start_node, 2)
     nodes.wait(0)
     assert nodes.beat(2, A, 7) == Error.NONE
 

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 def told(nodes: Nodes) -> list[tuple[int, Any]]:
     """What has come for puppets: the connection, and the response or the reason it was closed for."""
-    mail, _ = list(nodes.brokers.mail), nodes.brokers.mail.clear()
+    mail, _ = list(nodes.runtime.inbox), nodes.runtime.inbox.clear()
     return [(each.connection, each.response if isinstance(each, Answer) else each.reason) for _, each in mail]
 
 
 def puppet(nodes: Nodes, node: int = 1, client_id: str = "peer") -> int:
-    return nodes.brokers.connect_puppet(nodes.now, node, client_id)
+    return nodes.runtime.connect_puppet(nodes.now, node, client_id)
 
 
 def beat(member_id: str) -> HeartbeatRequest:
@@ -34,7 +34,7 @@ def test_puppets_and_clients_form_one_group() -> None:
     nodes = Nodes(1)
     connection = puppet(nodes)
     client = nodes.connect()
-    nodes.do(nodes.brokers.ask, connection, 7, joining("one"))
+    nodes.do(nodes.runtime.send_message, connection, 7, joining("one"))
     nodes.send(client, nodes.request(client, joining("two"), 5))
     nodes.wait(2 * FORMING_MS)
     ((number, joined),) = told(nodes)
@@ -44,7 +44,7 @@ def test_puppets_and_clients_form_one_group() -> None:
     nodes.send(client, nodes.request(client, syncing(theirs), 3))
     assignments = tuple(SyncGroupRequestAssignment(member_id=each, assignment=each.encode()) for each in (ours, theirs))
     # what the client is told by it leaves at once
-    nodes.do(nodes.brokers.ask, connection, 3, syncing(ours, assignments))
+    nodes.do(nodes.runtime.send_message, connection, 3, syncing(ours, assignments))
     assert client.answers()[-1][1].assignment == theirs.encode()
     assert told(nodes)[0][1].assignment == ours.encode()
 
@@ -52,8 +52,8 @@ def test_puppets_and_clients_form_one_group() -> None:
 def test_a_request_waits_until_those_before_it_on_its_connection_are_answered() -> None:
     nodes = Nodes(1)
     connection = puppet(nodes)
-    nodes.do(nodes.brokers.ask, connection, 5, joining("one"))
-    nodes.do(nodes.brokers.ask, connection, 3, beat("nobody"))
+    nodes.do(nodes.runtime.send_message, connection, 5, joining("one"))
+    nodes.do(nodes.runtime.send_message, connection, 3, beat("nobody"))
     assert told(nodes) == []
     nodes.wait(2 * FORMING_MS)
     first, second = told(nodes)
@@ -64,7 +64,7 @@ def test_a_request_waits_until_those_before_it_on_its_connection_are_answered() 
 def test_the_trace_has_what_puppets_ask_and_are_told() -> None:
     nodes = Nodes(1)
     connection = puppet(nodes, client_id="peer")
-    nodes.do(nodes.brokers.ask, connection, 4, beat("nobody"))
+    nodes.do(nodes.runtime.send_message, connection, 4, beat("nobody"))
     lines = nodes.trace.events()
     assert [(line["kind"], line["conn_id"]) for line in lines] == [
         ("conn", connection),
@@ -79,14 +79,14 @@ def test_the_trace_has_what_puppets_ask_and_are_told() -> None:
 def test_a_version_the_release_does_not_serve_closes_the_connection() -> None:
     nodes = Nodes(1, kafka_version="2.4")
     connection = puppet(nodes)
-    nodes.do(nodes.brokers.ask, connection, 9, joining("one"))
+    nodes.do(nodes.runtime.send_message, connection, 9, joining("one"))
     assert told(nodes) == [(connection, "JoinGroup v9: not served by Kafka 2.4")]
 
 
 def test_a_node_that_goes_down_closes_the_connections_of_puppets() -> None:
     nodes = Nodes(2)
     connection = puppet(nodes)
-    nodes.do(nodes.brokers.kill_node, 1)
+    nodes.do(nodes.runtime.kill_node, 1)
     assert told(nodes) == [(connection, "node 1 was killed")]
     assert told_of_connecting(nodes, 1) == "node 1 is down"
 
@@ -100,11 +100,11 @@ def told_of_connecting(nodes: Nodes, node: int) -> object:
 
 def test_a_paused_node_keeps_what_puppets_ask_until_it_is_resumed() -> None:
     nodes = Nodes(2)
-    nodes.do(nodes.brokers.pause_node, 2)
+    nodes.do(nodes.runtime.pause_node, 2)
     connection = puppet(nodes, 2)
-    nodes.do(nodes.brokers.ask, connection, 4, FindCoordinatorRequest(key_type=0, coordinator_keys=(GROUP,)))
+    nodes.do(nodes.runtime.send_message, connection, 4, FindCoordinatorRequest(key_type=0, coordinator_keys=(GROUP,)))
     assert told(nodes) == []
-    nodes.do(nodes.brokers.resume_node, 2)
+    nodes.do(nodes.runtime.resume_node, 2)
     assert told(nodes)[0][1].coordinators[0].node_id in (1, 2)
 
 
@@ -121,21 +121,21 @@ class Clock:
 
     def tick(self, now: int) -> list[Output]:
         assert now == self.times.pop(0)
-        group = self._nodes.brokers.of_group(GROUP).node.coordinator.groups[GROUP]  # type: ignore[union-attr]
+        group = self._nodes.runtime.broker_of_group(GROUP).node.coordinator.groups[GROUP]  # type: ignore[union-attr]
         self.seen.append((now, group.state.value))
         return []
 
 
 def test_tickers_act_in_order_with_the_timers_of_groups_which_go_first_at_equal_times() -> None:
     nodes = Nodes(2)
-    node = nodes.brokers.cluster.coordinator_of(GROUP)
+    node = nodes.runtime.cluster.coordinator_of(GROUP)
     if node < 0:
         nodes.coordinator(1)
-        node = nodes.brokers.cluster.coordinator_of(GROUP)
+        node = nodes.runtime.cluster.coordinator_of(GROUP)
     nodes.stable(node, "one")
     expiry = nodes.now + SESSION_MS
     clock = Clock(nodes, expiry - 1, expiry, expiry + 1)
-    nodes.brokers.tickers.append(clock)
+    nodes.runtime.tickers.append(clock)
     nodes.wait(2 * SESSION_MS)
     assert clock.seen == [(expiry - 1, "Stable"), (expiry, "Empty"), (expiry + 1, "Empty")]
 
@@ -144,7 +144,7 @@ def test_what_was_due_happens_before_a_request_that_comes_in_later() -> None:
     nodes = Nodes(1)
     nodes.stable(1, "one")
     clock = Clock(nodes, nodes.now + 5)
-    nodes.brokers.tickers.append(clock)
+    nodes.runtime.tickers.append(clock)
     peer = nodes.connect()
     nodes.now += 10
     nodes.send(peer, nodes.request(peer, beat("nobody"), 3))

@@ -61,15 +61,15 @@ class TestWhoCoordinates:
 
     def test_nobody_coordinates_while_no_replica_is_up(self) -> None:
         nodes = Nodes(2, offsets_topic_replication_factor=1)
-        nodes.do(nodes.brokers.stop_node, HERE)
+        nodes.do(nodes.runtime.stop_node, HERE)
         assert nodes.coordinator(THERE) == (Error.COORDINATOR_NOT_AVAILABLE, -1, -1)
-        nodes.do(nodes.brokers.start_node, HERE)
+        nodes.do(nodes.runtime.start_node, HERE)
         assert nodes.coordinator(THERE) == (Error.NONE, HERE, 9093)
 
     def test_a_node_can_be_made_to_name_another_one(self, nodes: Nodes) -> None:
-        nodes.brokers.disagree(1, GROUP, 1)
+        nodes.runtime.override_coordinator(1, GROUP, 1)
         assert [nodes.coordinator(node)[1] for node in (1, 2)] == [1, 2]
-        nodes.brokers.disagree(1, GROUP, None)
+        nodes.runtime.override_coordinator(1, GROUP, None)
         assert [nodes.coordinator(node)[1] for node in (1, 2)] == [2, 2]
 
 
@@ -78,7 +78,7 @@ class TestMoving:
         (member,) = nodes.stable(HERE, "a")
         newcomer = nodes.connect(HERE)
         assert nodes.ask(newcomer, joining("b"), 5) is None
-        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, THERE)
         assert newcomer.answers()[-1][1].error_code == NOT_COORDINATOR
         assert nodes.beat(HERE, member) is NOT_COORDINATOR
         assert nodes.beat(THERE, member) is Error.NONE, "its generation was written"
@@ -88,14 +88,14 @@ class TestMoving:
         _, follower = nodes.formed(HERE, "a", "b")
         waiting = nodes.connect(HERE)
         assert nodes.ask(waiting, syncing(follower), 3) is None
-        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, THERE)
         answer = waiting.answers()[-1][1]
         assert (answer.error_code, answer.assignment) == (NOT_COORDINATOR, b"")
 
     def test_b3_in_the_load_window_every_answer_says_so(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
         assert nodes.commit(HERE, 5, member) is Error.NONE
-        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE, 500)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, THERE, 500)
         nodes.wait(499)
         assert nodes.beat(THERE, member) is Error.NONE, "a heartbeat is answered blindly"
         assert nodes.beat(THERE, "nobody") is Error.NONE
@@ -110,25 +110,25 @@ class TestMoving:
 
     def test_a_coordinator_may_give_a_group_up_and_take_it_again(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
-        nodes.do(nodes.brokers.move_coordinator, GROUP, HERE, 500)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, HERE, 500)
         assert nodes.told(HERE, joining(member_id=member), 5).error_code == LOADING
         nodes.wait(500)
         assert nodes.beat(HERE, member) is Error.NONE
 
     def test_who_moves_on_while_loading_never_serves_the_group(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
-        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE, 500)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, THERE, 500)
         nodes.wait(100)
-        nodes.do(nodes.brokers.move_coordinator, GROUP, HERE)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, HERE)
         assert nodes.beat(HERE, member) is Error.NONE
         nodes.wait(1_000)
         assert nodes.beat(THERE, member) is NOT_COORDINATOR
-        assert nodes.brokers.broker(THERE).node.coordinator.groups == {}
+        assert nodes.runtime.broker(THERE).node.coordinator.groups == {}
 
     def test_a_fetch_that_waits_at_the_leader_before_is_told(self, nodes: Nodes) -> None:
         waiting = nodes.connect(1)
         assert nodes.ask(waiting, fetching(), 12) is None
-        nodes.do(nodes.brokers.move_leader, "t", 0, 2)
+        nodes.do(nodes.runtime.move_leader, "t", 0, 2)
         (topic,) = waiting.answers()[-1][1].responses
         assert topic.partitions[0].error_code == Error.NOT_LEADER_OR_FOLLOWER
 
@@ -136,7 +136,7 @@ class TestMoving:
         (old,) = nodes.stable(HERE, "a")
         new = nodes.told(HERE, joining("a"), 5).member_id
         assert new != old
-        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, THERE)
         rejoin = nodes.told(THERE, joining("a", old), 5)
         assert rejoin.error_code == Error.FENCED_INSTANCE_ID
         assert nodes.beat(THERE, new) is Error.NONE
@@ -144,31 +144,31 @@ class TestMoving:
     @pytest.mark.parametrize("node", [0, 3])
     def test_there_has_to_be_such_a_node(self, nodes: Nodes, node: int) -> None:
         with pytest.raises(ValueError, match=rf"there is no node {node}; there are 1, 2"):
-            nodes.do(nodes.brokers.move_coordinator, GROUP, node)
+            nodes.do(nodes.runtime.move_coordinator, GROUP, node)
 
     def test_it_has_to_be_up(self, nodes: Nodes) -> None:
-        nodes.do(nodes.brokers.stop_node, THERE)
+        nodes.do(nodes.runtime.stop_node, THERE)
         with pytest.raises(ValueError, match=r"node 1 is down and cannot lead __consumer_offsets-3"):
-            nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+            nodes.do(nodes.runtime.move_coordinator, GROUP, THERE)
 
     def test_there_has_to_be_such_a_partition(self, nodes: Nodes) -> None:
         with pytest.raises(ValueError, match="there is no partition t-4"):
-            nodes.do(nodes.brokers.move_leader, "t", 4, 2)
+            nodes.do(nodes.runtime.move_leader, "t", 4, 2)
         with pytest.raises(ValueError, match="there is no topic 'u'"):
-            nodes.do(nodes.brokers.move_leader, "u", 0, 2)
+            nodes.do(nodes.runtime.move_leader, "u", 0, 2)
 
 
 class TestStopping:
     def test_the_other_node_takes_over_and_nobody_notices(self, nodes: Nodes) -> None:
         members = nodes.stable(HERE, "a", "b")
-        nodes.do(nodes.brokers.stop_node, HERE)
+        nodes.do(nodes.runtime.stop_node, HERE)
         assert [nodes.beat(THERE, member) for member in members] == [Error.NONE, Error.NONE]
 
     def test_who_waits_is_told_before_the_connection_closes(self, nodes: Nodes) -> None:
         nodes.stable(HERE, "a")
         newcomer = nodes.connect(HERE)
         nodes.ask(newcomer, joining("b"), 5)
-        nodes.do(nodes.brokers.stop_node, HERE)
+        nodes.do(nodes.runtime.stop_node, HERE)
         assert newcomer.answers()[-1][1].error_code == NOT_COORDINATOR
         assert newcomer.closed == "node 2 was stopped"
 
@@ -176,7 +176,7 @@ class TestStopping:
         (member,) = nodes.stable(HERE, "a")
         newcomer = nodes.connect(HERE)
         nodes.ask(newcomer, joining("b"), 5)
-        nodes.do(nodes.brokers.kill_node, HERE)
+        nodes.do(nodes.runtime.kill_node, HERE)
         assert newcomer.answers() == []
         assert newcomer.closed == "node 2 was killed"
         assert nodes.beat(THERE, member) is Error.NONE
@@ -185,88 +185,88 @@ class TestStopping:
         nodes = Nodes(1)
         (member,) = nodes.stable(1, "a")
         assert nodes.commit(1, 7, member) is Error.NONE
-        nodes.do(nodes.brokers.kill_node, 1)
+        nodes.do(nodes.runtime.kill_node, 1)
         nodes.wait(SESSION_MS + 1)
-        nodes.do(nodes.brokers.start_node, 1)
+        nodes.do(nodes.runtime.start_node, 1)
         assert nodes.beat(1, member) is Error.NONE, "its session begins anew"
         assert nodes.committed(1) == 7
         nodes.wait(SESSION_MS)
         assert nodes.beat(1, member) is Error.UNKNOWN_MEMBER_ID
 
     def test_while_it_is_down_connections_to_it_are_closed_and_metadata_does_not_name_it(self, nodes: Nodes) -> None:
-        nodes.do(nodes.brokers.stop_node, 2)
+        nodes.do(nodes.runtime.stop_node, 2)
         assert nodes.connect(2).closed == "node 2 is down"
         assert [row.node_id for row in nodes.told(1, MetadataRequest(topics=None), 9).brokers] == [1]
-        nodes.do(nodes.brokers.start_node, 2)
+        nodes.do(nodes.runtime.start_node, 2)
         assert [row.node_id for row in nodes.told(2, MetadataRequest(topics=None), 9).brokers] == [1, 2]
 
     def test_a_clock_that_is_ahead_stays_ahead_at_the_next_coordinator(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
-        here = nodes.brokers.broker(HERE)
+        here = nodes.runtime.broker(HERE)
         nodes._perform(here.perform(nodes.now, here.node.coordinator.move_clock(nodes.now, GROUP, nodes.now + 5_000)))
-        nodes.do(nodes.brokers.stop_node, HERE)
-        group = nodes.brokers.broker(THERE).node.coordinator.groups[GROUP]
+        nodes.do(nodes.runtime.stop_node, HERE)
+        group = nodes.runtime.broker(THERE).node.coordinator.groups[GROUP]
         assert group.clock.read(nodes.now) == nodes.now + 5_000
         nodes.wait(SESSION_MS)
         assert nodes.beat(THERE, member) is Error.UNKNOWN_MEMBER_ID
 
     @pytest.mark.parametrize("operation", ["stop_node", "kill_node", "resume_node"])
     def test_what_is_down_cannot_go_down_or_on(self, nodes: Nodes, operation: str) -> None:
-        nodes.do(nodes.brokers.stop_node, 2)
+        nodes.do(nodes.runtime.stop_node, 2)
         with pytest.raises(ValueError, match="node 2 is down"):
-            nodes.do(getattr(nodes.brokers, operation), 2)
+            nodes.do(getattr(nodes.runtime, operation), 2)
 
     def test_what_is_up_cannot_be_started(self, nodes: Nodes) -> None:
         with pytest.raises(ValueError, match="node 2 is up already"):
-            nodes.do(nodes.brokers.start_node, 2)
+            nodes.do(nodes.runtime.start_node, 2)
 
 
 class TestAddingAndRemoving:
     def test_a_new_node_leads_nothing_until_something_is_moved_to_it(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
-        nodes.do(nodes.brokers.add_node, {"PLAINTEXT": Endpoint("127.0.0.1", 9094)})
-        assert nodes.brokers.states == {1: "up", 2: "up", 3: "up"}
+        nodes.do(nodes.runtime.add_node, {"PLAINTEXT": Endpoint("127.0.0.1", 9094)})
+        assert nodes.runtime.states == {1: "up", 2: "up", 3: "up"}
         assert nodes.coordinator(3) == (Error.NONE, HERE, 9093)
-        nodes.do(nodes.brokers.move_coordinator, GROUP, 3)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, 3)
         assert nodes.coordinator(1) == (Error.NONE, 3, 9094)
         assert nodes.beat(3, member) is Error.NONE
 
     def test_a_node_that_is_removed_is_gone_for_good(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
-        nodes.do(nodes.brokers.remove_node, HERE)
-        assert nodes.brokers.states == {1: "up"}
+        nodes.do(nodes.runtime.remove_node, HERE)
+        assert nodes.runtime.states == {1: "up"}
         assert nodes.beat(THERE, member) is Error.NONE
         with pytest.raises(ValueError, match="there is no node 2; there are 1"):
-            nodes.do(nodes.brokers.start_node, HERE)
+            nodes.do(nodes.runtime.start_node, HERE)
 
 
 class TestPausing:
     def test_a_paused_node_answers_when_it_is_resumed(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
-        nodes.do(nodes.brokers.pause_node, HERE)
-        assert nodes.brokers.states == {1: "up", 2: "paused"}
+        nodes.do(nodes.runtime.pause_node, HERE)
+        assert nodes.runtime.states == {1: "up", 2: "paused"}
         early, late = nodes.connect(HERE), nodes.connect(HERE)
         find = MetadataRequest(topics=None)
         assert nodes.ask(early, find, 9) is None
         assert nodes.ask(late, find, 9) is None
         assert nodes.coordinator(THERE)[1] == HERE, "nobody notices"
         nodes.wait(SESSION_MS - 1)
-        nodes.do(nodes.brokers.resume_node, HERE)
+        nodes.do(nodes.runtime.resume_node, HERE)
         assert [len(peer.answers()) for peer in (early, late)] == [1, 1]
         assert nodes.beat(HERE, member) is Error.NONE
 
     def test_time_goes_on_meanwhile(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
-        nodes.do(nodes.brokers.pause_node, HERE)
+        nodes.do(nodes.runtime.pause_node, HERE)
         nodes.wait(SESSION_MS)
-        assert nodes.brokers.broker(HERE).node.coordinator.groups[GROUP].members
-        nodes.do(nodes.brokers.resume_node, HERE)
+        assert nodes.runtime.broker(HERE).node.coordinator.groups[GROUP].members
+        nodes.do(nodes.runtime.resume_node, HERE)
         assert nodes.beat(HERE, member) is Error.UNKNOWN_MEMBER_ID
 
     def test_what_moved_meanwhile_it_has_lost_before_it_can_do_anything_about_it(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
-        nodes.do(nodes.brokers.pause_node, HERE)
-        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        nodes.do(nodes.runtime.pause_node, HERE)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, THERE)
         assert nodes.beat(THERE, member) is Error.NONE
         log = nodes.cluster.log("__consumer_offsets", 3)
         assert log is not None
@@ -274,63 +274,63 @@ class TestPausing:
             nodes.wait(SESSION_MS - 1)
             assert nodes.beat(THERE, member) is Error.NONE
         end = log.end
-        nodes.do(nodes.brokers.resume_node, HERE)
+        nodes.do(nodes.runtime.resume_node, HERE)
         assert log.end == end
         assert nodes.beat(HERE, member) is NOT_COORDINATOR
 
     def test_what_moved_away_and_back_meanwhile_it_reads_anew(self, nodes: Nodes) -> None:
         nodes.commit(HERE, 1)
-        nodes.do(nodes.brokers.pause_node, HERE)
-        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
+        nodes.do(nodes.runtime.pause_node, HERE)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, THERE)
         assert nodes.commit(THERE, 2) is Error.NONE
-        nodes.do(nodes.brokers.move_coordinator, GROUP, HERE)
-        nodes.do(nodes.brokers.resume_node, HERE)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, HERE)
+        nodes.do(nodes.runtime.resume_node, HERE)
         assert nodes.committed(HERE) == 2
 
     def test_a_topic_that_was_deleted_before_a_group_moved_to_it_takes_nothing_of_it(self, nodes: Nodes) -> None:
-        nodes.do(nodes.brokers.pause_node, THERE)
+        nodes.do(nodes.runtime.pause_node, THERE)
         nodes.told(HERE, DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1_000), 6)
         nodes.cluster.create_topic("t", 4)
         assert nodes.commit(HERE, 2) is Error.NONE
-        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
-        nodes.do(nodes.brokers.resume_node, THERE)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, THERE)
+        nodes.do(nodes.runtime.resume_node, THERE)
         assert nodes.committed(THERE) == 2
 
     def test_a_group_that_moves_to_a_paused_node_is_served_when_it_goes_on(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
-        nodes.do(nodes.brokers.pause_node, THERE)
-        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE, 500)
+        nodes.do(nodes.runtime.pause_node, THERE)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, THERE, 500)
         assert nodes.beat(HERE, member) is NOT_COORDINATOR
-        nodes.do(nodes.brokers.resume_node, THERE)
+        nodes.do(nodes.runtime.resume_node, THERE)
         assert nodes.commit(THERE, 1) is LOADING
         nodes.wait(500)
         assert nodes.beat(THERE, member) is Error.NONE
 
     def test_a_client_that_went_away_meanwhile_is_not_answered(self, nodes: Nodes) -> None:
-        nodes.do(nodes.brokers.pause_node, 1)
+        nodes.do(nodes.runtime.pause_node, 1)
         peer = nodes.connect(1)
         nodes.ask(peer, MetadataRequest(topics=None), 9)
-        nodes.brokers.disconnected(nodes.now, peer.number)
-        nodes.do(nodes.brokers.resume_node, 1)
-        assert nodes.brokers.broker(1).clients() == {}
+        nodes.runtime.disconnected(nodes.now, peer.number)
+        nodes.do(nodes.runtime.resume_node, 1)
+        assert nodes.runtime.broker(1).clients() == {}
 
     def test_it_takes_only_so_much_and_reads_on_when_it_is_resumed(self, nodes: Nodes) -> None:
-        nodes.do(nodes.brokers.pause_node, 1)
+        nodes.do(nodes.runtime.pause_node, 1)
         peer = nodes.connect(1)
         request = nodes.request(peer, MetadataRequest(topics=None), 9)
         nodes.send(peer, (70_000).to_bytes(4, "big") + request[4:].ljust(66_000, b"\0"))
-        assert nodes.brokers.is_muted(peer.number)
+        assert nodes.runtime.is_muted(peer.number)
         pieces = len(peer.pieces)
-        nodes.do(nodes.brokers.resume_node, 1)
+        nodes.do(nodes.runtime.resume_node, 1)
         assert len(peer.pieces) == pieces + 1, "the shell is woken"
-        assert not nodes.brokers.is_muted(peer.number)
+        assert not nodes.runtime.is_muted(peer.number)
 
     def test_a_paused_node_is_killed_if_it_is_stopped(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
         newcomer = nodes.connect(HERE)
         nodes.ask(newcomer, joining("b"), 5)
-        nodes.do(nodes.brokers.pause_node, HERE)
-        nodes.do(nodes.brokers.stop_node, HERE)
+        nodes.do(nodes.runtime.pause_node, HERE)
+        nodes.do(nodes.runtime.stop_node, HERE)
         assert (newcomer.answers(), newcomer.closed) == ([], "node 2 was killed")
         assert nodes.beat(THERE, member) is Error.NONE
 
@@ -347,9 +347,9 @@ class TestTogether:
 
     def test_a_paused_node_hears_of_it_when_it_goes_on(self, nodes: Nodes) -> None:
         nodes.commit(HERE, 5)
-        nodes.do(nodes.brokers.pause_node, HERE)
+        nodes.do(nodes.runtime.pause_node, HERE)
         nodes.told(THERE, DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1_000), 6)
-        nodes.do(nodes.brokers.resume_node, HERE)
+        nodes.do(nodes.runtime.resume_node, HERE)
         assert nodes.committed(HERE) == -1
 
     def test_producer_ids_are_unique(self, nodes: Nodes) -> None:
@@ -357,14 +357,14 @@ class TestTogether:
         assert [nodes.told(node, asked, 4).producer_id for node in (1, 2)] == [0, 1]
 
     def test_an_advertised_address_can_change(self, nodes: Nodes) -> None:
-        nodes.brokers.advertise(2, "PLAINTEXT", "elsewhere", 19093)
+        nodes.runtime.advertise(2, "PLAINTEXT", "elsewhere", 19093)
         assert [(row.host, row.port) for row in nodes.told(1, MetadataRequest(topics=None), 9).brokers] == [
             ("127.0.0.1", 9092),
             ("elsewhere", 19093),
         ]
 
     def test_clients_of_another_listener_are_told_its_addresses(self, nodes: Nodes) -> None:
-        nodes.brokers.advertise(2, "OUTSIDE", "outside", 2)
+        nodes.runtime.advertise(2, "OUTSIDE", "outside", 2)
         peer = nodes.connect(2, "OUTSIDE")
         answer = nodes.ask(peer, MetadataRequest(topics=None), 9)
         assert [(row.node_id, row.host) for row in answer.brokers] == [(2, "outside")]
@@ -383,8 +383,8 @@ class TestTogether:
 
     def test_the_trace_says_where_things_happened(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
-        nodes.do(nodes.brokers.move_coordinator, GROUP, THERE)
-        nodes.do(nodes.brokers.stop_node, HERE)
+        nodes.do(nodes.runtime.move_coordinator, GROUP, THERE)
+        nodes.do(nodes.runtime.stop_node, HERE)
         nodes.beat(THERE, member)
         events = nodes.trace.events()
         assert [(event["node"], event["state_to"]) for event in events if event["kind"] == "state"][-2:] == [

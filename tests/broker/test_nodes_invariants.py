@@ -32,13 +32,13 @@ class Cluster(RuleBasedStateMachine):
     @initialize(replicas=st.integers(1, 3), release=st.sampled_from(["2.8", "3.9", "4.3"]))
     def begin(self, replicas: int, release: str) -> None:
         self.nodes = Nodes(3, offsets_topic_replication_factor=replicas, kafka_version=release)
-        self.brokers = self.nodes.brokers
+        self.runtime = self.nodes.runtime
         self.acknowledged: dict[str, int] = {}
         self.members: dict[str, list[str]] = {group: [] for group in GROUPS}
         self.offset = 0
 
     def node(self, data: st.DataObject, *states: str) -> int | None:
-        known = [node_id for node_id, state in self.brokers.states.items() if state in states]
+        known = [node_id for node_id, state in self.runtime.states.items() if state in states]
         return data.draw(st.sampled_from(known)) if known else None
 
     def peer(self, data: st.DataObject) -> Peer | None:
@@ -51,36 +51,36 @@ class Cluster(RuleBasedStateMachine):
     def happens(self, data: st.DataObject, how: str) -> None:
         node = self.node(data, "up", "paused")
         if node is not None:
-            self.nodes.do(getattr(self.brokers, how), node)
+            self.nodes.do(getattr(self.runtime, how), node)
 
     @rule(data=st.data())
     def start(self, data: st.DataObject) -> None:
         node = self.node(data, "down")
         if node is not None:
-            self.nodes.do(self.brokers.start_node, node)
+            self.nodes.do(self.runtime.start_node, node)
 
-    @precondition(lambda self: len(self.brokers.states) < NODES_MAX)
+    @precondition(lambda self: len(self.runtime.states) < NODES_MAX)
     @rule()
     def add(self) -> None:
-        endpoint = Endpoint("127.0.0.1", 9091 + self.brokers.next_node_id)
-        self.nodes.do(self.brokers.add_node, {"PLAINTEXT": endpoint})
+        endpoint = Endpoint("127.0.0.1", 9091 + self.runtime.next_node_id)
+        self.nodes.do(self.runtime.add_node, {"PLAINTEXT": endpoint})
 
-    @precondition(lambda self: len(self.brokers.states) > 3)
+    @precondition(lambda self: len(self.runtime.states) > 3)
     @rule()
     def remove(self) -> None:
-        self.nodes.do(self.brokers.remove_node, max(self.brokers.states))
+        self.nodes.do(self.runtime.remove_node, max(self.runtime.states))
 
     @rule(data=st.data(), group=GROUP, load_ms=st.sampled_from([0, 0, 500]))
     def move(self, data: st.DataObject, group: str, load_ms: int) -> None:
         node = self.node(data, "up", "paused")
         if node is not None:
-            self.nodes.do(self.brokers.move_coordinator, group, node, load_ms)
+            self.nodes.do(self.runtime.move_coordinator, group, node, load_ms)
 
     @rule(data=st.data(), partition=st.integers(0, 3))
     def move_partition(self, data: st.DataObject, partition: int) -> None:
         node = self.node(data, "up", "paused")
         if node is not None:
-            self.nodes.do(self.brokers.move_leader, "t", partition, node)
+            self.nodes.do(self.runtime.move_leader, "t", partition, node)
 
     @rule(ms=st.sampled_from([0, 1, 100, 499, 5_000, 10_000, 31_000]))
     def wait(self, ms: int) -> None:
@@ -114,7 +114,7 @@ class Cluster(RuleBasedStateMachine):
         return data.draw(st.sampled_from([*self.known(group), "nobody"]))
 
     def known(self, group: str) -> list[str]:
-        found = [broker.node.coordinator.groups.get(group) for broker in self.brokers]
+        found = [broker.node.coordinator.groups.get(group) for broker in self.runtime]
         return sorted({member_id for each in found if each is not None for member_id in each.members})
 
     @rule(data=st.data(), group=GROUP)
@@ -148,8 +148,8 @@ class Cluster(RuleBasedStateMachine):
     @invariant()
     def a_partition_has_one_coordinator_among_those_that_run(self) -> None:
         plan = self.nodes.cluster.planned_offsets_topic()
-        states = self.brokers.states
-        for broker in self.brokers:
+        states = self.runtime.states
+        for broker in self.runtime:
             if states[broker.node.node_id] == "up":
                 store = broker.node.coordinator.store
                 assert store.owned == set(self.nodes.cluster.coordinated_by(broker.node.node_id))
@@ -160,11 +160,11 @@ class Cluster(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "nodes"):
             return
-        for node_id, state in self.brokers.states.items():
+        for node_id, state in self.runtime.states.items():
             if state == "paused":
-                self.nodes.do(self.brokers.resume_node, node_id)
+                self.nodes.do(self.runtime.resume_node, node_id)
             elif state == "down":
-                self.nodes.do(self.brokers.start_node, node_id)
+                self.nodes.do(self.runtime.start_node, node_id)
         self.nodes.wait(500)
         cluster = self.nodes.cluster
         for group, offset in self.acknowledged.items():
@@ -172,12 +172,12 @@ class Cluster(RuleBasedStateMachine):
             if coordinator == NO_LEADER:
                 # who alone had it was removed
                 assert set(cluster.planned_offsets_topic().replicas[cluster.partition_of(group)]).isdisjoint(
-                    self.brokers.states
+                    self.runtime.states
                 )
             else:
                 assert self.nodes.committed(coordinator, group) == offset
         self.nodes.wait(LONG_MS)
-        for broker in self.brokers:
+        for broker in self.runtime:
             assert not [peer for peer in broker._connections.values() if self.waits_in_vain(peer.number)]
             assert not broker.node.data.fetches.parked
             assert not any(group.members for group in broker.node.coordinator.groups.values())

@@ -119,18 +119,18 @@ class Scene:
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self.broker = FakeBroker()
-        self.shell = Server(self.broker, EPOCH)
+        self.server = Server(self.broker, EPOCH)
         self.nursery = nursery
-        nursery.start_soon(self.shell.keep_time)
+        nursery.start_soon(self.server.keep_time)
 
     def connect(self) -> Client:
         ours, theirs = memory_stream_pair()
-        self.nursery.start_soon(self.shell.converse, InMemory(theirs), "/127.0.0.1", 1, "PLAINTEXT")
+        self.nursery.start_soon(self.server.converse, InMemory(theirs), "/127.0.0.1", 1, "PLAINTEXT")
         return ours
 
     def soon(self, *outputs: Output) -> None:
         """Let the next tick, which is due at once, bring these."""
-        self.shell.act(lambda _: self.broker.waiting.extend(outputs))
+        self.server.act(lambda _: self.broker.waiting.extend(outputs))
 
 
 def play(scene: Callable[[Scene], Awaitable[None]]) -> FakeBroker:
@@ -167,9 +167,9 @@ def test_a_deadline_is_met_to_the_millisecond() -> None:
     async def scene(stage: Scene) -> None:
         client = stage.connect()
         await trio.sleep(0.25)
-        start = stage.shell.now()
+        start = stage.server.now()
         assert await say(client, b"later") == b"at last"
-        assert stage.shell.now() - start == 5000
+        assert stage.server.now() - start == 5000
 
     assert play(scene).ticks == [EPOCH + 5250]
 
@@ -226,7 +226,7 @@ def test_what_one_input_brings_leaves_in_one_piece() -> None:
                 await original(data)
 
             theirs.send_stream.send_all = record  # type: ignore[method-assign,assignment]
-            nursery.start_soon(stage.shell.converse, InMemory(theirs), "/127.0.0.1", 1, "PLAINTEXT")
+            nursery.start_soon(stage.server.converse, InMemory(theirs), "/127.0.0.1", 1, "PLAINTEXT")
             await wait_all_tasks_blocked()
             stage.soon(Send(1, b"one "), Send(1, b"two"))
             assert bytes(await ours.receive_some()) == b"one two"
@@ -254,7 +254,7 @@ def test_what_comes_while_something_is_being_sent_leaves_after_it() -> None:
 
     async def scene(stage: Scene) -> None:
         stream = Gated(memory_stream_pair()[1])
-        stage.nursery.start_soon(stage.shell.converse, stream, "/127.0.0.1", 1, "PLAINTEXT")
+        stage.nursery.start_soon(stage.server.converse, stream, "/127.0.0.1", 1, "PLAINTEXT")
         await wait_all_tasks_blocked()
         for output in (Send(1, b"at once"), Send(1, b"first", more=True), Send(1, b"second")):
             stage.soon(output)
@@ -334,15 +334,15 @@ def test_an_action_may_bring_the_deadline_forward() -> None:
         client = stage.connect()
         await client.send_all(b"later")
         await wait_all_tasks_blocked()
-        start = stage.shell.now()
+        start = stage.server.now()
 
         def sooner(now: int) -> str:
             stage.broker.parked[1] = now + 100
             return "result"
 
-        assert stage.shell.act(sooner) == "result"
+        assert stage.server.act(sooner) == "result"
         assert bytes(await client.receive_some()) == b"at last"
-        assert stage.shell.now() - start == 100
+        assert stage.server.now() - start == 100
 
     play(scene)
 
@@ -353,9 +353,9 @@ def test_a_wait_looks_again_after_everything_that_happens() -> None:
         await client.send_all(b"later")
         await wait_all_tasks_blocked()
         start = trio.current_time()
-        assert await stage.shell.wait_for(lambda: bool(stage.broker.ticks), 60)
+        assert await stage.server.wait_for(lambda: bool(stage.broker.ticks), 60)
         assert trio.current_time() - start == pytest.approx(5)
-        assert not await stage.shell.wait_for(lambda: False, 60)
+        assert not await stage.server.wait_for(lambda: False, 60)
         assert trio.current_time() - start == pytest.approx(65)
 
     play(scene)

@@ -209,7 +209,7 @@ def test_another_node_leads_it_when_its_own_is_stopped() -> None:
     nodes = Nodes(2)
     leader = metadata(nodes, nodes.connect(2), NAME).topics[0].partitions[0].leader_id
     assert leader == 1
-    nodes.do(nodes.brokers.stop_node, 1)
+    nodes.do(nodes.runtime.stop_node, 1)
     peer = nodes.connect(2)
     assert metadata(nodes, peer, NAME).topics[0].partitions[0].leader_id == 2
     assert [line["change"] for line in lines(nodes, peer, 0).values() if line["kind"] == "node"] == ["stopped"]

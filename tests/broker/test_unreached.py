@@ -18,7 +18,7 @@ FIND = FindCoordinatorRequest(coordinator_keys=(GROUP,))
 @pytest.fixture
 def nodes() -> Nodes:
     nodes = Nodes(1)
-    nodes.brokers.unreached = UnreachedListeners(nodes.brokers, nodes.logged.append)
+    nodes.runtime.unreached_listeners = UnreachedListeners(nodes.runtime, nodes.logged.append)
     return nodes
 
 
@@ -38,7 +38,7 @@ def test_who_goes_on_asking_on_new_connections_has_not_arrived(nodes: Nodes) -> 
         peer = nodes.connect()
         nodes.ask(peer, MetadataRequest(), 9)
         nodes.ask(peer, FIND, 4)
-        nodes.brokers.disconnected(nodes.now, peer.number)
+        nodes.runtime.disconnected(nodes.now, peer.number)
     nodes.wait(WAIT_MS)
     assert len(nodes.logged) == 1
 
@@ -50,7 +50,7 @@ def test_it_is_said_once_for_each_address(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), FIND, 4, client_id="c")
     nodes.wait(WAIT_MS)
     assert len(nodes.logged) == 1
-    nodes.brokers.advertise(1, "PLAINTEXT", "elsewhere", 5)
+    nodes.runtime.advertise(1, "PLAINTEXT", "elsewhere", 5)
     nodes.ask(nodes.connect(), FIND, 4, client_id="d")
     nodes.wait(WAIT_MS)
     assert "elsewhere:5" in nodes.logged[1]
@@ -92,7 +92,7 @@ def test_who_fetches_without_naming_its_group_is_there(nodes: Nodes) -> None:
 
 def test_who_only_lists_topics_is_not_waited_for(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), MetadataRequest(), 9)
-    assert not nodes.brokers.tickers
+    assert not nodes.runtime.tickers
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
 
@@ -100,27 +100,27 @@ def test_who_only_lists_topics_is_not_waited_for(nodes: Nodes) -> None:
 def test_who_asks_once_and_goes_has_given_up(nodes: Nodes) -> None:
     peer = nodes.connect()
     nodes.ask(peer, FIND, 4)
-    nodes.brokers.disconnected(nodes.now, peer.number)
+    nodes.runtime.disconnected(nodes.now, peer.number)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
 
 
 def test_a_node_that_is_paused_is_not_reached_for_another_reason(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), FIND, 4)
-    nodes.do(nodes.brokers.pause_node, 1)
+    nodes.do(nodes.runtime.pause_node, 1)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
 
 
 def test_who_is_told_another_address_meanwhile_is_not_missed_at_the_old_one(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), FIND, 4)
-    nodes.brokers.advertise(1, "PLAINTEXT", "elsewhere", 5)
+    nodes.runtime.advertise(1, "PLAINTEXT", "elsewhere", 5)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
 
 
 def test_nothing_is_watched_when_everybody_has_arrived(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), FIND, 4)
-    assert nodes.brokers.tickers
+    assert nodes.runtime.tickers
     nodes.ask(nodes.connect(), joining("one"), 5)
-    assert not nodes.brokers.tickers
+    assert not nodes.runtime.tickers

@@ -285,10 +285,10 @@ class TestConnections:
         nodes.rule("Heartbeat", faults.truncate(3), once=True)
         nodes.rule("Heartbeat", faults.error("NOT_COORDINATOR"), once=True)
         for expected in (Close, Answer):
-            connection = nodes.brokers.connect_puppet(nodes.now, 1, "peer")
-            nodes.do(nodes.brokers.ask, connection, 3, HEARTBEAT)
-            ((_, came),) = list(nodes.brokers.mail)
-            nodes.brokers.mail.clear()
+            connection = nodes.runtime.connect_puppet(nodes.now, 1, "peer")
+            nodes.do(nodes.runtime.send_message, connection, 3, HEARTBEAT)
+            ((_, came),) = list(nodes.runtime.inbox)
+            nodes.runtime.inbox.clear()
             assert isinstance(came, expected)
 
 
@@ -331,7 +331,7 @@ class TestTimes:
         peer, _ = ask_once(nodes, commit_request(5, "", -1), 5)
         nodes.wait(1)
         assert peer.bytes == b""
-        coordinator = nodes.brokers.broker(1).node.coordinator
+        coordinator = nodes.runtime.broker(1).node.coordinator
         coordinator.move_clock(nodes.now, GROUP, nodes.now + 60_000)
         nodes.wait(0)
         assert peer.bytes
@@ -369,7 +369,7 @@ class TestGroupActions:
         nodes = FaultyNodes()
         nodes.stable(1, "one")
         nodes.rule("Fetch", faults.rebalance("the second fetch"), group=GROUP, nth=2)
-        group = nodes.brokers.broker(1).node.coordinator.groups[GROUP]
+        group = nodes.runtime.broker(1).node.coordinator.groups[GROUP]
         for state in ("Stable", "PreparingRebalance"):
             ask_once(nodes, FetchRequest(), 11)
             nodes.wait(0)
@@ -496,8 +496,8 @@ class TestMatches:
         nodes.stable(1, "one")
         rule = nodes.rule("Fetch", faults.drop(), group=GROUP)
         peer = nodes.connect()
-        nodes.brokers.disconnected(nodes.now, peer.number)
-        nodes.do(nodes.brokers.connected, peer.number, "/10.0.0.9", 1, "PLAINTEXT")
+        nodes.runtime.disconnected(nodes.now, peer.number)
+        nodes.do(nodes.runtime.connected, peer.number, "/10.0.0.9", 1, "PLAINTEXT")
         nodes.ask(peer, FetchRequest(), 11, "c")
         assert nodes.hits(rule) == 0
 
@@ -521,10 +521,10 @@ class TestMatches:
     def test_the_injector_is_registered_only_while_needed(self) -> None:
         nodes = FaultyNodes()
         rule = nodes.rule("Heartbeat", faults.drop())
-        assert nodes.brokers.gate is not None
+        assert nodes.runtime.interceptor is not None
         nodes.faults.remove_rule(nodes.now, rule=rule)
-        assert nodes.brokers.gate is None
-        assert nodes.brokers.tickers == []
+        assert nodes.runtime.interceptor is None
+        assert nodes.runtime.tickers == []
         assert [event["change"] for event in nodes.kinds("rule")] == ["added", "removed"]
 
 

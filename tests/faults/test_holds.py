@@ -85,7 +85,7 @@ def test_a_hold_is_open_after_its_release_and_unknown_after_its_removal() -> Non
     nodes.holds.remove(nodes.now, hold=hold)
     with pytest.raises(RuleError, match="unknown hold 'hold-1'"):
         nodes.hold_data(hold)
-    assert nodes.brokers.gate is None
+    assert nodes.runtime.interceptor is None
 
 
 def test_removing_a_hold_resumes_its_requests() -> None:
@@ -110,7 +110,7 @@ class TestMistakes:
         nodes = FaultyNodes()
         with pytest.raises(RuleError, match=message):
             nodes.hold(**conditions)
-        assert nodes.brokers.gate is None
+        assert nodes.runtime.interceptor is None
 
     def test_release_is_refused_before_an_entry_and_after_a_release(self) -> None:
         nodes = FaultyNodes()
@@ -167,7 +167,7 @@ class TestClosedConnections:
         nodes = FaultyNodes()
         hold = nodes.hold("OffsetCommit", client_id="svc-1")
         peer = send(nodes, commit_request(), 5, "svc-1")
-        nodes.brokers.disconnected(nodes.now, peer.number)
+        nodes.runtime.disconnected(nodes.now, peer.number)
         assert "(closed)" in nodes.holds.blocked(nodes.now)[0]
         nodes.release(hold)
         assert nodes.committed(1) == 5
@@ -177,7 +177,7 @@ class TestClosedConnections:
         rule = nodes.rule("OffsetCommit", faults.drop(), id="drop")
         hold = nodes.hold("OffsetCommit")
         peer = send(nodes, commit_request(), 5)
-        nodes.brokers.disconnected(nodes.now, peer.number)
+        nodes.runtime.disconnected(nodes.now, peer.number)
         nodes.release(hold)
         assert (nodes.committed(1), nodes.hits(rule)) == (5, 0)
 
@@ -185,8 +185,8 @@ class TestClosedConnections:
         nodes = FaultyNodes()
         hold = nodes.hold("OffsetCommit")
         send(nodes, commit_request(), 5)
-        nodes.do(nodes.brokers.kill_node, 1)
-        nodes.do(nodes.brokers.start_node, 1)
+        nodes.do(nodes.runtime.kill_node, 1)
+        nodes.do(nodes.runtime.start_node, 1)
         nodes.release(hold)
         assert nodes.committed(1) == -1
 
@@ -206,12 +206,12 @@ def test_a_rule_sees_the_group_state_at_release_time() -> None:
 def test_puppets_are_held_too() -> None:
     nodes = FaultyNodes()
     hold = nodes.hold("Heartbeat")
-    connection = nodes.brokers.connect_puppet(nodes.now, 1, "peer")
-    nodes.do(nodes.brokers.ask, connection, 3, HEARTBEAT)
-    nodes.do(nodes.brokers.ask, connection, 3, HEARTBEAT)
+    connection = nodes.runtime.connect_puppet(nodes.now, 1, "peer")
+    nodes.do(nodes.runtime.send_message, connection, 3, HEARTBEAT)
+    nodes.do(nodes.runtime.send_message, connection, 3, HEARTBEAT)
     assert (len(nodes.hold_data(hold)["inside"]), len(nodes.hold_data(hold)["behind"])) == (1, 1)
     nodes.release(hold)
-    assert [type(each) for _, each in nodes.brokers.mail] == [Answer, Answer]
+    assert [type(each) for _, each in nodes.runtime.inbox] == [Answer, Answer]
 
 
 class TestLockstep:
@@ -223,7 +223,7 @@ class TestLockstep:
             send(nodes, joining(client), 5, client)
             nodes.wait(1)
         nodes.wait(2 * FORMING_MS)
-        group = nodes.brokers.broker(1).node.coordinator.groups[GROUP]
+        group = nodes.runtime.broker(1).node.coordinator.groups[GROUP]
         return [member.instance_id or "" for member in group.members.values()]
 
     def test_the_outcome_does_not_depend_on_arrival_order(self) -> None:
@@ -251,7 +251,7 @@ class TestLockstep:
         nodes = FaultyNodes()
         nodes.holds.lockstep(nodes.now, api="Heartbeat", group=GROUP, clients=["a", "b"])
         gone = send(nodes, HEARTBEAT, 3, "a")
-        nodes.brokers.disconnected(nodes.now, gone.number)
+        nodes.runtime.disconnected(nodes.now, gone.number)
         other = send(nodes, HEARTBEAT, 3, "b")
         nodes.wait(0)
         assert not other.answers()
@@ -286,7 +286,7 @@ class TestJitter:
         seen = set()
         for offset in range(1, 31):
             peer = send(nodes, commit_request(offset), 5)
-            group = nodes.brokers.broker(1).node.coordinator.groups.get(GROUP)
+            group = nodes.runtime.broker(1).node.coordinator.groups.get(GROUP)
             stored = group is not None and group.offsets["t", 0].offset == offset
             seen.add((stored, bool(peer.answers())))
             nodes.wait(20)
@@ -295,9 +295,9 @@ class TestJitter:
     def test_jitter_can_be_turned_off(self) -> None:
         nodes = FaultyNodes()
         nodes.faults.disturb(nodes.now, seed=1)
-        assert nodes.brokers.gate is not None
+        assert nodes.runtime.interceptor is not None
         nodes.faults.disturb(nodes.now, seed=None)
-        assert nodes.brokers.gate is None
+        assert nodes.runtime.interceptor is None
 
     def test_a_group_stabilizes_under_jitter(self) -> None:
         nodes = FaultyNodes()

@@ -122,4 +122,4 @@ def test_responses_keep_their_order_and_no_request_hangs(steps: list[tuple[Any, 
         # as in Kafka, a JoinGroup replaced by a newer one is never answered
         assert len(answered) == len(asked) or peer.sent[asked[len(answered)]][0] in joins
     play.nodes.injector.update_registration()
-    assert play.nodes.brokers.gate is None or any(peer.closed is None for peer in play.all)
+    assert play.nodes.runtime.interceptor is None or any(peer.closed is None for peer in play.all)

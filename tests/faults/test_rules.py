@@ -184,7 +184,7 @@ class TestClusterChecks:
         nodes = FaultyNodes(2)
         with pytest.raises(RuleError, match=r"unknown broker 3; there are 1, 2"):
             nodes.rule("JoinGroup", faults.drop(), broker=3)
-        assert nodes.brokers.gate is None, "a refused rule changes nothing"
+        assert nodes.runtime.interceptor is None, "a refused rule changes nothing"
 
     def test_a_duplicate_id_is_refused(self) -> None:
         nodes = FaultyNodes()

@@ -33,7 +33,7 @@ def test_who_has_got_an_id_and_is_connected_is_waited_for(here: Here) -> None:
     here.send(peer, here.request(peer, joining("a"), 5))
     here.wait(0)
     assert (peer.answers(), list(here.group.pending_members)) == ([], [handed_out])
-    here.brokers.disconnected(here.now, connection)
+    here.runtime.disconnected(here.now, connection)
     here.wait(0)
     assert peer.answers()[-1][1].generation_id == 1
 
@@ -47,7 +47,7 @@ def test_a_join_phase_is_jumped_over_when_who_is_missing_has_gone(here: Here) ->
     here.wait(0)
     assert peer.answers() == []
     gone = here.group.members[b].last_call.connection
-    here.brokers.disconnected(here.now, gone)
+    here.runtime.disconnected(here.now, gone)
     here.wait(0)
     assert peer.answers()[-1][1].generation_id == 2
     # a static member stays; its session has not been jumped over
@@ -72,7 +72,7 @@ def test_who_waits_for_a_leader_that_has_gone_does_not_wait(here: Here) -> None:
     here.send(own, here.request(own, syncing(follower), 3))
     here.wait(0)
     assert own.answers() == []
-    here.brokers.disconnected(here.now, here.group.leader.last_call.connection)
+    here.runtime.disconnected(here.now, here.group.leader.last_call.connection)
     here.wait(0)
     assert own.answers()[-1][1].error_code == Error.REBALANCE_IN_PROGRESS
 
@@ -98,7 +98,7 @@ def test_nothing_is_jumped_over_for_a_group_in_which_nobody_waits(here: Here) ->
 
 def test_who_was_loaded_and_not_heard_of_since_is_waited_for_as_long_as_its_session_lasts(here: Here) -> None:
     (a, _) = form(here, "a", "b")
-    here.do(here.brokers.move_coordinator, GROUP, 3 - here.node)
+    here.do(here.runtime.move_coordinator, GROUP, 3 - here.node)
     here.node = 3 - here.node
     peer = here.connect(here.node)
     here.verbs.rebalance(here.now, group=GROUP)

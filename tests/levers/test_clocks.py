@@ -135,7 +135,7 @@ def test_a_handed_out_id_is_made_to_be_forgotten(here: Here) -> None:
 def test_the_offsets_of_an_empty_group_are_made_to_expire(here: Here) -> None:
     here.commit(here.node, 5)
     assert here.pull("expire_offsets") == [("offsets", None)]
-    assert GROUP not in here.brokers.groups()
+    assert GROUP not in here.runtime.groups()
 
 
 def test_the_timers_are_told_the_next_one_first(here: Here) -> None:
@@ -190,7 +190,7 @@ def test_what_goes_on_for_ever_at_one_instant_is_given_up(here: Here) -> None:
             assert (now, group_id) == (here.now, GROUP)
 
     here.form("a")
-    here.brokers.tickers.append(Endless())
+    here.runtime.tickers.append(Endless())
     with pytest.raises(TimerLoop, match="group 'g': there is no end to what happens at"):
         here.clocks.advance(here.now, group=GROUP, by=1)
 
@@ -214,7 +214,7 @@ def test_a_timer_that_fires_again_and_again_at_one_instant_is_given_up(here: Her
             assert (now, group_id) == (here.now, GROUP)
 
     here.form("a")
-    here.brokers.tickers.append(Rearming())
+    here.runtime.tickers.append(Rearming())
     with pytest.raises(TimerLoop, match=r"SessionExpiry.* has fired 100 times at"):
         here.clocks.advance(here.now, group=GROUP, by=0)
 
@@ -318,6 +318,6 @@ def test_a_name_that_several_have_is_refused(here: Here) -> None:
 
 
 def test_while_its_coordinator_is_paused_a_clock_is_not_moved(here: Here) -> None:
-    here.do(here.brokers.pause_node, here.node)
+    here.do(here.runtime.pause_node, here.node)
     with pytest.raises(ValueError, match="which coordinates group 'g', is paused: resume it first"):
         here.advance(1)

@@ -95,7 +95,7 @@ def test_offsets_are_set_whoever_is_in_the_group(here: Here) -> None:
     here.form("a")
     here.verbs.set_offsets(here.now, group=GROUP, offsets=[{"topic": "t", "partition": 0, "offset": 7}])
     assert here.committed(here.node) == 7
-    here.do(here.brokers.move_coordinator, GROUP, 3 - here.node)
+    here.do(here.runtime.move_coordinator, GROUP, 3 - here.node)
     assert here.committed(3 - here.node) == 7
 
 
@@ -115,10 +115,10 @@ def test_a_new_largest_size_counts_for_who_joins_from_now_on(here: Here) -> None
 
 
 def test_a_new_largest_size_counts_at_nodes_that_come_up_later(here: Here) -> None:
-    here.do(here.brokers.stop_node, here.node)
+    here.do(here.runtime.stop_node, here.node)
     here.verbs.set_max_size(here.now, size=1)
-    here.do(here.brokers.start_node, here.node)
-    assert here.brokers.broker(here.node).node.coordinator.store.settings.group_max_size == 1
+    here.do(here.runtime.start_node, here.node)
+    assert here.runtime.broker(here.node).node.coordinator.store.settings.group_max_size == 1
 
 
 def test_a_topic_gets_more_partitions(here: Here) -> None:
@@ -213,9 +213,9 @@ class TestFrozen:
         here.verbs.freeze(here.now, group=GROUP)
         newcomer = self.joins(here, "b")
         there = 3 - here.node
-        here.do(here.brokers.move_coordinator, GROUP, there)
+        here.do(here.runtime.move_coordinator, GROUP, there)
         assert newcomer.answers()[-1][1].error_code == Error.NOT_COORDINATOR
-        assert here.brokers.broker(there).node.coordinator.groups[GROUP].is_frozen
+        assert here.runtime.broker(there).node.coordinator.groups[GROUP].is_frozen
 
     def test_a_group_can_be_frozen_in_the_state_in_which_it_begins(self, here: Here) -> None:
         here.verbs.freeze(here.now, group=GROUP, state="Empty")

@@ -50,8 +50,8 @@ def ask(cluster: Cluster, request: object) -> list[Effect]:
     seen: list[Effect] = []
 
     def handle(now: int) -> None:
-        seen.extend(parts.brokers.broker(1).node.handle(now, CALL, request))
-        parts.brokers.broker(1).perform(now, seen)
+        seen.extend(parts.runtime.broker(1).node.handle(now, CALL, request))
+        parts.runtime.broker(1).perform(now, seen)
 
     cluster._port.act(handle, "ask")
     return seen
@@ -75,10 +75,10 @@ def join(cluster: Cluster, *requests: JoinGroupRequest) -> None:
 
     def handle(now: int) -> None:
         for request in requests:
-            parts.brokers.broker(1).perform(now, parts.brokers.broker(1).node.handle(now, CALL, request))
+            parts.runtime.broker(1).perform(now, parts.runtime.broker(1).node.handle(now, CALL, request))
 
     cluster._port.act(handle, "join")
-    group = parts.brokers.broker(1).node.coordinator.groups["g"]
+    group = parts.runtime.broker(1).node.coordinator.groups["g"]
     assert cluster._port.wait_until(lambda: group.state.value == "CompletingRebalance", 10, "join")
 
 
@@ -132,7 +132,7 @@ def test_it_stops_with_clients_connected() -> None:
     with Emulator() as cluster:
         clients = [socket.create_connection(open_port(cluster), timeout=5) for _ in range(50)]
         parts = cluster._port.parts
-        assert cluster._port.wait_until(lambda: len(parts.brokers.broker(1).clients()) == 50, 10, "test")
+        assert cluster._port.wait_until(lambda: len(parts.runtime.broker(1).clients()) == 50, 10, "test")
         before = time.perf_counter()
         cluster.stop()
         assert time.perf_counter() - before < 1
@@ -200,7 +200,7 @@ def test_what_the_cluster_died_of_is_raised_at_the_end_and_is_the_cause_before()
 
     def visit() -> None:
         with Emulator() as cluster:
-            cluster._port.parts.brokers.received = received  # type: ignore[method-assign,assignment]
+            cluster._port.parts.runtime.received = received  # type: ignore[method-assign,assignment]
             with socket.create_connection(open_port(cluster), timeout=5) as client:
                 client.sendall(b"anything")
                 assert client.recv(1) == b""

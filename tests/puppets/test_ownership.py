@@ -44,18 +44,18 @@ def do(show: Show, step: tuple[Any, ...]) -> None:
     match step:
         case "wait", ms:
             show.wait(ms)
-        case "advance", ms if show.brokers.of_group(GROUP) is not None and GROUP in show.brokers.groups():
+        case "advance", ms if show.runtime.broker_of_group(GROUP) is not None and GROUP in show.runtime.groups():
             show.advance(ms)
-        case "move", node, load_ms if show.brokers.states[node] == "up":
-            show.do(show.brokers.move_coordinator, GROUP, node, load_ms)
-        case "kill", node if show.brokers.states[node] == "up":
-            show.do(show.brokers.kill_node, node)
-        case "start", node if show.brokers.states[node] == "down":
-            show.do(show.brokers.start_node, node)
+        case "move", node, load_ms if show.runtime.states[node] == "up":
+            show.do(show.runtime.move_coordinator, GROUP, node, load_ms)
+        case "kill", node if show.runtime.states[node] == "up":
+            show.do(show.runtime.kill_node, node)
+        case "start", node if show.runtime.states[node] == "down":
+            show.do(show.runtime.start_node, node)
         case "grow", more if not any(puppet["instance_id"] for puppet in show.puppets.list(show.now)):
             # what has grown while a static leader was away nobody looks for when it is back, as in Kafka
-            topic = show.brokers.cluster.topics["t"]
-            show.brokers.cluster.grow_topic(topic, len(topic.logs) + more)
+            topic = show.runtime.cluster.topics["t"]
+            show.runtime.cluster.grow_topic(topic, len(topic.logs) + more)
         case ("join" | "leave" | "stop") as verb, name:
             state = show.state(name)
             if (verb == "join") == (state in {"out", "failed"}) and (verb, state) != ("leave", "leaving"):
@@ -76,9 +76,9 @@ def test_any_script_ends_in_a_stable_group_that_owns_every_partition_once(
         show.puppet(name, joins=False, protocols=protocols, instance_id=name if is_static else None)
     for step in script:
         do(show, step)
-    for node, state in show.brokers.states.items():
+    for node, state in show.runtime.states.items():
         if state == "down":
-            show.do(show.brokers.start_node, node)
+            show.do(show.runtime.start_node, node)
     show.wait(2 * REBALANCE_MS + 2 * SESSION_MS)
     inside = {name for name in NAMES if show.state(name) != "out"}
     assert {show.state(name) for name in inside} <= {"stable"}
@@ -87,4 +87,4 @@ def test_any_script_ends_in_a_stable_group_that_owns_every_partition_once(
     assert show.is_settled()
     assert show.members() == inside
     owned = Counter(chain.from_iterable(show.holds(*inside).values()))
-    assert owned == Counter(range(len(show.brokers.cluster.topics["t"].logs)))
+    assert owned == Counter(range(len(show.runtime.cluster.topics["t"].logs)))

@@ -46,8 +46,8 @@ def test_a_puppet_waits_for_a_clock_that_stands_still() -> None:
 def test_a_clock_that_stands_still_keeps_nobody_from_finding_a_coordinator_that_moved() -> None:
     show = Show(2, group_clock="manual")
     show.puppet("one", heartbeat_interval_ms=None)
-    there = 3 - show.brokers.cluster.coordinator_of("g")
-    show.do(show.brokers.move_coordinator, "g", there)
+    there = 3 - show.runtime.cluster.coordinator_of("g")
+    show.do(show.runtime.move_coordinator, "g", there)
     show.wait(1_000)
     assert show.events("request", api="Heartbeat")[-1]["node"] == there
     show.advance(10 * SESSION_MS)
@@ -69,7 +69,7 @@ def test_a_heartbeat_in_one_time_puts_off_the_next_one_in_the_other() -> None:
 def test_a_pause_that_is_over_in_one_time_is_over_in_the_other() -> None:
     show = Show(2, group_clock="manual")
     show.puppet("silent", behaviour="silent", instance_id="1")
-    show.do(show.brokers.move_coordinator, "g", 3 - show.brokers.cluster.coordinator_of("g"), 50)
+    show.do(show.runtime.move_coordinator, "g", 3 - show.runtime.cluster.coordinator_of("g"), 50)
     show.puppet("two", instance_id="2")
     show.wait(100)
     assert show.events("response", api="JoinGroup", error="COORDINATOR_LOAD_IN_PROGRESS")

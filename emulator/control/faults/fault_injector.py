@@ -13,7 +13,7 @@ from koordinator.wire.apis import APIS
 from koordinator.wire.messages.produce import ProduceRequest
 from koordinator.wire.schema import fields_of
 
-from ...broker.interceptor import HangUp, Park, Respond, Serve, Step, Verdict, Write
+from ...broker.interceptor import CloseConnection, Interception, Park, Respond, Serve, Step, Write
 from ...trace.fault_events import HoldNoted, RuleNoted
 from ..seeded_random import between, draw, log_normal
 from ..time.scheduler import Scheduler
@@ -84,7 +84,7 @@ class FaultInjector:
         runtime = self._runtime
         jitters = self.jitter_seed is not None
         is_active = any((self.rule_stats, self.hold_points, jitters, self._decisions, self._scheduler))
-        runtime.gate = self if is_active else None
+        runtime.interceptor = self if is_active else None
         if is_active and self._scheduler not in runtime.tickers:
             runtime.tickers.append(self._scheduler)
         elif not is_active and self._scheduler in runtime.tickers:
@@ -92,7 +92,7 @@ class FaultInjector:
 
     # -- interceptor -----------------------------------------------------------------------------------------
 
-    def asked(self, now: int, broker: Broker, asked: RequestReceived, request: Message) -> Verdict | None:
+    def on_request(self, now: int, broker: Broker, asked: RequestReceived, request: Message) -> Interception | None:
         """Decide on a request that was read."""
         call = asked.call
         context = RequestContext(self._runtime, broker.node.node_id, call, request)
@@ -101,9 +101,9 @@ class FaultInjector:
         notes, self._buffer = tuple(self._buffer), None
         if not notes and len(steps) == 1 and isinstance(steps[0], Serve):
             return None
-        return Verdict(steps, None if decision is None else decision.rule_id, notes)
+        return Interception(steps, None if decision is None else decision.rule_id, notes)
 
-    def answered(self, now: int, broker: Broker, call: Call, response: Message) -> tuple[Step, ...] | None:
+    def on_response(self, now: int, broker: Broker, call: Call, response: Message) -> tuple[Step, ...] | None:
         """Decide on the response to a request."""
         del broker
         decision = self._decisions.get(call.connection)
@@ -111,14 +111,14 @@ class FaultInjector:
             return None
         return self._respond(now, decision, response)
 
-    def queued(self, now: int, broker: Broker, call: Call) -> None:
+    def on_queued(self, now: int, broker: Broker, call: Call) -> None:
         """Trace a request that waits behind a held request on its connection."""
         for hold_point in self.hold_points.values():
             for in_flight in hold_point.inside:
                 if in_flight.call is call:
                     self._note_behind(now, broker, hold_point, in_flight)
 
-    def gone(self, now: int, broker: Broker, connection: int) -> None:
+    def on_disconnected(self, now: int, broker: Broker, connection: int) -> None:
         """Mark the held requests of a closed connection.
 
         A released hold still applies them, as Kafka applies queued requests of disconnected clients. A lock-step
@@ -230,11 +230,13 @@ class FaultInjector:
         in_flight, action = decision.in_flight, decision.action("response")
         match action:
             case Drop():
-                return (HangUp(f"rule {decision.rules['response'].id}: dropped"),)
+                return (CloseConnection(f"rule {decision.rules['response'].id}: dropped"),)
             case NeverAnswer(apply=False):
                 return (Park(),)
             case ReturnError() if isinstance(in_flight.request, ProduceRequest) and in_flight.request.acks == 0:
-                return (HangUp(f"rule {decision.rules['response'].id}: {action.name}, and no answer is wanted"),)
+                return (
+                    CloseConnection(f"rule {decision.rules['response'].id}: {action.name}, and no answer is wanted"),
+                )
             case ReturnError():
                 at = action.at or PLACES_OF[in_flight.context.api][0]
                 decision.synthetic = not is_returned_by_kafka(in_flight.context, action.code, at)
@@ -277,12 +279,12 @@ class FaultInjector:
         if self._decisions.get(in_flight.call.connection) is decision:
             del self._decisions[in_flight.call.connection]
         if isinstance(action, LoseReply) or (isinstance(action, BYTE_ACTIONS) and in_flight.call.connection < 0):
-            return (HangUp(f"rule {decision.rules['response'].id}: the answer is lost"),)
+            return (CloseConnection(f"rule {decision.rules['response'].id}: the answer is lost"),)
         whole = Respond(response, decision.rule_id, decision.synthetic)
         match action:
             case Truncate(at):
                 cut = replace(whole, alter=lambda frame: frame[:at], ends=False)
-                return cut, HangUp(f"rule {decision.rules['response'].id}: truncated at byte {at}")
+                return cut, CloseConnection(f"rule {decision.rules['response'].id}: truncated at byte {at}")
             case Drip():
                 return (replace(whole, alter=lambda frame: self._drip(now, in_flight, action, frame), ends=False),)
             case WrongCorrelationId():
@@ -383,7 +385,7 @@ class FaultInjector:
         self._note(in_flight.context.node_id, noted)
 
     def _note_behind(self, now: int, broker: Broker, hold_point: HoldPoint, in_flight: InFlightRequest) -> None:
-        for call, request in broker.behind(in_flight.call.connection):
+        for call, request in broker.queued_requests(in_flight.call.connection):
             if call.correlation_id not in in_flight.behind:
                 in_flight.behind.add(call.correlation_id)
                 context = RequestContext(self._runtime, in_flight.context.node_id, call, request)

@@ -176,7 +176,7 @@ class Holds:
         return action
 
     def _behind(self, in_flight: InFlightRequest) -> Iterator[tuple[RequestContext, InFlightRequest]]:
-        for call, request in in_flight.broker.behind(in_flight.call.connection):
+        for call, request in in_flight.broker.queued_requests(in_flight.call.connection):
             context = RequestContext(self._runtime, in_flight.context.node_id, call, request)
             yield context, type(in_flight)(in_flight.broker, call, request, context)
 

@@ -113,7 +113,7 @@ class Groups:
         return lines_of(record for log in logs for record in records_of(log.records()))
 
     def _find(self, group_id: str) -> ClassicGroup | None:
-        broker = self._brokers.of_group(group_id)
+        broker = self._brokers.broker_of_group(group_id)
         return None if broker is None else broker.node.coordinator.groups.get(group_id)
 
 

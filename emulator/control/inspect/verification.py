@@ -208,7 +208,7 @@ class Verify:
         return [each for each in rebalances(self._story(group)) if each.start_seq > since]
 
     def _find(self, group_id: str) -> ClassicGroup | None:
-        broker = self._brokers.of_group(group_id)
+        broker = self._brokers.broker_of_group(group_id)
         return None if broker is None else broker.node.coordinator.groups.get(group_id)
 
     def _present(self, group_id: str) -> tuple[str, ...]:

@@ -126,7 +126,7 @@ class Puppets:
         )
         if not self._troupe.puppets:
             self._brokers.tickers.append(self._troupe)
-            self._brokers.beats = self._troupe
+            self._brokers.heartbeat_sender = self._troupe
         self._troupe.puppets[group, name] = puppet
         self._troupe.note(now, puppet, "created")
         return _described(puppet)

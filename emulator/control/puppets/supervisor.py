@@ -47,7 +47,7 @@ class PuppetSupervisor:
     def __init__(self, brokers: ClusterRuntime) -> None:
         self.puppets: dict[tuple[str, str], PuppetClient] = {}
         self._brokers = brokers
-        self._mail = brokers.mail
+        self._mail = brokers.inbox
         self._clock_of = brokers.cluster.clock_of
         self._versions = {
             key: min(versions.max, NEWEST_USED.get(ApiKey(key), versions.max))
@@ -106,7 +106,7 @@ class PuppetSupervisor:
 
     # -- who beats -------------------------------------------------------------------------------------------
 
-    def beating(self, group_id: str, generation: int) -> set[str]:
+    def heartbeating_members(self, group_id: str, generation: int) -> set[str]:
         """The members of a stable generation whose heartbeats will come, and change nothing."""
         return {
             puppet.member_id
@@ -114,7 +114,7 @@ class PuppetSupervisor:
             if group == group_id and puppet.generation == generation and puppet.beats_idly
         }
 
-    def leave_out(self, group_id: str, member_ids: Collection[str], until: int) -> None:
+    def skip_heartbeats(self, group_id: str, member_ids: Collection[str], until: int) -> None:
         """Do not send those heartbeats of these members that are due before `until`, in the group's time."""
         alarms = self._alarms.get(group_id)
         for (group, _), puppet in self.puppets.items():
@@ -125,7 +125,7 @@ class PuppetSupervisor:
             if due is not None and due < until:
                 alarms.set(key, due + -((due - until) // every_ms) * every_ms)
 
-    def next_act(self, group_id: str) -> int | None:
+    def next_action(self, group_id: str) -> int | None:
         """When it is time next for anything else than a heartbeat, in the group's time."""
         alarms = self._alarms.get(group_id)
         others = [] if alarms is None else [at for at, key in alarms.pending() if not is_beat(key)]
@@ -247,7 +247,9 @@ class PuppetSupervisor:
 
     def ask(self, now: int, connection: int, request: Message) -> None:
         """Send a request, in the newest version."""
-        self._outputs += self._brokers.ask(now, connection, self._versions[REQUEST_KEYS[type(request)]], request)
+        self._outputs += self._brokers.send_message(
+            now, connection, self._versions[REQUEST_KEYS[type(request)]], request
+        )
 
     def hang_up(self, now: int, connection: int) -> None:
         """Close a connection."""

@@ -119,7 +119,7 @@ def check_whole(brokers: ClusterRuntime, what: str) -> None:
     for node, state in brokers.states.items():
         if state != "up":
             raise ValueError(f"node {node} is {state}; a cluster is {what} while all its nodes are up")
-    if brokers.is_kept:
+    if brokers.is_durable:
         raise ValueError(f"a cluster with a data directory cannot be {what}; start one on a copy of the directory")
 
 

@@ -34,7 +34,7 @@ class AutoClock:
 
     def deadline(self) -> int | None:
         """Now, if there is a group to move."""
-        now = self._brokers.newest
+        now = self._brokers.last_input_ms
         # what a jump brings about is looked at after it
         is_due = not self._is_moving and any(self._next_wait(now, each) is not None for each in self._waiting())
         return now if is_due else None

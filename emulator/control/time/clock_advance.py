@@ -102,8 +102,8 @@ class Move:
             raise ValueError(f"the clock of group {self._group_id!r} shows {before} ms and cannot go back to {to} ms")
         note(self._brokers, ClockMoved(self._group_id, before, to, self._clock.mode, cause))
         begun = self._waits()
-        if self._victims and self._brokers.beats is not None:
-            self._brokers.beats.leave_out(self._group_id, self._victims, to + 1)
+        if self._victims and self._brokers.heartbeat_sender is not None:
+            self._brokers.heartbeat_sender.skip_heartbeats(self._group_id, self._victims, to + 1)
         self._spare(to)
         rounds = 0
         while (due := self._next()) is not None and due <= to:
@@ -136,7 +136,7 @@ class Move:
             self._clock.move_to(self._now, at)
         else:
             effects = self._coordinator.move_clock(self._now, self._group_id, at)
-            broker = self._brokers.of_group(self._group_id)
+            broker = self._brokers.broker_of_group(self._group_id)
             assert broker is not None, "it was there a moment ago"
             self.outputs += broker.perform(self._now, effects)
         self._brokers.clock_changed(self._now, self._group_id)
@@ -201,11 +201,11 @@ class Move:
                     member.session, to + (NEW_MEMBER_JOIN_TIMEOUT_MS if is_first else member.session_timeout_ms)
                 )
 
-        if self._beating and self._brokers.beats is not None:
+        if self._beating and self._brokers.heartbeat_sender is not None:
             others = [due for due, key in group.timers.pending() if not isinstance(key, OffsetExpiryCheck)]
-            acts = self._brokers.beats.next_act(self._group_id)
+            acts = self._brokers.heartbeat_sender.next_action(self._group_id)
             calm_until = min(to + 1, *others, to + 1 if acts is None else acts)
-            self._brokers.beats.leave_out(self._group_id, self._beating, calm_until)
+            self._brokers.heartbeat_sender.skip_heartbeats(self._group_id, self._beating, calm_until)
 
     def _spared(self, member: ClassicMember) -> bool:
         return member.id in self._beating or self._spared_by(member)
@@ -216,11 +216,11 @@ class Move:
         Unless somebody is asked about each request, or nobody is to live on for nothing.
         """
         brokers = self._brokers
-        if brokers.beats is None or brokers.gate is not None or self._spared_by is nobody:
+        if brokers.heartbeat_sender is None or brokers.interceptor is not None or self._spared_by is nobody:
             return set()
         if group.state is not ClassicGroupState.STABLE:
             return set()
-        beating = brokers.beats.beating(self._group_id, group.generation)
+        beating = brokers.heartbeat_sender.heartbeating_members(self._group_id, group.generation)
         return beating & group.members.keys() - set(self._victims)
 
     def _waits_on(self, begun: Mapping[TimerKey, int], at: int, to: int) -> bool:

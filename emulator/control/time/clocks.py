@@ -244,7 +244,7 @@ class Clocks:
         return move.fired
 
     def _perform(self, now: int, group_id: str, effects: Iterable[object]) -> None:
-        broker = self._brokers.of_group(group_id)
+        broker = self._brokers.broker_of_group(group_id)
         assert broker is not None, "there is a coordinator"
         self._leave(broker.perform(now, effects))  # type: ignore[arg-type]
 

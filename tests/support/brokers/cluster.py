@@ -76,15 +76,15 @@ class Nodes(Wire):
         self._start()
 
     def _start(self) -> None:
-        self.brokers = ClusterRuntime(
+        self.runtime = ClusterRuntime(
             self.now, self.cluster, self.settings, self._new_uuid, self.trace, self.logged.append
         )
-        self.broker = self.brokers  # type: ignore[assignment]
+        self.broker = self.runtime  # type: ignore[assignment]
 
     def connect(self, node: int = 1, listener: str = PLAINTEXT) -> Peer:
         peer = Peer(next(self._numbers))
         self.peers[peer.number] = peer
-        self._perform(self.brokers.connected(self.now, peer.number, "/127.0.0.1", node, listener))
+        self._perform(self.runtime.connected(self.now, peer.number, "/127.0.0.1", node, listener))
         return peer
 
     def do(self, operation: Callable[..., Iterable[Output]], *arguments: object) -> None:

@@ -34,9 +34,9 @@ class Kept(Wire):
         self.data_dir = DataDir(path, self.logged.append, files)
         options = Options(seed=1, brokers=brokers)
         wall_us = assemble._clock()
-        self.parts = assemble._build_world(options, wall_us, self.settings, [], self.data_dir, self.logged.append)
-        self.broker: Any = self.parts.brokers
-        self.node, self.trace = self.parts.brokers.broker(1).node, self.parts.trace
+        self.parts = assemble._build_cluster(options, wall_us, self.settings, [], self.data_dir, self.logged.append)
+        self.broker: Any = self.parts.runtime
+        self.node, self.trace = self.parts.runtime.broker(1).node, self.parts.trace
         self.now = self.parts.started_at
         self.wall_us = self.now * 1000
         self.peers = {}

@@ -26,9 +26,9 @@ class FaultyNodes(Nodes):
 
     def __init__(self, nodes: int = 1, seed: int = 7, **settings: object) -> None:
         super().__init__(nodes, **settings)
-        self.injector = FaultInjector(self.brokers, seed)
-        self.faults = Faults(self.brokers, self.injector)
-        self.holds = Holds(self.brokers, self.injector, self._perform)
+        self.injector = FaultInjector(self.runtime, seed)
+        self.faults = Faults(self.runtime, self.injector)
+        self.holds = Holds(self.runtime, self.injector, self._perform)
 
     def rule(self, api: str, action: Action, **conditions: Any) -> str:
         """Add a rule and return its id."""

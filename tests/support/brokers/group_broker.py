@@ -18,8 +18,8 @@ class Here(Nodes):
     def __init__(self, **settings: object) -> None:
         super().__init__(2, **settings)
         self.node = self.cluster.coordinator_of(GROUP)
-        self.clocks = Clocks(self.brokers, self._perform)
-        self.verbs = Verbs(self.brokers, self._perform)
+        self.clocks = Clocks(self.runtime, self._perform)
+        self.verbs = Verbs(self.runtime, self._perform)
         self.at: dict[str, Peer] = {}
 
     def form(self, *instances: str) -> list[str]:
@@ -41,11 +41,11 @@ class Here(Nodes):
 
     @property
     def group(self) -> Any:
-        return self.brokers.broker(self.node).node.coordinator.groups[GROUP]
+        return self.runtime.broker(self.node).node.coordinator.groups[GROUP]
 
     def leave_all(self) -> None:
         for peer in self.peers.values():
-            self.brokers.disconnected(self.now, peer.number)
+            self.runtime.disconnected(self.now, peer.number)
 
     def facts(self) -> list[tuple[object, ...]]:
         kinds = ("state", "member", "timer", "offsets")

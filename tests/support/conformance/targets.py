@@ -315,11 +315,11 @@ class CoreTarget(Cluster):
         return self.wire.cluster.coordinator_of(group)
 
     def _move(self, group: str, node: int, load_s: float = 0) -> None:
-        self.wire.do(self.wire.brokers.move_coordinator, group, node, round(load_s * 1000))
+        self.wire.do(self.wire.runtime.move_coordinator, group, node, round(load_s * 1000))
 
     def _kill_and_start(self, node: int) -> None:
-        self.wire.do(self.wire.brokers.kill_node, node)
-        self.wire.do(self.wire.brokers.start_node, node)
+        self.wire.do(self.wire.runtime.kill_node, node)
+        self.wire.do(self.wire.runtime.start_node, node)
 
     def _open(self, name: str) -> Line:
         self._peers[name], self._seen[name] = self.wire.connect(self.node_of(name)), 0

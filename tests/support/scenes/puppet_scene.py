@@ -24,8 +24,8 @@ class Show(Nodes):
     def __init__(self, nodes: int = 1, **settings: object) -> None:
         settings.setdefault("group_initial_rebalance_delay_ms", 0)
         super().__init__(nodes, **settings)
-        self.puppets = Puppets(self.brokers, self._perform)
-        self.clocks = Clocks(self.brokers, self._perform)
+        self.puppets = Puppets(self.runtime, self._perform)
+        self.clocks = Clocks(self.runtime, self._perform)
 
     def puppet(self, name: str, *, joins: bool = True, group: str = GROUP, **given: Any) -> dict[str, Any]:
         """Make a puppet, and let it join."""
@@ -35,7 +35,7 @@ class Show(Nodes):
 
     def tell(self, name: str, verb: str, group: str = GROUP, **given: Any) -> dict[str, Any]:
         """Tell a puppet something."""
-        self._perform(self.brokers.tick(self.now))
+        self._perform(self.runtime.tick(self.now))
         told: dict[str, Any] = getattr(self.puppets, verb)(self.now, group=group, name=name, **given)
         return told
 
@@ -53,7 +53,7 @@ class Show(Nodes):
 
     def group(self, group: str = GROUP) -> ClassicGroup:
         """The group, as its coordinator has it."""
-        broker = self.brokers.of_group(group)
+        broker = self.runtime.broker_of_group(group)
         assert broker is not None
         return broker.node.coordinator.groups[group]
 
@@ -68,7 +68,7 @@ class Show(Nodes):
 
     def advance(self, ms: int, group: str = GROUP) -> None:
         """Put the clock of the group ahead, while the nodes' time stands still; nobody's session is spared."""
-        self._perform(self.brokers.tick(self.now))
+        self._perform(self.runtime.tick(self.now))
         self.clocks.advance(self.now, group=group, by=f"{ms}ms", keep_alive="none")
 
     def events(self, kind: str, **columns: object) -> list[dict[str, Any]]:
