@@ -91,7 +91,7 @@ class RequestContext:
         return None if self.group is None else self._group(self.group)
 
     def _group(self, group_id: str) -> ClassicGroup | None:
-        broker = self._runtime.of_group(group_id)
+        broker = self._runtime.broker_of_group(group_id)
         return None if broker is None else broker.node.coordinator.groups.get(group_id)
 
     def _by_client(self) -> Iterator[tuple[ClassicGroup, ClassicMember]]:
