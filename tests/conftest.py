@@ -1,4 +1,4 @@
-"""What every test has: the marker `needs`, which counts what could not be shown on this machine."""
+"""The marker `needs`, which counts the tests that this machine cannot run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# a busy machine is slow, not wrong; `HYPOTHESIS_PROFILE=thorough` looks longer
+# a busy machine is slow, not wrong; `HYPOTHESIS_PROFILE=thorough` searches longer
 settings.register_profile("quick", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
@@ -28,7 +28,7 @@ JAVA_MIN = 17
 
 
 def _java() -> str:
-    """For Apache Kafka, which is fetched with Maven."""
+    """Return the missing part of Java for Apache Kafka, which Maven fetches; "" if complete."""
     missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
     if missing:
         return f"no {' and no '.join(missing)} found"
@@ -42,7 +42,7 @@ def _java() -> str:
 
 
 def _docker() -> str:
-    """For images and containers: the command line, and an engine that answers."""
+    """Return the missing part of Docker, command line or engine; "" if complete."""
     command = shutil.which("docker")
     if command is None:
         return "no docker found"
@@ -51,7 +51,7 @@ def _docker() -> str:
 
 
 def _mounts() -> str:
-    """For a small disk: a file system of one's own, without being root, as Linux lets one have it."""
+    """Return why a private tmpfs cannot be mounted without root; "" if it can."""
     command = shutil.which("unshare")
     if command is None:
         return "no unshare found"
@@ -68,26 +68,28 @@ TOOLS: dict[str, Callable[[], str]] = {
     "mounts": cache(_mounts),
     "spark": lambda: "" if find_spec("pyspark") else "no pyspark found",
 }
-"""What a test may need besides Python: each says what is missing, "" if nothing is."""
+"""Tools besides Python; each check returns the missing part, or ""."""
 
 REQUIRE = "KOORDINATOR_REQUIRE"
-"""Tools, separated by commas, whose absence fails the tests that need them."""
+"""The variable that lists, separated by commas, tools whose absence fails tests."""
 
 
 def required() -> set[str]:
-    """The tools that must be here."""
+    """Return the required tools."""
     return {name.strip() for name in os.environ.get(REQUIRE, "").split(",")} - {""}
 
 
 def pytest_configure() -> None:
-    """Refuse a tool nobody knows: a slip there would turn failures into skips."""
+    """Reject an unknown tool: a typo would turn failures into skips."""
     unknown = required() - TOOLS.keys()
     if unknown:
         raise pytest.UsageError(f"{REQUIRE}: {', '.join(sorted(unknown))} unknown; known: {', '.join(TOOLS)}")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose tools are missing, or fail it if they are required; without `-m needs` it is not run at all."""
+    """Skip a test whose tools are missing, or fail it if they are required; without `-m needs` leave it to `make
+    ci-extra`.
+    """
     tools = [tool for marker in item.iter_markers("needs") for tool in marker.args]
     for tool in tools:
         missing = TOOLS[tool]()
@@ -100,11 +102,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 LEFT = ": left to make ci-extra"
-"""In the reason of a skip: the tool is here, but this run is of what needs only Python."""
+"""Skip reason of a test whose tool is present but belongs to `make ci-extra`."""
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests were skipped for want of which tool, and how many because of what this run is for."""
+    """Print the number of tests skipped per missing tool, and the number left to `make ci-extra`."""
     missing: Counter[str] = Counter()
     left: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):

@@ -1,6 +1,6 @@
-"""Scenarios are played to the core and to the emulator: `play` is one test for each target.
+"""Play scenarios to the core and to the emulator: `play` makes one test for each target.
 
-What the core says as a release is what a broker of that release has said (tests/golden).
+The core's answers as a release must equal those of a broker of that release (tests/golden).
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from conformance.scenarios import Scenario
 
 SCALE = 0.1
-"""How many real seconds a second takes on the emulator."""
+"""Real seconds per scenario second on the emulator."""
 
 UNRECORDED = Release("4.0", "4.0.2", "NEW")
-"""The core can be like this one, too, and nobody has asked it."""
+"""A release that the core emulates without recorded answers."""
 
 CORES = {f"core-{release.name}": release for release in (*RELEASES.values(), UNRECORDED)}
-"""The core as each release it can be like."""
+"""The core as each release it emulates."""
 
 EMULATOR = "emulator"
 
 OTHER_SETTINGS = "E-171"
-"""Comes to a broker that has been given others, and the emulator has its settings for as long as it runs."""
+"""A scenario that changes broker settings; the emulator's are fixed while it runs."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -42,7 +42,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         scenario = scenario_of(metafunc.function)
         targets = [name for name, release in CORES.items() if left_out(release).get(scenario.number) != ABSENT]
         if not scenario.slow and scenario.number != OTHER_SETTINGS:
-            # but for those whose time is Kafka's own: minutes
+            # scenarios in Kafka's own time take minutes
             targets.append(EMULATOR)
         if scenario.not_emulated or scenario.waiting:
             # skipped, and counted once
@@ -52,13 +52,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def play(request: pytest.FixtureRequest) -> Callable[[Scenario], None]:
-    """How a scenario is performed."""
+    """Return the function that performs a scenario."""
     return on_emulator if request.param == EMULATOR else partial(on_core, release=CORES[request.param])
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """A scenario is not called with a fixture: it may have to be played again."""
+    """Perform a scenario instead of calling it with fixtures: it may have to be repeated."""
     if "play" not in pyfuncitem.funcargs:
         return None
     pyfuncitem.funcargs["play"](scenario_of(pyfuncitem.function))
@@ -81,7 +81,7 @@ def on_core(scenario: Scenario, release: Release) -> None:
 
 @cache
 def golden_of(name: str) -> Mapping[str, goldens.Entries]:
-    """Empty for a release that nobody has asked."""
+    """Return the golden answers of a release; empty if it was never recorded."""
     return goldens.read(CORES[f"core-{name}"])
 
 

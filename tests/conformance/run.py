@@ -1,8 +1,8 @@
-"""`make conformance`: the scenarios, played to running brokers of Apache Kafka and to the emulator's core.
+"""`make conformance`: play the scenarios to running brokers of Apache Kafka and to the emulator's core.
 
-Every scenario that applies to a release is played to a broker of it, and to the core as that release. Both must be as
-the scenario says, and their answers the same, which must be the golden ones (tests/golden); `--record` writes these
-anew. Prints what came of it, and ends with status 1 if anything differed. Needs Java and Maven.
+Every scenario that applies to a release is played to a broker of it, and to the core as that release. Both must satisfy
+the scenario, and their answers must be equal to each other and to the golden ones (tests/golden). `--record` renews the
+golden answers. Prints the results; exit status 1 means differences. Needs Java and Maven.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, and print; the status to end with."""
+    """Play the scenarios and print the results; return the exit status."""
     scenarios = load()
     options = _options(arguments, list(scenarios))
     chosen = {number: each for number, each in scenarios.items() if number in (options.scenario or scenarios)}
@@ -90,7 +90,7 @@ def _options(arguments: Sequence[str] | None, numbers: Sequence[str]) -> argpars
 
 
 def _end(number: int, _: object) -> NoReturn:
-    """As if interrupted: the brokers are stopped on the way out."""
+    """Exit as on an interrupt: brokers are stopped on the way out."""
     sys.exit(128 + number)
 
 

@@ -1,6 +1,6 @@
-"""Which scenarios are played to which broker: applicability.toml says why not, and nothing else is left out.
+"""Scenarios left out for a broker are listed in applicability.toml with a reason; all others are played.
 
-What needs two brokers, or one that is loading, is played to the core and to the emulator alone.
+Scenarios that need two brokers, or a loading one, are played to the core and the emulator only.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from brokers.kafka_releases import RELEASES
 from conformance.applicability import ABSENT, ONE_BROKER, TRANSACTIONS, left_out
-from conformance.comparison import NOT_APPLICABLE, NOT_EMULATED, PLAYED, WAITING, fate
+from conformance.comparison import NOT_APPLICABLE, NOT_EMULATED, PLAYED, WAITING, outcome
 from conformance.player import Absent
 from conformance.scenarios import load, perform
 from conformance.targets import CoreTarget
@@ -22,7 +22,7 @@ COUNTS = {
     "3.9-new": {PLAYED: 195, WAITING: 0, NOT_EMULATED: 5, NOT_APPLICABLE: 6},
     "4.3": {PLAYED: 196, WAITING: 0, NOT_EMULATED: 5, NOT_APPLICABLE: 5},
 }
-"""What becomes of the scenarios on a broker of each release, the slow ones included."""
+"""Outcomes of the scenarios on a broker of each release, slow ones included."""
 
 
 @pytest.mark.parametrize("name", RELEASES)
@@ -30,7 +30,7 @@ def test_so_many_scenarios_apply(name: str) -> None:
     reasons = left_out(RELEASES[name])
     scenarios = load()
     assert reasons.keys() <= scenarios.keys()
-    fates = Counter(fate(each, reasons.get(number), slow=True) for number, each in scenarios.items())
+    fates = Counter(outcome(each, reasons.get(number), slow=True) for number, each in scenarios.items())
     assert fates == Counter(COUNTS[name])
 
 

@@ -55,7 +55,7 @@ def test_e006_an_unknown_version_closes_the_connection(play: Player) -> None:
 
 @scenario(kip="KIP-482")
 def test_e008_an_unknown_tagged_field_is_skipped(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     head = raw_header(ApiKey.HEARTBEAT, 4, 5, "c", has_tags=True)
     body = encode(HeartbeatRequest(group_id=play.g, generation_id=1, member_id=a), 4)
     assert body[-1:] == b"\0", "no tagged fields"

@@ -1,4 +1,4 @@
-"""E.2: what a JoinGroup is refused for."""
+"""E.2: reasons to reject a JoinGroup."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_e017_members_need_a_group_id(play: Player) -> None:
 
 @scenario(kip="base")
 def test_e018_offsets_need_no_group_id(play: Player) -> None:
-    # there is only one such group on a broker
+    # a broker has only one group with this id
     play.delete("").unrecorded()
     play.commit(-1, "", {("t", 0): 1}, group="").expect(0)
     play.fetch(("t", 0), group="").expect({("t", 0): 1})
@@ -30,7 +30,7 @@ def test_e018_offsets_need_no_group_id(play: Player) -> None:
 
 @scenario(kip="base", min_session=6)
 def test_e020_a_session_timeout_that_is_too_short_is_refused_and_nothing_happens(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     play.join(a, session=5.9).expect(26, member_id=a)
     play.heartbeat(1, a).expect(0)
 
@@ -48,22 +48,22 @@ def test_e023_a_group_needs_a_protocol_type(play: Player) -> None:
 
 @scenario(kip="base")
 def test_e024_all_members_have_one_protocol_type(play: Player) -> None:
-    play.f1()
+    play.stable_one()
     play.join(protocol_type="connect").expect(23)
 
 
 @scenario(kip="base")
 def test_e026_the_only_member_cannot_come_back_with_an_entirely_new_list(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     play.join(a, protocols=protocols("roundrobin")).expect(23, member_id=a)
     play.heartbeat(1, a).expect(0)
 
 
 @scenario(kip="base")
 def test_e027_one_protocol_in_common_with_the_old_list_is_enough_and_the_new_list_votes(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     again = play.join(a, protocols=protocols("roundrobin", "range"))
-    play.formed(2, again, leader=a, protocol="roundrobin")
+    play.expect_generation(2, again, leader=a, protocol="roundrobin")
 
 
 @scenario(kip="KIP-559")
@@ -75,7 +75,7 @@ def test_e029_no_protocol_is_empty_in_version_6_and_null_in_version_7(play: Play
 
 @scenario(kip="KIP-559")
 def test_e030_from_version_7_on_the_answer_names_the_protocol_type(play: Player) -> None:
-    a = play.f1(version=7)
+    a = play.stable_one(version=7)
     play.join(a, version=7).expect(
         generation_id=2, protocol_type="consumer", protocol_name="range", leader=a, member_id=a, members=[a]
     )

@@ -1,4 +1,4 @@
-"""E.3: KIP-394, a member that joins without an id is sent back with one."""
+"""E.3: KIP-394, a member that joins without an id receives one and joins again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_e032_each_join_without_an_id_is_given_another(play: Player) -> None:
     play.expect_parked(*joins)
     # the second one extends the delay (KIP-134)
     play.answers_at(2, *joins)
-    play.formed(1, *joins, leader=one)
+    play.expect_generation(1, *joins, leader=one)
 
 
 @scenario(kip="KIP-394")
@@ -30,7 +30,7 @@ def test_e033_up_to_version_3_a_member_is_let_in_without_an_id(play: Player) -> 
         if play.serves(ApiKey.JOIN_GROUP, version):
             joining = play.join(version=version, group=f"{play.g}.{version}")
             own = joining.answer().member_id
-            play.formed(1, joining, leader=own)
+            play.expect_generation(1, joining, leader=own)
 
 
 @scenario(kip="KIP-394")
@@ -52,7 +52,7 @@ def test_e036_an_id_that_is_not_used_within_its_session_timeout_is_forgotten(pla
 
 @scenario(kip="KIP-394")
 def test_e038_handing_out_an_id_disturbs_nobody_and_is_not_seen(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     play.new_id(version=4)
     play.heartbeat(1, a).expect(0)
     play.describe().expect("Stable", [a])
@@ -60,44 +60,44 @@ def test_e038_handing_out_an_id_disturbs_nobody_and_is_not_seen(play: Player) ->
 
 @scenario(kip="KIP-394")
 def test_e039_a_join_phase_waits_for_an_id_that_was_given_until_it_expires(play: Player) -> None:
-    a = play.f1(rebalance=30)
+    a = play.stable_one(rebalance=30)
     play.zero()
     play.new_id(version=4, session=6)
     again = play.join(a)
     play.expect_parked(again)
     play.answers_at(6, again)
-    play.formed(2, again, leader=a)
+    play.expect_generation(2, again, leader=a)
 
 
 @scenario(kip="KIP-394")
 def test_e041_a_join_phase_is_over_when_the_id_that_was_given_joins(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     b = play.new_id()
     first = play.join(a)
     play.expect_parked(first)
-    play.formed(2, first, play.join(b), leader=a)
+    play.expect_generation(2, first, play.join(b), leader=a)
 
 
 @scenario(kip="KIP-394")
 def test_e042_a_join_phase_is_over_when_the_id_that_was_given_leaves(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     b = play.new_id()
     first = play.join(a)
     play.expect_parked(first)
     play.leave(b).expect(0)
-    play.formed(2, first, leader=a)
+    play.expect_generation(2, first, leader=a)
 
 
 @scenario(kip="KIP-394")
 def test_e044_an_id_that_was_given_cannot_come_back_as_a_static_member(play: Player) -> None:
     x = play.new_id()
     play.join(x, "i1").expect(-1)
-    play.visible()
+    play.wait_visible()
     play.describe().expect("Empty", [])
 
 
 @scenario(kip="KIP-394", max_size=2)
 def test_e045_ids_that_were_given_are_not_counted_as_members(play: Player) -> None:
-    play.f1()
+    play.stable_one()
     given = {play.new_id(version=4) for _ in range(5)}
     assert len(given) == 5

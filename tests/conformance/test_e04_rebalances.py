@@ -15,51 +15,51 @@ if TYPE_CHECKING:
 
 @scenario(kip="base")
 def test_e047_a_follower_that_comes_back_unchanged_is_answered_at_once(play: Player) -> None:
-    a, b = play.f2()
+    a, b = play.stable_two()
     play.join(b).expect(generation_id=2, protocol_name="range", leader=a, member_id=b, members=[])
     play.heartbeat(2, a).expect(0)
 
 
 @scenario(kip="base")
 def test_e048_a_follower_with_other_metadata_rebalances_the_group(play: Player) -> None:
-    a, b = play.f2()
+    a, b = play.stable_two()
     changed = play.join(b, protocols=CHANGED)
     play.expect_parked(changed)
     play.heartbeat(2, a).expect(27)
     leading = play.join(a)
-    play.formed(3, leading, changed, leader=a)
+    play.expect_generation(3, leading, changed, leader=a)
     assert leading.metadata[b] == CHANGED[0][1]
 
 
 @scenario(kip="base")
 def test_e050_a_leader_that_comes_back_unchanged_rebalances_the_group(play: Player) -> None:
-    a, b = play.f2()
+    a, b = play.stable_two()
     leading = play.join(a)
     play.expect_parked(leading)
     play.heartbeat(2, b).expect(27)
-    play.formed(3, leading, play.join(b), leader=a)
+    play.expect_generation(3, leading, play.join(b), leader=a)
 
 
 @scenario(kip="base")
 def test_e051_the_only_member_has_a_new_generation_at_once(play: Player) -> None:
-    a = play.f1()
-    play.formed(2, play.join(a), leader=a)
+    a = play.stable_one()
+    play.expect_generation(2, play.join(a), leader=a)
 
 
 @scenario(kip="base")
 def test_e053_other_metadata_while_the_leader_is_awaited(play: Player) -> None:
-    a, b = play.fc2()
+    a, b = play.unsynced_two()
     syncing = play.sync(2, b)
     play.expect_parked(syncing)
     leading = play.join(a, protocols=CHANGED)
     syncing.expect(27)
     play.expect_parked(leading)
-    play.formed(3, leading, play.join(b), leader=a)
+    play.expect_generation(3, leading, play.join(b), leader=a)
 
 
 @scenario(kip="base")
 def test_e054_a_new_member_while_the_leader_is_awaited(play: Player) -> None:
-    a, b = play.fc2()
+    a, b = play.unsynced_two()
     syncing = play.sync(2, b)
     play.expect_parked(syncing)
     joining = play.join(version=3)
@@ -68,64 +68,64 @@ def test_e054_a_new_member_while_the_leader_is_awaited(play: Player) -> None:
     play.heartbeat(2, a).expect(27)
     leading = play.join(a)
     play.expect_parked(joining, leading)
-    play.formed(3, leading, play.join(b), joining, leader=a)
+    play.expect_generation(3, leading, play.join(b), joining, leader=a)
 
 
 @scenario(kip="KIP-62")
 def test_e056_who_does_not_rejoin_within_the_rebalance_timeout_is_removed(play: Player) -> None:
     play.session, play.rebalance = 60, 5
-    a, b = play.f2()
+    a, b = play.stable_two()
     c = play.new_id()
     play.zero()
     joins = [play.join(c), play.join(b)]
     play.heartbeat(2, a).expect(27)
     play.answers_at(5, *joins)
-    # which of them leads is Kafka's choice
-    assert play.formed(3, *joins, chosen=False) in {b, c}
+    # Kafka is free to choose the leader
+    assert play.expect_generation(3, *joins, chosen=False) in {b, c}
     play.heartbeat(2, a).expect(25)
 
 
 @scenario(kip="KIP-62")
 def test_e057_a_join_phase_lasts_as_long_as_the_longest_rebalance_timeout(play: Player) -> None:
     play.session = 60
-    a = play.f1(rebalance=4)
+    a = play.stable_one(rebalance=4)
     b = play.new_id(rebalance=8)
     joining = play.join(b, rebalance=8)
     play.expect_parked(joining)
-    play.formed(2, play.join(a, rebalance=4), joining, leader=a)
-    play.synced(2, {a: b"a2", b: b"b2"})
+    play.expect_generation(2, play.join(a, rebalance=4), joining, leader=a)
+    play.sync_all(2, {a: b"a2", b: b"b2"})
     c = play.new_id(rebalance=2)
     play.zero()
     alone = play.join(c, rebalance=2)
-    play.beating(7, (2, a), (2, b), told=27)
+    play.heartbeats(7, (2, a), (2, b), error=27)
     play.answers_at(8, alone)
-    play.formed(3, alone, leader=c)
+    play.expect_generation(3, alone, leader=c)
 
 
 @scenario(kip="KIP-62")
 def test_e059_a_parked_join_needs_no_heartbeats(play: Player) -> None:
     play.session, play.rebalance = 6, 60
-    a, b = play.f2()
+    a, b = play.stable_two()
     play.zero()
     leading = play.join(a)
-    play.beating(20, (2, b), told=27)
+    play.heartbeats(20, (2, b), error=27)
     play.expect_parked(leading)
-    play.formed(3, leading, play.join(b), leader=a)
+    play.expect_generation(3, leading, play.join(b), leader=a)
 
 
 @scenario(kip="KIP-62")
 def test_e060_a_parked_sync_needs_no_heartbeats(play: Player) -> None:
     play.session, play.rebalance = 6, 60
-    a, b = play.fc2()
+    a, b = play.unsynced_two()
     play.zero()
     syncing = play.sync(2, b)
     if not play.since("2.7.0"):
-        # KAFKA-10134: heartbeats do not count in this state, so that it is the leader who is gone
-        play.beating(4, (2, a), told=27)
+        # KAFKA-10134: heartbeats do not count in this state, so the leader is removed
+        play.heartbeats(4, (2, a), error=27)
         play.answers_at(6, syncing)
         syncing.expect(27)
         return
-    play.beating(20, (2, a))
+    play.heartbeats(20, (2, a))
     play.expect_parked(syncing)
     play.sync(2, a, {a: b"a2", b: b"b2"}).expect(assignment=b"a2")
     syncing.expect(assignment=b"b2")
@@ -135,30 +135,30 @@ def test_e060_a_parked_sync_needs_no_heartbeats(play: Player) -> None:
 @scenario(kip="base")
 def test_e062_who_is_silent_for_its_session_timeout_is_removed(play: Player) -> None:
     play.session = 6
-    a, b = play.f2()
+    a, b = play.stable_two()
     play.zero()
-    play.beats_until(27, (2, a), within=(6, 9), every=2)
-    play.formed(3, play.join(a), leader=a)
+    play.heartbeats_until(27, (2, a), within=(6, 9), every=2)
+    play.expect_generation(3, play.join(a), leader=a)
     play.heartbeat(2, b).expect(25)
 
 
 @scenario(kip="base")
 def test_e063_a_join_that_is_answered_at_once_does_not_refresh_the_session(play: Player) -> None:
-    a, b = play.f2()
+    a, b = play.stable_two()
     play.zero()
     play.heartbeat(2, b).expect(0)
-    play.beating(8, (2, a))
+    play.heartbeats(8, (2, a))
     play.join(b).expect(generation_id=2, leader=a, member_id=b)
-    play.beats_until(27, (2, a), within=(10, 12))
+    play.heartbeats_until(27, (2, a), within=(10, 12))
 
 
 @scenario(kip="base", slow=True)
 def test_e065_a_new_member_waits_no_longer_than_five_minutes(play: Player) -> None:
-    a = play.f1(rebalance=900)
+    a = play.stable_one(rebalance=900)
     play.zero()
     joining = play.join(version=3)
     play.expect_parked(joining)
-    play.beating(299, (1, a), told=27, every=3)
+    play.heartbeats(299, (1, a), error=27, every=3)
     play.answers_at(300, joining)
     joining.expect(25)
     play.describe().expect("PreparingRebalance", [a])
@@ -167,19 +167,19 @@ def test_e065_a_new_member_waits_no_longer_than_five_minutes(play: Player) -> No
 @scenario(kip="base")
 def test_e066_the_protocol_with_the_most_votes_is_selected(play: Player) -> None:
     ones, others = protocols("range", "roundrobin"), protocols("roundrobin", "range", topics=("t", "u"))
-    a = play.f1(protocols=ones)
+    a = play.stable_one(protocols=ones)
     b, c = play.new_id(protocols=others), play.new_id(protocols=others)
     joins = [play.join(b, protocols=others), play.join(c, protocols=others)]
     play.expect_parked(*joins)
     leading = play.join(a, protocols=ones)
-    play.formed(2, leading, *joins, leader=a, protocol="roundrobin")
+    play.expect_generation(2, leading, *joins, leader=a, protocol="roundrobin")
     assert leading.metadata == {a: ones[1][1], b: others[0][1], c: others[0][1]}
 
 
 @scenario(kip="base")
 def test_e068_a_tie_is_decided_for_all_alike(play: Player) -> None:
     ones, others = protocols("x", "y"), protocols("y", "x", topics=("t", "u"))
-    a = play.f1(protocols=ones)
+    a = play.stable_one(protocols=ones)
     b = play.new_id(protocols=others)
     joining = play.join(b, protocols=others)
     play.expect_parked(joining)
@@ -187,36 +187,36 @@ def test_e068_a_tie_is_decided_for_all_alike(play: Player) -> None:
     answer = leading.unrecorded()
     selected = answer.protocol_name
     assert selected in {"x", "y"}
-    play.formed(2, leading, joining, leader=a, protocol=selected, chosen=False)
-    told = {row.member_id: row.metadata for row in answer.members}
-    assert told == {a: dict(ones)[selected], b: dict(others)[selected]}
+    play.expect_generation(2, leading, joining, leader=a, protocol=selected, chosen=False)
+    error = {row.member_id: row.metadata for row in answer.members}
+    assert error == {a: dict(ones)[selected], b: dict(others)[selected]}
 
 
 @scenario(kip="base")
 def test_e069_a_join_that_is_asked_again_is_answered_once(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     b = play.new_id()
     first = play.join(b)
     play.expect_parked(first)
     second = play.join(b)
     play.expect_parked(second)
-    play.formed(2, second, play.join(a), leader=a)
+    play.expect_generation(2, second, play.join(a), leader=a)
     play.expect_never(first)
 
 
 @scenario(kip="base")
 def test_e071_becoming_empty_takes_a_generation(play: Player) -> None:
-    play.fe()
+    play.emptied()
     x = play.new_id()
-    play.formed(3, play.join(x), leader=x)
+    play.expect_generation(3, play.join(x), leader=x)
 
 
 @scenario(kip="base")
 def test_e072_a_deleted_group_begins_again(play: Player) -> None:
-    play.fe()
+    play.emptied()
     play.delete().expect({play.g: 0})
     x = play.new_id()
-    play.formed(1, play.join(x), leader=x)
+    play.expect_generation(1, play.join(x), leader=x)
 
 
 @scenario(kip="KIP-429")
@@ -225,12 +225,12 @@ def test_e074_owned_partitions_are_metadata_like_any_other(play: Player) -> None
         owned = (TopicPartition(topic="t", partitions=partitions),)
         return (("range", subscription("t", version=1, owned_partitions=owned)),)
 
-    a, b = play.f2(protocols=owning(0, 1))
+    a, b = play.stable_two(protocols=owning(0, 1))
     changed = play.join(b, protocols=owning(2))
     play.expect_parked(changed)
     play.heartbeat(2, a).expect(27)
     leading = play.join(a, protocols=owning(0, 1))
-    play.formed(3, leading, changed, leader=a)
+    play.expect_generation(3, leading, changed, leader=a)
     assert leading.metadata == {a: owning(0, 1)[0][1], b: owning(2)[0][1]}
 
 
@@ -240,7 +240,7 @@ def test_e075_reasons_change_nothing_and_are_not_shown(play: Player) -> None:
         group = f"{play.g}.{number}"
         x = play.new_id(version=8, reason=reason, group=group)
         joining = play.join(x, version=8, reason=reason, group=group)
-        play.formed(1, joining, leader=x)
+        play.expect_generation(1, joining, leader=x)
         play.sync(1, x, {x: b"x1"}, group=group).expect(assignment=b"x1")
         leaving = play.leave(x, version=5, reason=reason, group=group)
         leaving.expect(0)

@@ -17,7 +17,7 @@ def test_e077_a_further_member_extends_the_delay_once(play: Player) -> None:
     play.at(2)
     two = play.join(version=3)
     play.answers_at(6, one, two)
-    play.formed(1, one, two, leader=one.answer().member_id)
+    play.expect_generation(1, one, two, leader=one.answer().member_id)
 
 
 @scenario(kip="KIP-134", initial_delay=3)
@@ -28,7 +28,7 @@ def test_e078_each_extension_can_be_extended(play: Player) -> None:
         play.at(second)
         joins.append(play.join(version=3))
     play.answers_at(9, *joins)
-    play.formed(1, *joins, leader=joins[0].answer().member_id)
+    play.expect_generation(1, *joins, leader=joins[0].answer().member_id)
 
 
 @scenario(kip="KIP-134", initial_delay=3)
@@ -40,7 +40,7 @@ def test_e080_the_delay_is_never_longer_than_the_rebalance_timeout(play: Player)
         play.at(second)
         joins.append(play.join(version=3))
     play.answers_at(7, *joins)
-    play.formed(1, *joins, leader=joins[0].answer().member_id)
+    play.expect_generation(1, *joins, leader=joins[0].answer().member_id)
 
 
 @scenario(kip="KIP-134", initial_delay=3)
@@ -48,7 +48,7 @@ def test_e081_the_delay_may_be_longer_than_the_rebalance_timeout(play: Player) -
     play.zero()
     joining = play.join(version=3, rebalance=1)
     play.answers_at(3, joining)
-    play.formed(1, joining)
+    play.expect_generation(1, joining)
 
 
 @scenario(kip="KIP-134", initial_delay=3)
@@ -59,20 +59,20 @@ def test_e083_a_member_that_asks_again_does_not_extend_the_delay(play: Player) -
     play.at(1)
     second = play.join(a)
     play.answers_at(3, second)
-    play.formed(1, second, leader=a)
+    play.expect_generation(1, second, leader=a)
     play.expect_never(first)
 
 
 @scenario(kip="KIP-134", initial_delay=3)
 def test_e084_a_group_that_was_not_empty_before(play: Player) -> None:
-    play.fe()
+    play.emptied()
     play.zero()
     one = play.join(version=3)
     play.at(1)
     two = play.join(version=3)
     # OLD extends the first generation only
     play.answers_at(3 if play.old else 6, one, two)
-    play.formed(3, one, two, leader=one.answer().member_id)
+    play.expect_generation(3, one, two, leader=one.answer().member_id)
 
 
 @scenario(kip="KIP-134", initial_delay=3)
@@ -90,7 +90,7 @@ def test_e086_a_delay_that_everybody_has_left_goes_on(play: Player) -> None:
     x = play.new_id()
     again = play.join(x)
     play.pass_initial_delay(again)
-    play.formed(2, again, leader=x)
+    play.expect_generation(2, again, leader=x)
 
 
 @scenario(kip="KIP-134", initial_delay=3)
@@ -103,4 +103,4 @@ def test_e087_the_delay_does_not_end_when_everybody_known_is_there(play: Player)
     play.at(2.5)
     play.expect_parked(one, two)
     play.answers_at(6, one, two)
-    play.formed(1, one, two, leader=a)
+    play.expect_generation(1, one, two, leader=a)

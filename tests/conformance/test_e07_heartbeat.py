@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @scenario(kip="base")
 def test_e107_all_members_are_told_of_a_rebalance(play: Player) -> None:
-    a, b = play.f2()
+    a, b = play.stable_two()
     play.expect_parked(play.join(b, protocols=CHANGED))
     play.heartbeat(2, a).expect(27)
     play.heartbeat(2, b).expect(27)
@@ -22,7 +22,7 @@ def test_e107_all_members_are_told_of_a_rebalance(play: Player) -> None:
 
 @scenario(kip="KAFKA-10134")
 def test_e108_a_rebalance_that_waits_for_the_leader_is_no_reason_to_rejoin(play: Player) -> None:
-    a, b = play.fc2()
+    a, b = play.unsynced_two()
     said = 0 if play.since("2.7.0") else 27
     play.heartbeat(2, a).expect(said)
     play.heartbeat(2, b).expect(said)
@@ -30,30 +30,30 @@ def test_e108_a_rebalance_that_waits_for_the_leader_is_no_reason_to_rejoin(play:
 
 @scenario(kip="base")
 def test_e110_nobody_is_a_member_of_an_empty_group(play: Player) -> None:
-    a = play.fe()
+    a = play.emptied()
     play.heartbeat(2, a).expect(25)
     play.heartbeat(1, a).expect(25)
 
 
 @scenario(kip="KIP-345")
 def test_e111_a_dynamic_member_has_no_instance_id(play: Player) -> None:
-    a, _ = play.f2()
+    a, _ = play.stable_two()
     play.heartbeat(2, a, "zz").expect(25 if play.since("3.0.0") else 0)
 
 
 @scenario(kip="KIP-345")
 def test_e113_another_member_id_is_fenced_whatever_its_generation(play: Player) -> None:
-    p = play.fs1()
+    p = play.static_one()
     play.heartbeat(1, p, "i1").expect(0)
     play.heartbeat(1, "ghost", "i1").expect(82)
     play.heartbeat(9, "ghost", "i1").expect(82)
-    # an instance id that nobody has was ignored before 3.0, if the member id was one
+    # before 3.0 an unknown instance id was ignored if the member id was known
     play.heartbeat(1, p, "zz").expect(25 if play.since("3.0.0") else 0)
 
 
 @scenario(kip="base", offsets_partitions=1)
 def test_e114_while_a_coordinator_loads_every_heartbeat_is_answered_well(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     with play.loading():
         play.heartbeat(1, a).expect(0)
         play.heartbeat(9, a).expect(0)

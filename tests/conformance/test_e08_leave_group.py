@@ -1,4 +1,4 @@
-"""E.8: LeaveGroup, which since KIP-345 names many members."""
+"""E.8: LeaveGroup, which names many members since KIP-345."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ def test_e116_nobody_is_a_member_of_an_unknown_group(play: Player) -> None:
 
 @scenario(kip="KIP-345")
 def test_e117_each_member_of_a_batch_has_its_own_error(play: Player) -> None:
-    a, _ = play.f2()
+    a, _ = play.stable_two()
     play.leave(a, "ghost", ("", "i9"), ("", None)).expect(0, 25, 25, 25)
 
 
 @scenario(kip="KIP-345")
 def test_e119_another_member_id_of_an_instance_is_fenced(play: Player) -> None:
-    _, q = play.fs2()
+    _, q = play.static_two()
     play.leave(("ghost", "i2")).expect(82)
     play.heartbeat(2, q, "i2").expect(0)
 
 
 @scenario(kip="KIP-345")
 def test_e120_a_member_with_an_instance_id_that_nobody_has_stays(play: Player) -> None:
-    p, q = play.fs2()
+    p, q = play.static_two()
     if play.since("3.0.0"):
         play.leave((q, "zz")).expect(25)
         play.heartbeat(2, q, "i2").expect(0)
     else:
-        # an instance id that nobody has was ignored, here like everywhere
+        # an unknown instance id is ignored, as in other requests
         play.leave((q, "zz")).expect(0)
         play.heartbeat(2, q, "i2").expect(25)
         play.heartbeat(2, p, "i1").expect(27)
@@ -44,46 +44,46 @@ def test_e120_a_member_with_an_instance_id_that_nobody_has_stays(play: Player) -
 
 @scenario(kip="KIP-345")
 def test_e122_a_member_leaves_once(play: Player) -> None:
-    _, b = play.f2()
+    _, b = play.stable_two()
     play.leave(b, b).expect(0, 25)
 
 
 @scenario(kip="KIP-345")
 def test_e123_nobody_leaves_with_an_empty_list(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     play.leave().expect()
     play.heartbeat(1, a).expect(0)
 
 
 @scenario(kip="base")
 def test_e125_the_group_rebalances_when_a_follower_leaves(play: Player) -> None:
-    a, b = play.f2()
+    a, b = play.stable_two()
     play.leave(b).expect(0)
     play.heartbeat(2, a).expect(27)
-    play.formed(3, play.join(a), leader=a)
+    play.expect_generation(3, play.join(a), leader=a)
 
 
 @scenario(kip="base")
 def test_e126_another_member_leads_when_the_leader_leaves(play: Player) -> None:
-    a, b = play.f2()
+    a, b = play.stable_two()
     play.leave(a).expect(0)
     play.heartbeat(2, b).expect(27)
-    play.formed(3, play.join(b), leader=b)
+    play.expect_generation(3, play.join(b), leader=b)
 
 
 @scenario(kip="KIP-345")
 def test_e128_all_members_leave_within_one_generation(play: Player) -> None:
-    a, b, c = play.f3()
+    a, b, c = play.stable_three()
     play.leave(a, b, c).expect(0, 0, 0)
     play.describe().expect("Empty", [])
     x = play.new_id()
-    play.formed(5, play.join(x), leader=x)
+    play.expect_generation(5, play.join(x), leader=x)
 
 
 @scenario(kip="KIP-394")
 def test_e129_an_id_that_was_given_leaves_before_it_joins(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     b = play.new_id()
     play.leave(b).expect(0)
-    # NEW rebalances the group although b was no member
+    # NEW rebalances the group although b was not a member
     play.heartbeat(1, a).expect(0 if play.old else 27)

@@ -1,4 +1,4 @@
-"""E.13: what a group is after its coordinator has moved, and what is written for that."""
+"""E.13: groups after a move of their coordinator, and the records written for it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 T0, T1 = ("t", 0), ("t", 1)
 
 TIMESTAMP = 8
-"""The length in bytes of a time, which is another one in each play."""
+"""Length in bytes of a timestamp, which differs between plays."""
 
 
 def texts(*values: str | None) -> bytes:
-    """Strings as in records, each of which may be null."""
+    """Encode nullable strings as in records."""
     io = BytesIO()
     for value in values:
         write_nullable_string(value, io)
@@ -35,9 +35,9 @@ def texts(*values: str | None) -> bytes:
 def group_value(
     play: Player, generation: int, leader: str, members: Iterable[tuple[str, str | None, bytes]]
 ) -> tuple[bytes, bytes]:
-    """GroupMetadataValue v3: what is before the time of the last change of state, and what is behind it.
+    """Return GroupMetadataValue v3 as the bytes before and after the time of the last state change.
 
-    `members` are of id, instance id and assignment.
+    `members` are (id, instance id, assignment).
     """
     rows = list(members)
     tail = BytesIO()
@@ -51,7 +51,7 @@ def group_value(
 
 
 def expect_value(value: bytes | None, head: bytes, tail: bytes) -> None:
-    """The value of a record is these bytes, with a time between them."""
+    """Expect a record value to be these bytes with a timestamp between them."""
     assert value is not None
     assert value[: len(head)] == head
     (time_ms,) = struct.unpack_from(">q", value, len(head))
@@ -61,7 +61,7 @@ def expect_value(value: bytes | None, head: bytes, tail: bytes) -> None:
 
 @scenario(kip="base", restarted=True)
 def test_e231_a_stable_group_is_what_it_was(play: Player) -> None:
-    a, b = play.f2()
+    a, b = play.stable_two()
     before = play.describe().expect("Stable", [a, b])
     play.reload()
     play.heartbeat(2, a).expect(0)
@@ -74,8 +74,8 @@ def test_e231_a_stable_group_is_what_it_was(play: Player) -> None:
 
 @scenario(kip="base", restarted=True)
 def test_e233_who_joined_and_was_not_assigned_is_forgotten(play: Player) -> None:
-    a, b = play.f2()
-    c = play.joined_by(3, a, b)
+    a, b = play.stable_two()
+    c = play.join_stable(3, a, b)
     play.reload()
     play.heartbeat(3, c).expect(25)
     play.join(c).expect(25, member_id=c)
@@ -90,8 +90,8 @@ def test_e234_an_id_that_was_given_is_forgotten(play: Player) -> None:
 
 @scenario(kip="base", restarted=True)
 def test_e236_a_generation_that_was_not_assigned_is_forgotten(play: Player) -> None:
-    a = play.f1()
-    play.formed(2, play.join(a), leader=a)
+    a = play.stable_one()
+    play.expect_generation(2, play.join(a), leader=a)
     play.crash()
     play.heartbeat(1, a).expect(0)
     play.heartbeat(2, a).expect(22)
@@ -99,25 +99,25 @@ def test_e236_a_generation_that_was_not_assigned_is_forgotten(play: Player) -> N
 
 @scenario(kip="base", restarted=True)
 def test_e237_of_a_members_protocols_the_selected_one_is_kept(play: Player) -> None:
-    a, b = play.f2()
+    a, b = play.stable_two()
     play.reload()
     play.join(b).expect(generation_id=2, leader=a, member_id=b)
     several = protocols("range", "roundrobin")
     joining = play.join(b, protocols=several)
     play.expect_parked(joining)
-    play.formed(3, play.join(a, protocols=several), joining, leader=a)
-    play.synced(3, {a: b"a3", b: b"b3"})
+    play.expect_generation(3, play.join(a, protocols=several), joining, leader=a)
+    play.sync_all(3, {a: b"a3", b: b"b3"})
     play.join(b, protocols=several).expect(generation_id=3, leader=a, member_id=b)
     play.reload()
     again = play.join(b, protocols=several)
     play.expect_parked(again)
     play.heartbeat(3, a).expect(27)
-    play.formed(4, play.join(a, protocols=several), again, leader=a)
+    play.expect_generation(4, play.join(a, protocols=several), again, leader=a)
 
 
 @scenario(kip="base", restarted=True)
 def test_e239_offsets_are_what_they_were(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     play.commit(1, a, {T0: 5, T1: 6}, leader_epoch=3, metadata="m").expect(0)
     play.reload()
     play.fetch(T0, T1).expect({T0: (5, 3, "m", 0), T1: (6, 3, "m", 0)})
@@ -141,7 +141,7 @@ def test_e240_an_offset_of_an_open_transaction_is_not_stable_until_it_ends(play:
 
 @scenario(kip="base", restarted=True)
 def test_e242_a_group_of_offsets_alone_is_what_it_was(play: Player) -> None:
-    play.fo()
+    play.offsets_only()
     play.reload()
     play.describe().expect("Empty", [], protocol_type="", protocol_data="")
     play.commit(-1, "", {T1: 43}).expect(0)
@@ -150,10 +150,10 @@ def test_e242_a_group_of_offsets_alone_is_what_it_was(play: Player) -> None:
 
 @scenario(kip="KIP-345", restarted=True)
 def test_e243_static_members_are_known_and_fenced(play: Player) -> None:
-    p, q = play.fs2()
+    p, q = play.static_two()
     play.reload()
     play.heartbeat(2, "x", "i2").expect(82)
-    # KIP-814, where it is there
+    # KIP-814, where available
     joining = play.join("", "i2", version=9 if play.serves(ApiKey.JOIN_GROUP, 9) else 5)
     back = joining.expect(generation_id=2, protocol_name="range", leader=p, skip_assignment=False).member_id
     assert back not in {p, q}
@@ -169,7 +169,7 @@ def test_e245_who_waits_is_told_that_the_coordinator_moves(play: Player) -> None
     play.expect_parked(newcomer)
     play.join(c, group=other).expect(generation_id=2, leader=c, members=[c, newcomer.answer().member_id], member_id=c)
     syncing = play.sync(2, newcomer.answer().member_id, group=other)
-    a, _ = play.f2()
+    a, _ = play.stable_two()
     joining = play.join(a)
     play.expect_parked(joining, syncing)
     play.resign()
@@ -179,7 +179,7 @@ def test_e245_who_waits_is_told_that_the_coordinator_moves(play: Player) -> None
 
 @scenario(kip="base")
 def test_e246_a_stable_group_is_written(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     key, value = play.records()[-1]
     assert key == struct.pack(">h", 2) + texts(play.g)
     expect_value(value, *group_value(play, 1, a, [(a, None, b"a1")]))
@@ -193,7 +193,7 @@ def test_e248_an_offset_is_written(play: Player) -> None:
     if not play.since("4.1.0"):
         expect_value(value, struct.pack(">hqi", 3, 5, -1) + texts(""), b"")
         return
-    # KAFKA-19141: version 4, which is flexible, and has the id of the topic as tag 0
+    # KAFKA-19141: version 4 is flexible and carries the topic id as tag 0
     topic = MetadataRequestTopic(name="t")
     (found,) = play.ask(MetadataRequest(topics=(topic,)), 10).unrecorded().topics
     expect_value(value, struct.pack(">hqi", 4, 5, -1) + b"\x01", b"\x01\x00\x10" + found.topic_id.bytes)
@@ -201,7 +201,7 @@ def test_e248_an_offset_is_written(play: Player) -> None:
 
 @scenario(kip="KIP-345")
 def test_e249_the_new_id_of_a_static_member_is_written(play: Player) -> None:
-    play.fs1()
+    play.static_one()
     before = len(play.records())
     back = play.join("", "i1").expect(generation_id=1).member_id
     written = play.records()[before:]

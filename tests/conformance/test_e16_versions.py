@@ -1,6 +1,6 @@
-"""E.16: every version of every request that is about groups, and which of several reasons for refusing it comes first.
+"""E.16: every version of every group request, and the precedence of errors.
 
-The error codes stand here; what else each version says, and leaves out, stands in the golden answers.
+The error codes are here; the golden answers hold all other differences between versions.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from conformance.player import Player
 
 SESSION_MAX_S = 1_800
-"""Kafka's default, group.max.session.timeout.ms: it is not scaled."""
+"""Kafka's default of group.max.session.timeout.ms, which is not scaled."""
 
 
 def versions(play: Player, api: ApiKey, first: int = 0, last: int = 99) -> list[int]:
-    """Those that the broker serves."""
+    """Return the versions that the broker serves."""
     return [each for each in APIS[api].versions if first <= each <= last and play.serves(api, each)]
 
 
@@ -39,7 +39,7 @@ def versions(play: Player, api: ApiKey, first: int = 0, last: int = 99) -> list[
 def test_e401_the_broker_serves_what_its_release_serves(play: Player) -> None:
     rows = play.ask(ApiVersionsRequest(), 0).unrecorded().api_keys
     ours = {row.api_key: (row.min_version, row.max_version) for row in rows if row.api_key in APIS}
-    # what else a broker serves is not emulated
+    # the emulator does not serve the broker's other versions
     assert ours
     play.transcript.add("ApiVersions", 0, str(sorted(ours.items())))
 
@@ -51,7 +51,7 @@ def test_e402_a_member_lives_in_every_version(play: Player) -> None:
         member = play.new_id(version=version, group=group) if version >= 4 else ""
         joining = play.join(member, version=version, group=group)
         play.pass_initial_delay(joining)
-        member = play.formed(1, joining)
+        member = play.expect_generation(1, joining)
         sync = versions(play, ApiKey.SYNC_GROUP, last=version)[-1]
         play.sync(1, member, {member: b"x"}, version=sync, group=group).expect(assignment=b"x")
         beat = versions(play, ApiKey.HEARTBEAT, last=version)[-1]
@@ -72,14 +72,14 @@ def test_e403_joining_is_refused_in_every_version(play: Player) -> None:
         play.join(protocol_type="", version=version).expect(23)
         play.join(protocols=(), version=version).expect(23)
     play.join("ghost", "i1").expect(25, member_id="ghost")
-    # whoever may join makes it, also if it is refused then
-    play.visible()
+    # a valid JoinGroup creates the group even if it is then rejected
+    play.wait_visible()
     play.describe().expect("Empty", [])
 
 
 @scenario(kip="base")
 def test_e404_the_protocols_are_looked_at_before_the_member(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     play.join(protocols=()).expect(23)
     play.join("ghost", protocol_type="connect").expect(23, member_id="ghost")
     play.join("ghost").expect(25, member_id="ghost")
@@ -91,7 +91,7 @@ def test_e404_the_protocols_are_looked_at_before_the_member(play: Player) -> Non
 @scenario(kip="base")
 def test_e405_syncing_is_refused_for_one_reason_before_another(play: Player) -> None:
     static = play.join("", "i1")
-    p = play.formed(1, static)
+    p = play.expect_generation(1, static)
     for version in versions(play, ApiKey.SYNC_GROUP, first=3):
         play.sync(1, p, group="", version=version).expect(24)
         play.sync(1, p, group=f"{play.g}.other", version=version).expect(25)
@@ -102,10 +102,10 @@ def test_e405_syncing_is_refused_for_one_reason_before_another(play: Player) -> 
     if play.serves(ApiKey.SYNC_GROUP, 5):
         for name, kind in (("range", None), (None, "consumer"), ("other", "consumer"), ("range", "connect")):
             play.sync(1, p, version=5, protocol_name=name, protocol_type=kind).expect(23)
-    play.visible()
+    play.wait_visible()
     play.describe().expect("CompletingRebalance", [p])
     play.sync(1, p, {"ghost": b"ignored"}).expect(assignment=b"")
-    # stable: what a leader sends again is not looked at
+    # stable: a repeated SyncGroup of the leader changes nothing
     play.sync(1, p, {p: b"late"}).expect(assignment=b"")
     play.describe().expect("Stable", [p])
 
@@ -114,7 +114,7 @@ def test_e405_syncing_is_refused_for_one_reason_before_another(play: Player) -> 
 def test_e406_heartbeats_are_refused_for_one_reason_before_another(play: Player) -> None:
     play.heartbeat(1, "ghost").expect(25)
     play.heartbeat(-1, "").expect(25)
-    a = play.f1()
+    a = play.stable_one()
     for version in versions(play, ApiKey.HEARTBEAT):
         play.heartbeat(1, a, version=version).expect(0)
         play.heartbeat(1, a, group="", version=version).expect(24)
@@ -127,7 +127,7 @@ def test_e406_heartbeats_are_refused_for_one_reason_before_another(play: Player)
 
 @scenario(kip="KIP-345")
 def test_e407_who_was_replaced_is_fenced_in_everything(play: Player) -> None:
-    p = play.fs1()
+    p = play.static_one()
     again = play.join("", "i1")
     new = again.expect(generation_id=1, leader=p, member_id=again.answer().member_id).member_id
     play.join(p, "i1").expect(82, member_id=p)
@@ -135,7 +135,7 @@ def test_e407_who_was_replaced_is_fenced_in_everything(play: Player) -> None:
     play.heartbeat(1, p, "i1").expect(82)
     play.commit(1, p, instance_id="i1").expect(82)
     play.leave((p, "i1")).expect(82)
-    # without its instance id nobody knows it
+    # unknown without its instance id
     play.join(p).expect(25, member_id=p)
     play.sync(1, p).expect(25)
     play.heartbeat(1, p).expect(25)
@@ -147,7 +147,7 @@ def test_e407_who_was_replaced_is_fenced_in_everything(play: Player) -> None:
 
 @scenario(kip="KIP-345")
 def test_e408_a_static_member_that_comes_back_is_given_what_it_had(play: Player) -> None:
-    play.fs1()
+    play.static_one()
     for version in versions(play, ApiKey.JOIN_GROUP, first=5):
         again = play.join("", "i1", version=version)
         member = again.answer().member_id
@@ -158,32 +158,34 @@ def test_e408_a_static_member_that_comes_back_is_given_what_it_had(play: Player)
 
 @scenario(kip="KIP-345")
 def test_e409_a_static_member_keeps_what_it_said_last(play: Player) -> None:
-    play.fs1(protocols=protocols("range", "roundrobin"))
+    play.static_one(protocols=protocols("range", "roundrobin"))
     # metadata alone does not rebalance
     again = play.join("", "i1", protocols=protocols("range", "roundrobin", topics=("u",)))
     member = again.answer().member_id
     play.sync(1, member, instance_id="i1").expect(assignment=b"p1")
     play.describe().expect("Stable", [member])
-    # but the leader, as itself, does
-    play.formed(2, play.join(member, "i1", protocols=protocols("roundrobin")), leader=member, protocol="roundrobin")
+    # the leader's own JoinGroup does
+    play.expect_generation(
+        2, play.join(member, "i1", protocols=protocols("roundrobin")), leader=member, protocol="roundrobin"
+    )
 
 
 @scenario(kip="KIP-345")
 def test_e410_each_of_a_batch_leaves_or_does_not(play: Player) -> None:
     play.leave("a", group="").expect(top=24)
-    p, q = play.fs2()
+    p, q = play.static_two()
     play.leave(("", "zz"), ("m", None), ("", None), ("m", "i1")).expect(25, 25, 25, 82)
     play.leave(("", "i2"), ("", "i2"), q).expect(0, 25, 25)
     play.heartbeat(2, p, "i1").expect(27)
-    play.formed(3, play.join(p, "i1"), leader=p)
-    # its member id is enough
+    play.expect_generation(3, play.join(p, "i1"), leader=p)
+    # the member id is enough
     play.leave(p).expect(0)
     play.describe().expect("Empty", [])
 
 
 @scenario(kip="base")
 def test_e411_the_assignment_is_that_of_the_first_sync_of_the_leader(play: Player) -> None:
-    a, b = play.f2()
+    a, b = play.stable_two()
     play.join(b).expect(generation_id=2, protocol_name="range", leader=a, member_id=b)
     play.sync(2, b).expect(assignment=b"b2")
     play.sync(2, a, {a: b"late", b: b"late"}).expect(assignment=b"a2")
@@ -196,7 +198,7 @@ def test_e411_the_assignment_is_that_of_the_first_sync_of_the_leader(play: Playe
 @scenario(kip="base")
 def test_e412_offsets_are_committed_and_fetched_in_every_version(play: Player) -> None:
     t, u = (play.t, 0), (play.u, 0)
-    # v0 is of offsets in ZooKeeper
+    # v0 reads offsets from ZooKeeper
     for version in versions(play, ApiKey.OFFSET_FETCH, first=1, last=9):
         play.fetch(t, version=version).expect({t: -1})
     for version in versions(play, ApiKey.OFFSET_COMMIT, first=1, last=9):
@@ -214,9 +216,9 @@ def test_e412_offsets_are_committed_and_fetched_in_every_version(play: Player) -
 def test_e413_commits_are_refused_in_every_version(play: Player) -> None:
     t = (play.t, 0)
     for version in versions(play, ApiKey.OFFSET_COMMIT, first=1, last=9):
-        # an unknown group: OLD says so with the generation, NEW since v9 with the group (KIP-848)
+        # an unknown group: OLD answers with the generation error, NEW since v9 with a group error (KIP-848)
         play.commit(5, "ghost", group=f"{play.g}.new", version=version).expect(69 if play.new and version >= 9 else 22)
-    a = play.f1()
+    a = play.stable_one()
     for version in versions(play, ApiKey.OFFSET_COMMIT, first=1, last=9):
         play.commit(2, a, version=version).expect(22)
         play.commit(1, "ghost", version=version).expect(25)
@@ -231,7 +233,7 @@ def test_e413_commits_are_refused_in_every_version(play: Player) -> None:
 
 @scenario(kip="KIP-848")
 def test_e414_offsets_are_fetched_with_a_member_since_version_9(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     play.commit(1, a).expect(0)
     wanted = (OffsetFetchRequestTopics(name=play.t, partition_indexes=(0,)),)
     for member, epoch in ((a, 1), ("ghost", 5), (None, -1)):
@@ -243,16 +245,16 @@ def test_e414_offsets_are_fetched_with_a_member_since_version_9(play: Player) ->
 
 @scenario(kip="KIP-496")
 def test_e415_offsets_are_deleted_whether_they_are_there_or_not(play: Player) -> None:
-    play.forget(("t", 0), group="").expect({}, error=24)
-    play.forget(("t", 0)).expect({}, error=69)
+    play.delete_offsets(("t", 0), group="").expect({}, error=24)
+    play.delete_offsets(("t", 0)).expect({}, error=69)
     play.commit(-1, "", {("t", 0): 1, ("t", 1): 1}).expect(0)
-    play.forget(("t", 0), ("t", 3), ("t", 9), ("nowhere", 0)).expect(
+    play.delete_offsets(("t", 0), ("t", 3), ("t", 9), ("nowhere", 0)).expect(
         {("t", 0): 0, ("t", 3): 0, ("t", 9): 3, ("nowhere", 0): 3}
     )
     play.fetch(everything=True).expect({("t", 1): 1})
-    play.forget(("t", 1)).expect({("t", 1): 0})
+    play.delete_offsets(("t", 1)).expect({("t", 1): 0})
     play.fetch(everything=True).expect({})
-    # without offsets there is no group for OLD
+    # OLD has no group without offsets
     play.describe().expect("Dead" if play.old else "Empty", [])
 
 
@@ -264,7 +266,7 @@ def test_e416_groups_are_described_and_deleted_in_every_version(play: Player) ->
         # KIP-1043
         assert [row.error_code for row in answer.groups] == [69 if version >= 6 else 0] * 2
         assert play.ask(DescribeGroupsRequest(groups=()), version).answer().groups == ()
-    a = play.f1()
+    a = play.stable_one()
     for version in versions(play, ApiKey.DESCRIBE_GROUPS):
         play.describe(version=version, operations=version >= 3).expect("Stable", [a])
     for version in versions(play, ApiKey.DELETE_GROUPS):
@@ -312,13 +314,13 @@ def test_e419_an_id_that_was_given_is_given_up_in_every_version(play: Player) ->
         x = play.new_id()
         play.leave(x, version=version).expect(0)
         play.join(x).expect(25, member_id=x)
-    play.visible()
+    play.wait_visible()
     play.describe().expect("Empty", [])
 
 
 @scenario(kip="base")
 def test_e420_who_leaves_while_it_waits_is_answered(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     b = play.new_id()
     joining = play.join(b)
     play.expect_parked(joining)
@@ -327,7 +329,7 @@ def test_e420_who_leaves_while_it_waits_is_answered(play: Player) -> None:
     play.leave(b).expect(0)
     joining.expect(25)
     play.heartbeat(1, a).expect(27)
-    play.formed(2, play.join(a), leader=a)
+    play.expect_generation(2, play.join(a), leader=a)
 
 
 @scenario(kip="KAFKA-14201")

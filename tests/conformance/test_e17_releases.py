@@ -1,4 +1,4 @@
-"""E.17: what one release does otherwise than the next, where no scenario of the document shows it."""
+"""E.17: differences between releases that no scenario of the reference shows."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def test_e501_the_session_of_a_new_member_begins_with_its_first_generation(play:
     play.pass_initial_delay(joining)
     assert joining.answer().generation_id == 1
     play.wait(4)
-    # in 2.4 nobody looks at it until it is heard of
+    # 2.4 ignores the member until its first request
     state, members = ("Empty", []) if play.since("2.5.0") else ("CompletingRebalance", [a])
     play.describe().expect(state, members)
 
 
 @scenario(kip="KIP-345")
 def test_e502_a_batch_of_leaves_is_looked_at_after_each_member_or_once(play: Player) -> None:
-    a, b, c = play.f3()
+    a, b, c = play.stable_three()
     leader, follower = play.join(a), play.join(c)
     play.expect_parked(leader, follower)
     play.leave(b, c).expect(0, 0)
     assert leader.answer().generation_id == 4
     if play.old:
-        # when b had left, the join phase was over, and then c left
+        # b left and completed the join phase, then c left
         follower.expect(generation_id=4, leader=a)
         play.heartbeat(4, a).expect(27)
     else:
@@ -67,18 +67,18 @@ def test_e503_a_tie_of_the_vote(play: Player) -> None:
 @scenario(kip="KIP-345")
 def test_e504_who_is_back_has_the_session_of_the_one_before_until_it_is_heard_of(play: Player) -> None:
     play.session = 4
-    play.fs1()
+    play.static_one()
     p2 = play.join("", "i1", session=1).expect(generation_id=1).member_id
     play.wait(2.5)
     play.heartbeat(1, p2, "i1").expect(0)
     play.wait(2.5)
-    # since then by its own, if it could bring another one (KAFKA-14009)
+    # since these releases it can trigger another rebalance by itself (KAFKA-14009)
     play.describe().expect(*(("Empty", []) if play.since("3.3.2", "3.4.0") else ("Stable", [p2])))
 
 
 @scenario(kip="KAFKA-14009")
 def test_e505_a_rejoin_changes_the_session_timeout(play: Player) -> None:
-    a = play.f1(session=4)
+    a = play.stable_one(session=4)
     assert play.join(a, session=1).answer().generation_id == 2
     play.sync(2, a, {a: b"a"}).answer()
     play.wait(2.5)
@@ -87,7 +87,7 @@ def test_e505_a_rejoin_changes_the_session_timeout(play: Player) -> None:
 
 @scenario(kip="KAFKA-9885", max_size=2)
 def test_e506_during_a_join_phase_those_who_wait_count(play: Player) -> None:
-    a, _ = play.f2()
+    a, _ = play.stable_two()
     joining = play.join(a)
     play.expect_parked(joining)
     asked = play.join("")
@@ -96,7 +96,7 @@ def test_e506_during_a_join_phase_those_who_wait_count(play: Player) -> None:
 
 @scenario(kip="base")
 def test_e507_a_sync_to_a_stable_group_is_a_sign_of_life(play: Player) -> None:
-    a = play.f1(session=3)
+    a = play.stable_one(session=3)
     play.wait(2)
     play.sync(1, a).answer()
     play.wait(2)
@@ -121,7 +121,7 @@ def test_e509_the_initial_delay_and_the_last_id_that_is_waited_for(play: Player)
 
 @scenario(kip="base")
 def test_e510_the_assignments_of_a_group_that_rebalances(play: Player) -> None:
-    a, b = play.f2()
+    a, b = play.stable_two()
     joining = play.join(b, protocols=CHANGED)
     play.expect_parked(joining)
     row = play.describe().expect("PreparingRebalance", [a, b])
@@ -131,9 +131,9 @@ def test_e510_the_assignments_of_a_group_that_rebalances(play: Player) -> None:
 
 @scenario(kip="base")
 def test_e511_an_empty_group_goes_with_its_last_offset(play: Player) -> None:
-    play.fe()
+    play.emptied()
     play.commit(-1, "", {("t", 0): 1}).expect(0)
-    play.forget(("t", 0)).expect({("t", 0): 0})
+    play.delete_offsets(("t", 0)).expect({("t", 0): 0})
     play.describe().expect("Dead" if play.old else "Empty", [])
 
 
@@ -146,7 +146,7 @@ def test_e512_a_members_commit_to_a_group_that_is_not_there(play: Player) -> Non
 
 @scenario(kip="KIP-394")
 def test_e513_an_id_that_was_given_leaves_before_anybody_has_synced(play: Player) -> None:
-    a, b = play.fc2()
+    a, b = play.unsynced_two()
     syncing = play.sync(2, b)
     play.expect_parked(syncing)
     play.leave(play.new_id()).expect(0)
@@ -160,20 +160,20 @@ def test_e513_an_id_that_was_given_leaves_before_anybody_has_synced(play: Player
 
 @scenario(kip="KIP-345")
 def test_e514_a_member_leaves_with_an_instance_id_nobody_has(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     play.leave((a, "i9")).expect(25 if play.since("3.0.0") else 0)
     play.describe().expect(*(("Stable", [a]) if play.since("3.0.0") else ("Empty", [])))
 
 
 @scenario(kip="KIP-345")
 def test_e515_a_static_member_is_replaced_before_it_ever_joined(play: Player) -> None:
-    play.f1()
+    play.stable_one()
     first = play.join("", "i4", session=2)
     play.expect_parked(first)
     play.zero()
     second = play.join("", "i4", session=2)
     first.expect(82, member_id=first.answer().member_id)
-    # in 2.4 nobody looks at its session (KAFKA-9752)
+    # 2.4 does not watch its session (KAFKA-9752)
     if play.old and play.since("2.5.0"):
         play.answers_at(2, second)
         second.expect(25, member_id="")
@@ -184,7 +184,7 @@ def test_e515_a_static_member_is_replaced_before_it_ever_joined(play: Player) ->
 
 @scenario(kip="KIP-345")
 def test_e516_a_static_member_replaced_before_it_ever_joined_goes_on_as_any_other(play: Player) -> None:
-    a = play.f1()
+    a = play.stable_one()
     play.join("", "i4", session=2)
     second = play.join("", "i4", session=2)
     play.expect_parked(second)

@@ -1,4 +1,4 @@
-"""The golden answers are there, and say who gave them. That the core gives the same is what conftest.py looks at."""
+"""Golden answers exist and name their broker. conftest.py compares the core's answers with them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from brokers.kafka_releases import RELEASES
 from conformance import goldens
 from conformance.applicability import left_out
-from conformance.comparison import PLAYED, fate
+from conformance.comparison import PLAYED, outcome
 from conformance.scenarios import load
 
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_every_scenario_that_applies_has_an_answer_of_a_broker(name: str) -> None:
     reasons = left_out(RELEASES[name])
-    played = {n for n, each in load().items() if fate(each, reasons.get(n), slow=True) == PLAYED}
+    played = {n for n, each in load().items() if outcome(each, reasons.get(n), slow=True) == PLAYED}
     assert goldens.read(RELEASES[name]).keys() == played
 
 

@@ -1,4 +1,4 @@
-"""The player would notice: what comes too early, too late, once too often, or with more than an error has."""
+"""The player detects responses that are early, late, repeated, or larger than an error."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class LateTarget(CoreTarget):
-    """On a machine that is never in time."""
+    """A target on a machine that is always late."""
 
     def was_late(self) -> bool:
         return True
 
 
 def played_at(kind: type[CoreTarget], play: Callable[[Player], None]) -> list[float]:
-    """The scales at which a scenario was played that does not succeed."""
+    """Return the scales at which a failing scenario was played."""
     configuration = Configuration()
     scenario = Scenario(
         number="E-000",
@@ -94,10 +94,10 @@ def test_a_generation_has_exactly_its_members(core: Player) -> None:
     leader = joins[0].answer().member_id
     for some in (joins[:1], joins[1:]):
         with pytest.raises(AssertionError):
-            core.formed(1, *some)
+            core.expect_generation(1, *some)
     with pytest.raises(AssertionError):
-        core.formed(1, *joins, leader=joins[1].answer().member_id)
-    core.formed(1, *joins, leader=leader)
+        core.expect_generation(1, *joins, leader=joins[1].answer().member_id)
+    core.expect_generation(1, *joins, leader=leader)
 
 
 def test_rows_of_one_group_only_are_listed(core: Player) -> None:

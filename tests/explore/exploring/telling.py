@@ -139,7 +139,7 @@ def _asking_as_admin(request: Message, version: int) -> str:
             return _call("fetch", [(_topic(t), p) for t in topics for p in t.partition_indexes], version, GROUP, words)
         case OffsetDeleteRequest():
             partitions = ", ".join(repr((t.name, p.partition_index)) for t in request.topics for p in t.partitions)
-            return f"play.forget({partitions})"
+            return f"play.delete_offsets({partitions})"
         case DescribeGroupsRequest():
             words = ["operations=True"] if request.include_authorized_operations else []
             return _call("describe", (), version, GROUP, words)

@@ -1,7 +1,7 @@
-"""Requests under way and what is expected of their answers, in the words of the scenarios.
+"""Requests in flight and the expected responses, as the scenarios write them.
 
-`expect` compares exactly, and returns the answer. In an error every field is empty that is not named: ids are echoed
-only where the scenario says so.
+`expect` compares exactly and returns the response. In an error response every field that the scenario does not name
+must be empty; ids are echoed only where the scenario says so.
 """
 
 from __future__ import annotations
@@ -28,67 +28,67 @@ from koordinator.wire.schema import declaration_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from conformance.targets import Pending, Target
+    from conformance.targets import PendingFrame, Target
     from koordinator.wire.apis import Message
 
 R = TypeVar("R", bound="Message")
 
 RESPONSES: dict[type[Message], type[Message]] = {api.request: api.response for api in APIS.values()}
-"""The answer to each request that can be asked."""
+"""The response type of each request type."""
 
-UNTOLD = {"protocols", "protocol_type", "protocol_name", "session_timeout_ms", "rebalance_timeout_ms"}
-"""Fields of a request that are left out where a message says which one it was."""
+OMITTED_FIELDS = {"protocols", "protocol_type", "protocol_name", "session_timeout_ms", "rebalance_timeout_ms"}
+"""Request fields that failure messages leave out."""
 
 Partition = tuple[str, int]
 
 
-class Asked(Generic[R]):
-    """A request under way."""
+class PendingRequest(Generic[R]):
+    """A request in flight."""
 
-    def __init__(self, target: Target, pending: Pending, request: Message, version: int) -> None:
+    def __init__(self, target: Target, pending: PendingFrame, request: Message, version: int) -> None:
         self.target = target
         self.request = request
         self.version = version
-        self.on_look: Callable[[Asked[Any], R], None] | None = None
-        """Gets every answer a scenario looks at, once."""
+        self.on_look: Callable[[PendingRequest[Any], R], None] | None = None
+        """Called once with each response that a scenario reads."""
         self._pending = pending
         self._looked = False
 
     def __str__(self) -> str:
         named = {each.name: getattr(self.request, each.name) for each in fields(self.request)}
-        said = ", ".join(f"{name}={value!r}" for name, value in named.items() if name not in UNTOLD and value)
+        said = ", ".join(f"{name}={value!r}" for name, value in named.items() if name not in OMITTED_FIELDS and value)
         return f"{type(self.request).__name__.removesuffix('Request')} v{self.version}({said})"
 
     @property
     def at(self) -> float | None:
-        """When it was answered, on the target's clock."""
+        """Time of the response on the target's clock; None while it is outstanding."""
         return self._pending.at
 
     @property
     def is_over(self) -> bool:
-        """Whether it has been answered, or its connection closed, by now."""
+        """Whether the request was answered, or its connection closed."""
         return self._pending.over
 
     @property
-    def pending(self) -> Pending:
-        """Its frame."""
+    def pending(self) -> PendingFrame:
+        """The frame in flight."""
         return self._pending
 
     def answer(self) -> R:
-        """The answer, which is there at once."""
+        """Return the response and record it in the transcript."""
         answer = self.unrecorded()
         self._look(answer)
         return answer
 
     def unrecorded(self) -> R:
-        """The answer, left out of the transcript: for what Kafka chooses as it likes."""
+        """Return the response without recording it: for answers that Kafka is free to choose."""
         self._await()
         assert not self._pending.closed, f"the connection was closed instead of an answer to {self}"
         assert self._pending.frame is not None
         body = BytesIO(self._pending.frame)
         body.seek(4)
         declared = declaration_of(type(self.request))
-        # its answer has no tags in any version, so that every client can read it (KIP-511)
+        # no tagged fields in any version, so that every client can read it (KIP-511)
         if self.version in declared.flexible and declared.key != ApiKey.API_VERSIONS:
             skip_tags(body)
         response = RESPONSES[type(self.request)]
@@ -113,23 +113,23 @@ class Asked(Generic[R]):
             self.on_look(self, answer)
 
 
-class Plain(Asked[R]):
-    """Of which nothing more is said than the error and other fields."""
+class PendingWithError(PendingRequest[R]):
+    """A response of which scenarios check the error code and single fields."""
 
     def expect(self, error: int = 0, **expected: object) -> R:
-        """The answer has this error code, and these fields."""
+        """Expect this error code and these fields."""
         answer = self.answer()
         self.compare(answer, {"error_code": error, **(self._refused() if error else {}), **expected})
         return answer
 
     def _refused(self) -> dict[str, object]:
-        """The fields of an answer with an error."""
+        """Return the fields of an error response."""
         return {}
 
 
-class Joining(Asked[JoinGroupResponse]):
+class PendingJoin(PendingRequest[JoinGroupResponse]):
     def expect(self, error: int = 0, *, members: Iterable[str] = (), **expected: object) -> JoinGroupResponse:
-        """`members` are the ids in the list."""
+        """Expect a response that lists the members with these ids."""
         answer = self.answer()
         wanted = {"error_code": error, **(self._refused() if error else {}), **expected}
         self.compare(answer, wanted)
@@ -151,24 +151,26 @@ class Joining(Asked[JoinGroupResponse]):
 
     @property
     def metadata(self) -> dict[str, bytes]:
-        """What the leader is told of each member."""
+        """The metadata of each member, as the leader receives it."""
         return {row.member_id: row.metadata for row in self.answer().members}
 
 
-class Syncing(Plain[SyncGroupResponse]):
+class PendingSync(PendingWithError[SyncGroupResponse]):
     """Fields: assignment, protocol_type, protocol_name."""
 
     def _refused(self) -> dict[str, object]:
         return {"assignment": b"", "protocol_type": None, "protocol_name": None}
 
 
-class Beating(Plain[HeartbeatResponse]):
-    """There is nothing but the error."""
+class PendingHeartbeat(PendingWithError[HeartbeatResponse]):
+    """A response that has nothing but an error code."""
 
 
-class Leaving(Asked[LeaveGroupResponse]):
+class PendingLeave(PendingRequest[LeaveGroupResponse]):
     def expect(self, *errors: int, top: int = 0) -> LeaveGroupResponse:
-        """A row for each member that was named, in that order, ids echoed. Up to version 2 only the top-level one."""
+        """Expect one row per named member, in request order and with ids echoed. Versions up to 2 have only the
+        top-level error.
+        """
         answer = self.answer()
         assert isinstance(self.request, LeaveGroupRequest)
         if self.version < 3:
@@ -186,9 +188,9 @@ class Leaving(Asked[LeaveGroupResponse]):
         return answer
 
 
-class Committing(Asked[OffsetCommitResponse]):
+class PendingCommit(PendingRequest[OffsetCommitResponse]):
     def expect(self, errors: int | Mapping[Partition, int] = 0) -> OffsetCommitResponse:
-        """The error of every partition that was named, or of each."""
+        """Expect one error for every named partition, or one error for each."""
         answer = self.answer()
         assert isinstance(self.request, OffsetCommitRequest)
         named = [(topic.name, row.partition_index) for topic in self.request.topics for row in topic.partitions]
@@ -200,15 +202,15 @@ class Committing(Asked[OffsetCommitResponse]):
         return answer
 
 
-class Fetching(Asked[OffsetFetchResponse]):
-    """One group up to version 7, several from version 8."""
+class PendingFetch(PendingRequest[OffsetFetchResponse]):
+    """A response with one group up to version 7, several from version 8."""
 
     def expect(
         self, offsets: Mapping[Partition, int | tuple[object, ...]], error: int = 0, *, group: str | None = None
     ) -> OffsetFetchResponse:
-        """Each partition of the answer: its offset, or (offset, leader epoch, metadata, error).
+        """Expect these partitions: an offset, or (offset, leader epoch, metadata, error).
 
-        With an offset alone, the epoch is -1, metadata "" and the error 0. Versions without a leader epoch have -1.
+        An offset alone means epoch -1, metadata "" and error 0. Versions without a leader epoch have -1.
         """
         answer = self.answer()
         wanted = {key: value if isinstance(value, tuple) else (value, -1, "", 0) for key, value in offsets.items()}
@@ -237,17 +239,17 @@ class Fetching(Asked[OffsetFetchResponse]):
         }, code
 
 
-class Describing(Asked[DescribeGroupsResponse]):
+class PendingDescribe(PendingRequest[DescribeGroupsResponse]):
     @property
     def row(self) -> DescribedGroup:
-        """The only group that was asked for."""
+        """The row of the only requested group."""
         (row,) = self.answer().groups
         return row
 
     def expect(
         self, state: str, members: Iterable[str] | None = None, error: int = 0, **expected: object
     ) -> DescribedGroup:
-        """The only group: its state, the ids of its members, and other fields."""
+        """Expect the only requested group in this state, with these member ids and other fields."""
         row = self.row
         self.compare(row, {"error_code": error, "group_state": state, **expected})
         if members is not None:
@@ -256,18 +258,18 @@ class Describing(Asked[DescribeGroupsResponse]):
         return row
 
 
-class Deleting(Asked[DeleteGroupsResponse]):
+class PendingDelete(PendingRequest[DeleteGroupsResponse]):
     def expect(self, errors: Mapping[str, int]) -> DeleteGroupsResponse:
-        """A row for each group, in no order."""
+        """Expect one row per group, in any order."""
         answer = self.answer()
         found = sorted((row.group_id, row.error_code) for row in answer.results)
         assert found == sorted(errors.items()), f"{self} was answered with {found}, expected {sorted(errors.items())}"
         return answer
 
 
-class Forgetting(Asked[OffsetDeleteResponse]):
+class PendingOffsetDelete(PendingRequest[OffsetDeleteResponse]):
     def expect(self, errors: Mapping[Partition, int], error: int = 0) -> OffsetDeleteResponse:
-        """The error of each partition, and the top-level one."""
+        """Expect the error of each partition, and the top-level error."""
         answer = self.answer()
         found = {
             (topic.name, row.partition_index): row.error_code for topic in answer.topics for row in topic.partitions

@@ -1,4 +1,4 @@
-"""Which scenarios are not played to which broker, and why: tests/conformance/applicability.toml."""
+"""Scenarios that are not played to certain brokers, and the reasons: tests/conformance/applicability.toml."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ REASONS = (
     ABSENT,
     TRANSACTIONS,
 )
-"""There is no other."""
+"""All valid reasons."""
 
 EVERY = "every"
-"""Stands for all brokers."""
+"""The key that stands for all brokers."""
 
 
 @cache
 def left_out(release: Release) -> dict[str, str]:
-    """The reason for each scenario that is not played to a broker of this release, by its number."""
+    """Return the reason for each scenario that is not played to this release, by scenario number."""
     found: dict[str, str] = {}
     for reason, by_broker in tomllib.loads(PATH.read_text()).items():
         assert reason in REASONS, f"{PATH.name}: {reason!r} is none of {REASONS}"

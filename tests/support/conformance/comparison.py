@@ -1,4 +1,4 @@
-"""Playing the scenarios to brokers of a release and to the emulator's core as that release, and comparing."""
+"""Play the scenarios to brokers of a release and to the emulator's core as that release, and compare the answers."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     from conformance.targets import Target
 
 SCALE = 0.25
-"""How many real seconds a second of a scenario takes on a broker: a busy machine has to be in time."""
+"""Real seconds per scenario second on a broker; a busy machine has to keep up."""
 
 JOBS = 12
-"""So many scenarios are played to brokers at once. Mostly they wait."""
+"""Scenarios played to brokers concurrently. They mostly wait."""
 
 PLAYED, WAITING, SLOW = "played", "waiting", "slow"
 NOT_EMULATED, NOT_APPLICABLE = "not emulated", "not applicable"
-"""What becomes of a scenario."""
+"""Outcomes of scenarios that are not played."""
 
 
 GOLDENS = "goldens"
-"""What differs if no scenario does: who said the golden answers."""
+"""The name under which a wrong origin of the golden answers is reported."""
 
 Advanced = Callable[[int, int], None]
-"""Is told how many are done, of how many."""
+"""A progress callback: (finished, total)."""
 
 
 @dataclass
-class Said:
-    """What a target said in a scenario, or why the scenario failed on it."""
+class Answers:
+    """The transcript of a scenario on one target, or its failure."""
 
     entries: Entries = field(default_factory=list)
     failed: str = ""
@@ -59,7 +59,7 @@ class Said:
 
 @dataclass
 class Report:
-    """What came of the scenarios with one release: how many were played or why not, and what differed."""
+    """The result for one release: scenarios played, scenarios left out with reasons, and differences."""
 
     release: Release
     counts: Counter[str] = field(default_factory=Counter)
@@ -67,22 +67,22 @@ class Report:
 
     @property
     def applicable(self) -> int:
-        """How many scenarios can be played to such a broker."""
+        """Number of scenarios that apply to the release."""
         return self.counts[PLAYED] + self.counts[WAITING] + self.counts[SLOW]
 
     @property
     def agreeing(self) -> int:
-        """How many were played without a difference."""
+        """Number of scenarios played without a difference."""
         return self.counts[PLAYED] - len(self.differing.keys() - {GOLDENS})
 
     def differs(self, what: str, *why: str) -> None:
-        """Note how a scenario, or GOLDENS, differs; if it does."""
+        """Record the differences of a scenario or of GOLDENS, if there are any."""
         if why:
             self.differing[what] = list(why)
 
 
-def fate(scenario: Scenario, reason: str | None, *, slow: bool) -> str:
-    """What becomes of a scenario: it is played, or why not. `reason` is why it does not apply to the broker."""
+def outcome(scenario: Scenario, reason: str | None, *, slow: bool) -> str:
+    """Return the outcome of a scenario; `reason` is why it does not apply to the broker, if it does not."""
     if reason == TRANSACTIONS:
         return NOT_EMULATED
     if scenario.waiting:
@@ -100,9 +100,11 @@ def conform(
     record: bool = False,
     advanced: Advanced = lambda _done, _of: None,
 ) -> Report:
-    """Play those of the chosen scenarios that apply to a release, and compare; `record` what the broker said."""
+    """Play the selected scenarios that apply to a release, and compare; `record` stores the broker's answers as
+    goldens.
+    """
     reasons = left_out(release)
-    fates = {number: fate(each, reasons.get(number), slow=slow) for number, each in chosen.items()}
+    fates = {number: outcome(each, reasons.get(number), slow=slow) for number, each in chosen.items()}
     report = Report(release, Counter(fates.values()))
     played = [each for number, each in chosen.items() if fates[number] == PLAYED]
     core = {each.number: on_core(each, release) for each in played}
@@ -119,14 +121,14 @@ def conform(
     return report
 
 
-def on_core(scenario: Scenario, release: Release) -> Said:
-    """What the emulator says as this release."""
+def on_core(scenario: Scenario, release: Release) -> Answers:
+    """Play a scenario to the emulator as this release."""
     wanted = scenario.configuration
     return _said(scenario, lambda _: CoreTarget(wanted.settings(1), release, wanted.nodes), 1)
 
 
-def on_brokers(pool: Pool, scenarios: Sequence[Scenario], advanced: Advanced) -> dict[str, Said]:
-    """What brokers say, many scenarios at once; the long ones begin."""
+def on_brokers(pool: Pool, scenarios: Sequence[Scenario], advanced: Advanced) -> dict[str, Answers]:
+    """Play scenarios to brokers concurrently, the slow ones first."""
 
     def wanted(scenario: Scenario, scale: float) -> Future[RealKafka]:
         return pool.want(scenario.configuration.settings(scale), restarted=scenario.restarted)
@@ -138,28 +140,28 @@ def on_brokers(pool: Pool, scenarios: Sequence[Scenario], advanced: Advanced) ->
         # a broker that has just started is slow
         return 1 if scenario.slow or scenario.restarted else SCALE
 
-    # while a broker starts, the machine is too busy to be in time
+    # a starting broker keeps the machine too busy for scenario timing
     wait([wanted(each, scale(each)) for each in scenarios])
-    # who starts a broker again is alone with it
+    # a scenario that restarts its broker has the broker to itself
     threads, alone = ThreadPoolExecutor(JOBS), ThreadPoolExecutor(1)
     asked = {
         (alone if each.restarted else threads).submit(_said, each, partial(target, each), scale(each)): each.number
         for each in sorted(scenarios, key=lambda each: not each.slow)
     }
-    said: dict[str, Said] = {}
+    said: dict[str, Answers] = {}
     try:
         for done in as_completed(asked):
             said[asked[done]] = done.result()
             advanced(len(said), len(asked))
     finally:
-        # who interrupts this does not wait for minutes: a play ends when its broker does
+        # on an interrupt, plays end with their broker instead of running for minutes
         for each in (threads, alone):
             each.shutdown(wait=False, cancel_futures=True)
     return dict(sorted(said.items()))
 
 
-def compared(kafka: Said, core: Said, golden: Entries | None) -> Iterator[str]:
-    """What differs, in words."""
+def compared(kafka: Answers, core: Answers, golden: Entries | None) -> Iterator[str]:
+    """Yield each difference as text."""
     yield from (f"{name}: {said.failed}" for name, said in (("kafka", kafka), ("core", core)) if said.failed)
     if not kafka.failed and not core.failed:
         yield from goldens.differences("kafka", kafka.entries, "core", core.entries)
@@ -168,16 +170,16 @@ def compared(kafka: Said, core: Said, golden: Entries | None) -> Iterator[str]:
 
 
 def missing(now: Origin, then: Origin | None, numbers: Collection[str]) -> Iterator[str]:
-    """What is wrong with the golden answers altogether: said by another broker, or not there."""
+    """Yield what is wrong with the golden answers as a whole: another broker, or missing scenarios."""
     if then is not None and not now.is_same_broker(then):
         yield f"said by {then}, but this is {now}"
     if numbers:
         yield f"not there, make conformance CONFORMANCE=--record: {' '.join(sorted(numbers))}"
 
 
-def _said(scenario: Scenario, target: Callable[[float], Target], scale: float) -> Said:
+def _said(scenario: Scenario, target: Callable[[float], Target], scale: float) -> Answers:
     try:
-        return Said(perform(scenario, target, scale).entries)
-    # one scenario that breaks, in whichever way, does not end the run: it differs
+        return Answers(perform(scenario, target, scale).entries)
+    # one broken scenario counts as a difference and does not end the run
     except (Absent, Exception) as error:  # noqa: BLE001
-        return Said(failed=f"{type(error).__name__}: {error}")
+        return Answers(failed=f"{type(error).__name__}: {error}")

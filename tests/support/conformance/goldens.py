@@ -1,6 +1,6 @@
-"""What running brokers said: tests/golden/<release>/, a file for each module of scenarios and a line for each answer.
+"""Answers of running brokers: tests/golden/<release>/, one file per scenario module and one line per answer.
 
-Only `make conformance` writes them, when told to, from what a broker has just said.
+Only `make conformance CONFORMANCE=--record` writes them, from the answers of a live broker.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parents[2] / "golden"
 
 BROKER = "broker.json"
-"""The file in each folder that says who said it."""
+"""The file in each folder that names the broker."""
 
 Entries = list[dict[str, Any]]
 """The entries of a transcript."""
@@ -29,25 +29,25 @@ Entries = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Origin:
-    """Who said it: a release, with the commit it was built of in its own words, and on which day."""
+    """The broker that gave the answers: its release, its build commit, and the day."""
 
     version: str
     commit_id: str
     recorded_on: str
 
     def is_same_broker(self, other: Origin) -> bool:
-        """Whether only the day differs."""
+        """Whether both are the same build, whatever the day."""
         return (self.version, self.commit_id) == (other.version, other.commit_id)
 
 
 def origin(release: Release) -> Origin | None:
-    """Who said what is in the release's folder, if there is anything."""
+    """Return the broker that gave the answers of a release; None if there are none."""
     path = FOLDER / release.name / BROKER
     return Origin(**json.loads(path.read_text())) if path.is_file() else None
 
 
 def read(release: Release) -> dict[str, Entries]:
-    """The transcripts of a release, by the number of the scenario."""
+    """Return the transcripts of a release, by scenario number."""
     found: dict[str, Entries] = {}
     for path in sorted((FOLDER / release.name).glob("*.json")):
         if path.name != BROKER:
@@ -56,7 +56,7 @@ def read(release: Release) -> dict[str, Entries]:
 
 
 def record(release: Release, by: Origin, said: Mapping[str, Entries], applicable: Mapping[str, Scenario]) -> None:
-    """Write down what a broker has just said; what the same broker said earlier in other scenarios is kept."""
+    """Store new answers of a broker; keep earlier answers of the same broker to other scenarios."""
     before = origin(release)
     kept = read(release) if before is not None and before.is_same_broker(by) else {}
     chapters: dict[str, dict[str, Entries]] = {}
@@ -73,7 +73,7 @@ def record(release: Release, by: Origin, said: Mapping[str, Entries], applicable
 
 
 def differences(one: str, ones: Sequence[Any], other: str, others: Sequence[Any]) -> Iterator[str]:
-    """Where two transcripts differ; each with the name of who said it."""
+    """Yield the differences of two transcripts; each side is named."""
     width = max(len(one), len(other))
     for number, (mine, theirs) in enumerate(zip_longest(ones, others), 1):
         if mine != theirs:
@@ -81,12 +81,12 @@ def differences(one: str, ones: Sequence[Any], other: str, others: Sequence[Any]
 
 
 def _chapter(scenario: Scenario) -> str:
-    """The module it stands in."""
+    """Return the module of a scenario."""
     return Path(scenario.play.__code__.co_filename).stem.removeprefix("test_")
 
 
 def _text(chapter: Mapping[str, Entries]) -> str:
-    """As JSON, an answer in a line, so that a difference is a line."""
+    """Render as JSON with one answer per line, so that a difference is a line."""
     plays = []
     for number, entries in chapter.items():
         lines = ",\n".join(f" {json.dumps(each, ensure_ascii=False)}" for each in entries)

@@ -1,11 +1,11 @@
-"""A real Kafka as a target: asked over sockets, and started again on what it has written."""
+"""A running Kafka as a target, over sockets; it can be restarted on its own log."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from conformance.socket_target import SocketTarget
-from conformance.targets import GONE_S, Durable
+from conformance.targets import CLOSE_S, Durable
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from brokers.real_kafka import RealKafka
 
 LOAD_S = 30
-"""Within so many seconds a broker that has started has loaded a group."""
+"""Time limit for a restarted broker to load a group."""
 
 LOOK_S = 0.1
 
 
 class KafkaTarget(SocketTarget, Durable):
-    """A running broker. What is done to it concerns all who ask it."""
+    """A running broker. Restarts affect everyone connected to it."""
 
     def __init__(self, kafka: RealKafka, scale: float) -> None:
         super().__init__(f"Kafka {kafka.release.name}", kafka.address, kafka.release, scale)
@@ -43,7 +43,7 @@ class KafkaTarget(SocketTarget, Durable):
             self._kafka.restart()
 
     def _loaded(self, group: str) -> None:
-        self.hung_up(GONE_S)
+        self.hung_up(CLOSE_S)
         limit = self.seconds + LOAD_S
         while self._state(group) != Error.NONE:
             assert self.seconds < limit, f"{self.name} has not loaded {group} in {LOAD_S} s"

@@ -1,6 +1,6 @@
-"""The words of the scenarios: `play.join()`, `play.heartbeat(2, a).expect(27)`, `play.answers_at(6, joining)`.
+"""The vocabulary of the scenarios: `play.join()`, `play.heartbeat(2, a).expect(27)`, `play.answers_at(6, joining)`.
 
-Each request goes over a connection that has none in hand. All times are seconds of the scenario, counted from the last
+Each request uses a connection without another request in flight. All times are scenario seconds since the last
 `play.zero()`.
 """
 
@@ -22,59 +22,55 @@ from koordinator.wire.records import read_batches, read_records
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from conformance.answers import Asked, Joining, Partition
+    from conformance.answers import Partition, PendingJoin, PendingRequest
     from conformance.targets import Target
 
 __all__ = ["CHANGED", "RANGE", "Absent", "Player", "protocols", "subscription"]
 
-SOON = 20
-"""How many seconds something may take that has no time of its own, such as a group that is to be seen."""
+LIMIT_S = 20
+"""Time limit for effects without a deadline of their own, such as a group becoming visible."""
 
-NOTHING = -1
-"""The offset where none is committed."""
+NO_OFFSET = -1
+"""The offset of a partition without a commit."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Player(Requests, Situations):
-    """Plays a scenario to a target; `initial_delay` is its broker's, in seconds."""
+    """Plays a scenario to a target; `initial_delay` is the broker's, in seconds."""
 
     def __init__(self, target: Target, group: str, initial_delay: float = 0) -> None:
         super().__init__(target, group)
         self._initial_delay = initial_delay
         self._zero = 0.0
-        self._silent: list[Asked[Any]] = []
-
-    # -- who is asked ----------------------------------------------------------------------------------------
+        self._silent: list[PendingRequest[Any]] = []
 
     @property
     def old(self) -> bool:
-        """Whether the coordinator is the one in Scala."""
+        """Whether the target runs the Scala coordinator."""
         return self.target.release.coordinator == "OLD"
 
     @property
     def new(self) -> bool:
-        """Whether the coordinator is the one in Java."""
+        """Whether the target runs the Java coordinator."""
         return self.target.release.coordinator == "NEW"
 
     def since(self, *releases: str) -> bool:
-        """Whether the broker has what came with these releases: ("2.8.1",), or one for each branch: ("2.6.1", "2.7.0").
+        """Whether the broker includes a change of these releases: ("2.8.1",), or one per branch: ("2.6.1", "2.7.0").
 
-        On its own branch a broker is compared with that branch's release, otherwise with the last one named.
+        A broker is compared with the release of its own branch if there is one, otherwise with the last one.
         """
         own = _parts(self.target.release.version)
         there = {_parts(each)[:2]: _parts(each) for each in releases}
         return own >= there.get(own[:2], _parts(releases[-1]))
 
-    # -- time ------------------------------------------------------------------------------------------------
-
     @property
     def seconds(self) -> float:
-        """The time since zero."""
+        """Seconds since zero."""
         return self.target.seconds - self._zero
 
     def zero(self) -> None:
-        """Now is t = 0."""
+        """Set t = 0 to now."""
         self._zero = self.target.seconds
 
     def wait(self, seconds: float) -> None:
@@ -82,11 +78,11 @@ class Player(Requests, Situations):
         self.target.wait(seconds)
 
     def at(self, seconds: float) -> None:
-        """Let time pass until it is t = `seconds`."""
+        """Let time pass until t = `seconds`."""
         self.target.pass_time(lambda: False, self._zero + seconds)
 
-    def answers_at(self, seconds: float, *asked: Asked[Any]) -> None:
-        """All of these are answered at about t = `seconds`; not earlier, and not much later."""
+    def answers_at(self, seconds: float, *asked: PendingRequest[Any]) -> None:
+        """Expect all responses at about t = `seconds`: not earlier, and late only by the target's slack."""
         target, due = self.target, self._zero + seconds
         target.pass_time(lambda: all(each.is_over for each in asked), due + target.slack)
         for each in asked:
@@ -96,51 +92,58 @@ class Player(Requests, Situations):
                 f"answered at {at:.3f} s instead of {seconds} s: {each}"
             )
 
-    def pass_initial_delay(self, *joins: Joining) -> None:
-        """Let time pass until the first join phase of a group is over (KIP-134)."""
+    def pass_initial_delay(self, *joins: PendingJoin) -> None:
+        """Let the first join phase of a group pass (KIP-134)."""
         self.target.pass_time(lambda: all(each.is_over for each in joins), self.target.seconds + self._initial_delay)
 
-    def beating(self, until: float, *members: tuple[Any, ...], told: int = 0, every: float = 2) -> None:
-        """Until t = `until` members, each (generation, member id[, instance id]), send heartbeats, all answered so."""
+    def heartbeats(self, until: float, *members: tuple[Any, ...], error: int = 0, every: float = 2) -> None:
+        """Send heartbeats until t = `until` and expect `error` each time; members are (generation, member id[, instance
+        id]).
+        """
         while self.seconds < until:
             self.at(min(until, self.seconds + every))
             for member in members:
-                said = self._beat(*member)
-                assert said == told, f"at {self.seconds:.3f} s the heartbeat of {member} is answered with {said}"
+                code = self._heartbeat_error(*member)
+                assert code == error, f"at {self.seconds:.3f} s the heartbeat of {member} has error {code}"
 
-    def beats_until(self, error: int, member: tuple[Any, ...], within: tuple[float, float], every: float = 1) -> None:
-        """A member sends heartbeats, each answered 0 until one is answered `error`, at a time between these two."""
+    def heartbeats_until(
+        self, error: int, member: tuple[Any, ...], within: tuple[float, float], every: float = 1
+    ) -> None:
+        """Send heartbeats of one member until one has this `error`, within (earliest, latest) seconds; before, 0."""
         earliest, latest = within
-        while (said := self._beat(*member)) != error:
-            assert said == Error.NONE, f"the heartbeat of {member} is answered with {said}, neither 0 nor {error}"
-            assert self.seconds <= latest, f"the heartbeat of {member} is still not answered with {error}"
+        while (code := self._heartbeat_error(*member)) != error:
+            assert code == Error.NONE, f"the heartbeat of {member} has error {code}, neither 0 nor {error}"
+            assert self.seconds <= latest, f"the heartbeat of {member} still has no error {error}"
             self.wait(every)
         assert self.seconds >= earliest, f"the heartbeat of {member} is answered with {error} at {self.seconds:.3f} s"
 
-    def _beat(self, *member: Any) -> int:
-        # how many there are depends on times, so they are not recorded
+    def _heartbeat_error(self, *member: Any) -> int:
+        # not recorded: their number depends on timing
         return self.heartbeat(*member).unrecorded().error_code
 
-    # -- what is expected ------------------------------------------------------------------------------------
-
-    def expect_parked(self, *asked: Asked[Any]) -> None:
-        """Nothing comes of any of these for a noticeable time."""
+    def expect_parked(self, *asked: PendingRequest[Any]) -> None:
+        """Expect no response for a noticeable time."""
         self.target.is_parked(*(each.pending for each in asked))
         for each in asked:
             assert not each.is_over, f"answered at {(each.at or 0) - self._zero:.3f} s instead of parked: {each}"
 
-    def expect_never(self, *asked: Asked[Any]) -> None:
-        """None of these is answered before the scenario ends."""
+    def expect_never(self, *asked: PendingRequest[Any]) -> None:
+        """Expect no response before the scenario ends."""
         self.expect_parked(*asked)
         self._silent += asked
 
-    def formed(
-        self, generation: int, *joins: Joining, leader: str | None = None, protocol: str = "range", chosen: bool = True
+    def expect_generation(
+        self,
+        generation: int,
+        *joins: PendingJoin,
+        leader: str | None = None,
+        protocol: str = "range",
+        chosen: bool = True,
     ) -> str:
-        """All these joins are answered with one new generation of exactly these members. Returns the leader.
+        """Expect all JoinGroups to be answered with one new generation of exactly these members. Return the leader.
 
-        The leader is told of all, the others of nobody. `chosen` False: Kafka chooses as it likes, so that the
-        answers stay out of the transcript.
+        The leader receives all members, the others none. `chosen=False` keeps the answers out of the transcript,
+        because Kafka is free to choose them.
         """
         answers = [each.answer() if chosen else each.unrecorded() for each in joins]
         ids = sorted(each.member_id for each in answers)
@@ -160,61 +163,59 @@ class Player(Requests, Situations):
                     "skip_assignment": False,
                 },
             )
-            told = sorted(row.member_id for row in answer.members)
-            assert told == (ids if answer.member_id == led else []), f"{asked} was told of the members {told}"
+            listed = sorted(row.member_id for row in answer.members)
+            assert listed == (ids if answer.member_id == led else []), f"{asked} lists the members {listed}"
         assert led in ids, f"the leader {led} is none of the members {ids}"
         return led
 
     def finish(self) -> None:
-        """The scenario is over: what was never to be answered has not been."""
+        """End the scenario: requests that must never be answered are still unanswered."""
         if self._silent:
             self.expect_parked(*self._silent)
 
-    def visible(self, group: str | None = None) -> None:
-        """A group that has just been made can be described. The NEW coordinator shows what has been written only."""
-        limit = self.target.seconds + SOON
+    def wait_visible(self, group: str | None = None) -> None:
+        """Wait until DescribeGroups shows a new group. The NEW coordinator shows only written groups."""
+        limit = self.target.seconds + LIMIT_S
         while self.describe(group).unrecorded().groups[0].group_state == "Dead":
-            assert self.target.seconds < limit, "nobody sees the group"
+            assert self.target.seconds < limit, "the group stays invisible"
             self.wait(0.1)
 
-    def gone(self, partition: Partition, group: str | None = None) -> None:
-        """Returns when nothing is committed there any more."""
-        limit = self.target.seconds + SOON
-        while self.fetch(partition, group=group).unrecorded().topics[0].partitions[0].committed_offset != NOTHING:
+    def wait_uncommitted(self, partition: Partition, group: str | None = None) -> None:
+        """Wait until the partition has no committed offset."""
+        limit = self.target.seconds + LIMIT_S
+        while self.fetch(partition, group=group).unrecorded().topics[0].partitions[0].committed_offset != NO_OFFSET:
             assert self.target.seconds < limit, f"{partition} is still committed"
             self.wait(0.1)
 
-    def just_checked(self) -> None:
-        """Returns when the broker has just looked for what has expired: it does so again after `check_interval`."""
+    def wait_expiry_check(self) -> None:
+        """Wait until the broker has just checked for expired offsets; the next check follows after `check_interval`."""
         group = f"{self.g}.checked"
-        # it expires at once (KIP-211), and is found with the next look
+        # expires at once (KIP-211); the next check removes it
         self.commit(-1, "", version=2, retention=0, group=group).unrecorded()
-        self.gone((self.t, 0), group)
+        self.wait_uncommitted((self.t, 0), group)
 
     def transaction(self) -> Transaction:
-        """An open transaction for offsets of our group."""
+        """Return an open transaction for offsets of the group."""
         return Transaction(self)
 
-    # -- more than one node, and a log that outlives it -----------------------------------------------------------
-
     def reload(self, *, max_size: int | None = None) -> None:
-        """The coordinator of our group is loaded anew from its log, in good order; the broker may be set otherwise."""
+        """Reload the group's coordinator from its log after a clean shutdown; optionally change `group.max.size`."""
         self._durable.reload(self.g, {} if max_size is None else {"group.max.size": max_size})
 
     def crash(self) -> None:
-        """The same, and what had not been written is lost."""
+        """Crash the group's coordinator: records that were not written are lost."""
         self._durable.crash(self.g)
 
     def resign(self) -> None:
-        """The coordinator of our group loses its partition, and does not get it back."""
+        """Move the group's coordinator away for good."""
         self._cluster.resign(self.g)
 
     def loading(self) -> AbstractContextManager[None]:
-        """Meanwhile, the partition of our group is being loaded."""
+        """Return a context in which the group's partition is being loaded."""
         return self._cluster.loading(self.g)
 
     def records(self) -> list[tuple[bytes, bytes | None]]:
-        """Keys and values of our group in `__consumer_offsets`, in the order in which they were written."""
+        """Return keys and values of the group in `__consumer_offsets`, in log order."""
         topic = MetadataRequestTopic(name=OFFSETS_TOPIC)
         (found,) = self.ask(MetadataRequest(topics=(topic,)), 5).unrecorded().topics
         places = tuple(
@@ -223,11 +224,11 @@ class Player(Requests, Situations):
         )
         wanted = FetchTopic(topic=OFFSETS_TOPIC, partitions=places)
         request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=ANSWER_MAX, topics=(wanted,))
-        (told,) = self.ask(request, 4).unrecorded().responses
-        assert [row.error_code for row in told.partitions] == [0] * len(places), told
+        (fetched,) = self.ask(request, 4).unrecorded().responses
+        assert [row.error_code for row in fetched.partitions] == [0] * len(places), fetched
         written = [
             (record.key, record.value)
-            for row in told.partitions
+            for row in fetched.partitions
             for _, batch in read_batches(row.records or b"")
             for record in read_records(batch)
         ]
@@ -238,19 +239,19 @@ class Player(Requests, Situations):
         return read is not None and read.group == self.g
 
     def other_node(self) -> Player:
-        """Plays to a broker that does not coordinate our group."""
+        """Return a player on a broker that does not coordinate the group."""
         other = Player(self.target, self.g)
         other.transcript, other.prefix = self.transcript, OTHER
         return other
 
     @property
     def _durable(self) -> Durable:
-        assert isinstance(self.target, Durable), f"nobody can do that to {self.target.name}"
+        assert isinstance(self.target, Durable), f"{self.target.name} does not support this"
         return self.target
 
     @property
     def _cluster(self) -> Cluster:
-        assert isinstance(self.target, Cluster), f"nobody can do that to {self.target.name}"
+        assert isinstance(self.target, Cluster), f"{self.target.name} does not support this"
         return self.target
 
 

@@ -1,4 +1,4 @@
-"""The requests of the scenarios, which they write J(id), S(gen, id, {…}), HB(gen, id), OC(gen, id, t-0=5), OF(t-0)."""
+"""The requests of the scenarios, written J(id), S(gen, id, {…}), HB(gen, id), OC(gen, id, t-0=5), OF(t-0) there."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from conformance.answers import (
-    Asked,
-    Beating,
-    Committing,
-    Deleting,
-    Describing,
-    Fetching,
-    Forgetting,
-    Joining,
-    Leaving,
-    Plain,
-    Syncing,
+    PendingCommit,
+    PendingDelete,
+    PendingDescribe,
+    PendingFetch,
+    PendingHeartbeat,
+    PendingJoin,
+    PendingLeave,
+    PendingOffsetDelete,
+    PendingRequest,
+    PendingSync,
+    PendingWithError,
 )
 from conformance.transcripts import Transcript
 from koordinator.wire.apis import ApiKey
@@ -56,31 +56,31 @@ if TYPE_CHECKING:
     from brokers.kafka_releases import Release
 
     from conformance.answers import Partition
-    from conformance.targets import Pending, Target
+    from conformance.targets import PendingFrame, Target
     from koordinator.wire.apis import Message
 
-A = TypeVar("A", bound=Asked[Any])
+A = TypeVar("A", bound=PendingRequest[Any])
 
 TOPIC_S = 30
-"""How long a broker may take to make or to delete a topic."""
+"""Time limit for a broker to create or delete a topic."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 
 
 class Absent(Exception):
-    """The release does not have the version of the API that a scenario is about."""
+    """The release does not serve the API version that a scenario needs."""
 
     def __init__(self, api: str, version: int, release: Release) -> None:
         super().__init__(f"API absent in release: {api} v{version} in {release.version}")
 
 
 def subscription(*topics: str, version: int = 3, **fields: Any) -> bytes:
-    """The metadata of a member that wants topics."""
+    """Return the subscription metadata of a member."""
     return write_subscription(ConsumerProtocolSubscription(topics=topics, **fields), version)
 
 
 def protocols(*names: str, topics: Iterable[str] = ("t",)) -> Protocols:
-    """Assignors, in order of preference; the metadata of each can be told from those of the others."""
+    """Return assignors in order of preference, each with distinct metadata."""
     return tuple((name, subscription(*topics, user_data=name.encode())) for name in names)
 
 
@@ -90,10 +90,10 @@ CHANGED: Protocols = (("range", subscription("t", "u")),)
 
 
 class Requests:
-    """Asks a target about group `g`, and topics `t` of 4 partitions and `u` of 2; returns when answered, or parked.
+    """Sends requests about group `g` and topics `t` (4 partitions) and `u` (2); returns when answered or parked.
 
-    `session` and `rebalance` are the timeouts of every JoinGroup that does not say otherwise, in seconds. The names of
-    connections nobody chose begin with `prefix`.
+    `session` and `rebalance` are the default timeouts of JoinGroups, in seconds. Names of automatic connections begin
+    with `prefix`.
     """
 
     t = "t"
@@ -110,36 +110,36 @@ class Requests:
         self._topics = count(1)
 
     def serves(self, api: ApiKey, version: int) -> bool:
-        """Whether the broker has this version of an API."""
+        """Whether the broker serves this API version."""
         return self.target.serves(api, version)
 
     def needs(self, api: ApiKey, version: int) -> None:
-        """Raise Absent where the broker does not have it."""
+        """Raise Absent unless the broker serves this API version."""
         if not self.serves(api, version):
             raise Absent(api.name, version, self.target.release)
 
     def ms(self, seconds: float) -> int:
-        """A time for a request."""
+        """Return a duration in scaled milliseconds."""
         return round(seconds * self.target.scale * 1000)
 
-    # -- anything --------------------------------------------------------------------------------------------
+    def ask(
+        self, request: Message, version: int, *, on: str | None = None, client_id: str = "c"
+    ) -> PendingWithError[Any]:
+        """Send a request, on the named connection or on an idle one."""
+        return self.begin(PendingWithError[Any], request, version, on, client_id)
 
-    def ask(self, request: Message, version: int, *, on: str | None = None, client_id: str = "c") -> Plain[Any]:
-        """Any request, on a connection of this name, or on one that has none in hand."""
-        return self.begin(Plain[Any], request, version, on, client_id)
-
-    def send(self, frame: bytes, on: str | None = None) -> Pending:
-        """Any bytes."""
+    def send(self, frame: bytes, on: str | None = None) -> PendingFrame:
+        """Send raw bytes."""
         return self.target.send_raw(on or self._connection(), frame)
 
-    def answered(self, pending: Pending) -> bytes:
-        """The frame that came back to raw bytes, without its length."""
+    def answered(self, pending: PendingFrame) -> bytes:
+        """Return the response frame of raw bytes, without its length."""
         assert pending.frame is not None, "nothing came back"
         self.transcript.add("frame", 0, pending.frame.hex())
         return pending.frame
 
-    def expect_closed(self, pending: Pending) -> None:
-        """The connection was closed, and nothing came back."""
+    def expect_closed(self, pending: PendingFrame) -> None:
+        """Expect the connection to be closed without a response."""
         if not pending.over:
             self.target.pass_time(lambda: pending.over, self.target.seconds + self.target.slack)
         assert pending.frame is None, f"answered with {pending.frame!r}"
@@ -151,7 +151,7 @@ class Requests:
         self.target.close(on)
 
     def begin(self, kind: type[A], request: Message, version: int, on: str | None = None, client_id: str = "c") -> A:
-        """The same, as a certain kind of `Asked`. Raises Absent for a version that the broker does not have."""
+        """Send a request and wrap it in `kind`. Raises Absent for a version that the broker does not serve."""
         key = declaration_of(type(request)).key
         assert key is not None
         if not self.target.serves(key, version):
@@ -160,17 +160,15 @@ class Requests:
         asked.on_look = self._looked
         return asked
 
-    def _looked(self, asked: Asked[Any], answer: object) -> None:
+    def _looked(self, asked: PendingRequest[Any], answer: object) -> None:
         self.transcript.add(type(asked.request).__name__.removesuffix("Request"), asked.version, answer)
 
     def _connection(self) -> str:
-        """One of ours that is idle, or a new one."""
+        """Return an idle automatic connection, or a new one."""
         for name, line in self.target.lines.items():
             if name.startswith(self.prefix) and name.removeprefix(self.prefix).isdigit() and line.idle:
                 return name
         return f"{self.prefix}{next(self._connections)}"
-
-    # -- groups ----------------------------------------------------------------------------------------------
 
     def join(
         self,
@@ -186,7 +184,7 @@ class Requests:
         client_id: str = "c",
         reason: str | None = None,
         on: str | None = None,
-    ) -> Joining:
+    ) -> PendingJoin:
         """JoinGroup: J(id), J("", i1)."""
         rows = (JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in protocols)
         request = JoinGroupRequest(
@@ -199,10 +197,10 @@ class Requests:
             protocols=tuple(rows),
             reason=reason,
         )
-        return self.begin(Joining, request, version, on, client_id)
+        return self.begin(PendingJoin, request, version, on, client_id)
 
     def new_id(self, *, client_id: str = "c", **join: Any) -> str:
-        """The id that J("") is sent back with, 79 (KIP-394)."""
+        """Return the id that J("") receives with error 79 (KIP-394)."""
         asked = self.join(client_id=client_id, **join)
         member_id = asked.answer().member_id
         asked.expect(79, member_id=member_id)
@@ -221,8 +219,8 @@ class Requests:
         protocol_name: str | None = "range",
         group: str | None = None,
         on: str | None = None,
-    ) -> Syncing:
-        """SyncGroup: S(gen, id, {…}). Type and name are sent from version 5 on."""
+    ) -> PendingSync:
+        """SyncGroup: S(gen, id, {…}). Protocol type and name are sent from version 5 on."""
         rows = (SyncGroupRequestAssignment(member_id=each, assignment=a) for each, a in (assignments or {}).items())
         request = SyncGroupRequest(
             group_id=self.g if group is None else group,
@@ -233,7 +231,7 @@ class Requests:
             protocol_name=protocol_name,
             assignments=tuple(rows),
         )
-        return self.begin(Syncing, request, version, on)
+        return self.begin(PendingSync, request, version, on)
 
     def heartbeat(
         self,
@@ -244,7 +242,7 @@ class Requests:
         version: int = 3,
         group: str | None = None,
         on: str | None = None,
-    ) -> Beating:
+    ) -> PendingHeartbeat:
         """Heartbeat: HB(gen, id)."""
         request = HeartbeatRequest(
             group_id=self.g if group is None else group,
@@ -252,7 +250,7 @@ class Requests:
             member_id=member_id,
             group_instance_id=instance_id,
         )
-        return self.begin(Beating, request, version, on)
+        return self.begin(PendingHeartbeat, request, version, on)
 
     def leave(
         self,
@@ -261,8 +259,8 @@ class Requests:
         group: str | None = None,
         reason: str | None = None,
         on: str | None = None,
-    ) -> Leaving:
-        """LeaveGroup: L(id), L([(id, instance), …]). Versions up to 2 have one member, without its instance."""
+    ) -> PendingLeave:
+        """LeaveGroup: L(id), L([(id, instance), …]). Versions up to 2 name one member, without its instance."""
         rows = [(member, None) if isinstance(member, str) else member for member in members]
         identities = tuple(
             MemberIdentity(member_id=member, group_instance_id=instance, reason=reason) for member, instance in rows
@@ -272,7 +270,7 @@ class Requests:
             member_id=rows[0][0] if version < 3 else "",
             members=() if version < 3 else identities,
         )
-        return self.begin(Leaving, request, version, on)
+        return self.begin(PendingLeave, request, version, on)
 
     def commit(
         self,
@@ -287,8 +285,8 @@ class Requests:
         version: int = 7,
         group: str | None = None,
         on: str | None = None,
-    ) -> Committing:
-        """OffsetCommit: OC(gen, id, {(topic, partition): offset}), t-0=1 unless said. Retention has versions 2 to 4."""
+    ) -> PendingCommit:
+        """OffsetCommit: OC(gen, id, {(topic, partition): offset}), t-0=1 by default. Versions 2 to 4 have retention."""
         topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         for (topic, partition), offset in ({(self.t, 0): 1} if offsets is None else offsets).items():
             note = metadata[topic, partition] if isinstance(metadata, dict) else metadata
@@ -307,7 +305,7 @@ class Requests:
             retention_time_ms=-1 if retention is None else self.ms(retention),
             topics=tuple(OffsetCommitRequestTopic(name=name, partitions=tuple(rows)) for name, rows in topics.items()),
         )
-        return self.begin(Committing, request, version, on)
+        return self.begin(PendingCommit, request, version, on)
 
     def fetch(
         self,
@@ -318,10 +316,10 @@ class Requests:
         group: str | None = None,
         groups: Iterable[str] | None = None,
         on: str | None = None,
-    ) -> Fetching:
-        """OffsetFetch: OF(t-0). `everything`: null topics, all that is committed. `groups` from version 8 on.
+    ) -> PendingFetch:
+        """OffsetFetch: OF(t-0). `everything` sends null topics, for all committed offsets. `groups` from version 8 on.
 
-        Unless said, in version 7, or 6 where that is the newest (before 2.5).
+        The default is version 7, or 6 where that is the newest (before 2.5).
         """
         if version is None:
             version = 7 if self.serves(ApiKey.OFFSET_FETCH, 7) else 6
@@ -339,9 +337,11 @@ class Requests:
                 for each in ((one,) if groups is None else groups)
             )
             request = OffsetFetchRequest(groups=tuple(rows), require_stable=stable)
-        return self.begin(Fetching, request, version, on)
+        return self.begin(PendingFetch, request, version, on)
 
-    def forget(self, *partitions: Partition, group: str | None = None, on: str | None = None) -> Forgetting:
+    def delete_offsets(
+        self, *partitions: Partition, group: str | None = None, on: str | None = None
+    ) -> PendingOffsetDelete:
         """OffsetDelete (KIP-496)."""
         names: dict[str, list[OffsetDeleteRequestPartition]] = {}
         for topic, partition in partitions:
@@ -350,38 +350,36 @@ class Requests:
             group_id=self.g if group is None else group,
             topics=tuple(OffsetDeleteRequestTopic(name=name, partitions=tuple(rows)) for name, rows in names.items()),
         )
-        return self.begin(Forgetting, request, 0, on)
+        return self.begin(PendingOffsetDelete, request, 0, on)
 
     def describe(
         self, group: str | None = None, *, version: int = 5, operations: bool = False, on: str | None = None
-    ) -> Describing:
-        """DescribeGroups, of one group. From version 6 on an unknown one is 69 (KIP-1043), before it is "Dead"."""
+    ) -> PendingDescribe:
+        """DescribeGroups of one group. An unknown one is error 69 from version 6 on (KIP-1043), "Dead" before."""
         name = self.g if group is None else group
         request = DescribeGroupsRequest(groups=(name,), include_authorized_operations=operations)
-        return self.begin(Describing, request, version, on)
+        return self.begin(PendingDescribe, request, version, on)
 
     def listed(self, *, version: int = 4, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
-        """The rows of ListGroups that are ours, in the order of their names: a broker may have others' as well."""
+        """Return this play's rows of ListGroups, sorted by name; other plays may share the broker."""
         request = ListGroupsRequest(states_filter=tuple(states), types_filter=tuple(types))
-        answer = self.begin(Plain[Any], request, version).unrecorded()
+        answer = self.begin(PendingWithError[Any], request, version).unrecorded()
         assert answer.error_code == Error.NONE
         ours = sorted((row for row in answer.groups if row.group_id.startswith(self.g)), key=lambda row: row.group_id)
         self.transcript.add("ListGroups", version, type(answer)(error_code=0, groups=tuple(ours)))
         return ours
 
-    def delete(self, *groups: str, version: int = 1, on: str | None = None) -> Deleting:
-        """DeleteGroups; our own unless said."""
-        return self.begin(Deleting, DeleteGroupsRequest(groups_names=groups or (self.g,)), version, on)
-
-    # -- topics ----------------------------------------------------------------------------------------------
+    def delete(self, *groups: str, version: int = 1, on: str | None = None) -> PendingDelete:
+        """DeleteGroups; the play's own group by default."""
+        return self.begin(PendingDelete, DeleteGroupsRequest(groups_names=groups or (self.g,)), version, on)
 
     def new_topic(self, partitions: int = 4) -> str:
-        """A topic of this play, which may be deleted."""
+        """Create a topic of this play, which may be deleted."""
         name = f"{self.g}.topic{next(self._topics)}"
         row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
         answer = self._slowly(CreateTopicsRequest(topics=(row,), timeout_ms=TOPIC_S * 1000), 4)
         assert [each.error_code for each in answer.topics] == [Error.NONE], answer
-        # the part of a broker that answers need not know it yet
+        # the node that answers may not know it yet
         look = MetadataRequest(topics=(MetadataRequestTopic(name=name),), allow_auto_topic_creation=False)
         limit = self.target.seconds + TOPIC_S
         while len((found := self._slowly(look, 4).topics[0]).partitions) < partitions:
@@ -390,12 +388,12 @@ class Requests:
         return name
 
     def delete_topic(self, name: str) -> None:
-        """Delete one of those."""
+        """Delete a topic of this play."""
         answer = self._slowly(DeleteTopicsRequest(topic_names=(name,), timeout_ms=TOPIC_S * 1000), 4)
         assert [each.error_code for each in answer.responses] == [Error.NONE], answer
 
     def _slowly(self, request: Message, version: int) -> Any:
-        """What is answered when it is done, which takes Kafka longer than what is about groups."""
-        asked = self.begin(Plain[Any], request, version)
+        """Send a request that Kafka answers only when done, which takes longer than group requests."""
+        asked = self.begin(PendingWithError[Any], request, version)
         self.target.pass_time(lambda: asked.is_over, self.target.seconds + TOPIC_S)
         return asked.unrecorded()

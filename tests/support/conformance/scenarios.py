@@ -1,10 +1,10 @@
-"""What a scenario is, and which there are.
+"""Scenarios and their registry.
 
     @scenario(kip="KIP-394", initial_delay=1)
     def test_e032_each_join_without_an_id_is_given_another(play: Player) -> None:
         ...
 
-Times are seconds of the scenario. On sockets they are scaled, but for a `slow` one, whose time is Kafka's own.
+Times are scenario seconds. Sockets scale them, except for a `slow` scenario, which runs in Kafka's own time.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Play = Callable[[Player], None]
 
 SLOWER = 3
 TRIES = 3
-"""A play that failed while the machine was late is played again, so many times slower, up to so many times in all."""
+"""A play that failed on a late machine is repeated `SLOWER` times slower, at most `TRIES` plays in all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """The broker a scenario wants; scenarios with equal ones can share a broker. None is Kafka's default.
+    """The broker that a scenario needs; scenarios with equal configurations share one. None is Kafka's default.
 
-    `nodes` is how many brokers there are.
+    `nodes` is the number of brokers.
     """
 
     initial_delay: float = 0
@@ -51,7 +51,7 @@ class Configuration:
     nodes: int = 1
 
     def settings(self, scale: float) -> dict[str, int]:
-        """Broker settings by Kafka's names. Sessions may be as short as they get when they are scaled."""
+        """Return broker settings under Kafka's names. A scaled broker has no lower limit for session timeouts."""
         values: dict[str, float | None] = {
             "group.initial.rebalance.delay.ms": self.initial_delay * scale * 1000,
             "group.min.session.timeout.ms": 1 if self.min_session is None else self.min_session * scale * 1000,
@@ -65,7 +65,7 @@ class Configuration:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """One scenario of the reference. `number` is its name there, "E-032"."""
+    """A scenario of the reference, under its number there: "E-032"."""
 
     number: str
     kip: str
@@ -78,12 +78,12 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """The name of its function."""
+        """The name of the scenario's function."""
         return self.play.__name__
 
 
 SCENARIOS: dict[str, Scenario] = {}
-"""Those whose modules have been imported, by number."""
+"""All imported scenarios, by number."""
 
 
 def scenario(
@@ -95,14 +95,14 @@ def scenario(
     waiting: str | None = None,
     **configuration: float,
 ) -> Callable[[Play], Play]:
-    """Register a scenario, and mark its test.
+    """Register a scenario and mark its test.
 
     Args:
-        kip: whose behaviour it is: "KIP-394", "KAFKA-12890", "base".
-        slow: its time cannot be scaled, because a limit of Kafka's cannot be set, or only in minutes.
-        restarted: a broker that has no node to move its groups to is started again, so that nobody may share it.
-        not_emulated: what it needs and the emulator will not have.
-        waiting: what it needs and the emulator does not have yet.
+        kip: the source of the behaviour: "KIP-394", "KAFKA-12890", "base".
+        slow: unscalable, because Kafka's limit is fixed or counted in minutes.
+        restarted: a single-node broker is restarted, so it cannot be shared.
+        not_emulated: the feature that the emulator leaves out.
+        waiting: the feature that the emulator does not have yet.
         configuration: of the broker, see `Configuration`.
     """
 
@@ -137,12 +137,12 @@ def scenario(
 
 
 def scenario_of(play: Callable[..., object]) -> Scenario:
-    """The scenario that a test function is."""
+    """Return the scenario of a test function."""
     return next(each for each in SCENARIOS.values() if each.name == play.__name__)
 
 
 def load() -> Mapping[str, Scenario]:
-    """All scenarios there are, by number."""
+    """Import all scenarios and return them by number."""
     for path in sorted(FOLDER.glob("test_e*.py")):
         name = f"conformance_{path.stem}"
         if name not in sys.modules:
@@ -157,10 +157,10 @@ def load() -> Mapping[str, Scenario]:
 def perform(
     scenario: Scenario, target: Callable[[float], Target], scale: float = 1, name: str = "", tries: int = TRIES
 ) -> Transcript:
-    """Play a scenario on a target made for a scale, and write down what the target said.
+    """Play a scenario to a target made for this scale, and return the transcript.
 
-    A play that fails while the machine was too late for it shows nothing: it is played again, slower. `name` tells
-    plays apart that share a broker.
+    A failure on a late machine proves nothing, so the scenario is repeated at a slower scale. `name` distinguishes
+    plays that share a broker.
     """
     on = target(scale)
     group = f"{scenario.number.replace('-', '').lower()}{name}"

@@ -1,6 +1,6 @@
-"""A target behind a port: the emulator on its thread, or a real Kafka. Time is real, and scaled.
+"""Targets behind a port: the emulator on its thread, or a running Kafka. Time is real, and scaled.
 
-One thread does everything: it looks at its sockets while time passes, so that each answer has the time it came at.
+One thread does everything and polls its sockets while time passes, so every response has an arrival time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from brokers.kafka_releases import NEWEST
 
-from conformance.targets import Cluster, Line, Target, dialect
+from conformance.targets import Cluster, Connection, Target, dialect
 from koordinator import Emulator
 from koordinator.client.link import Address
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from brokers.kafka_releases import Release
 
 PIECE = 64 * 1024
-"""How many bytes are received at once."""
+"""Bytes per receive call."""
 
 BARRIER_S = 10.0
-"""The real time within which a broker answers ApiVersions, however busy the machine is."""
+"""Real time limit for a broker to answer ApiVersions on a busy machine."""
 
 
 class SocketTarget(Target):
-    """A broker at an address. `scale` is how many real seconds a second of the scenario takes."""
+    """A broker at an address; `scale` is real seconds per scenario second."""
 
     slack = 1.0
     early = 0.05
     notice = 0.4
 
     LATE = 0.25
-    """A machine that does something so many seconds too late is too slow for the scale."""
+    """A machine that is this many seconds late is too slow for the scale."""
 
     def __init__(self, name: str, address: Address, release: Release, scale: float) -> None:
         super().__init__(release)
@@ -68,7 +68,7 @@ class SocketTarget(Target):
                 self._receive(key.data)
 
     def barrier(self) -> None:
-        # what came before it on other connections is read before it, or with it
+        # earlier bytes on other connections are read before this request, or with it
         line = self.line("barrier")
         assert line.idle, "the broker has closed the connection that only asks for versions"
         self._greet(line)
@@ -81,31 +81,31 @@ class SocketTarget(Target):
             self.close(next(iter(self.lines)))
         self._selector.close()
 
-    def _open(self, name: str) -> Line:
+    def _open(self, name: str) -> Connection:
         there = socket.create_connection(self._address_of(name), timeout=BARRIER_S)
         there.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sockets[name] = there
-        self.lines[name] = line = Line(name)
+        self.lines[name] = line = Connection(name)
         self._selector.register(there, selectors.EVENT_READ, line)
         self._greet(line)
         return line
 
     def _address_of(self, connection: str) -> Address:
-        del connection  # where there is one node
+        del connection  # there is one node
         return self._address
 
-    def _greet(self, line: Line) -> None:
-        """A request that is answered at once: when it is, the broker has taken notice of the connection."""
+    def _greet(self, line: Connection) -> None:
+        """Send a request that is answered at once, as proof that the broker has accepted the connection."""
         began = self.seconds
         pending = self.write_request(line, ApiVersionsRequest(), 0)
         self.pass_time(lambda: pending.over, self.seconds + BARRIER_S / self.scale)
         assert pending.frame is not None, f"{self.name} does not answer ApiVersions within {BARRIER_S} s"
         self._late = max(self._late, self.seconds - began)
 
-    def _write(self, line: Line, data: bytes) -> None:
+    def _write(self, line: Connection, data: bytes) -> None:
         self._sockets[line.name].sendall(data)
 
-    def _receive(self, line: Line) -> None:
+    def _receive(self, line: Connection) -> None:
         try:
             data = self._sockets[line.name].recv(PIECE)
         except ConnectionResetError:
@@ -116,19 +116,19 @@ class SocketTarget(Target):
             line.ended(self.seconds)
             self._release(line)
 
-    def _hang_up(self, line: Line) -> None:
+    def _hang_up(self, line: Connection) -> None:
         if not line.closed:
             line.ended(inf)
             self._release(line)
 
-    def _release(self, line: Line) -> None:
+    def _release(self, line: Connection) -> None:
         there = self._sockets.pop(line.name)
         self._selector.unregister(there)
         there.close()
 
 
 class EmulatorTarget(SocketTarget, Cluster):
-    """An emulator of its own, in this process but behind a port. `settings` are of the broker, by Kafka's names."""
+    """An emulator in this process, behind a port; `settings` are the broker's, under Kafka's names."""
 
     def __init__(self, settings: Mapping[str, object], scale: float, release: Release = NEWEST, nodes: int = 1) -> None:
         self._emulator = Emulator({"t": 4, "u": 2}, {**settings, **dialect(release)}, brokers=nodes)

@@ -1,9 +1,8 @@
-"""Where the requests of a scenario go: a target takes frames on named connections, and lets time pass.
+"""Targets of scenario requests: they take frames on named connections and let time pass.
 
-`CoreTarget` is the broker rings inside this process, bytes in and bytes out, on virtual time. What has a socket is in
-`conformance_sockets`. A `Cluster` is a target to whose nodes scenarios can do something. All times are in seconds of
-the scenario, whose clock begins at 0; a target on real time plays it faster or slower: `scale` is how many real seconds
-a second of the scenario takes.
+`CoreTarget` is the protocol without sockets, on virtual time; targets with sockets are in `socket_target`. A `Cluster`
+is a target whose nodes scenarios can restart or move. All times are scenario seconds from 0; `scale` is the number of
+real seconds per scenario second.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from brokers.cluster import Nodes
 from brokers.kafka_releases import NEWEST
 
-from conformance.answers import Asked
+from conformance.answers import PendingRequest
 from koordinator.wire import headers
 from koordinator.wire.codec import encode
 from koordinator.wire.frames import FrameBuffer
@@ -35,26 +34,26 @@ if TYPE_CHECKING:
 
     from koordinator.wire.apis import Message
 
-A = TypeVar("A", bound=Asked[Any])
+A = TypeVar("A", bound=PendingRequest[Any])
 
 ANSWER_MAX = 100 * 1024 * 1024
-"""The longest answer in bytes: Kafka's socket.request.max.bytes, as nothing says it for answers."""
+"""The longest response in bytes; Kafka's `socket.request.max.bytes`, because responses have no limit of their own."""
 
 OTHER = "other "
-"""Connections whose names begin so are to a node that does not coordinate the scenario's group."""
+"""Name prefix of connections to a node that does not coordinate the scenario's group."""
 
-GONE_S = 20
-"""How long it may take until all connections to a node that has ended are closed, in seconds of the scenario."""
+CLOSE_S = 20
+"""Time limit in scenario seconds for all connections to a stopped node to close."""
 
-LONG_S = 600
-"""So long a partition is being loaded that is not to be loaded meanwhile."""
+LOADING_S = 600
+"""Loading time of a partition that must stay in loading."""
 
 
 @dataclass
-class Pending:
-    """A frame that was sent. `frame` is what came back, at a time; or the connection was closed without.
+class PendingFrame:
+    """A sent frame. `frame` is the response, with its time; or the connection was closed without one.
 
-    `correlation_id` is what has to come back with it, if that is known.
+    `correlation_id` is the expected one, if known.
     """
 
     correlation_id: int | None = None
@@ -64,17 +63,17 @@ class Pending:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more can come."""
+        """Whether the response arrived or the connection closed."""
         return self.at is not None
 
 
 @dataclass
-class Line:
-    """One connection, with a request in hand or none; a broker answers one at a time."""
+class Connection:
+    """One connection with at most one request in flight; a broker answers one at a time."""
 
     name: str
     frames: FrameBuffer = field(default_factory=lambda: FrameBuffer(ANSWER_MAX))
-    in_hand: Pending | None = None
+    in_hand: PendingFrame | None = None
     closed: bool = False
 
     @property
@@ -82,7 +81,7 @@ class Line:
         return not self.closed and self.in_hand is None
 
     def received(self, data: bytes, at: float) -> None:
-        """Bytes have come; they may complete the answer."""
+        """Take received bytes, which may complete the response."""
         self.frames.feed(data)
         while (frame := self.frames.next_frame()) is not None:
             assert self.in_hand is not None, f"connection {self.name}: an answer that nobody asked for"
@@ -92,7 +91,7 @@ class Line:
             asked.frame, asked.at = frame, at
 
     def ended(self, at: float) -> None:
-        """The other side has closed it."""
+        """Note that the peer closed the connection."""
         self.closed = True
         if self.in_hand is not None:
             assert not len(self.frames), f"connection {self.name}: closed within an answer"
@@ -101,100 +100,96 @@ class Line:
 
 
 class Target(ABC):
-    """A broker. `release` is what it is, or what it emulates."""
+    """A broker; `release` is the one it is, or emulates."""
 
     name: str
     scale: float = 1.0
     slack: float = 0.0
-    """How many seconds late something may be that happens "at once", or "at about" a time; nothing may be early."""
+    """Tolerated lateness in seconds of anything "at once" or "at about" a time; nothing may be early."""
     early: float = 0.001
-    """But for the rounding of milliseconds."""
+    """Tolerated earliness: the rounding of milliseconds."""
     notice: float = 0.0
-    """For how many seconds nothing has come of a request that is parked."""
+    """Seconds without a response that count as parked."""
 
     def __init__(self, release: Release) -> None:
         self.release = release
-        self.lines: dict[str, Line] = {}
+        self.lines: dict[str, Connection] = {}
         self._correlation_id = 0
         self._served: dict[int, tuple[int, int]] | None = None
-
-    # -- what a target is made of ----------------------------------------------------------------------------
 
     @property
     @abstractmethod
     def seconds(self) -> float:
-        """The time."""
+        """The current time."""
 
     @abstractmethod
     def pass_time(self, until: Callable[[], bool], limit: float) -> None:
-        """Let time pass until something holds, and at most to `limit`."""
+        """Let time pass until a condition holds, at most to `limit`."""
 
     @abstractmethod
-    def _open(self, name: str) -> Line: ...
+    def _open(self, name: str) -> Connection: ...
 
     @abstractmethod
-    def _write(self, line: Line, data: bytes) -> None: ...
+    def _write(self, line: Connection, data: bytes) -> None: ...
 
     @abstractmethod
     def close(self, connection: str) -> None:
         """Close a connection from this side."""
 
     def barrier(self) -> None:  # noqa: B027 - where nothing is under way there is nothing to wait for
-        """Returns when what has been sent before has reached the groups, as far as that can be known."""
+        """Return once earlier requests have reached the groups, as far as that can be observed."""
 
     def was_late(self) -> bool:
-        """Whether the machine was too slow for the scale, so that times show nothing."""
+        """Whether the machine was too slow for the scale, so that times prove nothing."""
         return False
 
     def stop(self) -> None:  # noqa: B027 - not every target has something to close
         """Close everything."""
 
-    # -- asking ----------------------------------------------------------------------------------------------
-
-    def ask(self, connection: str, request: Message, version: int, client_id: str = "c") -> Asked[Any]:
-        """Send a request; returns when it is answered, or when it is parked."""
-        return self.begin(Asked[Any], connection, request, version, client_id)
+    def ask(self, connection: str, request: Message, version: int, client_id: str = "c") -> PendingRequest[Any]:
+        """Send a request; return when it is answered or parked."""
+        return self.begin(PendingRequest[Any], connection, request, version, client_id)
 
     def begin(self, kind: type[A], connection: str, request: Message, version: int, client_id: str = "c") -> A:
-        """The same, as a certain kind of `Asked`."""
+        """Send a request and wrap it in `kind`."""
         pending = self.write_request(self.line(connection), request, version, client_id)
         self.is_parked(pending)
         return kind(self, pending, request, version)
 
-    def send_raw(self, connection: str, frame: bytes) -> Pending:
-        """Send any bytes; returns when a frame came back, the connection was closed, or neither did for a while."""
+    def send_raw(self, connection: str, frame: bytes) -> PendingFrame:
+        """Send raw bytes; return when a frame arrives, the connection closes, or neither happens for a while."""
         pending = self.write(self.line(connection), frame)
         self.is_parked(pending)
         return pending
 
-    def write_request(self, line: Line, request: Message, version: int, client_id: str = "c") -> Pending:
-        """Send a request, and do not wait for anything."""
+    def write_request(self, line: Connection, request: Message, version: int, client_id: str = "c") -> PendingFrame:
+        """Send a request without waiting."""
         self._correlation_id += 1
         head = request_header(type(request), version, self._correlation_id, client_id)
         return self.write(line, headers.frame(head, encode(request, version)), self._correlation_id)
 
-    def write(self, line: Line, frame: bytes, correlation_id: int | None = None) -> Pending:
-        """Send any bytes, and do not wait for anything."""
+    def write(self, line: Connection, frame: bytes, correlation_id: int | None = None) -> PendingFrame:
+        """Send raw bytes without waiting."""
         assert line.idle, f"connection {line.name} has a request in hand, or is closed"
-        pending = line.in_hand = Pending(correlation_id)
+        pending = line.in_hand = PendingFrame(correlation_id)
         self._write(line, frame)
         return pending
 
-    def line(self, connection: str) -> Line:
-        """The connection of a name, opened if it is new."""
+    def line(self, connection: str) -> Connection:
+        """Return the connection of a name, opening it if necessary."""
         if connection not in self.lines:
             self.lines[connection] = self._open(connection)
         return self.lines[connection]
 
-    def is_parked(self, *asked: Pending) -> bool:
-        """Whether nothing comes of all these for a noticeable time."""
+    def is_parked(self, *asked: PendingFrame) -> bool:
+        """Whether none of these is answered for a noticeable time."""
         self.pass_time(lambda: any(each.over for each in asked), self.seconds + self.notice)
         if not any(each.over for each in asked):
             self.barrier()
         return not any(each.over for each in asked)
 
     def serves(self, key: int, version: int) -> bool:
-        """Whether the broker says that it has this version of an API."""
+        """Whether the broker advertises this API version."""
         if self._served is None:
             answer = self.ask("versions", ApiVersionsRequest(), 0).unrecorded()
             assert isinstance(answer, ApiVersionsResponse)
@@ -208,18 +203,18 @@ class Target(ABC):
 
 
 class Durable(Target):
-    """A target whose coordinators can be made to read again what they have written."""
+    """A target whose coordinators can reload their log."""
 
     @abstractmethod
     def reload(self, group: str, settings: Mapping[str, object]) -> None:
-        """The coordinator of a group gives it up in good order and takes it again; with settings, started again."""
+        """Resign and reload the group's coordinator; new settings restart the broker."""
 
     @abstractmethod
     def crash(self, group: str) -> None:
-        """The coordinator of a group ends at once, and starts again."""
+        """Crash and restart the group's coordinator."""
 
     def hung_up(self, limit_s: float) -> None:
-        """Wait until every connection is closed, and forget them: a new one may have the name of an old one."""
+        """Wait until every connection is closed, and forget them so that names can be reused."""
         self.pass_time(lambda: all(line.closed for line in self.lines.values()), self.seconds + limit_s)
         still = [line.name for line in self.lines.values() if not line.closed]
         assert not still, f"{self.name} has ended, and the connections {still} are open"
@@ -227,12 +222,12 @@ class Durable(Target):
 
 
 class Cluster(Durable):
-    """A target of one node or two. Connections are to the node `home`, but for those to the `OTHER` one."""
+    """A target of one or two nodes. Connections go to the node `home`, with the prefix OTHER to the other node."""
 
     home = 1
 
     def go_home(self, group: str) -> None:
-        """From now on, connections are to the node that coordinates a group."""
+        """Send new connections to the group's coordinator."""
         self.home = self._coordinator_of(group)
 
     @abstractmethod
@@ -240,7 +235,7 @@ class Cluster(Durable):
 
     @abstractmethod
     def _move(self, group: str, node: int, load_s: float = 0) -> None:
-        """Let a node coordinate a group, after so many seconds of the scenario."""
+        """Move the group's coordinator to a node, with a loading time in scenario seconds."""
 
     @abstractmethod
     def _kill_and_start(self, node: int) -> None: ...
@@ -250,23 +245,23 @@ class Cluster(Durable):
         self._move(group, self.home)
 
     def resign(self, group: str) -> None:
-        """The other node coordinates a group."""
+        """Move the group's coordinator to the other node."""
         self._move(group, self._other)
 
     @contextmanager
     def loading(self, group: str) -> Iterator[None]:
-        """Meanwhile, the partition of a group is being loaded by the node that coordinates it."""
-        self._move(group, self.home, LONG_S)
+        """Return a context in which the group's coordinator is loading its partition."""
+        self._move(group, self.home, LOADING_S)
         yield
         self._move(group, self.home)
 
     def crash(self, group: str) -> None:
-        del group  # all of them
+        del group  # all groups move
         self._kill_and_start(self.home)
-        self.hung_up(GONE_S)
+        self.hung_up(CLOSE_S)
 
     def node_of(self, connection: str) -> int:
-        """Where a connection of this name goes."""
+        """Return the node that a connection of this name goes to."""
         return self._other if connection.startswith(OTHER) else self.home
 
     @property
@@ -275,9 +270,9 @@ class Cluster(Durable):
 
 
 class CoreTarget(Cluster):
-    """The broker rings in this process: no socket, no thread, and time passes by itself.
+    """The protocol in this process: no socket, no thread, virtual time.
 
-    `settings` are of the brokers, by Kafka's names.
+    `settings` are the brokers', under Kafka's names.
     """
 
     name = "core"
@@ -295,7 +290,7 @@ class CoreTarget(Cluster):
         return (self.wire.now - self._start_ms) / 1000
 
     def pass_time(self, until: Callable[[], bool], limit: float) -> None:
-        # what is due at this very instant happens in any case
+        # timers due at this instant fire in any case
         self.wire.wait(0)
         self._collect()
         end_ms = self._start_ms + round(limit * 1000)
@@ -321,11 +316,11 @@ class CoreTarget(Cluster):
         self.wire.do(self.wire.runtime.kill_node, node)
         self.wire.do(self.wire.runtime.start_node, node)
 
-    def _open(self, name: str) -> Line:
+    def _open(self, name: str) -> Connection:
         self._peers[name], self._seen[name] = self.wire.connect(self.node_of(name)), 0
-        return Line(name)
+        return Connection(name)
 
-    def _write(self, line: Line, data: bytes) -> None:
+    def _write(self, line: Connection, data: bytes) -> None:
         self.wire.send(self._peers[line.name], data)
 
     def close(self, connection: str) -> None:
@@ -344,19 +339,19 @@ class CoreTarget(Cluster):
 
 
 def dialect(release: Release) -> dict[str, object]:
-    """The settings with which the emulator is like a release."""
+    """Return the settings that make the emulator behave like a release."""
     return {"kafka.version": release.line, **release.settings}
 
 
 def request_header(request: type[Message], version: int, correlation_id: int, client_id: str | None) -> bytes:
-    """The header of any declared request, be it served or not."""
+    """Return the header of any declared request, whether served or not."""
     declared = declaration_of(request)
     assert declared.key is not None, f"{request.__name__} is not a request"
     return raw_header(declared.key, version, correlation_id, client_id, has_tags=version in declared.flexible)
 
 
 def raw_header(key: int, version: int, correlation_id: int, client_id: str | None, *, has_tags: bool) -> bytes:
-    """The header of a request, even of one that there is not."""
+    """Return the header of a request, even of an unknown API."""
     io = BytesIO()
     io.write(struct.pack(">hhi", key, version, correlation_id))
     write_nullable_string(client_id, io)

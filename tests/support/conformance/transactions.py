@@ -1,10 +1,10 @@
-"""Commits within a transaction (KIP-98, KIP-447). The emulator has none: these messages are only asked of a Kafka."""
+"""Commits within a transaction (KIP-98, KIP-447), for running brokers: the emulator has no transactions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.answers import RESPONSES, Asked
+from conformance.answers import RESPONSES, PendingRequest
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
@@ -96,7 +96,7 @@ RESPONSES[TxnOffsetCommitRequest] = TxnOffsetCommitResponse
 TIMEOUT_S = 60
 
 TRANSACTION = 1
-"""The kind of key in FindCoordinator."""
+"""The key type of transactional ids in FindCoordinator."""
 
 AGAIN = {
     Error.COORDINATOR_NOT_AVAILABLE,
@@ -104,12 +104,12 @@ AGAIN = {
     Error.NOT_COORDINATOR,
     Error.CONCURRENT_TRANSACTIONS,
 }
-"""What says that it will be possible soon."""
+"""Errors that call for a retry."""
 
 
-class TransactionalCommit(Asked[TxnOffsetCommitResponse]):
+class TransactionalCommit(PendingRequest[TxnOffsetCommitResponse]):
     def expect(self, error: int = 0) -> TxnOffsetCommitResponse:
-        """The error of every partition that was named."""
+        """Expect this error for every named partition."""
         answer = self.answer()
         found = {row.error_code for topic in answer.topics for row in topic.partitions}
         assert found == {error}, f"{self} was answered with {found}, expected {error}"
@@ -117,12 +117,12 @@ class TransactionalCommit(Asked[TxnOffsetCommitResponse]):
 
 
 class Transaction:
-    """An open transaction of a producer of its own, to which the offsets of the play's group belong."""
+    """An open transaction of its own producer, which commits offsets of the play's group."""
 
     def __init__(self, play: Player) -> None:
         self._play = play
         name = f"{play.g}.{play.target.seconds}"
-        # its topic is made when somebody first asks for it
+        # the first lookup creates the transaction topic
         self._ask(FindCoordinatorRequest(key=name, key_type=TRANSACTION), 1)
         request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=TIMEOUT_S * 1000)
         answer = self._ask(request, 1)
@@ -142,7 +142,7 @@ class Transaction:
         *,
         version: int = 3,
     ) -> TransactionalCommit:
-        """TxnOffsetCommit: (gen, id), t-0=1 unless said. Up to version 2 it names no member."""
+        """TxnOffsetCommit: (gen, id), t-0=1 by default. Versions up to 2 name no member."""
         topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
         for (topic, partition), offset in (offsets or {("t", 0): 1}).items():
             row = TxnOffsetCommitRequestPartition(
@@ -164,7 +164,7 @@ class Transaction:
         self._ask(EndTxnRequest(**self._producer, committed=committed), 1)
 
     def _ask(self, request: Any, version: int) -> Any:
-        """Until it is done: a transaction that is being finished elsewhere is waited for."""
+        """Send a request, and retry while another transaction completes."""
         limit = self._play.target.seconds + 100
         while (answer := self._play.ask(request, version).unrecorded()).error_code in AGAIN:
             assert self._play.target.seconds < limit, f"still {Error(answer.error_code).name}: {request}"

@@ -1,7 +1,7 @@
-"""What a broker said, written down so that two brokers, or two runs, can be compared.
+"""Transcripts of a broker's answers, comparable between brokers and between runs.
 
-Random ids are named by first appearance, hosts and ports are masked, rows that Kafka sends in an order of its own are
-sorted. A transcript is made of JSON values.
+Random ids are named in order of appearance, hosts and ports are masked, and rows without a defined order are sorted. A
+transcript consists of JSON values.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ UNORDERED = {
         ("groups.topics.partitions", "partition_index"),
     ),
 }
-"""Rows that Kafka sends in an order of its own, a hash table's or what was refused first; and what to sort them by."""
+"""Rows without a defined order (hash tables, refused entries), and the field to sort them by."""
 
 MASKED = {"host": "HOST", "port": 0}
-"""Fields that are another's on every machine; where there is no broker, -1 and "" stay."""
+"""Machine-dependent fields; -1 and "" stay, because they mean that there is no broker."""
 
 
 class Transcript:
-    """The answers somebody looked at, in that order.
+    """The responses that a scenario read, in order.
 
-    `names` are texts that stand for others: the id of a group is another one in each play.
+    `names` maps texts to placeholders: the group id differs between plays.
     """
 
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
@@ -46,14 +46,14 @@ class Transcript:
         self._said: list[tuple[str, Any]] = []
 
     def add(self, request: str, version: int, answer: object) -> None:
-        """An answer to "JoinGroup"; or a word, if there is none."""
+        """Add a response such as one of "JoinGroup", or a word if there is none."""
         self._said.append((f"{request} v{version}", answer))
 
     @property
     def entries(self) -> list[dict[str, Any]]:
-        """What has been said so far."""
+        """Return all entries."""
         writing = _Writing(self._names)
-        # ids that an answer is about are named first: rows may be in an order of Kafka's own
+        # name the ids of the response's subject first: other rows may be in any order
         for _, answer in self._said:
             for each in () if isinstance(answer, str) else asdict(answer).values():
                 if isinstance(each, str):
@@ -79,7 +79,7 @@ class _Writing:
 
     def named(self, text: str) -> str:
         text = ID.sub(lambda each: self._ids.setdefault(each[0], f"#{len(self._ids) + 1}"), text)
-        # after that: a short name may also be a part of an id
+        # last: a short name may also be a part of an id
         for found, name in self._names.items():
             text = text.replace(found, name)
         return text
