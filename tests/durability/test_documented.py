@@ -1,4 +1,4 @@
-"""The lines of a data directory in docs/operations.md are those that are written."""
+"""The lines of a data directory in docs/durability.md are those that are written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from koordinator.emulator.server.build import Options
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.wire.records import Record, read_header, write_batch
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "durability.md").read_text(encoding="utf-8")
 TABLE = DOCUMENT.split("| line, with a data directory |", 1)[1].split("\n\n", 1)[0]
 KNOWN = {
     text: re.compile(".*".join(re.escape(part) for part in re.split(r"\b(?:N|[A-Z]{3,})\b|…", text)))

@@ -1,0 +1,41 @@
+"""Every `python` block of the README and of docs/ is a complete program, and is run; fragments are `py` blocks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *(path for path in sorted(ROOT.glob("docs/*.md")) if not path.stem.startswith("pipeline"))]
+README_BYTES_MAX = 7 * 1024
+
+EXAMPLES = {
+    f"{path.name}-{number}": block
+    for path in PAGES
+    for number, block in enumerate(
+        re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL), 1
+    )
+}
+IN_PYTEST = [pytest.param(block, id=name) for name, block in EXAMPLES.items() if "def test_" in block]
+ALONE = [pytest.param(block, id=name) for name, block in EXAMPLES.items() if "def test_" not in block]
+
+
+def test_the_readme_is_short_and_shows_one_test() -> None:
+    assert len(PAGES[0].read_bytes()) <= README_BYTES_MAX
+    assert [name for name in EXAMPLES if name.startswith("README.md")] == ["README.md-1"]
+
+
+@pytest.mark.parametrize("example", IN_PYTEST)
+def test_the_examples_in_pytest_pass(pytester: pytest.Pytester, example: str) -> None:
+    pytester.makepyfile(example)
+
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=60).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("example", ALONE)
+def test_the_examples_without_pytest_run(pytester: pytest.Pytester, example: str) -> None:
+    result = pytester.runpython(pytester.makepyfile(example))
+
+    assert result.ret == 0
