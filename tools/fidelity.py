@@ -151,7 +151,7 @@ def _row(scenario: Scenario) -> tuple[str, ...]:
 def cell(scenario: Scenario, release: Release) -> str:
     """What becomes of a scenario on a broker of a release."""
     reason = left_out(release).get(scenario.number)
-    match comparison.fate(scenario, reason, slow=True):
+    match comparison.outcome(scenario, reason, slow=True):
         case comparison.PLAYED:
             said = golden(release.name).get(scenario.number)
             if said is None:

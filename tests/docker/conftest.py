@@ -1,4 +1,4 @@
-"""The image, built once for a run, and what was measured of it."""
+"""The image, built once per run, and figures measured with it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ FIGURES = pytest.StashKey[dict[str, str]]()
 
 @pytest.fixture(scope="session")
 def image() -> str:
-    """The image of this repository."""
-    # the target is what is built without one; but engines of old would build all that stands before it
+    """Return the image of this repository."""
+    # the default target; old engines would build every stage before it
     return built("emulator", IMAGE, BUILD_S)
 
 
 @pytest.fixture(scope="session")
 def pipeline_image() -> str:
-    """The image of the data pipeline: some 400 MB are downloaded for it, unless the engine has them."""
+    """Return the pipeline's image; its build downloads about 400 MB unless the engine has them cached."""
     return built("pipeline", PIPELINE_IMAGE, BUILD_WITH_SPARK_S)
 
 
 def built(target: str, name: str, timeout_s: float) -> str:
-    """Build what the Dockerfile calls `target`; its name."""
+    """Build a target of the Dockerfile; return the image's name."""
     build = ("build", "--network", "host", "--build-arg", f"PYTHON_IMAGE={BASE}")
     docker(*build, "-f", "compose/Dockerfile", "--target", target, "-t", name, ".", timeout_s=timeout_s)
     return name
@@ -39,7 +39,7 @@ def built(target: str, name: str, timeout_s: float) -> str:
 
 @pytest.fixture(scope="session")
 def figure(pytestconfig: pytest.Config) -> Callable[[str, str], None]:
-    """Keeps a figure, by its name, for the summary."""
+    """Return a function that stores a named figure for the summary."""
     return pytestconfig.stash.setdefault(FIGURES, {}).__setitem__
 
 
@@ -49,7 +49,7 @@ def koordinator_container_config(image: str) -> dict[str, Any]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what was measured, and keep it in build/docker.json."""
+    """Print the figures, and write them to build/docker.json."""
     figures = config.stash.get(FIGURES, {})
     if not figures:
         return

@@ -1,4 +1,4 @@
-"""compose/compose.yaml, in the variant for an engine without bridges: up, healthy, and one consumer is restarted."""
+"""compose/compose.yaml, in the variant for an engine without bridges: up, healthy, one consumer restarts."""
 
 from __future__ import annotations
 

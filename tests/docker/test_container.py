@@ -1,4 +1,4 @@
-"""KoordinatorContainer: real clients from outside, the same levers, faults of the container itself."""
+"""KoordinatorContainer: real clients from outside, the same operations, faults of the container itself."""
 
 from __future__ import annotations
 

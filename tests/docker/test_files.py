@@ -1,4 +1,4 @@
-"""What can be said of the files in compose/ without an engine: lint, schemas, and that they agree with the program."""
+"""Static checks of compose/: lint, schemas, and agreement with the program."""
 
 from __future__ import annotations
 

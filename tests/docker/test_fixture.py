@@ -1,4 +1,4 @@
-"""The fixture `koordinator_container`: without an engine, and what a test that fails leaves to look at."""
+"""The fixture `koordinator_container`: without an engine, and the files of a failed test."""
 
 from __future__ import annotations
 

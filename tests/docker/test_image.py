@@ -1,4 +1,4 @@
-"""The image: what is in it, how soon it serves, how much memory it takes, how it ends."""
+"""The image: its contents, start time, memory, and shutdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.needs("docker")
 
 READY_TIMES = 5
-"""In how many times the time of a container that only starts Python ours is ready."""
+"""The start time limit, as a multiple of a container that only starts Python."""
 
 IDLE_MIB = 80
 END_S = 1.0
@@ -28,13 +28,13 @@ MEMBERS = 100
 WAIT_S = 60
 
 STARTS = 5
-"""The quickest of so many counts: others use the machine as well."""
+"""The fastest of this many starts counts: the machine has other work as well."""
 
 UNWANTED = ("*/bin/*gcc*", "*/cc1", "/opt/*/pip", "/opt/*/tests", "*/.cache", "/src", "/tools")
 
 
 def memory_mib(container: KoordinatorContainer) -> float:
-    """The memory of a container, as `docker stats` counts it."""
+    """Return the memory of a container as `docker stats` reports it."""
     used = container.container.stats(stream=False)["memory_stats"]
     kept = used["stats"].get("total_inactive_file", used["stats"].get("inactive_file", 0))
     return float(used["usage"] - kept) / MIB
@@ -61,7 +61,7 @@ def test_its_size(image: str, figure: Callable[[str, str], None]) -> None:
 
 
 def python_s(image: str) -> float:
-    """How long a container takes that starts Python and ends."""
+    """Return the seconds of a container that only starts Python."""
     begun = time.monotonic()
     docker("run", "--rm", "--network", "host", "--read-only", "--entrypoint", "python", image, "-c", "import trio")
     return time.monotonic() - begun
@@ -89,12 +89,12 @@ def test_a_hundred_members(image: str, figure: Callable[[str, str], None]) -> No
         servers = container.bootstrap_servers
         members = [stack.enter_context(Rival(servers, f"i{number}")) for number in range(MEMBERS)]
         group = container.cluster.group("g")
-        # all of them in one generation, however long they take to come
+        # all members in one generation, however slowly they join
         group.set_clock("manual")
         for member in members:
             member.send_join()
         assert container.cluster._port.wait("groups.meets", WAIT_S, group="g", members=MEMBERS), group.snapshot()
-        # who comes during the delay prolongs it (KIP-134)
+        # a member that joins during the delay extends it (KIP-134)
         group.advance("4s")
         (generation,) = {member.joined().generation_id for member in members}
         for member in members:

@@ -1,4 +1,4 @@
-"""KoordinatorContainer on an engine with mapped ports, which no private engine has: the engine is played."""
+"""KoordinatorContainer with mapped ports, which no private engine offers: a fake engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOKEN = "made by the container"
 
 
 class PlayedContainer:
-    """A container whose ports are mapped; what serves in it is in this process."""
+    """A fake container with mapped ports; its server runs in this process."""
 
     name = "played"
     status = "running"

@@ -33,7 +33,7 @@ print(json.dumps([row["gen_after"] for row in rows if row["group_id"] == "svc"])
 
 @pytest.fixture
 def project() -> Iterator[dict[str, str]]:
-    """The variables of a project of Docker Compose's, which is removed with all it has left."""
+    """Yield the variables of a Docker Compose project, which is removed with all its resources."""
     with socket.socket() as kafka, socket.socket() as control:
         for each in (kafka, control):
             each.bind(("127.0.0.1", 0))
@@ -63,7 +63,7 @@ def test_the_job_makes_tables_of_what_the_emulator_beside_it_has_traced(
     assert "0 quarantined" in said
     counted = compose("run", "--rm", "--entrypoint", "python", "pipeline", "-c", COUNTED)
     assert sorted(json.loads(counted)) == list(range(1, last + 1))
-    # what it writes beside the tables goes with its container
+    # other output goes with its container
     made = set(docker("volume", "ls", "-q").split()) - before
     assert {name.removeprefix(f"{project['COMPOSE_PROJECT_NAME']}_") for name in made} == {"traces", "store"}
     whole, ours = size_mib(pipeline_image)

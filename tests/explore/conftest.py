@@ -1,4 +1,4 @@
-"""The modules of the exploration are beside its program."""
+"""Import the modules of the exploration, which are beside its program."""
 
 from __future__ import annotations
 

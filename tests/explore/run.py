@@ -1,9 +1,9 @@
-"""`make explore`: random sequences of requests, played to real brokers and to the core, and what both said compared.
+"""`make explore`: random request sequences, played to real brokers and to the core, with a comparison of the answers.
 
-Every seed gives one sequence for each release; a third of them is for a broker as it is, a third for one with an
-initial rebalance delay, a third for one whose groups are small. What differs is made short and written to
-build/explore as a scenario, with both answers. Ends with status 1 if there is a difference that nothing explains, if
-too many sequences could not be judged, or if less was seen than is committed in `exploring/covering.py`.
+Every seed gives one sequence per release: one third for a default broker, one third for a broker with an initial
+rebalance delay, one third for one with a small `group.max.size`. Differences are shrunk and written to build/explore as
+scenarios with both answers. Exit status 1: an unexplained difference, too many undecided sequences, or less coverage
+than committed in `exploring/coverage.py`.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 import click
 from brokers.real_kafka import RealKafka
 from exploring.brokers import BrokerTable
-from exploring.covering import figure, table
+from exploring.coverage import figure, table
 from exploring.releases import RELEASES, Release
+from exploring.rendering import render_scenario
 from exploring.rounds import Exploration, Findings
 from exploring.steps import SETUPS
-from exploring.telling import tell
 
 OUTPUT = Path(__file__).parents[2] / "build" / "explore"
 
 USUAL = ("3.9-old", "3.9-new", "4.3")
-"""Both coordinators of the last release that has them, and the newest."""
+"""Both coordinators of the last release that has both, and the newest release."""
 
 UNDECIDED_MAX = 0.02
-"""The share of sequences for which the machine may be too slow, however often they are played."""
+"""The tolerated share of sequences that stay undecided on a slow machine."""
 
 
 def explore(release: Release, seeds: list[int], at_once: int) -> Findings:
-    """Play to the brokers of one release."""
+    """Explore the brokers of one release."""
     found = Findings()
     for number, setup in enumerate(SETUPS):
         own = [f"{seed}" for seed in seeds if seed % len(SETUPS) == number]
@@ -54,7 +54,7 @@ def _say(where: str, text: str) -> None:
 
 
 def report(release: Release, found: Findings, seconds: float) -> bool:
-    """Print what was found, and write down what differs; whether all is well."""
+    """Print the results and write the differences; return whether all is well."""
     click.echo(f"\n== Apache Kafka {release.version}, {release.coordinator} coordinator ==")
     click.echo(table(found.seen))
     least = figure(found.judged)
@@ -81,20 +81,20 @@ def report(release: Release, found: Findings, seconds: float) -> bool:
     for judgement in found.shortest:
         OUTPUT.mkdir(parents=True, exist_ok=True)
         path = OUTPUT / f"{release.name}-{judgement.sequence.setup.name}-{judgement.sequence.name.replace('/', '_')}.py"
-        path.write_text(tell(judgement, release.version, release.coordinator))
+        path.write_text(render_scenario(judgement, release.version, release.coordinator))
         click.echo(f"  written to {path}")
     return undecided and not found.differences and len(found.seen) >= least
 
 
 def main() -> int:
-    """Read the command line, and run."""
+    """Parse the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=200, help="how many sequences for each release")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--broker", action="append", choices=RELEASES, help=f"only these; unless said {USUAL}")
     parser.add_argument("--at-once", type=int, default=60, help="how many sequences are played at the same time")
     options = parser.parse_args()
-    # ended from outside: the brokers are stopped all the same
+    # stop the brokers on SIGTERM as well
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     seeds = list(range(options.first, options.first + options.seeds))
     well = True

@@ -1,4 +1,4 @@
-"""A short exploration: what the newest Apache Kafka and the core say to the same hundred sequences."""
+"""A short exploration: the newest Apache Kafka and the core give the same answers to a hundred sequences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.real_kafka import RealKafka
 from exploring.brokers import BrokerTable
-from exploring.covering import figure
+from exploring.coverage import figure
 from exploring.releases import NEWEST
 from exploring.rounds import Exploration, Findings
 from exploring.steps import SETUPS

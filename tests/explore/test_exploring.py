@@ -1,4 +1,4 @@
-"""The exploration itself: what it writes and finds, and what it makes of that. The core stands in for the broker."""
+"""Tests of the exploration itself, with the core in place of the broker."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conformance import scenarios
 from conformance.targets import CoreTarget
-from exploring.authors import MARGIN_MS, Author, write
-from exploring.comparing import LATE, compare
+from exploring.comparison import LATE, compare
 from exploring.core import Core, play_to_core
-from exploring.covering import FIGURES, figure, seen_in, table
-from exploring.judging import SENT_LATE_MS, Verdict, judge
+from exploring.coverage import FIGURES, figure, seen_in, table
+from exploring.generator import MARGIN_MS, SequenceGenerator, write
 from exploring.releases import NEWEST, RELEASES
+from exploring.rendering import render_scenario
 from exploring.requests import T, heartbeat, join
 from exploring.rounds import Exploration, Findings
 from exploring.shrinking import GAP_MIN_MS, shrunk
 from exploring.steps import SETUPS, Id, Sequence, Step
-from exploring.telling import tell
+from exploring.verdicts import SENT_LATE_MS, Verdict, judge
 
 from koordinator.emulator.core.effects import TimerFired
 from koordinator.emulator.core.groups.classic import join as join_module
@@ -51,9 +51,6 @@ def joining(at_ms: int, instance_id: str, **fields: object) -> Step:
     return Step(at_ms, "c", replace(request, **fields), 9)
 
 
-# -- what is written -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: setup.name)
 def test_a_seed_writes_the_same_sequence_every_time(setup: object) -> None:
     assert write("7", setup, NEWEST) == write("7", setup, NEWEST)
@@ -63,17 +60,17 @@ def test_a_seed_writes_the_same_sequence_every_time(setup: object) -> None:
 def test_sequences_are_long_enough_and_keep_away_from_timers() -> None:
     lengths = []
     for seed in range(30):
-        author = Author(str(seed), SETUPS[seed % 3], NEWEST)
-        sequence = author.write()
+        generator = SequenceGenerator(str(seed), SETUPS[seed % 3], NEWEST)
+        sequence = generator.write()
         lengths.append(len(sequence.steps))
         due = [
-            fired.due - author.core.play.now + author.core.now
-            for fired in author.core.play.noted(TimerFired)
+            fired.due - generator.core.play.now + generator.core.now
+            for fired in generator.core.play.noted(TimerFired)
             if not isinstance(fired.key, OffsetExpiryCheck)
         ]
         asked = [step.at_ms for step in sequence.steps]
         for at in due:
-            # some timers are over at once: an initial delay of 0, a join phase that waits for pending ids only
+            # some timers fire at once: an initial delay of 0, a join phase that waits for pending ids only
             assert any(0 <= at - each <= 1 for each in asked) or all(abs(each - at) >= MARGIN_MS for each in asked)
     assert sum(lengths) / len(lengths) >= 15
 
@@ -91,9 +88,6 @@ def test_a_hundred_sequences_see_what_is_committed() -> None:
 def test_sequences_can_be_written_for_every_release(release: object) -> None:
     for seed in range(3):
         assert write(str(seed), SMALL, release).steps
-
-
-# -- what is found -------------------------------------------------------------------------------------------
 
 
 def test_a_core_agrees_with_itself() -> None:
@@ -122,7 +116,7 @@ def crowded(*_: object) -> bool:
 
 
 def nothing(*_: object) -> None:
-    """What should happen does not."""
+    """Do nothing: breaks the behaviour that the test needs to see broken."""
 
 
 @pytest.mark.parametrize(
@@ -185,7 +179,7 @@ def test_a_playing_that_was_slow_is_not_judged_but_played_again() -> None:
 
 
 def test_the_core_takes_the_leader_that_the_broker_took() -> None:
-    """Any of those that rejoined may lead; which of them, a hash table of random ids decides."""
+    """Any rejoined member may lead; a hash table of random ids decides."""
     steps = (
         joining(0, "i1", rebalance_timeout_ms=2_000, session_timeout_ms=3_000),
         joining(100, "i2", session_timeout_ms=3_000),
@@ -198,7 +192,7 @@ def test_the_core_takes_the_leader_that_the_broker_took() -> None:
         core.ask(step)
     group = core.group
     assert group is not None
-    # another order of the same members, as a broker may have it
+    # another order of the same members, as in a broker
     turned = dict(reversed(group.members.items()))
     group.members.clear()
     group.members.update(turned)
@@ -210,7 +204,7 @@ def test_the_core_takes_the_leader_that_the_broker_took() -> None:
 
 
 class AnyOrder(Core):
-    """A core whose members are in another order each time, like those of a hash table of random ids."""
+    """A core whose member order changes each time, like a hash table of random ids."""
 
     chance = Random(3)
 
@@ -236,9 +230,6 @@ def test_whoever_leads_the_core_says_what_the_broker_says() -> None:
     assert (found.differences, found.unsteady, found.undecided) == ({}, [], [])
 
 
-# -- comparing -----------------------------------------------------------------------------------------------
-
-
 def test_an_answer_that_comes_early_or_much_too_late_is_a_difference() -> None:
     sequence = Sequence("times", DELAY, (joining(0, "i1"),), 2_000)
     exact, _ = play_to_core(sequence, NEWEST)
@@ -253,9 +244,6 @@ def test_an_answer_that_comes_early_or_much_too_late_is_a_difference() -> None:
         difference = moved(ms)
         assert difference is not None
         assert difference.what.endswith(LATE)
-
-
-# -- making short --------------------------------------------------------------------------------------------
 
 
 def test_what_does_not_matter_is_left_out() -> None:
@@ -282,16 +270,13 @@ def test_who_is_left_out_is_called_nobody() -> None:
     assert sequence.without([1]).steps[1].request.member_id == "nobody"
 
 
-# -- telling -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_found_is_told_as_a_scenario(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     sequence = write(str(seed), SETUPS[seed % 3], NEWEST)
     played, _ = play_to_core(sequence, NEWEST)
     first = replace(played.outcomes[0], answer=None, closed=True)
     spoilt = replace(played, outcomes=(first, *played.outcomes[1:]))
-    text = tell(judge(sequence, NEWEST, spoilt), NEWEST.version, NEWEST.coordinator)
+    text = render_scenario(judge(sequence, NEWEST, spoilt), NEWEST.version, NEWEST.coordinator)
     assert text.count("# broker at") == text.count("# core at") >= 1
     monkeypatch.setattr(scenarios, "SCENARIOS", {})
     exec(text, {})  # noqa: S102 - it is ours
@@ -299,9 +284,6 @@ def test_what_is_found_is_told_as_a_scenario(seed: int, monkeypatch: pytest.Monk
     target = CoreTarget(scenario.configuration.settings(1), NEWEST)
     scenarios.perform(scenario, lambda _: target)
     assert target.seconds == sequence.end_ms / 1_000
-
-
-# -- the report ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -330,7 +312,7 @@ def test_the_report_fails_and_writes_a_scenario_for_a_difference(program: Any) -
             return by_the_core(sequences)
 
     found = explored(spoilt, 10)
-    found.judged = 0  # so few need not cover anything
+    found.judged = 0  # too few sequences to require coverage
     assert not program.report(NEWEST, found, 1)
     assert len(list(program.OUTPUT.iterdir())) == len({each.sequence.name for each in found.shortest}) > 0
 

@@ -1,8 +1,7 @@
-"""`make fuzz`: a broker ring against hostile and hasty clients, for as many frames as you like.
+"""`make fuzz`: hostile and hasty clients against the protocol layer, for any number of frames.
 
-Every run has its own source of chance, made of the seed, its kind, the number of the process and that of the run: what
-fails is done again with `make fuzz SEED=1 REPLAY=noise/0/17`. Ends with status 1 if a run raised anything or hung,
-or if memory grew.
+Every run has its own random source, seeded with the seed, its kind, the process number and the run number, so a failure
+is repeated with `make fuzz SEED=1 REPLAY=noise/0/17`. Exit status 1: a run raised or hung, or memory grew.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ if TYPE_CHECKING:
     from types import FrameType
 
 RUN_S = 300
-"""A run that has not ended after so many seconds of its own is interrupted where it is."""
+"""A run is interrupted after this much of its own time."""
 
 FAILURES_MAX = 5
-"""A process with so many failures has found enough."""
+"""A process stops after this many failures."""
 
 FIRST_LOOK = 0.1
-"""Memory is compared between this part of the frames and the end."""
+"""The fraction of frames after which memory is first measured."""
 
 UUIDS = 5_000
-"""More than the codec's cache of ids of topics holds; it is filled first, because filling it would look like growth."""
+"""More than the codec's cache of topic ids holds; it is filled first, because filling it would look like growth."""
 
 BLOCKS_GROWTH_MAX = 5_000
-"""Python may have so many more pieces of memory in use, of about 200,000: other small caches, and our own counts."""
+"""Tolerated growth in Python memory blocks, of about 200,000: other small caches, and our own counters."""
 
 RESIDENT_GROWTH_MAX_KIB = 32 * 1024
-"""The process may be so much larger: what is in use between runs is scattered over what was in use during them."""
+"""Tolerated growth of the process: memory between runs is fragmented by the runs."""
 
 KINDS = {"noise": Noise, "crowd": Crowd}
 REPORT_S = 30
@@ -57,14 +56,14 @@ REASONS = 12
 
 @dataclass(frozen=True)
 class Memory:
-    """What a process has: pieces of memory that Python has given out, and all of it."""
+    """The memory of a process: allocated Python blocks, and resident size."""
 
     blocks: int
     resident_kib: int
 
     @classmethod
     def now(cls) -> Memory:
-        """Look, after the garbage was collected."""
+        """Measure after a garbage collection."""
         gc.collect()
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return cls(sys.getallocatedblocks(), pages * os.sysconf("SC_PAGE_SIZE") // 1024)
@@ -75,7 +74,7 @@ class Memory:
 
 @dataclass
 class Result:
-    """What one process has to report."""
+    """The results of one process."""
 
     tally: Tally = field(default_factory=Tally)
     failures: list[str] = field(default_factory=list)
@@ -84,7 +83,7 @@ class Result:
     peak_kib: int = 0
 
     def look(self, *, is_first: bool) -> None:
-        """Measure memory, between two runs."""
+        """Measure memory between two runs."""
         self.last = Memory.now()
         self.peak_kib = max(self.peak_kib, self.last.resident_kib)
         if is_first:
@@ -92,7 +91,7 @@ class Result:
 
     @property
     def grew(self) -> bool:
-        """Whether memory was more at the end than it may be."""
+        """Whether memory grew beyond the limits."""
         if self.first is None or self.last is None:
             return False
         blocks, kib = self.last.blocks - self.first.blocks, self.last.resident_kib - self.first.resident_kib
@@ -100,7 +99,7 @@ class Result:
 
 
 def one_run(seed: int, name: str, frames: int, result: Result) -> int:
-    """Do the run of this name; returns how many frames it took."""
+    """Perform the named run; return its number of frames."""
     chance = random.Random(f"{seed}/{name}")
     run = Noise(chance, everything()) if name.startswith("noise") else Crowd(chance)
     tally = run.ring.tally
@@ -120,7 +119,7 @@ def one_run(seed: int, name: str, frames: int, result: Result) -> int:
 
 
 def work(seed: int, process: int, frames: int) -> Result:
-    """The share of one process: noise and crowds, as many frames of each."""
+    """Do the share of one process: half the frames noise, half crowds."""
     signal.signal(signal.SIGVTALRM, _interrupt)
     for number in range(UUIDS):
         read_uuid(BytesIO(number.to_bytes(16, "big")))
@@ -176,7 +175,7 @@ def _report(results: list[Result], seconds: float) -> int:
 
 
 def main() -> int:
-    """Read the command line, and run."""
+    """Parse the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)

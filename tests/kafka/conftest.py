@@ -1,4 +1,4 @@
-"""A real Apache Kafka for the tests in this folder, which need Java 17 and Maven."""
+"""A running Apache Kafka for the tests of this folder; needs Java 17 and Maven."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ forgive = forgiving(HERE)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of them need it, so that none can forget to say so; first, because `-m needs` looks for it.
+    """Mark all tests of this folder as needing Java, early enough for `-m needs`.
 
-    And what the clients warn of is forgiven here, too.
+    Also ignore known warnings of the clients.
     """
     for item in items:
         if item.path.is_relative_to(HERE):
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RealKafka]]:
-    """Apache Kafka of a release, one node, for all tests: each uses groups and topics named after itself."""
+    """Return Apache Kafka of a release, one node for all tests: each uses groups and topics named after itself."""
     with ExitStack() as stack:
 
         @cache
@@ -48,13 +48,13 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
 
 @pytest.fixture(scope="session")
 def kafka(release: Callable[[str], RealKafka]) -> RealKafka:
-    """The newest one."""
+    """Return the newest release."""
     return release(NEWEST.name)
 
 
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
-    """What the groups and topics of a test begin with: a broker outlives a test."""
+    """Return the prefix for groups and topics of a test: a broker outlives it."""
     assert isinstance(request.node, pytest.Item)
     return request.node.name.replace("[", ".").replace("]", "")
 
@@ -63,7 +63,7 @@ def name(request: pytest.FixtureRequest) -> str:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With a test that fails, what the broker said meanwhile."""
+    """Attach the broker's log to the report of a failed test."""
     report = yield
     kafka = getattr(item, "funcargs", {}).get("kafka")
     if isinstance(kafka, RealKafka):

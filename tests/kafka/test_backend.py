@@ -1,4 +1,4 @@
-"""A user's tests on a running Kafka: `--koordinator-backend=kafka`."""
+"""A test suite on a running Kafka: `--koordinator-backend=kafka`."""
 
 from __future__ import annotations
 

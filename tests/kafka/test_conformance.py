@@ -1,4 +1,4 @@
-"""`make conformance` without the slow scenarios: the emulator answers as running brokers of Apache Kafka do."""
+"""`make conformance` without the slow scenarios: the emulator answers like running brokers of Apache Kafka."""
 
 from __future__ import annotations
 

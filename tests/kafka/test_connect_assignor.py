@@ -1,4 +1,4 @@
-"""Kafka Connect's own assignor says what ours says, in the rounds that are kept and in random ones."""
+"""Kafka Connect's own assignor agrees with ours, in recorded rounds and in random ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEPT = Path(__file__).parents[1] / "controls" / "assignors" / "connect_rounds.tx
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
-    """Asks it; a line that opens a group is not answered."""
+    """Return a function that asks Kafka's assignor; a line that opens a group has no answer."""
     folder = tmp_path_factory.mktemp("connect")
     path = f"{jars(VERSION, 'connect-runtime')}/*"
     run("javac", "-cp", path, "-d", str(folder), str(SOURCE), timeout_s=120)

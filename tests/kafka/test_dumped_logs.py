@@ -29,7 +29,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def dumped(*arguments: str) -> list[str]:
-    """What it says of every record; it is in the jars of the releases up to 3.9."""
+    """Return the tool's output for every record; the releases up to 3.9 include it."""
     command = ("java", "-cp", f"{jars(RELEASES['3.9-new'].version)}/*", "kafka.tools.DumpLogSegments", *arguments)
     ran = subprocess.run(command, capture_output=True, text=True, timeout=DUMP_S, check=True)
     lines = ran.stdout.splitlines()

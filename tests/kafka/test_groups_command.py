@@ -1,4 +1,4 @@
-"""`koordinator groups` on a real Apache Kafka: the same commands, texts and exit statuses as with our own server."""
+"""`koordinator groups` on Apache Kafka: the same commands, texts and exit statuses as with the emulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs `koordinator groups` with arguments."""
+    """Return a function that runs `koordinator groups`."""
     return runner(capsys)
 
 
@@ -30,14 +30,14 @@ def at(kafka: RealKafka) -> tuple[str, str]:
 
 @pytest.fixture
 def topic(kafka: RealKafka, name: str) -> str:
-    """A topic of four partitions."""
+    """Create a topic of four partitions."""
     kafka.create_topic(name, 4)
     return name
 
 
 @pytest.fixture
 def consume(kafka: RealKafka, topic: str, name: str) -> Iterator[Callable[..., Member]]:
-    """Lets consumers of a real client join the group of the test."""
+    """Return a function that adds consumers of a real client to the test's group."""
     members: list[Member] = []
 
     def start(kind: str, **extra: object) -> Member:
@@ -56,9 +56,6 @@ def node(kafka: RealKafka) -> dict[str, object]:
 
 def states(run: Callable[..., Ran], at: tuple[str, str], group_id: str) -> list[str]:
     return [row["state"] for row in run("describe", group_id, "--json", *at).document["groups"]]
-
-
-# list
 
 
 def test_list_has_groups_with_state_and_type(
@@ -94,9 +91,6 @@ def test_list_as_json_of_one_state(
     ]
 
 
-# describe
-
-
 def test_describe_shows_members_offsets_and_lag(
     run: Callable[..., Ran], kafka: RealKafka, at: tuple[str, str], name: str, topic: str
 ) -> None:
@@ -119,7 +113,7 @@ def test_describe_shows_members_offsets_and_lag(
         (topic, "1", "0", dynamic),
         (topic, "2", "0", "-"),
     ]
-    # one key, so all in one partition
+    # one key, so all records are in one partition
     ends = [row[3] for row in positions]
     assert [row[4] for row in positions] == ends
     assert sorted(ends)[:2] == ["0", "0"]
@@ -161,9 +155,6 @@ def test_a_group_that_does_not_exist_is_not_found(
     nope = f"{name}.nope"
     assert ran.said == [f"{nope}: GROUP_ID_NOT_FOUND (69): there is no such group; Group {nope} not found."]
     assert run("list", "--json", *at).out.count(nope) == 0, "describing makes none"
-
-
-# remove-members
 
 
 def test_members_are_removed_by_instance_id_and_by_member_id(
@@ -223,9 +214,6 @@ def test_an_unknown_group_has_nobody_to_remove(run: Callable[..., Ran], at: tupl
     ran = run("remove-members", name, "--instance-id", "a", *at)
     assert (ran.status, ran.out) == (1, "")
     assert ran.said == [f"{name}: GROUP_ID_NOT_FOUND (69): there is no such group; Group {name} not found."]
-
-
-# delete
 
 
 def test_delete_has_a_result_for_each_group(

@@ -1,4 +1,4 @@
-"""`__consumer_offsets`: what Kafka has written the emulator loads, and what the emulator writes Kafka decodes."""
+"""`__consumer_offsets`: the emulator loads Kafka's records, and Kafka decodes the emulator's."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from clients.groups_command import Ran
 
 DECODE_S = 60
-"""How long Kafka's tool may take to read a file."""
+"""Time limit for Kafka's tool to read a file."""
 
 DECODER = RELEASES["3.9-new"]
-"""Whose tool it is: of the newest releases it is not in Maven Central."""
+"""The release of the tool: the newest releases lack it in Maven Central."""
 
 
 @pytest.fixture
 def offsets(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs `koordinator offsets` with arguments."""
+    """Return a function that runs `koordinator offsets`."""
     return runner(capsys, "offsets")
 
 
 @pytest.fixture
 def groups(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs `koordinator groups` with arguments."""
+    """Return a function that runs `koordinator groups`."""
     return runner(capsys)
 
 
 def described(bootstrap: str, *group_ids: str) -> list[DescribedGroup]:
-    """Everything DescribeGroups says, but of authorized operations, and the members in the order of their ids."""
+    """Return all fields of DescribeGroups except authorized operations, with members sorted by id."""
     there = link(bootstrap)
     request = DescribeGroupsRequest(groups=group_ids)
     groups = ask(there, request, ApiKey.DESCRIBE_GROUPS, DescribeGroupsResponse).groups
@@ -59,7 +59,7 @@ def described(bootstrap: str, *group_ids: str) -> list[DescribedGroup]:
 
 
 def fetched(bootstrap: str, *group_ids: str) -> dict[str, set[tuple[object, ...]]]:
-    """Every field of every offset that the groups have committed."""
+    """Return every field of every committed offset of the groups."""
     there = link(bootstrap)
     rows = tuple(OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in group_ids)
     answer = ask(there, OffsetFetchRequest(groups=rows), ApiKey.OFFSET_FETCH, OffsetFetchResponse)
@@ -144,9 +144,6 @@ def test_a_real_broker_has_what_was_loaded_when_it_has_been_restarted(
         assert (refused.status, refused.said) == (1, ["svc: has 2 members: stop or remove them first"])
 
 
-# -- the emulator's records, in Kafka's own words ------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Decoded:
     """A record as Kafka's tool prints it: the version of its key, which is its type, and of its value."""
@@ -161,7 +158,7 @@ RECORD = re.compile(r"^\| offset: (\d+) .*? key: (\{.*\}) payload: (.*)$", re.MU
 
 
 def decoded(log: Path) -> list[Decoded]:
-    """What `kafka.tools.DumpLogSegments` makes of a segment."""
+    """Return a segment as `kafka.tools.DumpLogSegments` decodes it."""
     command = ("java", "-cp", f"{jars(DECODER.version)}/*", "kafka.tools.DumpLogSegments", "--offsets-decoder")
     ran = subprocess.run(
         [*command, "--print-data-log", "--files", str(log)],
@@ -181,7 +178,7 @@ def decoded(log: Path) -> list[Decoded]:
 
 
 def segment(bootstrap: str, partition: int) -> bytes:
-    """The batches of a partition of `__consumer_offsets`, as a client gets them."""
+    """Return the batches of a partition of `__consumer_offsets`, as fetched by a client."""
     there = link(bootstrap)
     asked = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
     request = FetchRequest(topics=(FetchTopic(topic=OFFSETS_TOPIC, partitions=(asked,)),))

@@ -1,4 +1,4 @@
-"""The table of versions by release, held to what the releases themselves say: `ApiKeys` in their kafka-clients."""
+"""The table of versions by release equals `ApiKeys` in the kafka-clients of each release."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from koordinator.wire.versions import Versions
 
 VERSIONS = {"2.4": "2.4.1", "2.8": "2.8.2", "3.9": "3.9.2", "4.0": "4.0.2", "4.3": "4.3.1"}
-"""In Maven Central, by release."""
+"""Versions in Maven Central, by release."""
 
 ASK_S = 60
-"""How long it may take to compile and run a page of Java on a busy machine."""
+"""Time limit to compile and run a page of Java on a busy machine."""
 
 PROGRAM = """
 import java.lang.reflect.Method;
@@ -81,7 +81,7 @@ def served_here(versions: Mapping[int, Versions]) -> dict[int, tuple[int, int]]:
 def test_the_versions_of_a_release_are_those_it_says_itself(release: str, tmp_path: Path) -> None:
     source = tmp_path / "Ask.java"
     source.write_text(PROGRAM)
-    # the old ones are those with ZooKeeper
+    # old releases use ZooKeeper
     listener = "ZK_BROKER" if release.startswith("2.") else "BROKER"
     command = ("java", "-cp", f"{jars(VERSIONS[release])}/*", str(source), listener)
     ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ASK_S, check=False)

@@ -1,6 +1,6 @@
-"""Kafka understands every request that our codec writes, and we every byte it answers, in every version both serve.
+"""Kafka understands every request that our codec writes, and we every response byte, in all common versions.
 
-That kafka-python's encoder writes the same bytes is shown by tests/wire/test_bytes_like_kafka_python.py.
+tests/wire/test_bytes_like_kafka_python.py compares the request bytes with kafka-python's encoder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from brokers.real_kafka import RealKafka
 
 LISTED_ONLY = {("4.3", ApiKey.PRODUCE, version) for version in range(3)}
-"""Named by ApiVersions because of what librdkafka concludes from it, but not served (KAFKA-18659)."""
+"""Advertised in ApiVersions for librdkafka's sake, but not served (KAFKA-18659)."""
 
 
 @pytest.fixture(scope="module", params=RELEASES)
@@ -32,12 +32,12 @@ def there(request: pytest.FixtureRequest, release: Callable[[str], RealKafka]) -
 
 
 def expected(there: Asked, key: ApiKey, version: int) -> set[int]:
-    """The error codes of the answer, but for NONE."""
+    """Return the error codes expected in the response, besides NONE."""
     match key, version:
         # v5 and up join as a static member
         case ApiKey.JOIN_GROUP, 4:
             return {Error.MEMBER_ID_REQUIRED}
-        # v0 is of offsets in ZooKeeper: there are none in it, or it is not there
+        # v0 reads offsets from ZooKeeper: there are none, or there is no ZooKeeper
         case ApiKey.OFFSET_FETCH, 0 if there.release.has_kraft:
             return {Error.UNSUPPORTED_VERSION}
         case ApiKey.OFFSET_FETCH, 0:

@@ -1,4 +1,4 @@
-"""`make soak`: SIGKILLs at random moments, on a data directory, while static members commit."""
+"""`make soak`: SIGKILL the server at random moments, on a data directory, while static members commit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from brokers.soak import soak
 
 
 def main() -> int:
-    """Soak, and say what came of it; 1 if anything was lost or anybody disturbed."""
+    """Soak and print the results; return 1 if a commit was lost or a member disturbed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="how often the server is killed  [default: 100]")
     parser.add_argument("--seed", type=int, default=1, help="decides the moments  [default: 1]")

@@ -1,5 +1,5 @@
-"""Random sequences of requests, played to a real broker and to the core, and what both said compared.
+"""Random request sequences, played to a real broker and to the core, and the comparison of their answers.
 
-`authors` writes sequences, `core` and `brokers` play them, `comparing` compares, `shrinking` makes what differs
-short, `telling` writes it down.
+`generator` generates sequences, `core` and `brokers` play them, `comparison` compares, `shrinking` minimises a
+difference, `rendering` renders it as a scenario.
 """

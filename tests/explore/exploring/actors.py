@@ -1,4 +1,4 @@
-"""One client of a group: what it has been told, and what a client that minds its manners does next."""
+"""One client of a group: its knowledge from earlier responses, and the next request of a well-behaved client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from exploring import requests
-from exploring.requests import T_AND_U, Offers, T, Who
+from exploring.requests import T_AND_U, MemberRef, Offers, T
 from exploring.steps import Id
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatResponse
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class Phase(Enum):
-    """Where a client is in the protocol, as it knows."""
+    """The protocol phase of a client, from its own point of view."""
 
     OUT = auto()
-    """Not a member; the next thing is JoinGroup without an id."""
+    """Not a member; the next request is JoinGroup without an id."""
     PENDING = auto()
-    """It has an id and has to join with it."""
+    """It has an id and must join with it."""
     JOINING = auto()
     JOINED = auto()
-    """It knows its generation, and owes SyncGroup."""
+    """It knows its generation and owes a SyncGroup."""
     SYNCING = auto()
     MEMBER = auto()
 
@@ -44,7 +44,7 @@ OFFERS: tuple[Offers, ...] = (
     (("roundrobin", T), ("range", T)),
     (("range", T), ("roundrobin", T), ("sticky", T_AND_U)),
 )
-"""What members offer. All have range, so that they can be in one group."""
+"""Protocols that members offer. All include range, so that they can share a group."""
 
 SESSIONS_MS = (600, 900, 1_300, 2_000, 3_000)
 REBALANCES_MS = (500, 800, 1_200, 1_900, 3_000)
@@ -52,7 +52,7 @@ REBALANCES_MS = (500, 800, 1_200, 1_900, 3_000)
 
 @dataclass
 class Actor:
-    """A client. `current` is the step whose answer it waits for or acted upon; `generation` what it was told last."""
+    """A client. `current` is the step it waits for or acted on, `generation` the newest one it knows."""
 
     client_id: str
     instance_id: str | None
@@ -61,7 +61,7 @@ class Actor:
     rebalance_ms: int
     protocol_type: str = "consumer"
     phase: Phase = Phase.OUT
-    id: Who = ""
+    id: MemberRef = ""
     generation: int = -1
     leads: bool = False
     current: int = -1
@@ -69,7 +69,7 @@ class Actor:
 
     @classmethod
     def by_chance(cls, chance: random.Random, number: int, protocol_type: str) -> Actor:
-        """Somebody; one in three is static, and now and then two have one instance id."""
+        """Draw a client; one in three is static, and now and then two share an instance id."""
         return cls(
             client_id=f"c{number}",
             instance_id=chance.choice((None, None, None, f"i{number}", f"i{number}", "i1")),
@@ -80,7 +80,7 @@ class Actor:
         )
 
     def join(self, version: int, reason: str | None = None) -> JoinGroupRequest:
-        """JoinGroup, with the id it has."""
+        """Return a JoinGroup with the client's id."""
         return requests.join(
             version,
             self.id,
@@ -92,8 +92,8 @@ class Actor:
             reason=reason,
         )
 
-    def hears(self, number: int, outcome: Outcome) -> None:
-        """The answer to a step of its own has come."""
+    def handle(self, number: int, outcome: Outcome) -> None:
+        """Handle the response to a step of this client."""
         answer = outcome.answer
         assert answer is not None
         if isinstance(answer, JoinGroupResponse) and number == self.current:
@@ -109,7 +109,7 @@ class Actor:
 
     def _hears_join(self, number: int, answer: JoinGroupResponse) -> None:
         if answer.error_code == Error.NONE:
-            # the id it had goes on, under the name it had
+            # the client keeps the id it had, under its old name
             self.id = self.id or Id(number)
             self.phase, self.generation = Phase.JOINED, answer.generation_id
             self.leads = answer.leader == answer.member_id
@@ -120,7 +120,7 @@ class Actor:
             self.phase = Phase.OUT
 
     def _after(self, error: int) -> Phase:
-        """Where an error leaves a client that reacts as Java's does."""
+        """Return the phase after an error, for a client that reacts like Java's."""
         return Phase.PENDING if error == Error.REBALANCE_IN_PROGRESS else Phase.OUT
 
 
@@ -129,7 +129,7 @@ def _error(answer: LeaveGroupResponse) -> int:
 
 
 def error_codes(answer: Message) -> list[int]:
-    """Every error code in an answer, whatever its depth; [0] if all went well."""
+    """Return all error codes in a response, at any depth; [0] if there is none."""
     codes = sorted({code for code in _codes(answer) if code})
     return codes or [0]
 

@@ -1,7 +1,7 @@
-"""Playing to a running broker, many sequences at once, each to a group of its own and in real time.
+"""Play sequences to a running broker, many at once, each to a group of its own and in real time.
 
-Nothing here knows what the answers should be: every request is sent when it is due, on a connection that waits for no
-answer, and what comes is written down with its time.
+Nothing here knows the right answers: every request is sent when due, on a connection without another request in flight,
+and the response is recorded with its time.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
 AT_ONCE = 60
-"""So many sequences are played at the same time."""
+"""Sequences played concurrently."""
 
 LINES_MIN = 2
-"""So many connections of a sequence are open before it begins, because opening one takes time."""
+"""Connections opened before a sequence begins, because opening one takes time."""
 
 BEGIN_S = 0.05
 SETUP_S = 30
@@ -40,8 +40,8 @@ ANSWER_MAX = 10_000_000
 PIECE = 65_536
 
 
-class Line:
-    """One connection. It waits for one answer at a time."""
+class Connection:
+    """One connection with at most one request in flight."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream
@@ -49,18 +49,18 @@ class Line:
         self._correlation_id = 0
 
     @classmethod
-    async def open(cls, host: str, port: int) -> Line:
-        """Connect."""
+    async def open(cls, host: str, port: int) -> Connection:
+        """Open a connection."""
         return cls(await trio.open_tcp_stream(host, port))
 
     async def send(self, step: Step, data: bytes) -> None:
-        """A request."""
+        """Send a request."""
         self._correlation_id += 1
         header = headers.request_header(step.key, step.version, self._correlation_id, step.client_id)
         await self._stream.send_all(headers.frame(header, data))
 
     async def receive(self, step: Step) -> Message | None:
-        """The answer to it; None if the connection is closed instead."""
+        """Return the response; None if the connection closes instead."""
         while True:
             frame = await self._frame()
             if frame is None:
@@ -71,7 +71,7 @@ class Line:
                     return decode(response_of(step), step.version, frame[body:], exact=True)
             except Malformed as error:
                 raise AssertionError(f"{step.api} v{step.version} is answered with {frame.hex()}: {error}") from error
-            # 2.8 answers a request twice if its first answer cannot be written in the version that asked
+            # 2.8 answers twice if it cannot encode its first answer in the requested version
 
     async def _frame(self) -> bytes | None:
         while (frame := self._frames.next_frame()) is None:
@@ -85,12 +85,12 @@ class Line:
         return frame
 
     def close(self) -> None:
-        """At once."""
+        """Close at once."""
         self._stream.socket.close()
 
 
 class Playing:
-    """One sequence, being played to one group."""
+    """One sequence being played to one group."""
 
     def __init__(self, sequence: Sequence, host: str, port: int, group: str, topic_ids: dict[str, UUID]) -> None:
         self._sequence = sequence
@@ -98,12 +98,12 @@ class Playing:
         self._group = group
         self._topic_ids = topic_ids
         self._outcomes: list[Outcome] = []
-        self._free: list[Line] = []
-        self._lines: list[Line] = []
+        self._free: list[Connection] = []
+        self._lines: list[Connection] = []
         self._began = 0.0
 
     async def play(self) -> Played:
-        """From the beginning to the end."""
+        """Play the sequence from beginning to end."""
         try:
             self._free = [await self._open() for _ in range(LINES_MIN)]
             self._began = trio.current_time() + BEGIN_S
@@ -126,7 +126,7 @@ class Playing:
         await line.send(step, encode(request, step.version))
         nursery.start_soon(self._listen, line, step, number)
 
-    async def _listen(self, line: Line, step: Step, number: int) -> None:
+    async def _listen(self, line: Connection, step: Step, number: int) -> None:
         answer = await line.receive(step)
         self._outcomes[number] = replace(
             self._outcomes[number], answer=answer, at_ms=self._now_ms, closed=answer is None
@@ -134,8 +134,8 @@ class Playing:
         if answer is not None:
             self._free.append(line)
 
-    async def _open(self) -> Line:
-        line = await Line.open(*self._where)
+    async def _open(self) -> Connection:
+        line = await Connection.open(*self._where)
         self._lines.append(line)
         return line
 
@@ -148,7 +148,7 @@ class Playing:
 
 
 class BrokerTable:
-    """A running broker to play to."""
+    """A running broker as a target."""
 
     def __init__(self, kafka: RealKafka, at_once: int = AT_ONCE) -> None:
         self._kafka = kafka
@@ -160,7 +160,7 @@ class BrokerTable:
             self._topic_ids = {row.name or "": row.topic_id for row in admin.topics(list(TOPICS)).topics}
 
     def play(self, sequences: Iterable[Sequence]) -> list[Played]:
-        """All of them, in the order given."""
+        """Play all sequences; return the results in the given order."""
         return trio.run(self._play, list(sequences))
 
     async def _play(self, sequences: list[Sequence]) -> list[Played]:

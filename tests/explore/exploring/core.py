@@ -1,8 +1,8 @@
-"""Playing to the core: in no time, as late as a busy broker may be if that is wanted, and led by a broker's choices.
+"""Play sequences to the core: instantly, as late as a busy broker, or with a broker's choices.
 
-Where Kafka takes "any" member, for a new leader when the old one has left or did not rejoin, it takes the first of a
-hash table of random ids. Nobody can foresee that. A comparison therefore lets the core choose whom the broker chose
-(`Choices`), from those that its own rules allow: it is the order of the members that is changed, not the rule.
+Where Kafka takes "any" member as leader after the old one left or did not rejoin, it takes the first of a hash table of
+random ids, which cannot be predicted. A comparison therefore lets the core choose the broker's leader (`Choices`) among
+those that its own rules allow: it changes the order of the members, not the rule.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.timers import TimerKey
 
 DEAD = "Dead"
-"""The state of a group that is not there, as DescribeGroups says it."""
+"""The state of an absent group in DescribeGroups."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What a broker chose where it was free to, by generation.
+    """The choices of a broker where it was free, by generation.
 
     Attributes:
-        leaders: the step in whose answer the leader learned its id.
-        joined: the instances that joined, and for dynamic members the steps in whose answers they learned their ids.
+        leaders: the step whose response gave the leader its id.
+        joined: the instances that joined, and for dynamic members the steps whose responses gave them their ids.
     """
 
     leaders: Mapping[int, int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Choices:
 
     @classmethod
     def of(cls, sequence: Sequence, played: Played) -> Choices:
-        """As the answers to JoinGroup tell."""
+        """Return the choices visible in the JoinGroup responses."""
         named = ids_of(played.outcomes)
         leaders: dict[int, int] = {}
         joined: dict[int, set[int | str]] = {}
@@ -67,13 +67,13 @@ class Choices:
 
 
 class Core:
-    """A core with one group, and what it has been asked.
+    """A core with one group, and the requests it received.
 
     Args:
-        setup: how it is set up.
-        release: whose rules it follows.
-        choices: what is chosen where Kafka is free to; the core's own choice where they are silent.
-        late: how late timers are, each by chance; None: they are exact.
+        setup: its settings.
+        release: the release it emulates.
+        choices: choices where Kafka is free; without one the core chooses itself.
+        late: the lateness of timers, drawn for each; None makes them exact.
     """
 
     def __init__(
@@ -91,31 +91,31 @@ class Core:
 
     @property
     def group(self) -> ClassicGroup | None:
-        """The group, if it is there."""
+        """The group, or None."""
         return self.play.coordinator.groups.get(GROUP)
 
     @property
     def now(self) -> int:
-        """In ms after the beginning."""
+        """Milliseconds since the beginning."""
         return self.play.now - START
 
     @property
     def played(self) -> Played:
-        """What became of the steps so far."""
+        """Return the outcomes of the steps so far."""
         return Played(tuple(self.outcomes), GROUP, self._topic_ids)
 
     def deadlines(self) -> list[int]:
-        """When timers of the group are due; not the one that looks for expired offsets."""
+        """Return the deadlines of the group's timers, except the check for expired offsets."""
         return [at - START for at, _ in self.timers()]
 
     def timers(self) -> list[tuple[int, TimerKey]]:
-        """The same, with their keys, in the core's time."""
+        """Return the same deadlines with their keys, in the core's time."""
         group = self.group
         pending = group.timers.pending() if group is not None else ()
         return [(at, key) for at, key in pending if not isinstance(key, OffsetExpiryCheck)]
 
     def ask(self, step: Step) -> Outcome:
-        """Ask what a step asks, now."""
+        """Send the request of a step now."""
         self._lead()
         number = len(self.outcomes)
         self.states.append(self.group.state.value if self.group is not None else DEAD)
@@ -128,7 +128,7 @@ class Core:
         return self.outcomes[number]
 
     def run(self, until_ms: int) -> None:
-        """Let time pass, from one timer to the next."""
+        """Let time pass, timer by timer."""
         while (due := self.play.coordinator.deadline()) is not None and due - START <= until_ms:
             self._lead()
             self.play.wait(max(due - self.play.now, 0))
@@ -147,8 +147,8 @@ class Core:
     def _lead(self) -> None:
         """Put the broker's leader of the next generation first, where the core takes the first of several.
 
-        It may not be there yet when the old leader goes. The broker then took somebody who did not join, or he would
-        lead.
+        It may be absent when the old leader goes: the broker then chose a member that did not join, otherwise that one
+        would lead.
         """
         group = self.group
         if group is None:
@@ -157,7 +157,7 @@ class Core:
         number = self._choices.leaders.get(following)
         if number is None:
             return
-        # its answer may be what the choice is for: then it is known by the request that is parked
+        # its own response may depend on the choice; the parked request identifies it before
         call = self._asks[number].call if number in self._asks else None
         leader = self.outcomes[number].member_id if number < len(self.outcomes) else None
         joined = self._choices.joined[following]
@@ -174,14 +174,14 @@ class Core:
 
 
 class LateTimers(Timers["TimerKey"]):
-    """Timers that fire late, each by as much as chance says; but what is due at once is done at once."""
+    """Timers that fire late by a random amount; zero delays stay exact."""
 
     def __init__(self, late: Callable[[int], int]) -> None:
         super().__init__()
         self._late = late
 
     def set(self, key: TimerKey, deadline: int) -> None:
-        """Some time after the deadline."""
+        """Set the timer some time after the deadline."""
         super().set(key, self._late(deadline))
 
 
@@ -192,7 +192,7 @@ def play_to_core(
     chance: random.Random | None = None,
     late_max_ms: int = 0,
 ) -> tuple[Played, tuple[str, ...]]:
-    """What became of each step, and in which state each met the group.
+    """Return the outcome of each step, and the group's state before each.
 
     With `chance`, requests arrive and timers fire up to `late_max_ms` late.
     """
@@ -206,7 +206,7 @@ def play_to_core(
 
 
 def ids_of(outcomes: Iterable[Outcome]) -> dict[str, Id]:
-    """By member id, the first step whose answer names it."""
+    """Return the first step that names each member id."""
     found: dict[str, Id] = {}
     for number, outcome in enumerate(outcomes):
         if outcome.member_id is not None:

@@ -1,4 +1,4 @@
-"""What clients do wrong: each is a function of the author and the client that errs."""
+"""Mistakes of clients: each is a function of the author and the erring client."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from exploring import requests
 from exploring.actors import OFFERS, Actor, Phase
-from exploring.requests import INSTANCE_SINCE, UNKNOWN_TOPIC, Offers, T, Who
+from exploring.requests import INSTANCE_SINCE, UNKNOWN_TOPIC, MemberRef, Offers, T
 from exploring.steps import METADATA_MAX, SESSION_MAX_MS, SESSION_MIN_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from exploring.authors import Author
+    from exploring.generator import SequenceGenerator
 
 GHOST = "ghost"
 WRONG_INSTANCE = "zz"
@@ -20,37 +20,41 @@ WRONG_OFFERS: tuple[Offers, ...] = ((("exotic", T),), ())
 WRONG_TYPES = ("other", "", "Consumer")
 
 
-def wrong_generation(author: Author, actor: Actor) -> None:
-    """A generation that is over, or was not yet."""
-    generation = actor.generation + author.chance.choice((-1, 1, 1, 90)) if author.chance.random() < 0.8 else -1
-    _member_asks(author, actor, generation, actor.id, actor.instance_id)
+def wrong_generation(generator: SequenceGenerator, actor: Actor) -> None:
+    """Use a past or future generation."""
+    generation = actor.generation + generator.chance.choice((-1, 1, 1, 90)) if generator.chance.random() < 0.8 else -1
+    _member_asks(generator, actor, generation, actor.id, actor.instance_id)
 
 
-def wrong_id(author: Author, actor: Actor) -> None:
-    """An id of somebody else, of long ago, pending or never heard of; with or without the instance id."""
-    who = author.chance.choice((author.somebody(), author.somebody(), GHOST, ""))
-    instance_id = actor.instance_id if author.chance.random() < 0.6 else None
-    _member_asks(author, actor, actor.generation, who, instance_id)
+def wrong_id(generator: SequenceGenerator, actor: Actor) -> None:
+    """Use an id of another member, a former, pending or unknown one; with or without the instance id."""
+    who = generator.chance.choice((generator.any_member_id(), generator.any_member_id(), GHOST, ""))
+    instance_id = actor.instance_id if generator.chance.random() < 0.6 else None
+    _member_asks(generator, actor, actor.generation, who, instance_id)
 
 
-def wrong_instance(author: Author, actor: Actor) -> None:
-    """An instance id nobody has, that of somebody else, or none."""
-    others = [other.instance_id for other in author.actors if other is not actor]
-    _member_asks(author, actor, actor.generation, actor.id, author.chance.choice([WRONG_INSTANCE, *others]))
+def wrong_instance(generator: SequenceGenerator, actor: Actor) -> None:
+    """Use an unknown instance id, another member's, or none."""
+    others = [other.instance_id for other in generator.actors if other is not actor]
+    _member_asks(generator, actor, actor.generation, actor.id, generator.chance.choice([WRONG_INSTANCE, *others]))
 
 
-def _member_asks(author: Author, actor: Actor, generation: int, who: Who, instance_id: str | None) -> None:
-    """One of the requests that name a member, in a version that can say all of it."""
-    api = author.chance.choice(("Heartbeat", "Heartbeat", "SyncGroup", "OffsetCommit", "LeaveGroup", "JoinGroup"))
-    version = author.version(api, INSTANCE_SINCE[api] if instance_id is not None else 1)
+def _member_asks(
+    generator: SequenceGenerator, actor: Actor, generation: int, who: MemberRef, instance_id: str | None
+) -> None:
+    """Send a request that names a member, in a version with all its fields."""
+    api = generator.chance.choice(("Heartbeat", "Heartbeat", "SyncGroup", "OffsetCommit", "LeaveGroup", "JoinGroup"))
+    version = generator.version(api, INSTANCE_SINCE[api] if instance_id is not None else 1)
     match api:
         case "Heartbeat":
             request = requests.heartbeat(version, generation, who, instance_id)
         case "SyncGroup":
-            plan = author.assignments() if author.chance.random() < 0.5 else {}
-            request = requests.sync(version, generation, who, instance_id, assignments=plan, protocol=author.protocol)
+            plan = generator.assignments() if generator.chance.random() < 0.5 else {}
+            request = requests.sync(
+                version, generation, who, instance_id, assignments=plan, protocol=generator.protocol
+            )
         case "OffsetCommit":
-            request = requests.commit(version, generation, who, instance_id, author.offsets("t"))
+            request = requests.commit(version, generation, who, instance_id, generator.offsets("t"))
         case "LeaveGroup":
             request = requests.leave(version, [(who, instance_id)])
         case _:
@@ -63,38 +67,40 @@ def _member_asks(author: Author, actor: Actor, generation: int, who: Who, instan
                 rebalance_ms=actor.rebalance_ms,
                 protocol_type=actor.protocol_type,
             )
-    author.ask(actor, request, version, heard=False)
+    generator.ask(actor, request, version, heard=False)
 
 
-def join_wrongly(author: Author, actor: Actor) -> None:
-    """Protocols nobody else has, no protocols, another type, a session that is too short or too long."""
-    version = author.version("JoinGroup", INSTANCE_SINCE["JoinGroup"] if actor.instance_id else 0)
-    what = author.chance.randint(0, 2)
+def join_wrongly(generator: SequenceGenerator, actor: Actor) -> None:
+    """Join with unusual protocols, no protocols, another type, or a session timeout out of bounds."""
+    version = generator.version("JoinGroup", INSTANCE_SINCE["JoinGroup"] if actor.instance_id else 0)
+    what = generator.chance.randint(0, 2)
     request = requests.join(
         version,
         actor.id,
         actor.instance_id,
-        protocols=author.chance.choice(WRONG_OFFERS) if what == 0 else actor.protocols,
-        protocol_type=author.chance.choice(WRONG_TYPES) if what == 1 else actor.protocol_type,
-        session_ms=author.chance.choice((0, SESSION_MIN_MS - 1, SESSION_MAX_MS + 1)) if what == 2 else actor.session_ms,
+        protocols=generator.chance.choice(WRONG_OFFERS) if what == 0 else actor.protocols,
+        protocol_type=generator.chance.choice(WRONG_TYPES) if what == 1 else actor.protocol_type,
+        session_ms=generator.chance.choice((0, SESSION_MIN_MS - 1, SESSION_MAX_MS + 1))
+        if what == 2
+        else actor.session_ms,
         rebalance_ms=actor.rebalance_ms,
     )
-    author.ask(actor, request, version, heard=False)
+    generator.ask(actor, request, version, heard=False)
 
 
-def join_twice(author: Author, actor: Actor) -> None:
-    """Again while the first is under way, perhaps with other protocols or timeouts."""
+def join_twice(generator: SequenceGenerator, actor: Actor) -> None:
+    """Join again while the first join is parked, perhaps with other protocols or timeouts."""
     if actor.phase is not Phase.JOINING:
-        return author.rejoin(actor)
-    if author.chance.random() < 0.4:
-        actor.protocols = author.chance.choice(OFFERS)
+        return generator.rejoin(actor)
+    if generator.chance.random() < 0.4:
+        actor.protocols = generator.chance.choice(OFFERS)
         actor.session_ms += 400
-    return author.join(actor)
+    return generator.join(actor)
 
 
-def pending_id_of_an_instance(author: Author, actor: Actor) -> None:
-    """An id that was handed out to a dynamic member comes back with an instance id."""
-    version = author.version("JoinGroup", INSTANCE_SINCE["JoinGroup"])
+def pending_id_of_an_instance(generator: SequenceGenerator, actor: Actor) -> None:
+    """Use the id issued to a dynamic member together with an instance id."""
+    version = generator.version("JoinGroup", INSTANCE_SINCE["JoinGroup"])
     request = requests.join(
         version,
         actor.id,
@@ -104,63 +110,65 @@ def pending_id_of_an_instance(author: Author, actor: Actor) -> None:
         rebalance_ms=actor.rebalance_ms,
         protocol_type=actor.protocol_type,
     )
-    author.ask(actor, request, version, heard=False)
+    generator.ask(actor, request, version, heard=False)
 
 
-def sync_wrongly(author: Author, actor: Actor) -> None:
-    """Another protocol than was chosen, another type, or none where there has to be one (KIP-559)."""
-    version = author.version("SyncGroup", 5)
-    protocol = author.chance.choice(
+def sync_wrongly(generator: SequenceGenerator, actor: Actor) -> None:
+    """Sync with another protocol than the chosen one, another type, or none where required (KIP-559)."""
+    version = generator.version("SyncGroup", 5)
+    protocol = generator.chance.choice(
         (("consumer", "other"), ("connect", "range"), (None, "range"), ("consumer", None), (None, None))
     )
-    plan = author.assignments() if actor.leads else {}
+    plan = generator.assignments() if actor.leads else {}
     request = requests.sync(version, actor.generation, actor.id, actor.instance_id, assignments=plan, protocol=protocol)
-    author.ask(actor, request, version, heard=False)
+    generator.ask(actor, request, version, heard=False)
 
 
-def sync_again(author: Author, actor: Actor) -> None:
-    """Once more, with another assignment, while the first is under way or long after."""
+def sync_again(generator: SequenceGenerator, actor: Actor) -> None:
+    """Sync again with another assignment, while the first is parked or long after."""
     if actor.generation < 0:
-        return author.go_on()
-    version = author.version("SyncGroup", INSTANCE_SINCE["SyncGroup"] if actor.instance_id else 0)
+        return generator.next_step()
+    version = generator.version("SyncGroup", INSTANCE_SINCE["SyncGroup"] if actor.instance_id else 0)
     if actor.phase in (Phase.JOINED, Phase.SYNCING):
-        actor.current = len(author.steps)
-    return author.ask(actor, author.syncing(actor, version, author.assignments()), version)
+        actor.current = len(generator.steps)
+    return generator.ask(actor, generator.syncing(actor, version, generator.assignments()), version)
 
 
-def batch_leave(author: Author, actor: Actor) -> None:
-    """Several at once, known and unknown, by id, by instance or by both; or nobody."""
-    version = author.version("LeaveGroup", 3)
-    rows: list[tuple[Who, str | None]] = []
-    for _ in range(author.chance.choice((0, 1, 2, 2, 3))):
-        other = author.chance.choice(author.actors)
+def batch_leave(generator: SequenceGenerator, actor: Actor) -> None:
+    """Remove several members at once, known and unknown, by id, by instance or both; or none."""
+    version = generator.version("LeaveGroup", 3)
+    rows: list[tuple[MemberRef, str | None]] = []
+    for _ in range(generator.chance.choice((0, 1, 2, 2, 3))):
+        other = generator.chance.choice(generator.actors)
         rows.append(
-            author.chance.choice(
+            generator.chance.choice(
                 (
                     (other.id, None),
                     (other.id, other.instance_id),
-                    (author.somebody(), other.instance_id),
+                    (generator.any_member_id(), other.instance_id),
                     ("", other.instance_id),
                     (GHOST, None),
                     (other.id, WRONG_INSTANCE),
                 )
             )
         )
-    author.ask(actor, requests.leave(version, rows, author.chance.choice((None, "all of us"))), version, heard=False)
+    generator.ask(
+        actor, requests.leave(version, rows, generator.chance.choice((None, "all of us"))), version, heard=False
+    )
 
 
-def commit_from_outside(author: Author, actor: Actor) -> None:
-    """As an admin client or a consumer without a group does: no generation, and mostly no member."""
-    version = author.version("OffsetCommit", 1)
-    who = author.chance.choice(("", "", author.somebody(), GHOST))
-    author.ask(actor, requests.commit(version, -1, who, None, author.offsets("t")), version, heard=False)
+def commit_from_outside(generator: SequenceGenerator, actor: Actor) -> None:
+    """Commit like an admin client or a consumer without a group: no generation, and mostly no member."""
+    version = generator.version("OffsetCommit", 1)
+    who = generator.chance.choice(("", "", generator.any_member_id(), GHOST))
+    generator.ask(actor, requests.commit(version, -1, who, None, generator.offsets("t")), version, heard=False)
 
 
-def commit_wrongly(author: Author, actor: Actor) -> None:
-    """A topic or partition that is not there, metadata that is too long, or nothing at all."""
-    version = author.version("OffsetCommit", INSTANCE_SINCE["OffsetCommit"] if actor.instance_id else 1)
+def commit_wrongly(generator: SequenceGenerator, actor: Actor) -> None:
+    """Commit an unknown topic or partition, long metadata, or nothing."""
+    version = generator.version("OffsetCommit", INSTANCE_SINCE["OffsetCommit"] if actor.instance_id else 1)
     long = "m" * (METADATA_MAX + 1)
-    offsets = author.chance.choice(
+    offsets = generator.chance.choice(
         (
             {},
             {(UNKNOWN_TOPIC, 0): (1, "")},
@@ -170,44 +178,44 @@ def commit_wrongly(author: Author, actor: Actor) -> None:
             {("t", 2): (-7, long)},
         )
     )
-    author.ask(actor, requests.commit(version, actor.generation, actor.id, actor.instance_id, offsets), version)
+    generator.ask(actor, requests.commit(version, actor.generation, actor.id, actor.instance_id, offsets), version)
 
 
-def delete_group(author: Author, actor: Actor) -> None:
-    """Whoever is in it."""
-    author.ask(actor, requests.delete(), author.version("DeleteGroups"), heard=False)
+def delete_group(generator: SequenceGenerator, actor: Actor) -> None:
+    """Delete the group, whether empty or not."""
+    generator.ask(actor, requests.delete(), generator.version("DeleteGroups"), heard=False)
 
 
-def delete_offsets(author: Author, actor: Actor) -> None:
-    """Of topics somebody reads, or nobody, or that are not there."""
-    partitions = author.chance.choice(
+def delete_offsets(generator: SequenceGenerator, actor: Actor) -> None:
+    """Delete offsets of topics that are subscribed, unsubscribed, or unknown."""
+    partitions = generator.chance.choice(
         ((("t", 0),), (("u", 0), ("u", 1)), (("t", 0), (UNKNOWN_TOPIC, 0)), ((UNKNOWN_TOPIC, 0),), (("t", 9),), ())
     )
-    author.ask(actor, requests.forget(partitions), author.version("OffsetDelete"), heard=False)
+    generator.ask(actor, requests.forget(partitions), generator.version("OffsetDelete"), heard=False)
 
 
-def no_group(author: Author, actor: Actor) -> None:
-    """The group id is empty."""
-    version = author.version("Heartbeat")
-    match author.chance.randint(0, 3):
+def no_group(generator: SequenceGenerator, actor: Actor) -> None:
+    """Use an empty group id."""
+    version = generator.version("Heartbeat")
+    match generator.chance.randint(0, 3):
         case 0:
-            return author.ask(actor, requests.heartbeat(version, 1, actor.id, group=""), version, heard=False)
+            return generator.ask(actor, requests.heartbeat(version, 1, actor.id, group=""), version, heard=False)
         case 1:
-            version = author.version("LeaveGroup")
-            return author.ask(actor, requests.leave(version, [(actor.id, None)], group=""), version, heard=False)
+            version = generator.version("LeaveGroup")
+            return generator.ask(actor, requests.leave(version, [(actor.id, None)], group=""), version, heard=False)
         case 2:
-            version = author.version("SyncGroup")
+            version = generator.version("SyncGroup")
             request = requests.sync(version, 1, actor.id, assignments={}, protocol=("consumer", "range"), group="")
-            return author.ask(actor, request, version, heard=False)
+            return generator.ask(actor, request, version, heard=False)
         case _:
-            version = author.version("JoinGroup")
+            version = generator.version("JoinGroup")
             request = requests.join(
                 version, actor.id, protocols=actor.protocols, session_ms=actor.session_ms, rebalance_ms=500, group=""
             )
-            return author.ask(actor, request, version, heard=False)
+            return generator.ask(actor, request, version, heard=False)
 
 
-MISTAKES: tuple[Callable[[Author, Actor], None], ...] = (
+MISTAKES: tuple[Callable[[SequenceGenerator, Actor], None], ...] = (
     wrong_generation,
     wrong_generation,
     wrong_id,

@@ -1,4 +1,4 @@
-"""Whose rules are played by, and in which versions its broker can be asked."""
+"""The releases to explore, and the API versions their brokers serve."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _KEYS = {api.name: key for key, api in APIS.items()}
 
 
 def versions_of(release: Release, api: str) -> tuple[int, int]:
-    """The first and the last version of an API that it serves."""
+    """Return the first and last version of an API in a release."""
     versions = ACCEPTED[release.line][_KEYS[api]]
     return versions.min, versions.max
 
 
 def settings_here(release: Release) -> dict[str, str]:
-    """What makes the core follow its rules."""
+    """Return the settings that make the core follow a release."""
     return {"kafka.version": release.line, **release.settings}

@@ -1,4 +1,4 @@
-"""Requests with holes, in whatever version: what a version cannot say is left out."""
+"""Requests with placeholders, in any version: fields that a version lacks are left out."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from koordinator.wire.primitives import ZERO_UUID
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-Who = Id | str
-"""A member id: one that an answer named, or a text."""
+MemberRef = Id | str
+"""A member id: one issued by a response, or a text."""
 
 Offers = tuple[tuple[str, bytes], ...]
 """Protocols by preference, with their metadata."""
@@ -65,7 +65,7 @@ LEADER_EPOCH_SINCE = 6
 
 def join(
     version: int,
-    who: Who = "",
+    who: MemberRef = "",
     instance_id: str | None = None,
     *,
     protocols: Offers,
@@ -75,7 +75,7 @@ def join(
     reason: str | None = None,
     group: str = GROUP,
 ) -> JoinGroupRequest:
-    """JoinGroup."""
+    """Return a JoinGroup."""
     return JoinGroupRequest(
         group_id=group,
         session_timeout_ms=session_ms,
@@ -91,14 +91,14 @@ def join(
 def sync(
     version: int,
     generation: int,
-    who: Who,
+    who: MemberRef,
     instance_id: str | None = None,
     *,
-    assignments: Mapping[Who, bytes],
+    assignments: Mapping[MemberRef, bytes],
     protocol: tuple[str | None, str | None],
     group: str = GROUP,
 ) -> SyncGroupRequest:
-    """SyncGroup; `protocol` is the type and the name."""
+    """Return a SyncGroup; `protocol` is (type, name)."""
     return SyncGroupRequest(
         group_id=group,
         generation_id=generation,
@@ -114,9 +114,9 @@ def sync(
 
 
 def heartbeat(
-    version: int, generation: int, who: Who, instance_id: str | None = None, *, group: str = GROUP
+    version: int, generation: int, who: MemberRef, instance_id: str | None = None, *, group: str = GROUP
 ) -> HeartbeatRequest:
-    """Heartbeat."""
+    """Return a Heartbeat."""
     return HeartbeatRequest(
         group_id=group,
         generation_id=generation,
@@ -126,9 +126,9 @@ def heartbeat(
 
 
 def leave(
-    version: int, members: Sequence[tuple[Who, str | None]], reason: str | None = None, *, group: str = GROUP
+    version: int, members: Sequence[tuple[MemberRef, str | None]], reason: str | None = None, *, group: str = GROUP
 ) -> LeaveGroupRequest:
-    """LeaveGroup; before v3 of one member, the first."""
+    """Return a LeaveGroup; before v3 it names only the first member."""
     if version < LEAVE_SEVERAL_SINCE:
         return LeaveGroupRequest(group_id=group, member_id=cast("Any", members[0][0]))
     given = reason if version >= REASON_SINCE["LeaveGroup"] else None
@@ -142,11 +142,11 @@ def leave(
 def commit(
     version: int,
     generation: int,
-    who: Who,
+    who: MemberRef,
     instance_id: str | None,
     offsets: Mapping[tuple[str, int], tuple[int, str | None]],
 ) -> OffsetCommitRequest:
-    """OffsetCommit of (topic, partition): (offset, metadata)."""
+    """Return an OffsetCommit of (topic, partition): (offset, metadata)."""
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for (topic, partition), (offset, metadata) in offsets.items():
         topics.setdefault(topic, []).append(
@@ -174,7 +174,7 @@ def commit(
 
 
 def fetch(version: int, wanted: Mapping[str, tuple[int, ...]] | None, *, stable: bool = False) -> OffsetFetchRequest:
-    """OffsetFetch; everything if nothing is named, from v2 on."""
+    """Return an OffsetFetch; without topics it fetches all offsets, from v2 on."""
     if wanted is None and version < FETCH_ALL_SINCE:
         wanted = {name: tuple(range(partitions)) for name, partitions in TOPICS.items()}
     stable = stable and version >= STABLE_SINCE
@@ -201,7 +201,7 @@ def fetch(version: int, wanted: Mapping[str, tuple[int, ...]] | None, *, stable:
 
 
 def forget(partitions: Iterable[tuple[str, int]]) -> OffsetDeleteRequest:
-    """OffsetDelete."""
+    """Return an OffsetDelete."""
     topics: dict[str, list[OffsetDeleteRequestPartition]] = {}
     for topic, partition in partitions:
         topics.setdefault(topic, []).append(OffsetDeleteRequestPartition(partition_index=partition))
@@ -212,21 +212,21 @@ def forget(partitions: Iterable[tuple[str, int]]) -> OffsetDeleteRequest:
 
 
 def describe(version: int, *, operations: bool = False) -> DescribeGroupsRequest:
-    """DescribeGroups."""
+    """Return a DescribeGroups."""
     return DescribeGroupsRequest(
         groups=(GROUP,), include_authorized_operations=operations and version >= OPERATIONS_SINCE
     )
 
 
 def listing(version: int, states: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> ListGroupsRequest:
-    """ListGroups."""
+    """Return a ListGroups."""
     return ListGroupsRequest(
         states_filter=states if version >= STATES_SINCE else (), types_filter=types if version >= TYPES_SINCE else ()
     )
 
 
 def delete() -> DeleteGroupsRequest:
-    """DeleteGroups."""
+    """Return a DeleteGroups."""
     return DeleteGroupsRequest(groups_names=(GROUP,))
 
 

@@ -1,7 +1,7 @@
-"""The rounds of an exploration: play, judge, play again what was not steady, and make short what differs.
+"""The rounds of an exploration: play, judge, replay unsteady sequences, and shrink differences.
 
-A sequence whose playing was too slow is played again, one whose timers were too close is written anew. What differs is
-played twice more: if the broker then says what the core says, it disagrees with itself.
+A sequence whose playing was too slow is played again; one with timers too close together is generated again. A
+difference is played twice more: if the broker then agrees with the core, it disagrees with itself.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from exploring.authors import write
-from exploring.covering import Seen, seen_in
-from exploring.explained import EXPLANATIONS
-from exploring.judging import Judgement, Kind, Verdict, judge
+from exploring.coverage import Seen, seen_in
+from exploring.generator import write
+from exploring.known_differences import EXPLANATIONS
 from exploring.shrinking import shrunk
+from exploring.verdicts import Judgement, Kind, Verdict, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from exploring.steps import Played, Sequence, Setup
 
 Plays = Callable[[list["Sequence"]], list["Played"]]
-"""Plays sequences to somebody."""
+"""Plays sequences to a target."""
 
 PLAYINGS_MAX = 6
-"""So often at most is a sequence played to get a verdict."""
+"""The most playings of one sequence to reach a verdict."""
 
 PLAYINGS_TO_SHRINK = 2
 REWRITTEN_MAX = 5
-"""So often at most is a sequence written anew."""
+"""The most times one sequence is generated again."""
 
 UNCLEAR = {Verdict.SLOW, Verdict.LATE}
 REPEATS = 2
@@ -42,18 +42,18 @@ SHRUNK_MAX = 12
 
 @dataclass
 class Findings:
-    """What has been found out.
+    """Results of an exploration.
 
     Attributes:
         judged: sequences with a verdict.
-        requests: how many requests these had.
-        seen: what their answers were.
-        undecided: sequences whose playing was too slow however often.
-        playings: how many playings there were, of all kinds.
-        unsteady: the broker said one thing and then another.
-        explained: by issue, how many differences.
-        differences: the rest, by kind.
-        shortest: one of each kind, made short.
+        requests: the number of their requests.
+        seen: coverage of their answers.
+        undecided: sequences whose every playing was too slow.
+        playings: playings of all kinds.
+        unsteady: the broker contradicted itself.
+        explained: differences by Kafka issue.
+        differences: other differences, by kind.
+        shortest: one shrunk example of each kind.
     """
 
     judged: int = 0
@@ -67,7 +67,7 @@ class Findings:
     shortest: list[Judgement] = field(default_factory=list)
 
     def add(self, other: Findings) -> None:
-        """Take over what was found elsewhere."""
+        """Add other results."""
         self.judged += other.judged
         self.requests += other.requests
         self.seen.update(other.seen)
@@ -81,13 +81,13 @@ class Findings:
 
 
 class Exploration:
-    """Of one release in one setup.
+    """The exploration of one release in one setup.
 
     Args:
-        release: whose rules the core follows.
-        setup: of the broker, and of the core.
+        release: the release that the core emulates.
+        setup: of the broker and of the core.
         plays: to the broker.
-        say: is told how it goes on.
+        say: receives progress messages.
     """
 
     def __init__(self, release: Release, setup: Setup, plays: Plays, say: Callable[[str], None]) -> None:
@@ -98,9 +98,9 @@ class Exploration:
         self.findings = Findings()
 
     def explore(self, seeds: Iterable[str]) -> Findings:
-        """A sequence for each of these seeds."""
+        """Play one sequence per seed."""
         waiting = {seed: write(seed, self._setup, self._release) for seed in seeds}
-        # a broker that has just started takes its time
+        # a broker that has just started is slow
         self._plays(list(waiting.values())[:WARM_UP])
         suspects: list[Judgement] = []
         for number in range(REWRITTEN_MAX):
@@ -120,7 +120,7 @@ class Exploration:
         return self.findings
 
     def _look_into(self, suspects: list[Judgement]) -> None:
-        """Play again what differs; what still does is explained, or made short."""
+        """Replay differences; explain or shrink those that persist."""
         for _ in range(REPEATS):
             again = self._judge([each.sequence for each in suspects])
             for before, after in zip(suspects, again, strict=True):
@@ -139,7 +139,7 @@ class Exploration:
             self.findings.shortest.append(self._shortest(judgements[0], kind))
 
     def _shortest(self, judgement: Judgement, kind: Kind) -> Judgement:
-        """The shortest that differs in the same way."""
+        """Return the shortest sequence with the same kind of difference."""
         self._say(f"making short: {kind}")
         best = judgement
 
@@ -157,7 +157,7 @@ class Exploration:
         return best
 
     def _judge(self, sequences: list[Sequence], playings: int = PLAYINGS_MAX) -> list[Judgement]:
-        """What these say. Those whose playing was slow are played again."""
+        """Judge sequences; replay those that were too slow."""
         tries: list[list[Judgement]] = [[] for _ in sequences]
         for _ in range(playings):
             again = [number for number, done in enumerate(tries) if not done or done[-1].verdict in UNCLEAR]
@@ -174,7 +174,7 @@ class Exploration:
 
 
 def _agreed(tries: list[Judgement]) -> Judgement:
-    """What several playings say together: what is late in the same way again and again is different."""
+    """Combine several playings: a response that is late in the same way every time is a difference."""
     last = tries[-1]
     late = all(each.verdict is Verdict.LATE for each in tries)
     if len(tries) > 1 and late and len({each.kind for each in tries}) == 1:

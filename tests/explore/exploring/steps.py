@@ -1,7 +1,7 @@
-"""What is played: requests, each at its time, with holes where only an answer can tell what belongs there.
+"""Sequences: requests with times, and placeholders that only a response can fill.
 
-A sequence is the same for everybody it is played to: each side has member ids of its own, and a hole stands for the
-one that the answer to an earlier step named.
+A sequence is the same for every target: each has its own member ids, and a placeholder stands for the id that an
+earlier response issued.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
 GROUP = "g"
-"""What the group is called in sequences and comparisons. On a broker every playing has a group of its own."""
+"""The group's name in sequences and comparisons; on a broker every playing has its own group."""
 
 TOPICS = {"t": 4, "u": 2}
-"""The topics there are, with their partitions."""
+"""The topics, with their numbers of partitions."""
 
-NOBODY = "nobody"
-"""What a hole is filled with whose answer has not come: not the id of anybody."""
+NO_MEMBER = "nobody"
+"""Fills a placeholder whose response is outstanding: no member has this id."""
 
 M = TypeVar("M", bound="Message")
 
 
 @dataclass(frozen=True, order=True)
 class Id:
-    """The member id named in the answer to the JoinGroup of a step."""
+    """The member id issued in response to the JoinGroup of a step."""
 
     step: int
 
 
 @dataclass(frozen=True)
 class TopicId:
-    """The id of a topic, which every cluster makes for itself."""
+    """The id of a topic, which every cluster generates itself."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Step:
-    """One request, `at_ms` after the beginning. `request` may have holes."""
+    """One request, `at_ms` after the beginning; it may have placeholders."""
 
     at_ms: int
     client_id: str
@@ -57,12 +57,12 @@ class Step:
 
     @property
     def api(self) -> str:
-        """What Kafka calls the API: "JoinGroup"."""
+        """Kafka's name of the API: "JoinGroup"."""
         return type(self.request).__name__.removesuffix("Request")
 
     @property
     def key(self) -> int:
-        """The number of the API."""
+        """The API key."""
         key = declaration_of(type(self.request)).key
         assert key is not None
         return key
@@ -70,7 +70,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Setup:
-    """How the broker is set up. Sequences are written for one of these."""
+    """The settings of the broker; each sequence is generated for one of these setups."""
 
     name: str
     initial_delay_ms: int = 0
@@ -78,14 +78,14 @@ class Setup:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Under Kafka's names. Nothing expires meanwhile, and sessions may be short."""
+        """Return the settings under Kafka's names. Nothing expires during a playing, and sessions may be short."""
         chosen = {
             "group.initial.rebalance.delay.ms": self.initial_delay_ms,
             "group.min.session.timeout.ms": SESSION_MIN_MS,
             "group.max.session.timeout.ms": SESSION_MAX_MS,
             "offset.metadata.max.bytes": METADATA_MAX,
             "offsets.retention.check.interval.ms": 86_400_000,
-            # what a group of the NEW coordinator shows depends on what others wrote to its partition
+            # groups of the NEW coordinator depend on other groups' writes to their partition
             "offsets.topic.num.partitions": 100,
         }
         if self.size_max is not None:
@@ -102,7 +102,7 @@ SETUPS = (Setup("plain"), Setup("delay", initial_delay_ms=400), Setup("small", s
 
 @dataclass(frozen=True)
 class Sequence:
-    """A sequence: its name says how it was made; it ends `end_ms` after its beginning."""
+    """A sequence: its name is its origin; it ends `end_ms` after its beginning."""
 
     name: str
     setup: Setup
@@ -110,37 +110,37 @@ class Sequence:
     end_ms: int
 
     def without(self, gone: Iterable[int]) -> Sequence:
-        """The same without some steps; what their answers would have named, nobody is called."""
+        """Return the sequence without some steps; placeholders for their responses match no member."""
         dropped = set(gone)
         numbers = [number for number in range(len(self.steps)) if number not in dropped]
         renumbered = {old: new for new, old in enumerate(numbers)}
 
         def hole(value: object) -> object:
             if isinstance(value, Id):
-                return Id(renumbered[value.step]) if value.step in renumbered else NOBODY
+                return Id(renumbered[value.step]) if value.step in renumbered else NO_MEMBER
             return value
 
         steps = (replace(step, request=fill(step.request, hole)) for step in map(self.steps.__getitem__, numbers))
         return replace(self, steps=tuple(steps))
 
     def hastened(self, number: int, ms: int) -> Sequence:
-        """The same with a step, and all that come after it, `ms` earlier; number len(steps) is the end."""
+        """Return the sequence with a step and all later ones moved `ms` earlier; number len(steps) is the end."""
         steps = [
             replace(step, at_ms=step.at_ms - ms) if later >= number else step for later, step in enumerate(self.steps)
         ]
         return replace(self, steps=tuple(steps), end_ms=self.end_ms - ms)
 
     def gap(self, number: int) -> int:
-        """How long before a step nothing is asked; number len(steps) is the end."""
+        """Return the gap before a step in ms; number len(steps) is the end."""
         times = [0, *(step.at_ms for step in self.steps), self.end_ms]
         return times[number + 1] - times[number]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one request: its answer and when it came, ms after the beginning; or nothing yet.
+    """The outcome of one request: its response and arrival time in ms after the beginning; or none yet.
 
-    `sent_ms` is when it was asked in truth. `closed`: the connection was closed instead of an answer.
+    `sent_ms` is the actual time of sending. `closed`: the connection closed without a response.
     """
 
     sent_ms: float
@@ -150,13 +150,13 @@ class Outcome:
 
     @property
     def member_id(self) -> str | None:
-        """The member id named in it, if it is an answer to a JoinGroup."""
+        """The member id in the response, if it is a JoinGroup response."""
         return (self.answer.member_id or None) if isinstance(self.answer, JoinGroupResponse) else None
 
 
 @dataclass(frozen=True)
 class Played:
-    """What became of each step of a sequence, on one side; and what the group and the topics' ids are there."""
+    """The outcome of each step on one side, with its group id and topic ids."""
 
     outcomes: tuple[Outcome, ...]
     group: str
@@ -164,7 +164,7 @@ class Played:
 
 
 def fill(value: M, hole: Callable[[object], object]) -> M:
-    """A message with `hole` applied to every value that is not made of others."""
+    """Return a message with `hole` applied to every leaf value."""
     return cast("M", _fill(value, hole))
 
 
@@ -178,13 +178,13 @@ def _fill(value: object, hole: Callable[[object], object]) -> object:
 
 
 def asked(step: Step, known: Rows[Outcome | None], group: str, topic_ids: Mapping[str, UUID]) -> Message:
-    """The request of a step as one side sees it; `known` has what became of the steps before, so far."""
+    """Return the request of a step for one side; `known` has the outcomes so far."""
 
     def hole(value: object) -> object:
         match value:
             case Id(number):
                 outcome = known[number]
-                return (outcome.member_id if outcome is not None else None) or NOBODY
+                return (outcome.member_id if outcome is not None else None) or NO_MEMBER
             case TopicId(name):
                 return topic_ids[name]
             case _ if value == GROUP:
@@ -196,5 +196,5 @@ def asked(step: Step, known: Rows[Outcome | None], group: str, topic_ids: Mappin
 
 
 def response_of(step: Step) -> type[Message]:
-    """The class of the answer to a step."""
+    """Return the response class of a step."""
     return APIS[step.key].response

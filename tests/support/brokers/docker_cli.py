@@ -18,11 +18,11 @@ PIPELINE_IMAGE = "koordinator-pipeline"
 MIB = 1024 * 1024
 
 BASE = os.environ.get("PYTHON_IMAGE", "python:3.12-slim")
-"""What the image is built on: a stand-in, if the engine is a private one (compose/engine.sh)."""
+"""The base image: a stand-in for a private engine (compose/engine.sh)."""
 
 
 def docker(*arguments: str, timeout_s: float = 60, environment: Mapping[str, str] | None = None) -> str:
-    """What a command of Docker's says, with more variables than there are; fails with its complaint."""
+    """Return the output of a docker command, with additional variables; fail with its error output."""
     command, environ = ["docker", *arguments], {**os.environ, **(environment or {})}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=ROOT, env=environ
@@ -32,6 +32,6 @@ def docker(*arguments: str, timeout_s: float = 60, environment: Mapping[str, str
 
 
 def size_mib(image: str) -> tuple[float, float]:
-    """How large an image is, and how large without the base image."""
+    """Return the size of an image in MiB, and its size without the base image."""
     size, base = (int(docker("image", "inspect", "-f", "{{.Size}}", name)) for name in (image, BASE))
     return size / MIB, (size - base) / MIB

@@ -18,14 +18,14 @@ WAIT_S = 30
 
 @dataclass
 class Served:
-    """A server that runs: where, and everything it said on its log."""
+    """A running server: its address, and its log lines."""
 
     url: str
     logged: list[str]
 
 
 class Serving:
-    """Runs a server on a thread; `port_range` and `token` are those of the command line."""
+    """Runs a server on a thread; `port_range` and `token` are the options of the command line."""
 
     def __init__(self, ports: range | None = None, token: str | None = None, **options: object) -> None:
         self._ports, self._token, self._options = ports, token, Options(**options)  # type: ignore[arg-type]

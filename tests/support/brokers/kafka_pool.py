@@ -1,4 +1,4 @@
-"""Running brokers of one release: one for each set of settings that somebody wants."""
+"""Running brokers of one release: one for each requested set of settings."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from brokers.kafka_releases import Release
 
 AT_ONCE = 2
-"""So many are started at the same time: it takes a processor for some seconds."""
+"""Brokers started concurrently: a start takes a processor for some seconds."""
 
 TOPICS = {"t": 4, "u": 2}
 """The topics of each broker, with their partitions."""
 
 
 class Pool:
-    """Starts a broker when it is first wanted, by any thread, and stops all of them at the end."""
+    """Starts brokers on first use, from any thread, and stops them all at the end."""
 
     def __init__(self, release: Release) -> None:
         self.release = release
@@ -47,13 +47,13 @@ class Pool:
 
     @property
     def commit_id(self) -> str:
-        """Of what these brokers were built, as one of them says."""
+        """Return the build commit that a broker reports."""
         return next(iter(self._brokers.values())).result().commit_id
 
     def want(self, settings: Mapping[str, object], *, restarted: bool = False) -> Future[RealKafka]:
-        """The broker with these settings, which is started if there is none.
+        """Return the broker with these settings, starting one if needed.
 
-        `restarted`: not one that is asked by those who would notice that it is started again.
+        `restarted`: not a broker shared with scenarios that would notice a restart.
         """
         texts = {name: str(value) for name, value in settings.items()}
         key = (frozenset(texts.items()), restarted)
@@ -78,7 +78,7 @@ class Pool:
 
 
 def _warm(kafka: RealKafka) -> None:
-    """Ask everything once: the first request of its kind takes a Java program long."""
+    """Send each request once: the first of its kind is slow in Java."""
     with Asked(kafka.address, "warm", kafka.release) as asked:
         for key, make in REQUESTS.items():
             for version in asked.versions(key)[-1:]:

@@ -1,6 +1,6 @@
-"""The releases of Apache Kafka that are asked, and where their jars are.
+"""The releases of Apache Kafka for comparisons, and the location of their jars.
 
-Jars are fetched with Maven and kept under build/kafka, a folder for each version; `make clean` removes them.
+Maven fetches the jars into build/kafka, a folder per version; `make clean` removes them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CACHE = Path(__file__).parents[3] / "build" / "kafka"
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 
 FETCH_S = 600
-"""How long fetching may take. It is done once."""
+"""Time limit of a fetch, which happens once."""
 
 POM = """<?xml version="1.0" encoding="UTF-8"?>
 <project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -47,10 +47,10 @@ DEPENDENCY = """    <dependency>
     </dependency>"""
 
 LOG_WRITER = "org.slf4j:slf4j-simple:1.7.36"
-"""What writes the log is left to those who run Kafka; this needs no file, and suits all releases."""
+"""A log backend for Kafka's log interface; it needs no file and suits all releases."""
 
 KRAFT_SINCE = (3, 3)
-"""The first release whose KRaft is for production (KIP-833); those before are run with ZooKeeper."""
+"""The first release with production-ready KRaft (KIP-833); earlier ones run with ZooKeeper."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class Release:
     """One column of the comparison.
 
     Attributes:
-        name: its own, "3.9-new"; what it said is kept under this name.
+        name: unique, "3.9-new"; goldens are stored under it.
         version: in Maven Central, "3.9.2".
         coordinator: the Scala one, OLD, or the Java one, NEW.
-        settings: that choose the coordinator.
+        settings: that select the coordinator.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Release:
 
     @property
     def line(self) -> str:
-        """What the emulator's setting kafka.version calls it: "3.9"."""
+        """The value of the emulator's setting kafka.version: "3.9"."""
         return ".".join(self.version.split(".")[:2])
 
     @property
@@ -81,7 +81,7 @@ class Release:
 
 
 NEWEST = Release("4.3", "4.3.1", "NEW")
-"""The newest release whose parts are all in Maven Central: of 4.4.0, kafka-tools-api is missing."""
+"""The newest release with all parts in Maven Central: 4.4.0 lacks kafka-tools-api."""
 
 RELEASES = {
     release.name: release
@@ -96,17 +96,17 @@ RELEASES = {
 
 
 BROKER = "kafka_2.13"
-"""What a broker is run from."""
+"""The artifact that contains the broker."""
 
 
 def jars(version: str, artifact: str = BROKER) -> Path:
-    """The folder with the jars of a release, of the broker or of another part; fetched if they are not there yet."""
+    """Return the folder with the jars of a release's artifact, fetching them if absent."""
     folder = CACHE / (version if artifact == BROKER else f"{artifact}-{version}")
     return fetched(folder, f"org.apache.kafka:{artifact}:{version}", LOG_WRITER)
 
 
 def fetched(folder: Path, *coordinates: str) -> Path:
-    """The folder with these artifacts, `group:artifact:version`, and all that they need to run."""
+    """Return the folder with the artifacts `group:artifact:version` and all their dependencies."""
     if not folder.is_dir():
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as work:
@@ -116,7 +116,7 @@ def fetched(folder: Path, *coordinates: str) -> Path:
             goal = f"{DEPENDENCY_PLUGIN}:copy-dependencies"
             options = ("-DincludeScope=runtime", f"-DoutputDirectory={work}/jars")
             run("mvn", "--batch-mode", "--quiet", "--file", str(pom), goal, *options, timeout_s=FETCH_S)
-            # all at once: a folder that is there is complete, also for another process that fetches
+            # atomically: an existing folder is complete, also for other processes
             try:
                 Path(work, "jars").rename(folder)
             except OSError:
@@ -126,7 +126,7 @@ def fetched(folder: Path, *coordinates: str) -> Path:
 
 
 def run(*command: str, timeout_s: float) -> None:
-    """Run a command to its end; AssertionError with what it said if it fails."""
+    """Run a command to its end; AssertionError with its output if it fails."""
     ran = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False
     )

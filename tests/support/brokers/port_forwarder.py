@@ -1,4 +1,4 @@
-"""A mapped port without a container engine: what connects to 127.0.0.2 is forwarded to a port of 127.0.0.1."""
+"""A mapped port without a container engine: connections to 127.0.0.2 are forwarded to a port of 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HOST = "127.0.0.2"
 
 
 class MappedPort:
-    """Forwards connections to `target`, a port of 127.0.0.1, which may be set later; `port` is where it listens."""
+    """Forwards connections to `target`, a port of 127.0.0.1 that may be set later; listens on `port`."""
 
     def __init__(self, target: int = 0) -> None:
         self.target = target
@@ -25,7 +25,7 @@ class MappedPort:
         return self
 
     def __exit__(self, *error: object) -> None:
-        # to close it alone does not wake who accepts
+        # closing alone does not wake the accepting thread
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -40,7 +40,7 @@ class MappedPort:
 
     @property
     def address(self) -> str:
-        """`host:port`, for clients."""
+        """Return `host:port`, for clients."""
         return f"{HOST}:{self.port}"
 
     def _accept(self) -> None:

@@ -1,4 +1,4 @@
-"""A real Apache Kafka: one node on loopback, with its ZooKeeper where it needs one, stopped by its own pid."""
+"""A running Apache Kafka: one node on loopback, with its ZooKeeper where needed, stopped by its own pid."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 FORMAT_S = 120
 READY_S = 120
-"""How long it may take on a busy machine until groups can be asked for; usually it is five seconds."""
+"""Time limit for groups to be available on a busy machine; usually five seconds."""
 
 LOOK_S = 0.2
-"""How long it is left alone before it is looked at again."""
+"""The polling interval."""
 
 TRY_S = 2
-"""How long it may take to answer then."""
+"""Time limit of one poll."""
 
 TOPIC_S = 30
 END_S = 30
 TRIES = 3
-"""The ports were free a moment before the broker takes them; it is started again if somebody was quicker."""
+"""Starts in case another process takes the port between its choice and its use."""
 
 TAIL = 60
-"""How many lines of the log are told when the broker is not there."""
+"""Lines of the log in an error message."""
 
 JVM = (
     *("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"),
@@ -52,7 +52,7 @@ JVM = (
         for each in ("logFile=System.out", "showDateTime=true", "dateTimeFormat=HH:mm:ss,SSS")
     ),
 )
-"""Little memory, and a quick start rather than the highest speed; the log goes where the output goes."""
+"""Little memory and a quick start rather than top speed; the log goes to stdout."""
 
 SETTINGS = {
     "inter.broker.listener.name": "PLAINTEXT",
@@ -67,21 +67,21 @@ SETTINGS = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
-"""One node. Everything else is as Kafka has it."""
+"""One node. All other settings are Kafka's defaults."""
 
 STARTED = re.compile(r"Kafka Server started|\[KafkaServer id=1\] started")
-"""What it says when its port is its own: until then another broker may have been quicker to take it."""
+"""Logged once the port is bound; before, another broker may have taken it."""
 
 COMMIT_ID = re.compile(r"Kafka commitId: (\S+)")
 
 
 class RealKafka:
-    """A running broker. `log` is the file with what it says.
+    """A running broker. `log` is the file with its output.
 
     Args:
-        folder: for its configuration, its data and its log; must exist and be empty.
+        folder: for its configuration, data and log; must exist and be empty.
         release: of Apache Kafka.
-        settings: of the broker, beside and before those of the release and SETTINGS.
+        settings: of the broker; they override those of the release and SETTINGS.
     """
 
     def __init__(self, folder: Path, release: Release = NEWEST, settings: Mapping[str, str] | None = None) -> None:
@@ -107,18 +107,18 @@ class RealKafka:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where to begin: host:port."""
+        """The bootstrap address, host:port."""
         return str(self.address)
 
     @property
     def commit_id(self) -> str:
-        """The commit it was built of, in its own words."""
+        """The build commit that the broker reports."""
         said = COMMIT_ID.search(self.log.read_text(errors="replace"))
         assert said, f"Kafka {self.release.version} does not say its commit; its log begins with:\n{self.tail(0)}"
         return said[1]
 
     def start(self) -> None:
-        """Start it from nothing, and wait until it coordinates groups."""
+        """Start the broker from scratch and wait until it coordinates groups."""
         for _ in range(TRIES):
             self._launch()
             if self._is_ready():
@@ -130,9 +130,9 @@ class RealKafka:
         raise AssertionError(f"Kafka {self.release.version} is not there; its log ends with:\n{self.tail(0)}")
 
     def restart(self, settings: Mapping[str, str] | None = None, *, crash: bool = False) -> None:
-        """End the broker, and start it again at its old port with what it has kept; `settings` are for this time.
+        """Restart the broker on its old port and data; `settings` apply to this start.
 
-        `crash`: with SIGKILL. ZooKeeper takes it for alive then, and does not let it in, until its session is over.
+        `crash`: with SIGKILL. ZooKeeper then takes it for alive and rejects it until its session expires.
         """
         self._end(crash=crash)
         properties = self._written("server", self._properties | (settings or {}))
@@ -145,12 +145,12 @@ class RealKafka:
             self._spawn("broker", "kafka.Kafka", properties)
 
     def stop(self) -> None:
-        """End it, and then its ZooKeeper: with SIGTERM, and if that takes too long, with SIGKILL."""
+        """Stop the broker, then its ZooKeeper: with SIGTERM, and after a time limit with SIGKILL."""
         while self._processes:
             self._end()
 
     def _end(self, *, crash: bool = False) -> None:
-        """End what was started last."""
+        """Stop the process started last."""
         process = self._processes.pop()
         if not crash:
             process.terminate()
@@ -163,7 +163,7 @@ class RealKafka:
             process.wait(END_S)
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Make a topic, and wait until all its partitions have a leader."""
+        """Create a topic and wait until all its partitions have a leader."""
         with Admin((self.address,), TOPIC_S, "1") as admin, closing(Link(self.address, admin.deadline, "1")) as link:
             row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
             request = CreateTopicsRequest(topics=(row,))
@@ -209,7 +209,7 @@ class RealKafka:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
-                # not with the terminal: an interrupted test stops it in its own way
+                # in its own session: an interrupted test stops it in its own way
                 start_new_session=True,
             )
         self._processes.append(process)
@@ -227,7 +227,7 @@ class RealKafka:
         return False
 
     def _has_groups(self) -> bool:
-        """Whether groups can be asked for: it has to make their topic first."""
+        """Whether groups are available: the broker has to create their topic first."""
         with Admin((self.address,), TRY_S, "1") as admin:
             try:
                 found = describe(admin, ["ready"])["ready"]
@@ -237,7 +237,7 @@ class RealKafka:
 
 
 def _kraft(port: int, controller: int) -> dict[str, str]:
-    """Broker and controller at once."""
+    """Return the settings of a combined broker and controller."""
     return {
         "process.roles": "broker,controller",
         "node.id": "1",

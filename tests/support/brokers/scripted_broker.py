@@ -1,10 +1,10 @@
-"""A broker that says what a test wants it to: a socket, a thread for each connection, and answers made with our codec.
+"""A scripted broker: a socket, a thread per connection, and responses from our codec.
 
     with Scripted() as broker:
         broker.answers(ApiKey.LEAVE_GROUP, CLOSE, LeaveGroupResponse(error_code=30))
 
-The last answer of an api is repeated. ApiVersions, Metadata and FindCoordinator are answered as by a cluster of one,
-unless the test says otherwise. A message may also be a function of the request and its version.
+The last response of an API repeats. ApiVersions, Metadata and FindCoordinator are answered like a cluster of one unless
+the test overrides them. A message may also be a function of the request and its version.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
 WAIT_S = 20
-"""How long a connection may say nothing before it is given up."""
+"""Seconds of silence after which a connection is given up."""
 
 
 class Odd(Enum):
-    """What a broker may do instead of answering."""
+    """Misbehaviour in place of a response."""
 
     CLOSE = auto()
     SILENCE = auto()
@@ -45,14 +45,14 @@ CLOSE, SILENCE = Odd.CLOSE, Odd.SILENCE
 
 @dataclass(frozen=True)
 class Raw:
-    """These bytes instead of an answer, and the end of the connection."""
+    """These bytes in place of a response, then a close."""
 
     data: bytes
 
 
 @dataclass(frozen=True)
 class Cut:
-    """An answer without its last bytes, and the end of the connection."""
+    """A response without its last bytes, then a close."""
 
     message: Any
     missing: int = 1
@@ -60,7 +60,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Drip:
-    """An answer, a byte at a time."""
+    """A response sent byte by byte."""
 
     message: Any
     every_s: float
@@ -68,14 +68,14 @@ class Drip:
 
 @dataclass(frozen=True)
 class WrongId:
-    """An answer to another request."""
+    """A response to another request."""
 
     message: Any
 
 
 @dataclass
 class Asked:
-    """A request that came: the api, in which version, and what it was."""
+    """A received request: API, version and message."""
 
     api: ApiKey
     version: int
@@ -84,9 +84,9 @@ class Asked:
 
 @dataclass
 class Scripted:
-    """One broker. `versions` overrides what it has of an api; None: it does not have it.
+    """One broker. `versions` overrides the advertised versions of an API; None removes the API.
 
-    `says_its_versions`: whether it lists ApiVersions when refusing a version of it (since Kafka 2.4).
+    `says_its_versions`: whether it lists ApiVersions when it rejects a version of it (since Kafka 2.4).
     """
 
     versions: dict[ApiKey, tuple[int, int] | None] = field(default_factory=dict)
@@ -115,11 +115,11 @@ class Scripted:
         return MetadataResponseBroker(node_id=self.node_id, host=self.host, port=self.port)
 
     def answers(self, api: ApiKey, *steps: Any) -> None:
-        """What it answers to an api, one after the other; the last one for ever."""
+        """Set the responses to an API, in order; the last one repeats."""
         self._script[api] = list(steps)
 
     def requests(self, api: ApiKey) -> list[Asked]:
-        """What it was asked of one api."""
+        """Return the received requests of one API."""
         return [each for each in self.asked if each.api is api]
 
     def __enter__(self) -> Self:
@@ -214,7 +214,7 @@ class Scripted:
 
 
 def coordinated_by(broker: Scripted, request: Any, version: int, error: Error = Error.NONE) -> FindCoordinatorResponse:
-    """This broker coordinates all groups asked about, or there is an error."""
+    """Return a response that names this broker as coordinator of all requested groups, or an error."""
     row: dict[str, Any] = {"node_id": broker.node_id, "host": broker.host, "port": broker.port, "error_code": error}
     if version < 4:
         return FindCoordinatorResponse(**row)
@@ -222,5 +222,5 @@ def coordinated_by(broker: Scripted, request: Any, version: int, error: Error = 
 
 
 def coordinator(broker: Scripted, error: Error = Error.NONE) -> Callable[[Any, int], FindCoordinatorResponse]:
-    """The same as a step of a script."""
+    """Return the same as a script step."""
     return lambda request, version: coordinated_by(broker, request, version, error)

@@ -1,8 +1,8 @@
-"""A server on a data directory that is killed again and again while static members commit, and what they lose by it.
+"""A server on a data directory, killed again and again while static members commit, and the resulting losses.
 
-Every member is a thread with one connection. It commits, produces and beats, and knows what was acknowledged to it.
-When the server has gone it waits for the next one and goes on as the member it was: whatever else than NONE it is
-answered then is a disturbance, and whatever was acknowledged and is not there is lost.
+Every member is a thread with one connection. It commits, produces, sends heartbeats, and remembers each
+acknowledgement. After a kill it waits for the next server and continues as the same member: any error then is a
+disturbance, and any acknowledged data that is missing is lost.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READY_S = 30
-"""How long the server may take to say that it serves, on a busy machine."""
+"""Time limit for the server to be ready on a busy machine."""
 
 ANSWER_S = 20
-"""How long it may take to answer."""
+"""Time limit of a response."""
 
 TOPIC = "t"
 
 
 @dataclass
 class Figures:
-    """What came of it. Times are seconds from the start of the process to the first heartbeat that was answered."""
+    """The results. Times are seconds from process start to the first answered heartbeat."""
 
     kills: int = 0
     commits: int = 0
@@ -93,7 +93,7 @@ class Server:
         self.address = Address("127.0.0.1", self.ready["port"])
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> str:
-        """Send it a signal; what it has said on stderr."""
+        """Send a signal; return the stderr output."""
         self.process.send_signal(number)
         assert self.process.stderr is not None
         with self.process:
@@ -113,7 +113,7 @@ class Member(threading.Thread):
         self.died: BaseException | None = None
 
     def run(self) -> None:
-        """Be connected to whatever server there is, until the end."""
+        """Stay connected to the current server, until the end."""
         try:
             while not self.lives.over.is_set():
                 try:
@@ -226,7 +226,7 @@ class Member(threading.Thread):
             self.figures.records += 1
 
     def _look(self, link: Link) -> None:
-        """After a restart: what was acknowledged is there, or what was asked for last."""
+        """Check after a restart: the state is the acknowledged one, or the one requested last."""
         topics = (offset_fetch.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(self.number,)),)
         request = offset_fetch.OffsetFetchRequest(groups=(), group_id=self.group, topics=topics)
         answer = self._ask(link, request, 5, offset_fetch.OffsetFetchResponse)
@@ -239,7 +239,7 @@ class Member(threading.Thread):
 
 
 class Lives:
-    """What the members know of the server."""
+    """The members' shared knowledge of the server."""
 
     def __init__(self, address: Address, figures: Figures, members: int) -> None:
         self.address, self._figures = address, figures
@@ -251,13 +251,13 @@ class Lives:
         self.beaten = threading.Event()
 
     def begin(self, since: float) -> None:
-        """A new server is about to be started."""
+        """Begin a new life: a server is about to start."""
         self.number += 1
         self.since = since
         self.beaten.clear()
 
     def first_heartbeat(self, life: int) -> None:
-        """A member was answered, which was connected in that life of the server."""
+        """Note the first answered heartbeat in a life of the server."""
         if life == self.number and not self.beaten.is_set():
             self.beaten.set()
             if life:
@@ -265,7 +265,7 @@ class Lives:
 
 
 def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
-    """Kill the server so often, at moments chance chooses, while members of two groups commit."""
+    """Kill the server `kills` times at random moments, while members of two groups commit."""
     chance, figures = random.Random(seed), Figures()
     arguments = ("--topic", f"{TOPIC}:{members}", "--config", "group.initial.rebalance.delay.ms=1000")
     server = Server(directory, 0, *arguments)

@@ -1,4 +1,4 @@
-"""Groups to be assigned, drawn and judged; and kafka-python's assignors on the same groups."""
+"""Random groups for assignors, checks of assignments, and kafka-python's assignors on the same groups."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from koordinator.wire.messages.assignor_user_data import read_sticky
 TOPICS = ("t0", "t1", "t2", "t3")
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""On a busy machine an example takes as long as it takes."""
+"""No deadline: examples are slow on a busy machine."""
 
 sizes = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 12), min_size=1)
 """Topics with their numbers of partitions."""
@@ -28,7 +28,7 @@ sizes = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 12), min_size=1)
 def groups(
     draw: st.DrawFn, *, instances: bool | None = False, equal: bool = False, topics: Sequence[str] = TOPICS
 ) -> list[Candidate]:
-    """1 to 8 members that want something, in any order; instances None is some with and some without an instance id."""
+    """Draw 1 to 8 subscribed members in any order; instances=None mixes static and dynamic ones."""
     everything = draw(st.sets(st.sampled_from(topics), min_size=1)) if equal else None
     ids = draw(st.lists(st.integers(0, 99), min_size=1, max_size=8, unique=True))
     static = [draw(st.booleans()) if instances is None else instances for _ in ids]
@@ -44,7 +44,7 @@ def groups(
 
 
 def owned_exactly_once(assignment: Assignment, members: Sequence[Candidate], partitions: Mapping[str, int]) -> bool:
-    """Whether each partition of each topic that somebody wants is with one member, which wants it."""
+    """Whether each partition of each subscribed topic has exactly one owner, which subscribes to it."""
     wanted = set(chain.from_iterable(m.topics for m in members)) & set(partitions)
     assert all(set(assignment[m.member_id]) <= set(m.topics) for m in members)
     assert set(assignment) == {m.member_id for m in members}
@@ -52,17 +52,17 @@ def owned_exactly_once(assignment: Assignment, members: Sequence[Candidate], par
 
 
 def flat(assignment: Assignment) -> list[tuple[str, int]]:
-    """All the partitions in it."""
+    """Return all partitions of an assignment."""
     return [(t, p) for of in assignment.values() for t, ps in of.items() for p in ps]
 
 
 def counts(assignment: Assignment) -> list[int]:
-    """How many partitions each member has."""
+    """Return the number of partitions of each member."""
     return [sum(map(len, of.values())) for of in assignment.values()]
 
 
 def kafka_python(assignor: Any, members: Sequence[Candidate], partitions: Mapping[str, int]) -> Assignment:
-    """What an assignor of kafka-python makes of the group."""
+    """Return the assignment of kafka-python's assignor."""
     cluster = SimpleNamespace(
         topics=lambda: set(partitions),
         partitions_for_topic=lambda topic: set(range(partitions[topic])) if topic in partitions else None,
@@ -79,10 +79,10 @@ def kafka_python(assignor: Any, members: Sequence[Candidate], partitions: Mappin
 
 
 def metadata_of(member: Candidate) -> Any:
-    """The member's subscription as kafka-python decodes it.
+    """Return the member's subscription as kafka-python decodes it.
 
-    The sticky assignor's user data is decoded here: kafka-python 3.0.12 takes it to begin with a version, as no other
-    client does, and ignores everybody's but its own.
+    This function decodes the sticky assignor's user data: kafka-python 3.0.12 expects a leading version, as no other
+    client does, and ignores other clients' data.
     """
     user_data = pytest.importorskip("kafka.coordinator.assignors.sticky.user_data", reason="no kafka-python")
     remembered = read_sticky(member.user_data)
@@ -97,7 +97,9 @@ def metadata_of(member: Candidate) -> Any:
 
 
 def claiming(random: Random) -> tuple[list[Candidate], dict[str, int]]:
-    """Members that say, by the sticky assignor's user data, that they had any of what they want; and the topics."""
+    """Draw members that claim, in the sticky user data, previous ownership of any subscribed partitions; and the
+    topics.
+    """
     sizes = {topic: random.randint(1, 6) for topic in TOPICS[: random.randint(1, 4)]}
     members = []
     for number in range(random.randint(2, 6)):
@@ -109,7 +111,7 @@ def claiming(random: Random) -> tuple[list[Candidate], dict[str, int]]:
 
 
 def remembering(name: str, members: Sequence[Candidate], assignment: Assignment, generation: int) -> list[Candidate]:
-    """The same members one generation later: each says what it was assigned, the way its assignor wants it said."""
+    """Return the members one generation later, each with its assignment in its assignor's format."""
     user_data = ASSIGNORS[name].user_data
     return [
         replace(
@@ -126,7 +128,7 @@ def remembering(name: str, members: Sequence[Candidate], assignment: Assignment,
 
 @contextmanager
 def theirs_takes_the_smallest() -> Iterator[None]:
-    """Have kafka-python take the smallest of a set; it takes any one, by a hash that differs from run to run."""
+    """Make kafka-python take the smallest of a set; its own choice depends on a hash that varies between runs."""
     sticky = pytest.importorskip("kafka.coordinator.assignors.sticky.sticky_assignor", reason="no kafka-python")
     moves = pytest.importorskip("kafka.coordinator.assignors.sticky.partition_movements", reason="no kafka-python")
 

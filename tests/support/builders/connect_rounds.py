@@ -1,8 +1,8 @@
-"""Rebalances of Connect's workers as lines: what a leader is asked, and what Kafka Connect 3.9.2 says.
+"""Rebalances of Connect workers as text lines: the leader's input, and the answer of Kafka Connect 3.9.2.
 
-A question has the time in ms, the last completed generation, the generation at hand, the connectors with their numbers
-of tasks, and what each worker says it runs: `2050 1 2 c:5 w1=a/-1,a/0;w2=`; the task -1 is the connector itself. An
-answer has the delay in ms, and for each worker what it is to start (+) and to stop (!): `0 w1!a/0 w2+c/0`.
+A question has the time in ms, the last completed generation, the current generation, the connectors with their numbers
+of tasks, and the units each worker claims to run: `2050 1 2 c:5 w1=a/-1,a/0;w2=`; task -1 is the connector itself. An
+answer has the delay in ms, and for each worker the units to start (+) and to stop (!): `0 w1!a/0 w2+c/0`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from random import Random
 
 Told = tuple[int, dict[str, tuple[list[Unit], list[Unit]]]]
-"""The delay in ms, and what each worker is to start and to stop, in order of name."""
+"""The delay in ms, and the units each worker starts and stops, by worker name."""
 
 
 def answer_of(leader: IncrementalLeader, question: str) -> Told:
-    """What our leader says."""
+    """Return our leader's answer."""
     now, completed, generation, connectors, workers = question.split(" ")
     configured = {name: int(count) for each in connectors.split(",") if each for name, count in [each.split(":")]}
     running = {name: _units(said, ",") for each in workers.split(";") for name, said in [each.split("=")]}
@@ -31,7 +31,7 @@ def answer_of(leader: IncrementalLeader, question: str) -> Told:
 
 
 def parsed(answer: str) -> Told:
-    """What Kafka says."""
+    """Parse Kafka's answer."""
     delay, *workers = answer.split(" ")
     told = {}
     for worker in workers:
@@ -42,7 +42,7 @@ def parsed(answer: str) -> Told:
 
 
 def read(path: Path) -> list[tuple[int, list[tuple[str, str]]]]:
-    """The groups in a file: the longest delay of each, and its questions with their answers."""
+    """Return the groups of a file: the maximum delay of each, and its questions with answers."""
     found: list[tuple[int, list[tuple[str, str]]]] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("max "):
@@ -56,9 +56,9 @@ def read(path: Path) -> list[tuple[int, list[tuple[str, str]]]]:
 
 
 def play(random: Random, ask: Callable[[str], str]) -> list[tuple[str, Told, Told]]:
-    """A random group for some rounds: each question, what Kafka (`ask`) and we say. Workers do as Kafka tells them.
+    """Play random rounds of a group: each question, Kafka's answer (`ask`) and ours. Workers follow Kafka.
 
-    They come, go, claim what others run; connectors come and go; a leader misses a generation.
+    Workers come, go, and claim units that others run; connectors come and go; a leader misses a generation.
     """
     max_delay = random.choice([0, 1000, 300_000, 300_000])
     ask(f"max {max_delay}")
@@ -95,7 +95,7 @@ def _disturb(random: Random, running: dict[str, list[Unit]]) -> None:
 
 
 def _as_on_the_wire(units: Iterable[Unit]) -> list[Unit]:
-    """Connector by connector, each with itself first."""
+    """Order units by connector, each connector before its tasks."""
     by_connector: dict[str, list[int]] = {}
     for connector, task in sorted(units, key=lambda unit: unit[1] != CONNECTOR):
         by_connector.setdefault(connector, []).append(task)

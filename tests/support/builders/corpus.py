@@ -1,7 +1,7 @@
-"""The frames that fuzzing starts from: a valid one of each API and version, and those that once found something.
+"""Initial frames for fuzzing: a valid one of each API and version, and those of earlier findings.
 
-Run `PYTHONPATH=tests/support python -m builders.corpus` to renew `seeds.txt`. `findings.txt` is written by hand:
-a name, what happened, and the frames, in hexadecimal digits and with their lengths, that brought it about.
+Run `PYTHONPATH=tests/support python -m builders.corpus` to renew `seeds.txt`. `findings.txt` is written by hand: a
+name, the failure, and the frames that caused it, in hexadecimal digits with their lengths.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ SEED = 389
 
 @cache
 def seeds() -> tuple[bytes, ...]:
-    """A few valid frames of every version of every API."""
+    """Return a few valid frames of every version of every API."""
     return tuple(bytes.fromhex(line.split()[-1]) for line in _lines("seeds.txt"))
 
 
 @cache
 def findings() -> dict[str, tuple[bytes, ...]]:
-    """By name, the frames that, sent one after the other on one connection, once found something."""
+    """Return, by name, the frames that caused a finding when sent on one connection."""
     rows = (line.split() for line in _lines("findings.txt"))
     return {name: tuple(map(bytes.fromhex, frames)) for name, *frames in rows}
 
 
 def everything() -> list[bytes]:
-    """The frames of both."""
+    """Return the frames of both."""
     return [*seeds(), *(frame for frames in findings().values() for frame in frames)]
 
 
 def made() -> str:
-    """What `seeds.txt` should be."""
+    """Return the text of `seeds.txt`."""
     chance = random.Random(SEED)
     valid = Valid(chance)
     lines = [

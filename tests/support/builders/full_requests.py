@@ -1,7 +1,7 @@
-"""A meaningful request for every API that is served, with every field that can mean something.
+"""A complete request of every served API, with every meaningful field set.
 
-Each is made for a broker and a version: what it is about (a topic, a group with a member) is there when it is made.
-What the version lacks is left out by `strict.within`.
+Each is made for a broker and a version; its topic, group or member is created first. `strict_connection.within` removes
+fields that the version lacks.
 """
 
 from __future__ import annotations
@@ -90,11 +90,11 @@ SET, DELETE = 0, 1
 """AlterConfigOp.OpType."""
 
 TOPIC_ID_SINCE = 12
-"""The first version of Metadata that finds a topic by its id: v10 and v11 have the field, and no use for it."""
+"""The first version of Metadata that finds a topic by its id; v10 and v11 have the field but ignore it."""
 
 
 class Asked(StrictLink):
-    """A connection to a broker that has the topic `t`, with two partitions and some records."""
+    """A connection to a broker with the topic `t` of two partitions and some records."""
 
     def __init__(self, address: Address, topic: str, release: Release) -> None:
         super().__init__(address)
@@ -106,12 +106,12 @@ class Asked(StrictLink):
         self.id = ZERO_UUID
         self.cluster_id: str | None = None
         self.look()
-        # a broker may know that it leads a partition a moment before it does
+        # a broker may know its leadership a moment before it can act on it
         newest = self.versions(ApiKey.PRODUCE)[-1]
         self.until(within(produce(self, newest), newest), lambda answer: not any(error_codes(answer)))
 
     def look(self) -> None:
-        """Learn the topic's id and the cluster's; the topic may be younger than what this broker knows."""
+        """Read the topic's id and the cluster's; the topic may be newer than this broker's metadata."""
         answer = self.until(
             MetadataRequest(topics=(MetadataRequestTopic(name=self.t),)),
             lambda answer: not any(error_codes(answer)) and answer.topics[0].partitions,
@@ -119,14 +119,14 @@ class Asked(StrictLink):
         self.id, self.cluster_id = answer.topics[0].topic_id, answer.cluster_id
 
     def until(self, request: Any, is_it: Callable[[Any], object]) -> Any:
-        """The first answer that is as wished."""
+        """Repeat a request until its response satisfies a condition; return it."""
         deadline = Deadline(WAIT_S)
         while not is_it(answer := self.ask(request)):
             assert deadline.left(), f"still {answer}"
         return answer
 
     def name(self) -> str:
-        """One that nobody has used."""
+        """Return an unused name."""
         return f"{self.t}.{next(self._numbers)}"
 
     def create(self, topic: str, partitions: int) -> str:
@@ -135,7 +135,7 @@ class Asked(StrictLink):
         return topic
 
     def succeed(self, request: Any) -> Any:
-        """The answer in the newest version, which has no error anywhere."""
+        """Return the response in the newest version; it must have no error."""
         key = declaration_of(type(request)).key
         assert key is not None
         version = self.versions(key)[-1]
@@ -144,18 +144,18 @@ class Asked(StrictLink):
         return answer
 
     def joined(self) -> tuple[str, str]:
-        """A group that awaits the sync of its only member, of instance i: group id and member id."""
+        """Form a group that awaits the SyncGroup of its only member, of instance i; return group id and member id."""
         group_id = self.name()
         return group_id, self.succeed(_join(group_id)).member_id
 
     def stable(self) -> tuple[str, str]:
-        """The same, synced."""
+        """Form the same group and sync it."""
         group_id, member_id = self.joined()
         self.succeed(_sync(group_id, member_id))
         return group_id, member_id
 
     def committed(self) -> str:
-        """A group without members that has committed an offset: its id."""
+        """Commit an offset in a group without members; return its id."""
         group_id = self.name()
         self.succeed(_commit(self, group_id))
         return group_id
@@ -293,9 +293,9 @@ def delete_records(there: Asked, _: int) -> DeleteRecordsRequest:
 
 
 def init_producer_id(there: Asked, _: int) -> InitProducerIdRequest:
-    # transactions are not emulated
+    # the emulator has no transactions
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-    # a broker without ids says so until it has got some from the controller
+    # a broker answers this until the controller has allocated producer ids to it
     there.until(request, lambda answer: answer.error_code != Error.COORDINATOR_LOAD_IN_PROGRESS)
     return request
 
@@ -417,4 +417,4 @@ REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
         describe_topic_partitions,
     )
 }
-"""Makes a request of each API for a version."""
+"""Builders of a request for each API and version."""

@@ -1,9 +1,8 @@
-"""Hostile and hasty clients of a broker ring, by chance alone: the same seed does the same things.
+"""Random hostile and hasty clients against the protocol layer; the same seed repeats the same run.
 
-A *run* is one broker ring and what is done to it. `Noise` sends random bytes and valid frames made invalid;
-`Crowd` are clients that speak properly and do everything in any order, with any time between. A run fails by raising
-whatever the ring raises, `Hang` if one input takes too long, or AssertionError if an answer cannot be read or
-something is left over when all clients are gone and all time has passed.
+A *run* is one broker and its inputs. `Noise` sends random bytes and corrupted valid frames. `Crowd` sends valid
+requests in any order with any gaps. A run fails with any exception of the broker, `Hang` if one input takes too long, or
+AssertionError if a response is unreadable or state remains after all clients disconnect and all timers fire.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.broker.connections import Output
 
 SLOW_S = 5.0
-"""The longest that bytes from one connection may take, in seconds of this process."""
+"""The longest processing of bytes from one connection, in seconds of this process."""
 
 TRACE_CAPACITY = 2_000
 PEERS_MAX = 12
@@ -50,7 +49,7 @@ class Hang(Exception):
 
 @dataclass
 class Tally:
-    """What came of one or more runs."""
+    """Counts of one or more runs."""
 
     frames: int = 0
     closed: int = 0
@@ -68,7 +67,7 @@ class Tally:
 
 
 class Ring(Wire):
-    """A broker ring whose peers forget what they are told, unless somebody looks."""
+    """A broker whose peers forget their responses unless a client reads them."""
 
     def __init__(self, **settings: object) -> None:
         super().__init__(TRACE_CAPACITY, **settings)
@@ -83,7 +82,7 @@ class Ring(Wire):
         return peer
 
     def feed(self, peer: Peer, data: bytes) -> None:
-        """Send bytes, and look at how long that takes."""
+        """Send bytes and limit the processing time."""
         self.last.append(f"{peer.number} sends {data.hex()}")
         self.tally.frames += 1
         before = time.thread_time()
@@ -95,12 +94,12 @@ class Ring(Wire):
             raise Hang(f"one input took {took:.1f} s")
 
     def pass_time(self, ms: int) -> None:
-        """Let time pass; how long that takes depends on how much happens in it."""
+        """Let time pass; the limit of the processing time depends on the number of events."""
         self.last.append(f"{ms} ms pass")
         self.wait(ms)
 
     def drop(self, peer: Peer) -> None:
-        """A client is gone."""
+        """Disconnect a client."""
         self.last.append(f"{peer.number} is gone")
         self.alive.remove(peer)
         del self.peers[peer.number]
@@ -116,7 +115,7 @@ class Ring(Wire):
         self.logged.clear()
 
     def end(self) -> None:
-        """All clients go, all time passes; what is left is what should be."""
+        """Disconnect all clients, let all time pass, and check the remains."""
         assert sum(1 for _ in self.trace.events()) <= TRACE_CAPACITY + 1
         for peer in list(self.alive):
             self.drop(peer)
@@ -140,7 +139,7 @@ class Ring(Wire):
 
 
 def _kind(reason: str) -> str:
-    """A reason without its numbers and quotations."""
+    """Return a reason without its numbers and quotations."""
     words = "".join("#" if letter.isdigit() else letter for letter in reason).split("'")[0]
     while "##" in words:
         words = words.replace("##", "#")
@@ -148,7 +147,7 @@ def _kind(reason: str) -> str:
 
 
 class Noise:
-    """Random bytes, and valid frames after accidents."""
+    """Random bytes, and corrupted valid frames."""
 
     FRAMES = 5_000
 
@@ -159,7 +158,7 @@ class Noise:
         self._corpus = corpus
 
     def step(self) -> None:
-        """One frame, whole or in pieces, on a connection that is there or new."""
+        """Send one frame, whole or in pieces, on an existing or a new connection."""
         chance, ring = self._chance, self.ring
         if len(ring.alive) < PEERS_MAX and (not ring.alive or chance.random() < 0.1):
             ring.another()
@@ -189,7 +188,7 @@ class Noise:
 
 
 def _whole_frames(ring: Ring, peer: Peer) -> None:
-    """What came back is whole frames."""
+    """Check that the output consists of whole frames."""
     for piece in peer.pieces:
         at = 0
         while at < len(piece):
@@ -206,11 +205,11 @@ GROUP_APIS = {
     ApiKey.LEAVE_GROUP: 3,
     ApiKey.OFFSET_COMMIT: 7,
 }
-"""What a crowd mostly asks, and the version from which on static members are known (KIP-345)."""
+"""The APIs a crowd mostly sends, and their first version with static membership (KIP-345)."""
 
 
 def _in_version(request: Any, version: int, statics_since: int) -> Any:
-    """The request without what this version cannot say."""
+    """Return the request without fields that the version lacks."""
     since = version >= statics_since
     if isinstance(request, LeaveGroupRequest):
         return replace(request, member_id="") if since else replace(request, members=())
@@ -218,7 +217,7 @@ def _in_version(request: Any, version: int, statics_since: int) -> Any:
 
 
 class Crowd:
-    """Clients who know the protocol, remember and mix up what they are told, and never agree on what to do next."""
+    """Clients that know the protocol, remember and confuse their ids, and act in any order."""
 
     FRAMES = 50_000
 
@@ -237,7 +236,7 @@ class Crowd:
         self._ways = [self._join] * 6 + [self._sync] * 6 + [self._heartbeat] * 8 + [self._commit, self._leave] * 2
 
     def step(self) -> None:
-        """One valid request, often several in one piece, from somebody."""
+        """Send one valid request, or several in one piece, from a random client."""
         chance, ring = self._chance, self.ring
         if len(ring.alive) < PEERS_MAX and (not ring.alive or chance.random() < 0.05):
             ring.another()
@@ -265,12 +264,12 @@ class Crowd:
             request = _in_version(request, version, GROUP_APIS[key])
         frame = self.ring.request(peer, request, version)
         if key == ApiKey.PRODUCE and request.acks == 0:
-            # it wants no answer
+            # acks=0 expects no response
             peer.sent.popitem()
         return frame
 
     def _listen(self, peer: Peer) -> None:
-        """Read every answer; remember the ids."""
+        """Read every response; remember the ids."""
         if not peer.pieces:
             return
         for correlation_id, answer in peer.answers():
@@ -281,7 +280,7 @@ class Crowd:
         peer.pieces.clear()
 
     def _tidy(self) -> None:
-        """Topics and records would pile up, as they should."""
+        """Delete topics and records, which would pile up otherwise."""
         for topic in list(self.ring.cluster.topics.values()):
             for log in topic.logs:
                 log.truncate_front(log.end)
@@ -290,7 +289,7 @@ class Crowd:
         return self._chance.choice("ggggh")
 
     def _who(self, group: str) -> tuple[str, int]:
-        """A member, as often as not the right one, and a generation, mostly right."""
+        """Choose a member, often the right one, and a generation, mostly the right one."""
         known = self.ring.node.coordinator.groups.get(group)
         who = self._chance.choice(self._ids)
         if known is None:

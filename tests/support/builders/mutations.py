@@ -1,4 +1,4 @@
-"""Valid frames made invalid: flipped, cut, spliced, and with the counts and lengths that peers lie about."""
+"""Valid frames made invalid: flipped, cut, spliced, and with false counts and lengths."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ EXTREMES = (
     b"\x80\x80\x80\x80\x80\x01",
     b"\xed\xa0\x80",
 )
-"""Numbers, lengths, counts and uvarints at their ends; and a lone surrogate in what would be UTF-8."""
+"""Extreme numbers, lengths, counts and uvarints; and a lone surrogate in place of UTF-8."""
 
 LENGTHS = (-(2**31), -1, 0, 1, 2**31 - 1, 100 * 2**20 + 1)
 SPLICE = 24
 
 
 class Mutations:
-    """Frames made of frames, from a source of chance."""
+    """Mutated frames from a random source."""
 
     def __init__(self, chance: random.Random, frames: Sequence[bytes]) -> None:
         self._chance = chance
@@ -63,7 +63,7 @@ class Mutations:
         )
 
     def random_bytes(self) -> bytes:
-        """Bytes of no meaning, half the time behind a length that is right, and sometimes behind an API key."""
+        """Return random bytes, half the time behind a correct length, and sometimes behind an API key."""
         chance = self._chance
         data = chance.randbytes(chance.choice((0, 1, 3, 4, 5, 8, 12, 40, 400)))
         if chance.random() < 0.5:
@@ -72,7 +72,7 @@ class Mutations:
         return data
 
     def mutated(self) -> bytes:
-        """A valid frame after one to four accidents; the length in front is right, but for one in twenty."""
+        """Return a valid frame after one to four mutations; one in twenty also has a wrong length prefix."""
         chance = self._chance
         body = bytearray(chance.choice(self._frames)[4:])
         for _ in range(chance.choice((1, 1, 1, 2, 4))):
@@ -116,7 +116,7 @@ class Mutations:
         body[at : at + SPLICE] = other[begin : begin + self._chance.choice((4, SPLICE, 400))]
 
     def _header(self, body: bytearray) -> None:
-        """Another API or version for the same body."""
+        """Put another API or version in front of the body."""
         other = self._chance.choice(self._frames)
         if self._chance.random() < 0.5:
             body[0:4] = other[4:8]

@@ -1,4 +1,4 @@
-"""Valid requests by chance: every API, every version, with the values that are most likely to hurt."""
+"""Random valid requests: every API, every version, with the values most likely to hurt."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
 TOPIC_ID = UUID(int=(1 << 127) + 5, version=4)
-"""The id of no topic; `Valid` is given that of a topic there is."""
+"""The id of no topic; `Valid` receives the id of an existing one."""
 
 STRINGS = ("", "g", "h", "t", "u.v", "u_v", "consumer", "range", "i1", "c", "delete", "1", "2")
 ODD_STRINGS = ("\0", "a\nb", "\x1b[31m", "é" * 40, "\U0001f600", "x" * 249, "x" * 250, "y" * 3000)
@@ -40,20 +40,20 @@ BATCHES = (
 
 
 class Valid:
-    """Requests that can be encoded, from a source of chance."""
+    """Encodable requests from a random source."""
 
     def __init__(self, chance: random.Random, topic_id: UUID = TOPIC_ID) -> None:
         self._chance = chance
         self._topic_id = topic_id
 
     def frame(self, key: int, version: int, correlation_id: int = 1) -> bytes:
-        """A frame with a request of this API and version."""
+        """Return a frame with a request of this API and version."""
         client_id = self._chance.choice((None, "", "c", "c", self._string()))
         header = headers.request_header(key, version, correlation_id, client_id)
         return headers.frame(header, encode(self.request(key, version), version))
 
     def request(self, key: int, version: int) -> Message:
-        """A request with values of chance."""
+        """Return a request with random values."""
         cls = APIS[key].request
         values = self._values(cls, version)
         if cls is ProduceRequest and self._chance.random() < 0.9:
@@ -71,7 +71,7 @@ class Valid:
             return spec.default
         if spec.is_array:
             items = tuple(self._single(spec.type, version) for _ in range(chance.choice((0, 1, 1, 1, 2, 3))))
-            # what is named twice
+            # duplicates
             return items + items[:1] if chance.random() < 0.1 else items
         return self._single(spec.type, version)
 
@@ -108,7 +108,7 @@ class Valid:
 
 
 def served() -> Iterator[tuple[int, int]]:
-    """Every API key with every version of it that is served."""
+    """Yield every served API key with every served version."""
     for key, api in APIS.items():
         for version in range(api.versions.min, api.versions.max + 1):
             yield key, version

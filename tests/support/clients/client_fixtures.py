@@ -1,6 +1,6 @@
-"""What tests with real clients have: members that join the groups of a cluster, and end with the test.
+"""Fixtures of tests with real clients: members that join groups of a cluster, and end with the test.
 
-A folder of such tests takes these into its conftest.py.
+The conftest.py of such a folder imports them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def forgiving(folder: Path) -> Callable[[list[pytest.Item]], None]:
-    """A `pytest_collection_modifyitems` that forgives the clients their warnings, in this folder only."""
+    """Return a `pytest_collection_modifyitems` that ignores known client warnings in this folder only."""
 
     def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
@@ -33,22 +33,22 @@ def forgiving(folder: Path) -> Callable[[list[pytest.Item]], None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def no_litter() -> Iterator[None]:
-    """What the clients forgot is found while it is forgiven, and not in somebody else's test."""
+    """Collect garbage of the clients while their warnings are ignored, and not in another test."""
     yield
     gc.collect()
 
 
 @pytest.fixture
 def join(koordinator: Cluster) -> Iterator[Members]:
-    """Lets consumers of the real clients join groups of the cluster `koordinator`."""
+    """Return a factory of real consumers in groups of the cluster `koordinator`."""
     with Members(koordinator) as members:
         yield members
 
 
 @pytest.fixture
 def leader(koordinator: Cluster, join: Members) -> Iterator[Rival]:
-    """A dynamic member that assigns nothing and goes nowhere until it is told to; at the latest before the clients."""
-    del join  # clients that wait for the group would wait for its leader when they end
+    """Return a dynamic member that assigns nothing and leaves on request, at the latest before the clients do."""
+    del join  # clients that wait for the group would otherwise wait for its leader when they end
     with Rival(koordinator.bootstrap_servers) as rival:
         yield rival
         rival.leave()
@@ -56,6 +56,6 @@ def leader(koordinator: Cluster, join: Members) -> Iterator[Rival]:
 
 @pytest.fixture
 def rival(koordinator: Cluster) -> Iterator[Rival]:
-    """A static member with the instance id "one"."""
+    """Return a static member with the instance id "one"."""
     with Rival(koordinator.bootstrap_servers, "one") as rival:
         yield rival

@@ -1,6 +1,6 @@
-"""Members of groups: consumers of the real clients, each polled by a thread of its own, all brought to one shape.
+"""Group members: consumers of the real clients behind one interface, each polled by its own thread.
 
-A test waits for what the clients themselves say (`wait_until`), and asks the cluster for its side of it.
+A test waits for the clients' own reports (`wait_until`), and asks the cluster for its view.
 """
 
 from __future__ import annotations
@@ -32,37 +32,36 @@ ASSIGNORS = {
     "confluent-kafka": ("range", "roundrobin", "cooperative-sticky"),
     "aiokafka": ("range", "roundrobin", "sticky"),
 }
-"""What each client has."""
+"""The assignors of each client."""
 
 PATIENCE_S = 45.0
-"""How long a wait lasts before the test fails. What goes well takes a second or two."""
+"""The default limit of a wait; successful waits take a second or two."""
 
 POLL_MS = 50
-"""How long a poll waits, and so how soon a member does what it is told."""
+"""The length of a poll, and so the delay before a member acts on a request."""
 
 
 WARNINGS_OF_CLIENTS = (
-    # kafka-python loads its message schemas so when it is imported, and more of them later
+    # kafka-python loads its message schemas this way on import, and more of them later
     "ignore:(open|read)_text is deprecated:DeprecationWarning",
-    # now and then kafka-python forgets a connection that was being made when it was closed
+    # kafka-python sometimes forgets a connection that was opening during close
     "ignore:unclosed <socket.socket:ResourceWarning",
 )
-"""What the clients do in tests, and would do with any broker."""
+"""Warnings of the clients that any broker would cause."""
 
 
 def patient_poll_ms(kind: str) -> int:
-    """How long each poll waits of a member whose topics change while it waits.
+    """Return the poll length of a member whose topics change during the poll.
 
-    If a poll of kafka-python 3.0.12 ends just when the leader has begun to join again because of new metadata, and for
-    no other reason, the next poll does not look for the answer (`join_group_async`, where `need_rejoin` is false
-    already): the member owns nothing, does not beat, and does not join again when its session has ended. So no poll
-    should end meanwhile.
+    If a poll of kafka-python 3.0.12 ends just when the leader has begun to rejoin because of new metadata alone, the
+    next poll ignores the response (`join_group_async`, where `need_rejoin` is already false): the member owns nothing,
+    sends no heartbeats, and does not rejoin after its session expires. So no poll should end during the change.
     """
     return 15_000 if kind == "kafka-python" else POLL_MS
 
 
 def assignor_settings(kind: str, assignor: str) -> dict[str, Any]:
-    """The client's setting that makes it use an assignor alone."""
+    """Return the client setting that selects a single assignor."""
     if kind == "confluent-kafka":
         return {"partition_assignment_strategy": assignor}
     return {"partition_assignment_strategy": [_assignor_class(kind, assignor)]}
@@ -77,7 +76,7 @@ def _assignor_class(kind: str, assignor: str) -> object:
         return {
             "range": by_range.RangePartitionAssignor,
             "roundrobin": roundrobin.RoundRobinPartitionAssignor,
-            # it remembers its assignment on the class: the members of one process need a class each
+            # it keeps its assignment on the class: each member of a process needs its own class
             "sticky": type("OwnSticky", (StickyPartitionAssignor,), {}),
         }[assignor]
     from kafka.coordinator.assignors import cooperative_sticky, range, roundrobin  # noqa: A004, PLC0415
@@ -94,7 +93,7 @@ def _assignor_class(kind: str, assignor: str) -> object:
 
 
 def partition_of(kind: str, topic: str, number: int) -> Any:
-    """The client's own name of a partition."""
+    """Return the client's own partition object."""
     if kind == "kafka-python":
         import kafka  # noqa: PLC0415
 
@@ -109,11 +108,11 @@ def partition_of(kind: str, topic: str, number: int) -> Any:
 
 
 class Member:
-    """A consumer and its thread. What it has seen may be read from the test's thread at any time.
+    """A consumer and its thread. The test's thread may read its observations at any time.
 
-    `poll_ms`, how long each poll waits, may be changed. `assignment` is what the client says it owns, `records` what
-    it was given, `callbacks` the rebalance callbacks that it made, `missed` topics it said it cannot find, `error`
-    what it gave up with. With `goes_on` it polls again after an error, as often as it has to; `errors` has them all.
+    `poll_ms` is the length of a poll and may be changed. `assignment` is the client's own view, `records` the delivered
+    ones, `callbacks` the rebalance callbacks, `missed` topics that the client reports as unknown, `error` the one that
+    ended it. With `goes_on` it polls again after each error; `errors` has them all.
     """
 
     def __init__(
@@ -147,50 +146,46 @@ class Member:
         state = f"gave up with {self.error!r}" if self.error else f"owns {sorted(self.assignment)}"
         return f"<{self.kind} {state}, {len(self.records)} records>"
 
-    # -- for the test ------------------------------------------------------------------------------------------
-
     @property
     def values(self) -> list[bytes]:
-        """The values of the records that came."""
+        """Return the values of the delivered records."""
         return [record[3] for record in self.records]
 
     def do(self, wish: Callable[[Any], Any]) -> Any:
-        """Call a function with the client's own consumer, between two polls; returns or raises what it does."""
+        """Call a function with the client's consumer between two polls; return or raise its result."""
         return self.begin(wish).result(PATIENCE_S)
 
     def begin(self, wish: Callable[[Any], Any]) -> Future[Any]:
-        """The same without waiting for it."""
+        """Call a function with the client's consumer without waiting."""
         result: Future[Any] = Future()
         self._wishes.put((wish, result))
         return result
 
     def commit(self) -> None:
-        """Commit what was consumed, and wait for it."""
+        """Commit the consumed offsets, and wait."""
         self.begin_commit().result(PATIENCE_S)
 
     def begin_commit(self) -> Future[Any]:
-        """Commit what was consumed."""
+        """Commit the consumed offsets without waiting."""
         how = {"asynchronous": False} if self.kind == "confluent-kafka" else {}
         return self.begin(lambda consumer: consumer.commit(**how))
 
     def close(self) -> None:
-        """Close the client as a program does that ends in order. Raises what the client gave up with."""
+        """Close the client in an orderly way. Raises the error that ended it."""
         self.join()
         if self.error is not None:
             raise self.error
 
     def join(self) -> None:
-        """The same, and whatever it gave up with is kept in `error`."""
+        """Close the client, and keep the error that ended it in `error`."""
         self._stopped.set()
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), f"{self!r} does not end"
 
     def wait_polled(self, until: float) -> None:
-        """Wait for the end of the poll that is running, not beyond a point of the monotonic clock."""
+        """Wait for the end of the current poll, at most until a point of the monotonic clock."""
         with self._polled:
             self._polled.wait(until - time.monotonic())
-
-    # -- on the member's thread ----------------------------------------------------------------------------------
 
     def _run(self) -> None:
         run = {"kafka-python": self._kafka_python, "confluent-kafka": self._confluent, "aiokafka": self._aiokafka}
@@ -212,14 +207,14 @@ class Member:
 
     @contextmanager
     def _polling(self) -> Iterator[None]:
-        """What a poll raises ends the member, unless it goes on."""
+        """Let an error of a poll end the member, unless it continues after errors."""
         try:
             yield
         except Exception as error:
             if not self.goes_on:
                 raise
             self.errors.append(error)
-            # there are clients that fail again at once
+            # some clients fail again at once
             self._stopped.wait(POLL_MS / 1000)
 
     def _callback(self, name: str) -> Callable[..., None]:
@@ -239,7 +234,7 @@ class Member:
         consumer = kafka.KafkaConsumer(**self.config)
         try:
             consumer.subscribe(self.topics, listener=self._listener(kafka.ConsumerRebalanceListener))
-            # else it joins before it knows the partitions, and again when it does: see `patient_poll_ms`
+            # otherwise it joins before it knows the partitions, and again afterwards: see `patient_poll_ms`
             for topic in self.topics:
                 consumer.partitions_for_topic(topic)
             while not self._stopped.is_set():
@@ -264,7 +259,7 @@ class Member:
                 for message in consumer.consume(500, timeout=self.poll_ms / 1000):
                     error = message.error()
                     if error is not None and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                        # it says so once, and goes on looking for the topic
+                        # reported once; the client keeps looking for the topic
                         self.missed.append(message.topic())
                         continue
                     with self._polling():
@@ -314,7 +309,7 @@ class Member:
 
 
 def error_name(error: BaseException) -> str:
-    """What a client calls its error: confluent-kafka names the code, the others have classes, aiokafka vague ones."""
+    """Return a client's name of its error: a code in confluent-kafka, classes in others, vague ones in aiokafka."""
     name = type(error).__name__
     if name == "KafkaException":
         return str(error.args[0].name())
@@ -332,7 +327,7 @@ def _records(batches: Any) -> Iterator[Record]:
 
 
 def wait_until(what: str, predicate: Callable[[], bool], *members: Member, patience_s: float = PATIENCE_S) -> None:
-    """Wait until the predicate holds, looking after each poll of the members; fails if one of them gives up."""
+    """Wait until the predicate holds, checking after each poll of the members; fail if one of them ends."""
     until = time.monotonic() + patience_s
     turn = 0
     while not predicate():
@@ -341,13 +336,13 @@ def wait_until(what: str, predicate: Callable[[], bool], *members: Member, patie
                 raise AssertionError(f"{what}: {member!r}") from member.error
         left = until - time.monotonic()
         assert left > 0, f"waited {patience_s:g} s in vain for: {what}; {list(members)}"
-        # each in turn, as any of them may be the one to bring it about
+        # round robin, as any member may bring it about
         members[turn % len(members)].wait_polled(min(until, time.monotonic() + 4 * POLL_MS / 1000))
         turn += 1
 
 
 class Members:
-    """Lets members join the groups of a cluster, with the settings of `Cluster.client_config`; ends them all."""
+    """Adds members to groups of a cluster, with the settings of `Cluster.client_config`; ends them all."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -359,7 +354,7 @@ class Members:
     def __exit__(self, *_: object) -> None:
         with ExitStack() as stack:
             for member in self.all:
-                # they end at the same time, and each is waited for, whatever the others do
+                # stop all at the same time and wait for each, even if another fails
                 member._stopped.set()
                 stack.callback(member.join)
 
@@ -374,14 +369,14 @@ class Members:
         goes_on: bool = False,
         **extra: object,
     ) -> Member:
-        """One more member. `instance` makes it a static one; `extra` are the client's own settings."""
+        """Add a member. `instance` makes it static; `extra` are the client's own settings."""
         if instance is not None:
             extra["group_instance_id"] = instance
         config = self.cluster.client_config(kind, group_id=group, **extra)
         return self.start(kind, config, topics, poll_ms, goes_on=goes_on)
 
     def default(self, kind: str, *, topics: Sequence[str] = ("t",), group: str = "g") -> Member:
-        """One more member, with nothing set that its client does not need to join a group."""
+        """Add a member with only the settings that its client needs to join a group."""
         if kind == "confluent-kafka":
             config: dict[str, object] = {"bootstrap.servers": self.cluster.bootstrap_servers, "group.id": group}
         else:
@@ -390,7 +385,7 @@ class Members:
 
     @contextmanager
     def process(self, kind: str, *, group: str = "g", **extra: object) -> Iterator[subprocess.Popen[bytes]]:
-        """One more member, of topic t, as a process of its own; it is killed at the end, if not before."""
+        """Run a member of topic t in its own process; it is killed at the end at the latest."""
         config = json.dumps(self.cluster.client_config(kind, group_id=group, **extra))
         with subprocess.Popen([sys.executable, __file__, kind, config], stdin=subprocess.PIPE) as process:
             try:
@@ -407,14 +402,14 @@ class Members:
         *,
         goes_on: bool = False,
     ) -> Member:
-        """One more member, with these settings."""
+        """Add a member with these settings."""
         member = Member(kind, config, topics, poll_ms, goes_on=goes_on)
         self.all.append(member)
         return member
 
 
 def main() -> None:
-    """A member of topic t in a process of its own, until it is killed, or who started it has ended."""
+    """Run a member of topic t until this process is killed or its parent ends."""
     member = Member(sys.argv[1], json.loads(sys.argv[2]), ["t"])
     sys.stdin.read()
     member.close()

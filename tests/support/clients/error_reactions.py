@@ -1,6 +1,6 @@
-"""What the real clients do when the group errors of KIP-394, KIP-389 and KIP-345 meet them, in both numberings.
+"""Reactions of the real clients to the group errors of KIP-394, KIP-389 and KIP-345, in both numberings.
 
-The tests of `tests/clients/test_error_codes_*.py` hold the clients to this table, and docs/clients.md is made from it.
+`tests/clients/test_error_codes_*.py` hold the clients to this table; docs/clients.md is generated from it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ CODES = {
     "kafka": {MEMBER_ID_REQUIRED: 79, GROUP_MAX_SIZE_REACHED: 81, FENCED_INSTANCE_ID: 82},
     "kip": {MEMBER_ID_REQUIRED: 79, GROUP_MAX_SIZE_REACHED: 77, FENCED_INSTANCE_ID: 78},
 }
-"""The errors on the wire, by numbering."""
+"""The error codes, by numbering."""
 
 WAIT_S = 15
-"""How long anything may take."""
+"""The limit of every wait."""
 
 
 class Then(Enum):
-    """What a client does afterwards, if its application polls on."""
+    """The client's behaviour afterwards, while its application keeps polling."""
 
     JOINS_WITH_THE_ID = "joins with the id it was given"
     JOINS_WHEN_THERE_IS_ROOM = "asks again, and is in as soon as there is room"
@@ -52,14 +52,14 @@ class Then(Enum):
 
 @dataclass(frozen=True)
 class Reaction:
-    """What the application is told, by the client's own name for it (None: nothing), and what its client does then."""
+    """The error that the application sees, by the client's own name (None: none), and the client's next action."""
 
     told: str | None
     then: Then
 
 
 class Row(NamedTuple):
-    """One error in one API: what a client does, by numbering."""
+    """One error in one API: a client's reaction, by numbering."""
 
     error: str
     api: str
@@ -72,12 +72,12 @@ class Row(NamedTuple):
 
 
 def _same(error: str, api: str, kind: str, told: str | None, then: Then) -> Row:
-    """The client does the same in both numberings."""
+    """Return a row with the same reaction in both numberings."""
     return Row(error, api, kind, Reaction(told, then), Reaction(told, then))
 
 
 UNKNOWN = "KafkaError: UnknownError()"
-"""What aiokafka calls an error that it has no name for."""
+"""aiokafka's name of an error it does not know."""
 
 ROWS = (
     *(
@@ -170,12 +170,12 @@ ROWS = (
 
 
 def row_of(error: str, api: str, kind: str) -> Row:
-    """The row of one client."""
+    """Return the row of one client."""
     return next(row for row in ROWS if (row.error, row.api, row.kind) == (error, api, kind))
 
 
 def cases(error: str, api: str, *kinds: str) -> list[Any]:
-    """Parameters `row` and `numbering`, for each client, or for these, in both numberings."""
+    """Return parameters `row` and `numbering` for all clients, or for the given ones, in both numberings."""
     return [
         pytest.param(row, numbering, id=f"{row.kind}-{numbering}", marks=pytest.mark.koordinator(error_codes=numbering))
         for row in ROWS
@@ -185,7 +185,7 @@ def cases(error: str, api: str, *kinds: str) -> list[Any]:
 
 
 class Watched:
-    """A client in group g, and what it asked and was answered there; rivals do not count."""
+    """A client in group g, and its requests and responses; rivals do not count."""
 
     def __init__(self, group: Group, member: Member, row: Row, numbering: str) -> None:
         self.group = group
@@ -195,11 +195,11 @@ class Watched:
         self.reaction = row.reaction(numbering)
 
     def requests(self, api: str | None = None, since: int = 0) -> list[dict[str, Any]]:
-        """The events of its requests."""
+        """Return the trace events of its requests."""
         return [event for event in self._events("request", since) if api in {None, event["api"]}]
 
     def refusals(self, api: str, code: int | None = None) -> list[dict[str, Any]]:
-        """The events of the answers with the error."""
+        """Return the trace events of its error responses."""
         code = self.code if code is None else code
         return [event for event in self._events("response") if (event["api"], event["error_code"]) == (api, code)]
 
@@ -209,28 +209,28 @@ class Watched:
         return [event for event in found if event["seq"] > since]
 
     def wait(self, what: str, predicate: Callable[[], object]) -> None:
-        """Wait until something holds."""
+        """Wait until a condition holds."""
         wait_until(what, lambda: bool(predicate()), self.member, patience_s=WAIT_S)
 
     def wait_refused(self, times: int = 1, api: str | None = None) -> None:
-        """Wait until it was refused with the error, so many times."""
+        """Wait until it has received the error `times` times."""
         api = self.row.api if api is None else api
         self.wait(f"{times} times {self.code} from {api}", lambda: len(self.refusals(api)) >= times)
 
     def wait_polls(self, polls: int = 20) -> None:
-        """Let it go on: 20 polls are a second, and five heartbeats."""
+        """Let it continue: 20 polls are a second, and five heartbeats."""
         until = self.member.polls + polls
         self.wait(f"{polls} polls", lambda: self.member.polls >= until)
 
     def check_told(self) -> None:
-        """Polls have raised what they should: one error, as often as you like, or none."""
+        """Check that polls raised the expected error, once or more, or none."""
         told = self.reaction.told
         if told is not None:
             self.wait(f"it is told {told}", lambda: self.member.errors)
         assert {error_name(error) for error in self.member.errors} == ({told} - {None})
 
     def check_asks_no_more(self) -> None:
-        """It sends nothing more about its group."""
+        """Check that it sends no more group requests."""
         since = max(event["seq"] for event in self.group.events())
         self.wait_polls()
         assert self.requests(since=since) == []

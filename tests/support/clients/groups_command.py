@@ -1,4 +1,4 @@
-"""`koordinator groups` and `offsets` in tests: running them, and raw members for them to find, on any cluster."""
+"""`koordinator groups` and `offsets` in tests: running them, and raw members for them to show, on any cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SESSION_MS = 30_000
 
 @dataclass
 class Ran:
-    """How a command ended, and what it said."""
+    """The exit status and output of a command."""
 
     command: str
     status: int
@@ -50,14 +50,14 @@ class Ran:
 
     @property
     def said(self) -> list[str]:
-        """Its lines on stderr, without the name of the command, with which each begins."""
+        """The lines on stderr, without the leading name of the command."""
         prefix = f"koordinator {self.program} {self.command}: "
         assert all(line.startswith(prefix) for line in self.err)
         return [line.removeprefix(prefix) for line in self.err]
 
     @property
     def rows(self) -> list[list[str]]:
-        """The cells of the tables, split at two spaces; without the lines below the headers."""
+        """The cells of the tables, split at two spaces, without the lines below the headers."""
         lines = [line.rstrip() for line in self.out.splitlines() if line.strip(" ─-")]
         return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
 
@@ -67,7 +67,7 @@ class Ran:
 
 
 def runner(capsys: pytest.CaptureFixture[str], program: str = "groups") -> Callable[..., Ran]:
-    """Runs `koordinator groups`, or another program, with arguments, in this process."""
+    """Return a function that runs `koordinator groups`, or another program, in this process."""
 
     def run_it(*arguments: str) -> Ran:
         with pytest.raises(SystemExit) as end:
@@ -85,17 +85,17 @@ def link(bootstrap: str) -> Link:
 
 
 BY_NAME_UNTIL = {ApiKey.OFFSET_COMMIT: 9, ApiKey.OFFSET_FETCH: 9, ApiKey.FETCH: 12}
-"""The last versions that name topics: later ones have their ids."""
+"""The last versions that name topics: later ones use topic ids."""
 
 
 def ask(there: Link, request: Any, need: ApiKey, response: type[Any]) -> Any:
-    """In the newest version that names topics."""
+    """Send a request in the newest version that names topics."""
     return there.ask(request, there.version(Need(need, 0, ""), BY_NAME_UNTIL.get(need)), response)
 
 
 @dataclass
 class _Raw:
-    """A member on a connection of its own."""
+    """A member on its own connection."""
 
     group_id: str
     topic: str
@@ -144,10 +144,10 @@ class _Raw:
 
 
 def form(bootstrap: str, group_id: str, *instance_ids: str | None, topic: str = "t") -> list[str]:
-    """A stable group with a static member for each instance id, and a dynamic one for None.
+    """Form a stable group with a static member per instance id, and a dynamic one for None.
 
-    The group is joined in this order: when one begins, those before have just been told so by a heartbeat. Each gets
-    the partition of its place. Returns their member ids.
+    Members join in this order: each waits until the earlier ones have learned of the rebalance by a heartbeat. Each
+    receives the partition of its index. Returns their member ids.
     """
     members: list[_Raw] = []
     with ThreadPoolExecutor(len(instance_ids)) as threads:
@@ -179,7 +179,7 @@ def form(bootstrap: str, group_id: str, *instance_ids: str | None, topic: str = 
 
 
 def commit(bootstrap: str, group_id: str, offsets: Mapping[int, int], topic: str = "t") -> None:
-    """Offsets of a group that has no members."""
+    """Commit offsets in a group without members."""
     there = link(bootstrap)
     partitions = tuple(
         OffsetCommitRequestPartition(partition_index=number, committed_offset=offset)

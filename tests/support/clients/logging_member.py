@@ -1,4 +1,4 @@
-"""A consumer of topic t in a process of its own: what its library logs goes to the standard error."""
+"""A consumer of topic t in its own process: its library logs to stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Producers of the real clients, brought to one shape."""
+"""Producers of the real clients behind one interface."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ WAIT_S = 20
 
 
 def send(kind: str, bootstrap_servers: str, topic: str, values: Sequence[bytes], **settings: Any) -> None:
-    """Send records with a producer of a client and wait until they are acknowledged; raises the client's own error.
+    """Send records with a client's producer and wait for their acknowledgement; raises the client's own error.
 
-    `settings` have kafka-python's names: `acks`, `compression_type`, `enable_idempotence`, `transactional_id`.
+    `settings` use kafka-python's names: `acks`, `compression_type`, `enable_idempotence`, `transactional_id`.
     """
     sender = {"kafka-python": _kafka_python, "confluent-kafka": _confluent, "aiokafka": _aiokafka}[kind]
     sender(bootstrap_servers, topic, values, settings)
 
 
 def headers(kind: str) -> Any:
-    """The headers of each record, as the client wants them."""
+    """Return record headers in the client's format."""
     return {"client": kind.encode()} if kind == "confluent-kafka" else [("client", kind.encode())]
 
 

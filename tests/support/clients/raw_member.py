@@ -1,4 +1,4 @@
-"""A member made of bytes that takes the place of a real client, or holds one that the client wants."""
+"""A member on a raw connection that takes the place of a real client, or occupies one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
 WAIT_S = 15
-"""How long an answer may take."""
+"""The limit of a wait for a response."""
 
 LONG_MS = 300_000
-"""A session that does not end within a test."""
+"""A session timeout longer than any test."""
 
 
 class Rival:
-    """A member of group g on a connection of its own. It does nothing that it is not told to do."""
+    """A member of group g on its own connection. It acts only on request."""
 
     def __init__(self, bootstrap_servers: str, instance_id: str | None = None) -> None:
         self._bootstrap_servers = bootstrap_servers
@@ -43,14 +43,14 @@ class Rival:
         self._socket.close()
 
     def send(self, request: Message, version: int) -> None:
-        """Send a request; its answer may take a while."""
+        """Send a request without waiting for the response."""
         key = declaration_of(type(request)).key
         assert key is not None, f"{type(request).__name__} is not a request"
         self._asked = (key, version)
         self._socket.sendall(headers.frame(headers.request_header(key, version, 1, "rival"), encode(request, version)))
 
     def receive(self) -> Any:
-        """The answer to what was sent."""
+        """Return the response to the request in flight."""
         key, version = self._asked
         while (frame := self._frames.next_frame()) is None:
             data = self._socket.recv(65_536)
@@ -60,12 +60,12 @@ class Rival:
         return decode(APIS[key].response, version, frame[body:])
 
     def ask(self, request: Message, version: int) -> Any:
-        """Send a request and wait for its answer."""
+        """Send a request and return its response."""
         self.send(request, version)
         return self.receive()
 
     def send_join(self) -> None:
-        """Ask for a place: with the instance id, or in a version that needs no member id first (KIP-394)."""
+        """Send a JoinGroup: with the instance id, or in a version that needs no member id first (KIP-394)."""
         subscription = write_subscription(ConsumerProtocolSubscription(topics=("t",)), 0)
         protocols = (JoinGroupRequestProtocol(name="range", metadata=subscription),)
         request = JoinGroupRequest(
@@ -80,7 +80,7 @@ class Rival:
         self.send(request, 3 if self.instance_id is None else 5)
 
     def joined(self) -> JoinGroupResponse:
-        """The answer to that."""
+        """Return the response to that JoinGroup."""
         answer = self.receive()
         assert isinstance(answer, JoinGroupResponse)
         assert answer.error_code == 0, answer
@@ -88,11 +88,11 @@ class Rival:
         return answer
 
     def join(self) -> JoinGroupResponse:
-        """Ask for a place and wait for it."""
+        """Join, and return the response."""
         self.send_join()
         return self.joined()
 
     def leave(self) -> None:
-        """Leave the group, whatever is under way, if it is still in it."""
+        """Leave the group if still a member, whatever is in flight."""
         with Rival(self._bootstrap_servers) as messenger:
             messenger.ask(LeaveGroupRequest(group_id="g", member_id=self.member_id), 1)

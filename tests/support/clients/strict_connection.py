@@ -1,4 +1,4 @@
-"""A connection that takes nothing on trust: every byte of an answer must be one that our declarations explain."""
+"""A strict connection: our declarations must explain every byte of a response."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from koordinator.client.link import Address
 
 WAIT_S = 60.0
-"""How long a broker on a busy machine may think."""
+"""Time limit of a response on a busy machine."""
 
 
 class StrictLink:
-    """Asks one broker; `served` is which versions it says it has, by API key."""
+    """A connection to one broker; `served` has its advertised versions, by API key."""
 
     def __init__(self, address: Address) -> None:
         self._socket = socket.create_connection(address, WAIT_S)
@@ -42,14 +42,14 @@ class StrictLink:
         self._socket.close()
 
     def versions(self, key: int) -> list[int]:
-        """Those that both serve."""
+        """Return the versions that both sides serve."""
         return [version for version in APIS[key].versions if version in self.served.get(key, ())]
 
     def ask(self, request: Any, version: int | None = None) -> Any:
-        """The answer; `version` is the newest that both serve unless it is said.
+        """Return the response; `version` defaults to the newest common one.
 
-        AssertionError for an answer that is not to the last byte what the codec writes for it: with bytes that are
-        left over, with a tagged field that nobody has declared, with a value that is lost.
+        AssertionError for a response that differs from our encoding of it in any byte: trailing bytes, an undeclared
+        tagged field, or a lost value.
         """
         key = declaration_of(type(request)).key
         assert key is not None
@@ -78,7 +78,7 @@ class StrictLink:
 
 
 def is_closed_upon(address: Address, request: Any, version: int) -> bool:
-    """Whether the broker closes the connection instead of answering."""
+    """Whether the broker closes the connection in place of a response."""
     with StrictLink(address) as there:
         try:
             there.ask(request, version)
@@ -88,7 +88,7 @@ def is_closed_upon(address: Address, request: Any, version: int) -> bool:
 
 
 def within(message: Any, version: int) -> Any:
-    """The message without the fields that the version does not have."""
+    """Return the message without fields that the version lacks."""
     specs = fields_of(type(message))
     changed: dict[str, Any] = {}
     for name, spec in specs.items():
@@ -103,7 +103,7 @@ def within(message: Any, version: int) -> Any:
 
 
 def error_codes(message: Any) -> Iterator[int]:
-    """Every error code in a message, from the outside in."""
+    """Yield every error code in a message, outermost first."""
     for each in fields(message):
         value = getattr(message, each.name)
         if each.name == "error_code":

@@ -1,4 +1,4 @@
-"""The recipes of `examples/cookbook/`, as their own docstrings tell them."""
+"""The recipes of `examples/cookbook/`, parsed from their docstrings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tables import table
 FOLDER = Path(__file__).parents[3] / "examples" / "cookbook"
 
 CLIENTS = {"aiokafka": "aiokafka", "confluent_kafka": "confluent-kafka", "kafka": "kafka-python"}
-"""The client libraries, by what is imported of them."""
+"""The client libraries, by import name."""
 
 NAME = re.compile(r"test_(?P<number>\d\d)_\w+\.py")
 EVIDENCE = re.compile(r"^Evidence: (?P<evidence>.*?)^Lever: (?P<lever>.*?)\Z", re.MULTILINE | re.DOTALL)
@@ -20,7 +20,7 @@ EVIDENCE = re.compile(r"^Evidence: (?P<evidence>.*?)^Lever: (?P<lever>.*?)\Z", r
 
 @dataclass(frozen=True)
 class Recipe:
-    """A file of the cookbook: what goes wrong, in a sentence; in which client; who was hit; what makes it happen."""
+    """A file of the cookbook: the failure in a sentence, the client, the affected users, and the cause."""
 
     number: int
     path: Path
@@ -31,12 +31,12 @@ class Recipe:
 
 
 def recipes() -> list[Recipe]:
-    """All of them, by number. Raises ValueError if one does not say what it is to say."""
+    """Return all recipes by number. Raises ValueError for a docstring without the expected parts."""
     return [_recipe(path) for path in sorted(FOLDER.glob("test_*.py"))]
 
 
 def cookbook_table() -> str:
-    """The index of the cookbook, for a document in `docs/`."""
+    """Return the index of the cookbook, for a document in `docs/`."""
     rows = (
         (f"[{each.number:02}](../examples/cookbook/{each.path.name})", each.title, each.client, _line(each.lever))
         for each in recipes()

@@ -1,4 +1,4 @@
-"""Trace lines written by hand: what a coordinator would have seen of members that do this and that."""
+"""Hand-written trace lines: a coordinator's view of scripted members."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SESSION_MS, REBALANCE_MS = 6_000, 30_000
 
 
 class Tale:
-    """Writes lines of one group, on one node. Each member has its connection, by its name."""
+    """Writes trace lines of one group on one node. Each member has one connection, under its name."""
 
     def __init__(self, group_id: str = "g") -> None:
         self.group_id = group_id
@@ -26,25 +26,25 @@ class Tale:
 
     @property
     def story(self) -> Story:
-        """What is read from it."""
+        """Parse the lines."""
         return Story(self.lines, self.group_id)
 
     @property
     def seq(self) -> int:
-        """Of the last line."""
+        """The sequence number of the last line."""
         return int(self.lines[-1]["seq"])
 
     def passes(self, ms: float) -> None:
-        """Time passes."""
+        """Let time pass."""
         self._wall_ms += ms
         self._group_ms += ms
 
     def jumps(self, ms: float) -> None:
-        """The group's clock is put on; no time passes."""
+        """Advance the group's clock without real time."""
         self._group_ms += ms
 
     def line(self, kind: str, *, of_group: bool = True, **columns: Any) -> Line:
-        """One line; columns without a value are left out."""
+        """Add a line; columns without a value are left out."""
         named = {"group_id": self.group_id, "group_ts_us": int(self._group_ms * 1000)} if of_group else {}
         told = {
             "seq": next(self._seq),
@@ -58,19 +58,19 @@ class Tale:
         return self.lines[-1]
 
     def state(self, before: str, after: str, generation: int, cause: str = "", **more: Any) -> Line:
-        """The group goes from one state to another."""
+        """Change the group's state."""
         return self.line(
             "state", state_from=before, state_to=after, generation=generation, cause=cause, reason=cause, **more
         )
 
     def member(self, change: str, member_id: str, cause: str = "", instance: str | None = None) -> Line:
-        """A member comes, goes or is replaced."""
+        """Add, remove or replace a member."""
         return self.line(
             "member", change=change, member_id=member_id, instance_id=instance, cause=cause, reason=f"because {cause}"
         )
 
     def asks(self, api: str, client: str, **columns: Any) -> Line:
-        """A request comes in; its answer is yet to come."""
+        """Add a request; its response follows later."""
         connection = self._connections.setdefault(columns.pop("connection", client), len(self._connections) + 1)
         return self.line(
             "request",
@@ -83,7 +83,7 @@ class Tale:
         )
 
     def answers(self, asked: Line, error: str | None = None, **columns: Any) -> Line:
-        """The answer to a request goes out."""
+        """Add the response to a request."""
         same = {
             name: value
             for name, value in asked.items()
@@ -94,35 +94,35 @@ class Tale:
         return self.line("response", of_group=of_group, **{**same, "error": error, **columns})
 
     def call(self, api: str, client: str, error: str | None = None, told: Line | None = None, **columns: Any) -> int:
-        """A request that is answered at once; returns its sequence number."""
+        """Add a request with an immediate response; return its sequence number."""
         asked = self.asks(api, client, **columns)
         self.answers(asked, error, body=told)
         return int(asked["seq"])
 
     def beat(self, client: str, generation: int | None = None, error: str | None = None) -> int:
-        """A heartbeat of the member that is named like its client."""
+        """Add a heartbeat of the member named like its client."""
         generation = self._generation if generation is None else generation
         return self.call("Heartbeat", client, error, member_id=client, generation=generation)
 
     def commits(self, client: str, generation: int, *partitions: int, error: str | None = None) -> int:
-        """A commit of partitions of the topic "t"."""
+        """Add a commit for partitions of the topic "t"."""
         body = {"offsets": [["t", number, 5] for number in partitions or (0,)]}
         return self.call("OffsetCommit", client, error, member_id=client, generation=generation, body=body)
 
     def closes(self, client: str, reason: str | None = None) -> Line:
-        """A client's connection is closed."""
+        """Close a client's connection."""
         return self.line(
             "conn", of_group=False, change="closed", conn_id=self._connections[client], client_id=client, reason=reason
         )
 
     def fetches(self, client: str) -> int:
-        """A client is given records."""
+        """Add a fetch with records."""
         asked = self.asks("Fetch", client, of_group=False)
         self.answers(asked)
         return int(asked["seq"])
 
     def joins(self, client: str, *, instance: str | None = None, owned: Any = None, **columns: Any) -> Line:
-        """A JoinGroup with an id, to be answered when the generation is formed."""
+        """Add a JoinGroup with an id, to be answered when the generation forms."""
         body = {
             "session_timeout_ms": SESSION_MS,
             "rebalance_timeout_ms": REBALANCE_MS,
@@ -146,7 +146,7 @@ class Tale:
         owned: dict[str, list[int]] | None = None,
         begins: bool = True,
     ) -> int:
-        """The next generation: these members join, sync and own that of the topic "t". Returns its number."""
+        """Form the next generation: these members join, sync and own partitions of the topic "t". Return its number."""
         instances = instances or {}
         trigger = list(assignment)[-1]
         joins = {}
@@ -158,7 +158,7 @@ class Tale:
         return self.completes(joins, assignment, protocol=protocol)
 
     def completes(self, joins: dict[str, Line], assignment: dict[str, list[int]], *, protocol: str = "range") -> int:
-        """Who joined is in the next generation, and syncs."""
+        """Complete the join phase: the members that joined form the next generation and sync."""
         self._generation += 1
         generation = self._generation
         self.state(PREPARING, COMPLETING, generation, "joined")

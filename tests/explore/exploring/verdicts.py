@@ -1,4 +1,4 @@
-"""What a playing to a broker says about the core."""
+"""Verdicts on a playing to a broker."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from exploring.actors import error_codes
-from exploring.authors import is_steady
-from exploring.comparing import LATE, Difference, Names, compare
+from exploring.comparison import LATE, Difference, Names, compare
 from exploring.core import Choices, play_to_core
+from exploring.generator import is_steady
 
 if TYPE_CHECKING:
     from exploring.releases import Release
     from exploring.steps import Outcome, Played, Sequence
 
 SENT_LATE_MS = 60
-"""A playing in which a request was sent so late is not judged."""
+"""A playing with a request sent later than this is not judged."""
 
 ANSWERED_LATE_MS = 90
 HICCUP_MS = 2_000
-"""An answer that is later than the first may be so because the machine has other things to do, up to the second."""
+"""A response later than LATE_MS, but not than this, may be the machine's fault."""
 
 
 class Verdict(Enum):
-    """What came of it."""
+    """The result of a comparison."""
 
     SAME = "the same"
     DIFFERENT = "different"
@@ -36,7 +36,7 @@ class Verdict(Enum):
 
 
 class Kind(NamedTuple):
-    """What two differences have in common that probably have one cause."""
+    """A class of differences that probably have one cause."""
 
     api: str
     state: str
@@ -51,7 +51,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict, both sides, and the states of the group that the requests met."""
+    """The verdict, both sides, and the group's state at each request."""
 
     verdict: Verdict
     sequence: Sequence
@@ -62,7 +62,7 @@ class Judgement:
 
     @property
     def kind(self) -> Kind:
-        """What kind of difference it is."""
+        """The kind of the difference."""
         assert self.difference is not None
         number = self.difference.step
         one, two = self.ours.outcomes[number], self.theirs.outcomes[number]
@@ -85,7 +85,7 @@ def _code(outcome: Outcome) -> str:
 
 
 def judge(sequence: Sequence, release: Release, theirs: Played) -> Judgement:
-    """Compare a playing to a broker with the core, which is led by what the broker chose."""
+    """Compare a playing to a broker with the core, given the broker's choices."""
     choices = Choices.of(sequence, theirs)
     ours, states = play_to_core(sequence, release, choices)
     difference = compare(sequence, ours, theirs)
@@ -104,7 +104,7 @@ def judge(sequence: Sequence, release: Release, theirs: Played) -> Judgement:
 
 
 def is_late(sequence: Sequence, ours: Played, theirs: Played) -> bool:
-    """Whether an answer came later than the core's, and so late that it may be a cause of what differs."""
+    """Whether a response came later than the core's by enough to explain the difference."""
     sent = [*(outcome.sent_ms for outcome in theirs.outcomes), inf]
     planned = [step.at_ms for step in sequence.steps]
     for one, two in zip(ours.outcomes, theirs.outcomes, strict=True):

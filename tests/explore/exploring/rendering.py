@@ -1,12 +1,12 @@
-"""Telling a sequence as a scenario of the conformance tests, with what the core and the broker said to each step."""
+"""Render a sequence as a conformance scenario, with the answers of core and broker to each step."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from exploring.comparing import Names, said
+from exploring.comparison import Names, rendered
 from exploring.requests import T_AND_U, TOPIC_IDS_SINCE, UNKNOWN_TOPIC, T
-from exploring.steps import GROUP, NOBODY, Id, TopicId
+from exploring.steps import GROUP, NO_MEMBER, Id, TopicId
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -19,8 +19,8 @@ from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 
 if TYPE_CHECKING:
-    from exploring.judging import Judgement
     from exploring.steps import Outcome, Setup
+    from exploring.verdicts import Judgement
     from koordinator.wire.apis import Message
     from koordinator.wire.messages.offset_commit import OffsetCommitRequestTopic
     from koordinator.wire.messages.offset_fetch import OffsetFetchRequestTopic, OffsetFetchRequestTopics
@@ -42,8 +42,8 @@ def test_e999_{function}(play: Player) -> None:
 '''
 
 
-def tell(judgement: Judgement, version: str, coordinator: str) -> str:
-    """The text of a module."""
+def render_scenario(judgement: Judgement, version: str, coordinator: str) -> str:
+    """Return the source of a scenario module."""
     sequence = judgement.sequence
     lines = [
         HEAD.format(
@@ -72,7 +72,7 @@ def tell(judgement: Judgement, version: str, coordinator: str) -> str:
 
 def _heard(outcome: Outcome, names: Names) -> tuple[str, str]:
     at = "in the end" if outcome.at_ms is None else f"at {outcome.at_ms / 1_000:.3f}"
-    return at, said(outcome, names)
+    return at, rendered(outcome, names)
 
 
 def _configuration(setup: Setup) -> str:
@@ -81,7 +81,7 @@ def _configuration(setup: Setup) -> str:
 
 
 def _asking(request: Message, version: int, client_id: str) -> str:
-    """The request in the words of the player."""
+    """Render a request in the player's vocabulary."""
     match request:
         case JoinGroupRequest():
             words = [
@@ -119,7 +119,7 @@ def _asking(request: Message, version: int, client_id: str) -> str:
 
 
 def _asking_as_admin(request: Message, version: int) -> str:
-    """The same, of requests that others than members send as well."""
+    """Render a request that non-members also send."""
     match request:
         case OffsetCommitRequest():
             offsets = {(_topic(t), p.partition_index): p.committed_offset for t in request.topics for p in t.partitions}
@@ -153,7 +153,7 @@ def _asking_as_admin(request: Message, version: int) -> str:
 
 
 def _topic(row: OffsetCommitRequestTopic | OffsetFetchRequestTopic | OffsetFetchRequestTopics) -> str:
-    """The player names topics; where the version asks by their ids, the difference is told by the version below."""
+    """Return the topic's name; for versions with topic ids, the difference is rendered in the version below."""
     topic_id = getattr(row, "topic_id", None)
     return topic_id.name if isinstance(topic_id, TopicId) else row.name or UNKNOWN_TOPIC
 
@@ -170,7 +170,7 @@ def _unless(name: str, value: object, usual: object) -> list[str]:
 
 
 def _value(value: object) -> str:
-    """As Python: a hole is what an earlier step was answered."""
+    """Render a value as Python; a placeholder becomes the earlier step's response."""
     match value:
         case Id(number):
             return f"s{number}.answer().member_id"
@@ -178,8 +178,8 @@ def _value(value: object) -> str:
             return NAMED[value]
         case tuple():
             return f"({''.join(f'{_value(each)}, ' for each in value)})"
-        case str() if value == NOBODY:
-            return repr(NOBODY)
+        case str() if value == NO_MEMBER:
+            return repr(NO_MEMBER)
         case _:
             return repr(value)
 

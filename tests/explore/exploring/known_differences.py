@@ -1,4 +1,4 @@
-"""Differences that are Kafka's: each with the issue that says so. Whatever else differs is ours to mend."""
+"""Differences explained by a Kafka issue; every other difference is our bug."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from exploring.judging import Judgement
     from exploring.releases import Release
+    from exploring.verdicts import Judgement
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a broker says something else than the core, and will: a KAFKA issue, and which differences it explains."""
+    """A lasting difference: a KAFKA issue, and the differences it explains."""
 
     issue: str
     what: str

@@ -1,4 +1,4 @@
-"""What the sequences have shown: which API said which error code while the group was in which state."""
+"""Coverage of an exploration: error codes by API and group state."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from exploring.steps import Played, Sequence
 
 Seen = Counter[tuple[str, int, str]]
-"""How often, by (API, error code, state of the group when the request came)."""
+"""Counts by (API, error code, state of the group at the request)."""
 
 FIGURES = {90: 125, 500: 155, 1_900: 162}
-"""Of so many sequences at least so many different ones are seen; the largest number that was played counts. The old
-coordinator shows 165 in 2,000 sequences, the new one of 4.3 173."""
+"""The least number of distinct entries for a number of sequences; the largest entry not above the actual number
+applies. The old coordinator shows 165 in 2,000 sequences, the new one of 4.3 shows 173.
+"""
 
 
 def seen_in(sequence: Sequence, played: Played, states: Iterable[str]) -> Seen:
-    """What one playing adds. An answer with several rows counts for each of their codes."""
+    """Return the entries of one playing. A response with several rows counts for each of their codes."""
     return Counter(
         (step.api, code, state)
         for step, outcome, state in zip(sequence.steps, played.outcomes, states, strict=True)
@@ -32,12 +33,12 @@ def seen_in(sequence: Sequence, played: Played, states: Iterable[str]) -> Seen:
 
 
 def figure(sequences: int) -> int:
-    """How much of it has to be seen in so many sequences."""
+    """Return the required number of entries."""
     return max((least for number, least in FIGURES.items() if number <= sequences), default=0)
 
 
 def table(seen: Seen) -> str:
-    """APIs and codes down, states across."""
+    """Render APIs and codes as rows, states as columns."""
     states = sorted({state for _, _, state in seen})
     rows = sorted({(api, code) for api, code, _ in seen})
     lines = [f"{'':44}" + "".join(f"{state:>20}" for state in states)]

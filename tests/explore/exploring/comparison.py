@@ -1,7 +1,7 @@
-"""Comparing what two sides said to the same sequence.
+"""Comparison of two sides' answers to the same sequence.
 
-Ids are called after the step whose answer first names them, groups and topics' ids alike on both sides, and rows that
-Kafka sends in an order of its own are sorted. Everything else has to be the same, and to come at the same time.
+Ids are named after the step whose response introduces them, groups and topic ids are unified, and rows without a
+defined order are sorted. Everything else must be equal, and arrive at the same time.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from exploring.steps import Outcome, Played, Sequence
 
 EARLY_MS = 40
-"""A timer of a broker never fires early. So much is allowed for its clock and ours."""
+"""A broker's timer never fires early; this allows for the difference of the two clocks."""
 
 LATE_MS = 300
-"""What comes later than this is the machine's fault, or a difference."""
+"""A later response is a difference, or the machine's fault."""
 
 MEMBER_ID = re.compile(r"(.*)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.DOTALL)
 
@@ -53,12 +53,12 @@ UNORDERED: Mapping[type, tuple[str, ...]] = {
     OffsetFetchResponseTopic: ("partitions",),
     OffsetFetchResponseTopics: ("partitions",),
 }
-"""Rows in the order of a hash table, or with those first that were refused."""
+"""Rows in hash order, or with refused entries first."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first thing two sides do not agree about, `at_ms`. `ours` and `theirs` are what they said, in plain words."""
+    """The first disagreement, at `at_ms`. `ours` and `theirs` are the two answers as text."""
 
     step: int
     at_ms: int
@@ -71,7 +71,7 @@ class Difference:
 
 
 class Names:
-    """What ids are called in one playing."""
+    """The names of ids in one playing."""
 
     def __init__(self, played: Played) -> None:
         self._ids = {member_id: f"id of step {each.step}" for member_id, each in ids_of(played.outcomes).items()}
@@ -79,7 +79,7 @@ class Names:
         self._topics = {topic_id: f"id of {name}" for name, topic_id in played.topic_ids.items()}
 
     def plain(self, value: object) -> Any:
-        """A message as nested dicts and lists, the same for both sides if they agree."""
+        """Convert a message to nested dicts and lists, equal on both sides if they agree."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, UUID):
@@ -89,7 +89,7 @@ class Names:
         if is_dataclass(value):
             rows = {each.name: self.plain(getattr(value, each.name)) for each in fields(value)}
             if isinstance(value, ListGroupsResponse):
-                # other groups are other sequences'
+                # other groups belong to other sequences
                 rows["groups"] = [row for row in rows["groups"] if row["group_id"] == GROUP]
             for name in UNORDERED.get(type(value), ()):
                 rows[name] = sorted(rows[name], key=repr)
@@ -107,8 +107,8 @@ class Names:
         return value.replace(self._group, GROUP) if self._group != GROUP else value
 
 
-def said(outcome: Outcome, names: Names) -> str:
-    """What one side said, in words."""
+def rendered(outcome: Outcome, names: Names) -> str:
+    """Render the answer of one side."""
     if outcome.closed:
         return "closed the connection"
     if outcome.answer is None:
@@ -117,13 +117,13 @@ def said(outcome: Outcome, names: Names) -> str:
 
 
 def compare(sequence: Sequence, ours: Played, theirs: Played, late_ms: int | None = LATE_MS) -> Difference | None:
-    """The first difference in time; None if there is none. Without `late_ms` it does not matter when answers came."""
+    """Return the first difference in time, or None. `late_ms=None` ignores times."""
     mine, other = Names(ours), Names(theirs)
     found: list[Difference] = []
     for number, (one, two) in enumerate(zip(ours.outcomes, theirs.outcomes, strict=True)):
         times = [each.at_ms for each in (one, two) if each.at_ms is not None]
         at_ms = round(min(times, default=sequence.end_ms))
-        words = said(one, mine), said(two, other)
+        words = rendered(one, mine), rendered(two, other)
         if words[0] != words[1]:
             found.append(Difference(number, at_ms, label(sequence, number), *words))
         elif late_ms is not None and times and not -EARLY_MS <= times[1] - times[0] <= late_ms:
@@ -136,6 +136,6 @@ LATE = "when it was answered"
 
 
 def label(sequence: Sequence, number: int) -> str:
-    """What was asked, in a word."""
+    """Return a short label of a step."""
     step = sequence.steps[number]
     return f"{step.api} v{step.version}"
