@@ -1,7 +1,7 @@
 """Random hostile and hasty clients against the protocol layer; the same seed repeats the same run.
 
 A *run* is one broker and its inputs. `Noise` sends random bytes and corrupted valid frames. `Crowd` sends valid
-requests in any order with any gaps. A run fails with any exception of the broker, `Hang` if one input takes too long, or
+requests in any order with any gaps. A run fails with any exception of the broker, `Hang` if an input takes too long, or
 AssertionError if a response is unreadable or state remains after all clients disconnect and all timers fire.
 """
 
