@@ -1,8 +1,8 @@
-"""The group coordinator of one node: requests, time and finished writes in, effects out.
+"""The group coordinator of one node: requests, time and completed writes in, effects out.
 
-It owns partitions of `__consumer_offsets` and with them the groups these keep. Nothing here reads a clock: `now` is
-the node's time in integer milliseconds. Every group has a clock of its own that follows it (`clock`), so that a test
-can put one group a day ahead and leave its neighbours alone.
+It owns partitions of `__consumer_offsets` and the groups stored in them. It never reads a clock: `now` is the node's
+time in integer milliseconds. Each group has its own clock (`core.clock`), so that a test can advance one group by a day
+and leave the others alone.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
     ListGroupsRequest: group_admin.list_groups,
     DeleteGroupsRequest: group_admin.delete_groups,
 }
-"""Each is called with the store, the node's time, the call and a request of its class."""
+"""The handler of each request class; called with the store, the node's time, the call and the request."""
 
 
 class Coordinator:
-    """Classic groups, as Apache Kafka runs them in the release that is set (`kafka.version`).
+    """The coordinator of classic groups, with the behaviour of the configured release (`kafka.version`).
 
-    `handle`, `tick` and `appended` return what happened, in order; `deadline` says when `tick` is wanted next. A
-    call without a `Reply` among the effects is parked and will be answered by a later input. `owned` are the partitions
-    of `__consumer_offsets` it has from the start, with nothing in them; all, if nothing is said.
+    Every input returns its effects in order. A call without a `Reply` among them is parked, and a later input answers
+    it. `owned` holds the partitions of `__consumer_offsets` that are owned, and empty, at the start; None owns all of
+    them.
     """
 
     serves = frozenset(HANDLERS)
@@ -92,22 +92,20 @@ class Coordinator:
         self._store = GroupStore(cluster, settings, new_uuid, owned)
         self._store.started_at = now
 
-    # -- inputs ----------------------------------------------------------------------------------------------
-
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
-        """Serve one request of a group API. What was due by `now` happens first."""
+        """Fire the timers due by `now`, then serve one request of a group API."""
         self._fire_due(now)
         HANDLERS[type(request)](self._store, now, call, request)
         return self._store.drain()
 
     def tick(self, now: int) -> list[Effect]:
-        """Let everything that was due by `now` happen, each at the time it was due."""
+        """Fire the timers due by `now`, each at its own deadline."""
         self._fire_due(now)
         return self._store.drain()
 
     def appended(self, now: int, token: int, error: Error) -> list[Effect]:
-        """The write with this token is in the log (NONE) or has failed; the answers that waited for it go out."""
-        # a write is done before anything that is due at the same instant
+        """Complete the write with this token, successfully (NONE) or not, and send the responses that waited for it."""
+        # at the same instant a write completes before timers fire
         self._fire_due(now - 1)
         self._appended(now, token, error)
         for call, request in self._store.waiting_fetches.pop(token, ()):
@@ -118,7 +116,7 @@ class Coordinator:
         store = self._store
         write = store.writes.pop(token, None)
         if write is None:
-            # the partition was given up in the meantime, and whoever waited has been told
+            # `unload` has failed this write already
             return
         store.touch(now, write.group)
         if error is Error.NONE:
@@ -140,20 +138,20 @@ class Coordinator:
                 membership.group_emptied(store, write, error)
 
     def begin_load(self, now: int, partition: int) -> list[Effect]:
-        """This node coordinates the groups of a partition of `__consumer_offsets` from now on, once it has read it."""
+        """Take over a partition of `__consumer_offsets`; its groups answer "loading" until `loaded`."""
         self._fire_due(now)
         self._store.owned.add(partition)
         self._store.loading.add(partition)
         return self._store.drain()
 
     def loaded(self, now: int, partition: int, records: Iterable[CoordinatorRecord]) -> list[Effect]:
-        """What is in that partition, from its first record to its last: its groups are served from now on."""
+        """Load the records of a partition, oldest first, and start to serve its groups."""
         self._fire_due(now)
         loading.load(self._store, now, partition, records)
         return self._store.drain()
 
     def load_failed(self, now: int, partition: int) -> list[Effect]:
-        """That partition cannot be read."""
+        """Give up loading a partition whose records cannot be read."""
         self._fire_due(now)
         self._store.loading.discard(partition)
         if not self._store.dialect.serves_unreadable_partitions:
@@ -161,10 +159,10 @@ class Coordinator:
         return self._store.drain()
 
     def unload(self, now: int, partition: int) -> list[Effect]:
-        """Another node coordinates the groups of the partition from now on; everybody who waits here is told so."""
+        """Give up a partition to another coordinator; fail its writes and its parked requests with NOT_COORDINATOR."""
         self._fire_due(now)
         store = self._store
-        # first of all, so that fetches that waited for a write are told
+        # first, so that fetches parked behind these writes fail as well
         store.owned.discard(partition)
         for token in [token for token, write in store.writes.items() if write.group.partition == partition]:
             self._appended(now, token, Error.NOT_COORDINATOR)
@@ -172,20 +170,20 @@ class Coordinator:
         return store.drain()
 
     def topics_deleted(self, now: int, names: Iterable[str]) -> list[Effect]:
-        """Topics are gone, and with them their offsets in every group."""
+        """Delete the committed offsets of deleted topics in every group."""
         self._fire_due(now)
         offset_expiry.topics_deleted(self._store, now, names)
         return self._store.drain()
 
     def set_offsets(self, now: int, group_id: str, positions: Mapping[tuple[str, int], int]) -> list[Effect]:
-        """Commit offsets of partitions that exist, whoever is in the group; one that is not there is made."""
+        """Commit offsets of existing partitions without a member; create the group if it does not exist."""
         self._fire_due(now)
         group = self._store.find(now, group_id) or self._store.create(now, group_id)
         overrides.set_offsets(self._store, group, positions)
         return self._store.drain()
 
     def override(self, now: int, group_id: str, action: Callable[[GroupStore, ClassicGroup], None]) -> list[Effect]:
-        """Do to a group what no request would do (`core.levers`). ValueError if there is none."""
+        """Apply a test-only override (`core.overrides`) to a group. Raises ValueError if the group does not exist."""
         self._fire_due(now)
         group = self._store.find(now, group_id)
         if group is None:
@@ -194,9 +192,9 @@ class Coordinator:
         return self._store.drain()
 
     def move_clock(self, now: int, group_id: str, reading: int) -> list[Effect]:
-        """Put a group's clock ahead, whether the group exists or not; what it passes happens, each at its own time.
+        """Advance a group's clock to `reading` and fire the timers it passes, each at its own deadline.
 
-        A clock never goes back: ValueError.
+        The group need not exist. Raises ValueError if the clock would go back.
         """
         self._fire_due(now)
         clock = self._store.cluster.clock_of(group_id, now)
@@ -208,7 +206,7 @@ class Coordinator:
         return self._store.drain()
 
     def set_clock(self, now: int, group_id: str, mode: str) -> list[Effect]:
-        """Let a group's clock run another way (`clock.MODES`), likewise. Raises ValueError for an unknown mode."""
+        """Set the mode of a group's clock (`clock.MODES`) and fire its due timers. Raises ValueError if unknown."""
         self._fire_due(now)
         self._store.cluster.clock_of(group_id, now).set_mode(now, mode)
         self._clock_changed(now, group_id)
@@ -224,26 +222,22 @@ class Coordinator:
             self._store.update_deadlines()
             self._fire_due(now)
 
-    # -- what is there ---------------------------------------------------------------------------------------
-
     @property
     def groups(self) -> Mapping[str, ClassicGroup]:
-        """The groups by id; to look at, not to change."""
+        """The groups by id, read-only."""
         return self._store.groups
 
     @property
     def store(self) -> GroupStore:
-        """The coordinator's shared state: partitions owned and loading, clocks, writes under way."""
+        """The coordinator's shared state: owned and loading partitions, groups, writes in flight."""
         return self._store
 
     def deadline(self) -> int | None:
-        """When `tick` is wanted next, in the node's time; None if nothing is pending."""
+        """Return the node time of the next `tick`, or None if no timer is set."""
         return self._store.deadlines.deadline()
 
-    # -- timers ----------------------------------------------------------------------------------------------
-
     def _fire_due(self, now: int) -> None:
-        """Everything due by `now`, earliest first, as if `tick` had been called at each deadline."""
+        """Fire every timer due by `now`, earliest first, as if `tick` had been called at each deadline."""
         store = self._store
         while (due := store.deadlines.pop_due(now)) is not None:
             at, group_id = due
@@ -252,7 +246,7 @@ class Coordinator:
             timer = group.timers.pop_due(group.now)
             if timer is not None:
                 if not isinstance(timer[1], OffsetExpiryCheck):
-                    # what that finds is noted; that it has looked is not
+                    # the trace shows what a check expires, not the check
                     store.emit(TimerFired(timer[1], group_id, timer[0]))
                 self._fire(group, timer[1])
             store.update_deadlines()

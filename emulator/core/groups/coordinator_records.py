@@ -1,4 +1,4 @@
-"""What the coordinator writes to `__consumer_offsets`, and where: values; their bytes are the wire's business."""
+"""Records of `__consumer_offsets` as values, and the partition of each group; `wire` encodes them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Value = OffsetCommitValue | GroupMetadataValue
 
 @value
 class CoordinatorRecord:
-    """One record of `__consumer_offsets`; without a value it is a tombstone."""
+    """A record of `__consumer_offsets`; a tombstone if it has no value."""
 
     key: Key
     value: Value | None
 
 
 def java_string_hash(text: str) -> int:
-    """`String.hashCode()`: over UTF-16 code units, wrapping to a signed 32-bit number."""
+    """Return `String.hashCode()`: computed over UTF-16 code units, wrapping to a signed 32-bit number."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for unit in struct.unpack(f">{len(units) // 2}H", units):
@@ -34,9 +34,9 @@ def java_string_hash(text: str) -> int:
 
 
 def offsets_partition(group_id: str, partitions: int) -> int:
-    """The partition of `__consumer_offsets` that keeps a group; its leader is the group's coordinator.
+    """Return the partition of `__consumer_offsets` that stores a group; its leader is the group's coordinator.
 
-    Kafka's `Utils.abs(groupId.hashCode()) % n`, where the one number without a positive counterpart becomes 0.
+    Kafka's `Utils.abs(groupId.hashCode()) % n`: the one number without a positive counterpart becomes 0.
     """
     value = java_string_hash(group_id)
     return 0 if value == -(1 << 31) else abs(value) % partitions

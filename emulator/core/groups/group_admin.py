@@ -1,4 +1,4 @@
-"""DescribeGroups, ListGroups, DeleteGroups: what admin tools see of groups, and may do with them."""
+"""DescribeGroups, ListGroups and DeleteGroups: the requests of admin tools."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from .group_store import GroupStore
 
 CLASSIC = "classic"
-"""The only group type here; groups of KIP-848 are `consumer`."""
+"""The only group type served here; groups of KIP-848 are `consumer`."""
 
 OPERATIONS_SINCE = 3
 NOT_SAID = -(1 << 31)
-"""The authorized operations where the version has no place for them."""
+"""The authorized operations in versions without the field."""
 
 UNKNOWN_GROUP_IS_AN_ERROR_SINCE = 6
 
 
 def describe_groups(store: GroupStore, now: int, call: Call, request: DescribeGroupsRequest) -> None:
-    """State, protocol and members. An unknown group is Dead; from v6 on GROUP_ID_NOT_FOUND, too (KIP-1043)."""
+    """Describe groups. An unknown group is Dead, and from v6 on GROUP_ID_NOT_FOUND (KIP-1043)."""
     operations = _operations(store, call, asked=request.include_authorized_operations)
     rows = tuple(_describe(store, now, call, group_id, operations) for group_id in request.groups)
     store.reply(call, DescribeGroupsResponse(groups=rows))
@@ -85,7 +85,7 @@ def _describe(store: GroupStore, now: int, call: Call, group_id: str, operations
 
 
 def list_groups(store: GroupStore, now: int, call: Call, request: ListGroupsRequest) -> None:
-    """The groups of this node, empty and simple ones included, by state (KIP-518) and type (KIP-848)."""
+    """List the groups of this node, empty and simple ones included, filtered by state (KIP-518) and type (KIP-848)."""
     del now
     error = Error.COORDINATOR_LOAD_IN_PROGRESS if store.loading else Error.NONE
     if store.loading and not store.dialect.lists_groups_while_loading:
@@ -115,7 +115,7 @@ def _listed(group: ClassicGroup) -> ListedGroup:
 
 
 def delete_groups(store: GroupStore, now: int, call: Call, request: DeleteGroupsRequest) -> None:
-    """Delete groups that are empty, with their offsets (KIP-229); one result for each name."""
+    """Delete empty groups and their offsets (KIP-229); one result per group id."""
     answer = PendingDeletion(call, dict.fromkeys(request.groups_names, Error.NONE))
     doomed = []
     for group_id in answer.results:
@@ -138,7 +138,7 @@ def delete_groups(store: GroupStore, now: int, call: Call, request: DeleteGroups
 
 
 def group_deleted(store: GroupStore, write: GroupDeleted, error: Error) -> None:
-    """The tombstones are in the log; or the group is back, unless somebody has made a new one since."""
+    """Complete a deletion; on a write error restore the group, unless a new one has its id by now."""
     group, answer = write.group, write.answer
     if error is not Error.NONE and store.dialect.waits_for_log and group.id not in store.groups:
         store.undo_delete(group)

@@ -1,4 +1,4 @@
-"""The group's records in `__consumer_offsets`: what Kafka's `GroupCoordinatorRecordHelpers` writes."""
+"""The records of a group in `__consumer_offsets` (Kafka's `GroupCoordinatorRecordHelpers`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> CoordinatorRecord:
-    """The group with its members, the selected protocol's metadata and these assignments."""
+    """Return the record of a group: its members, their metadata for the selected protocol, and these assignments."""
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation,
@@ -46,7 +46,7 @@ def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Coord
 
 
 def new_group_record(group: ClassicGroup) -> CoordinatorRecord:
-    """A group that somebody has asked to join: as it was before, empty and without a protocol type."""
+    """Return the first record of a new group: Empty, generation 0, no protocol type."""
     value = GroupMetadataValue(
         protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=group.state_changed_at
     )
@@ -54,12 +54,12 @@ def new_group_record(group: ClassicGroup) -> CoordinatorRecord:
 
 
 def group_tombstone(group: ClassicGroup) -> CoordinatorRecord:
-    """The group is gone."""
+    """Return the tombstone of a group."""
     return CoordinatorRecord(GroupMetadataKey(group=group.id), None)
 
 
 def offset_record(group: ClassicGroup, topic: str, partition: int, committed: CommittedOffset) -> CoordinatorRecord:
-    """One committed offset."""
+    """Return the record of one committed offset."""
     value = OffsetCommitValue(
         offset=committed.offset,
         leader_epoch=committed.leader_epoch,
@@ -72,5 +72,5 @@ def offset_record(group: ClassicGroup, topic: str, partition: int, committed: Co
 
 
 def offset_tombstone(group: ClassicGroup, topic: str, partition: int) -> CoordinatorRecord:
-    """A committed offset is gone."""
+    """Return the tombstone of one committed offset."""
     return CoordinatorRecord(OffsetCommitKey(group=group.id, topic=topic, partition=partition), None)

@@ -1,8 +1,8 @@
-"""A coordinator takes over a partition of `__consumer_offsets`, and gives one up.
+"""Loading and unloading of a partition of `__consumer_offsets`.
 
-What a group remembers across that is what was written: a group in the middle of a rebalance is back in its last
-written generation, of a member's protocols only the selected one is known, and nobody is pending. Kafka:
-`GroupMetadataManager.onLoaded` and `onUnloaded`, `GroupCoordinator.onGroupLoaded` and `onGroupUnloaded`.
+A loaded group knows only its records. A group that was rebalancing is back in its last written generation. Members have
+only the selected protocol, and no member is pending. Kafka: `GroupMetadataManager.onLoaded` and `onUnloaded`,
+`GroupCoordinator.onGroupLoaded` and `onGroupUnloaded`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def load(store: GroupStore, now: int, partition: int, records: Iterable[CoordinatorRecord]) -> None:
-    """The records of the partition, in their order, the last one of each key counts; its groups are served from now on.
+    """Load the groups of a partition; of records with one key the last one counts.
 
-    Every member gets a whole session. A group that is larger than `group.max.size` rebalances at once, and takes only
-    so many of its members back (KIP-389).
+    Every member gets a full session timeout. A group larger than `group.max.size` rebalances at once, and only that
+    many members can rejoin (KIP-389).
     """
     groups: dict[str, GroupMetadataValue] = {}
     offsets: dict[str, Offsets] = defaultdict(dict)
@@ -58,7 +58,7 @@ def load(store: GroupStore, now: int, partition: int, records: Iterable[Coordina
 
 
 def unload(store: GroupStore, now: int, partition: int) -> None:
-    """Somebody else coordinates the groups of the partition: who waits here is told so (NOT_COORDINATOR)."""
+    """Unload the groups of a partition; parked requests fail with NOT_COORDINATOR."""
     store.loading.discard(partition)
     for group in [each for each in store.groups.values() if each.partition == partition]:
         store.touch(now, group)
@@ -71,7 +71,7 @@ def unload(store: GroupStore, now: int, partition: int) -> None:
 
 def _restore(store: GroupStore, group: ClassicGroup, value: GroupMetadataValue) -> None:
     group.protocol_type = value.protocol_type or None
-    # what others than a coordinator have written may name a member twice, or a leader who is none
+    # records written by a client may name a member twice, or a leader that is no member
     for stored in {each.member_id: each for each in value.members}.values():
         group.add(_member(stored, value))
     group.generation = value.generation
@@ -103,7 +103,7 @@ def _member(stored: MemberMetadata, group: GroupMetadataValue) -> ClassicMember:
         client_id=stored.client_id,
         client_host=stored.client_host,
         session_timeout_ms=session_timeout_ms,
-        # records of version 0 have none: one timeout was both, before KIP-62
+        # records of version 0 lack it: before KIP-62 one timeout served both purposes
         rebalance_timeout_ms=stored.rebalance_timeout if stored.rebalance_timeout >= 0 else session_timeout_ms,
         protocol_type=group.protocol_type,
         protocols=((group.protocol or "", stored.subscription),),

@@ -1,4 +1,4 @@
-"""Committed offsets that go: OffsetDelete (KIP-496), deleted topics, and expiry (KIP-211); and groups with them.
+"""Deletion of committed offsets: OffsetDelete (KIP-496), deleted topics, expiry (KIP-211); and of groups left empty.
 
 Kafka: `OffsetMetadataManager` and `ClassicGroup.validateOffsetDelete`.
 """
@@ -26,16 +26,13 @@ if TYPE_CHECKING:
     from .group_store import GroupStore
 
 At = tuple[str, int]
-"""A partition: its topic's name and its number."""
+"""A partition: topic name and partition index."""
 
 MINUTE_MS = 60_000
 
 
-# -- OffsetDelete, deleted topics ----------------------------------------------------------------------------
-
-
 def delete(store: GroupStore, now: int, call: Call, request: offset_delete.OffsetDeleteRequest) -> None:
-    """Delete committed offsets that nobody uses (KIP-496)."""
+    """Delete committed offsets of topics the group does not subscribe to (KIP-496)."""
     error = store.status(request.group_id) if request.group_id else Error.INVALID_GROUP_ID
     group = store.find(now, request.group_id) if error is Error.NONE else None
     if error is Error.NONE and group is None:
@@ -66,7 +63,7 @@ def _delete_error(store: GroupStore, group: ClassicGroup, topic: str, partition:
 def _delete_response(
     store: GroupStore, named: Iterable[At], errors: Mapping[At, Error]
 ) -> offset_delete.OffsetDeleteResponse:
-    """In the order of the request, but what nobody knows first: the coordinator has never seen it."""
+    """Return rows in request order, unknown partitions first: Kafka adds the coordinator's results to them."""
     rows: dict[str, list[offset_delete.OffsetDeleteResponsePartition]] = {}
     for topic, partition in sorted(named, key=lambda at: errors[at] not in UNKNOWN_PARTITION_ERRORS):
         row = offset_delete.OffsetDeleteResponsePartition(
@@ -83,7 +80,7 @@ def _delete_response(
 
 
 def topics_deleted(store: GroupStore, now: int, names: Iterable[str]) -> None:
-    """The offsets of a deleted topic go with it, in every group."""
+    """Delete the offsets of deleted topics in every group."""
     gone = set(names)
     for group_id in list(store.groups):
         group = store.find(now, group_id)
@@ -99,7 +96,7 @@ def _delete_offsets(
     call: Call | None = None,
     response: offset_delete.OffsetDeleteResponse | None = None,
 ) -> None:
-    """Take offsets out of sight, if there are any, and write their tombstones."""
+    """Remove offsets, if any, and write their tombstones."""
     if store.dialect.offset_delete_removes_empty_groups and _would_be_empty(group, doomed):
         return _delete_group(store, group, doomed, cause)
     if not doomed:
@@ -111,7 +108,7 @@ def _delete_offsets(
 
 
 def _would_be_empty(group: ClassicGroup, doomed: Collection[At]) -> bool:
-    """Whether nobody is in the group, and no offset but these. Ids handed out do not count."""
+    """Return whether no member, other offset or commit in flight is left; pending ids do not count."""
     return group.state is ClassicGroupState.EMPTY and len(doomed) == len(group.offsets) and not group.unwritten_commits
 
 
@@ -122,7 +119,7 @@ def _delete_group(store: GroupStore, group: ClassicGroup, doomed: Collection[At]
 
 
 def offsets_deleted(store: GroupStore, write: OffsetsDeleted, error: Error) -> None:
-    """The tombstones are in the log; or the offsets are back."""
+    """Answer the OffsetDelete; on a write error restore the offsets."""
     if error is Error.NONE:
         store.reply(write.call, write.response)
     elif store.dialect.waits_for_log:
@@ -132,11 +129,8 @@ def offsets_deleted(store: GroupStore, write: OffsetsDeleted, error: Error) -> N
         store.reply(write.call, offset_delete.OffsetDeleteResponse(error_code=error_code))
 
 
-# -- expiry --------------------------------------------------------------------------------------------------
-
-
 def expire(store: GroupStore, group: ClassicGroup) -> None:
-    """One check (KIP-211): old offsets go; and an empty group without any goes too, whatever the retention."""
+    """Run one expiry check (KIP-211): delete expired offsets, or an Empty group that is left without any."""
     if group.offsets and group.now < group.earliest_offset_expiry:
         return store.schedule_expiry_check(group)
     old_at = {
@@ -155,9 +149,9 @@ def expire(store: GroupStore, group: ClassicGroup) -> None:
 
 
 def all_expire_at(store: GroupStore, group: ClassicGroup) -> int | None:
-    """When every offset that the group does without will be old, if nothing changes; None if there is none.
+    """Return the group time at which every unused offset expires if nothing changes; None if all are in use.
 
-    An empty group without offsets has been old all the time.
+    An Empty group without offsets expires now.
     """
     old_at = [_expires_at(store, group, at[0], committed) for at, committed in group.offsets.items()]
     if not old_at and group.state is ClassicGroupState.EMPTY:
@@ -166,7 +160,7 @@ def all_expire_at(store: GroupStore, group: ClassicGroup) -> int | None:
 
 
 def _expires_at(store: GroupStore, group: ClassicGroup, topic: str, committed: CommittedOffset) -> int | None:
-    """When the group will have done without the offset for long enough; None if it does not do without it."""
+    """Return the group time at which an offset expires; None while the group uses it."""
     settled = group.state is ClassicGroupState.STABLE or not store.dialect.unstable_groups_keep_offsets
     if group.protocol_type is None:
         unused_since = committed.commit_timestamp

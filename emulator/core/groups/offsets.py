@@ -1,4 +1,4 @@
-"""Committed offsets: OffsetCommit and OffsetFetch. What takes them away is in `offsets_gone`.
+"""OffsetCommit and OffsetFetch. The deletion of offsets is in `offset_expiry`.
 
 Kafka: `OffsetMetadataManager` and `ClassicGroup.validateOffsetCommit`.
 """
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from .group_store import GroupStore
 
     Wanted = tuple[str | None, UUID, Sequence[int]]
-    """A topic by name (None: unknown id) and id, and the partitions asked for."""
+    """A topic by name (None: unknown id) and id, and the requested partitions."""
 
 GROUP_ID_NOT_FOUND_SINCE = 9
 GROUP_ERROR_SINCE = 2
 IN_ZOOKEEPER = 0
-"""The version of OffsetCommit and OffsetFetch for offsets in ZooKeeper: a broker without one answers 35 for each
-partition. Brokers of 2.4 and 2.8 could have one; here they have none."""
+"""The version of OffsetCommit and OffsetFetch for offsets in ZooKeeper. Brokers without ZooKeeper answer 35 for each
+partition; brokers of 2.4 and 2.8 could have one, here they have none."""
 
 UNKNOWN_PARTITION_ERRORS = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
-"""Why a partition is refused before the group is asked."""
+"""Errors of partitions that are refused before the group is looked up."""
 
 NO_OFFSET = -1
 
 
-# -- OffsetCommit --------------------------------------------------------------------------------------------
-
-
 def commit(store: GroupStore, now: int, call: Call, request: offset_commit.OffsetCommitRequest) -> None:
-    """Store offsets. What names no known partition is answered without the group being asked at all."""
+    """Store the offsets of a member or of a simple consumer.
+
+    Unknown partitions are refused first; if no partition is known the group is not looked up.
+    """
     refused = _unknown_partitions(store, request)
     if len(refused) == sum(len(topic.partitions) for topic in request.topics):
         return store.reply(call, _commit_response(request, refused, Error.NONE))
@@ -86,7 +86,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
 
 
 def offsets_committed(store: GroupStore, write: OffsetsCommitted, error: Error) -> None:
-    """The offsets are in the log; or none of them is."""
+    """Apply offsets that are in the log, or refuse all of them."""
     group = write.group
     group.end_commit(write.offsets)
     if error is Error.NONE:
@@ -112,7 +112,7 @@ def _committing_group(
             return store.dialect.commit_error_in_unknown_group if knows_better else Error.ILLEGAL_GENERATION, None
         return Error.NONE, store.create(now, request.group_id)
     if generation < 0 and group.state is ClassicGroupState.EMPTY:
-        # an admin client, or a consumer that assigns its partitions itself: whatever member it names
+        # an admin client or a consumer without group management: its member id is not validated
         return Error.NONE, group
     if generation >= 0 or member_id or request.group_instance_id is not None:
         error = validate_member(store, group, member_id, request.group_instance_id)
@@ -121,7 +121,7 @@ def _committing_group(
         if generation != group.generation:
             return Error.ILLEGAL_GENERATION, None
     else:
-        # only members commit to a group that has any
+        # a group with members accepts only commits of members
         return Error.UNKNOWN_MEMBER_ID, None
     if group.state is ClassicGroupState.COMPLETING_REBALANCE:
         return Error.REBALANCE_IN_PROGRESS, None
@@ -146,7 +146,7 @@ def _topic_id(store: GroupStore, name: str) -> UUID:
 
 
 def _topic_name(store: GroupStore, name: str, topic_id: UUID) -> str | None:
-    """The name of a topic given by name or, from v10 on, by id; None if there is no topic of that id."""
+    """Return the name of a topic given by name or, from v10 on, by id; None if the id is unknown."""
     if topic_id == ZERO_UUID:
         return name
     known = store.cluster.topic_by_id(topic_id)
@@ -156,8 +156,11 @@ def _topic_name(store: GroupStore, name: str, topic_id: UUID) -> str | None:
 def _commit_response(
     request: offset_commit.OffsetCommitRequest, refused: dict[tuple[int, int], Error], others: Error
 ) -> offset_commit.OffsetCommitResponse:
-    """`others` for all that is not refused. What nobody knows comes first: the coordinator has never seen it."""
-    # a topic that is named twice has one row
+    """Return the response: `others` for every partition that is not in `refused`.
+
+    Unknown partitions come first: Kafka adds the coordinator's results to them.
+    """
+    # a topic that is named twice gets one row
     rows: defaultdict[tuple[str, UUID], list[offset_commit.OffsetCommitResponsePartition]] = defaultdict(list)
     for is_known in (False, True) if refused else (True,):
         for t, topic in enumerate(request.topics):
@@ -180,15 +183,12 @@ def _commit_response(
 
 
 def _utf16_length(text: str) -> int:
-    """The length Kafka compares with `offset.metadata.max.bytes`: Java's, in UTF-16 code units, not bytes."""
+    """Return the length that Kafka compares with `offset.metadata.max.bytes`: UTF-16 code units, not bytes."""
     return len(text.encode("utf-16-le")) // 2
 
 
-# -- OffsetFetch ---------------------------------------------------------------------------------------------
-
-
 def fetch(store: GroupStore, now: int, call: Call, request: offset_fetch.OffsetFetchRequest) -> None:
-    """What has been committed, group by group; asking refreshes no session and creates no group."""
+    """Return the committed offsets of each group. A fetch refreshes no session and creates no group."""
     if call.api_version == IN_ZOOKEEPER:
         refused = tuple(_refuse_group(call, asked, Error.UNSUPPORTED_VERSION) for asked in request.groups)
         return store.reply(call, offset_fetch.OffsetFetchResponse(groups=refused))
@@ -242,7 +242,7 @@ def _fetch_group(
 def _refuse_group(
     call: Call, asked: offset_fetch.OffsetFetchRequestGroup, error: Error
 ) -> offset_fetch.OffsetFetchResponseGroup:
-    """One error for the group; v0-1 have no place for it but the partitions."""
+    """Return one error for the group; v0 and v1 have only the partitions' error fields."""
     topics = () if call.api_version >= GROUP_ERROR_SINCE else asked.topics or ()
     return offset_fetch.OffsetFetchResponseGroup(
         group_id=asked.group_id,
@@ -268,7 +268,7 @@ def _row(
     topic, topic_id, partition = at
     committed = offsets.get((topic, partition)) if topic is not None else None
     if committed is not None and ZERO_UUID not in (topic_id, committed.topic_id) and topic_id != committed.topic_id:
-        # it is of a topic that had this name before
+        # it was committed for an earlier topic of this name
         committed = None
     if topic is None or unstable or committed is None:
         error = Error.UNKNOWN_TOPIC_ID if topic is None else Error.UNSTABLE_OFFSET_COMMIT if unstable else Error.NONE

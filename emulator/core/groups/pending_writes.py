@@ -1,4 +1,4 @@
-"""Writes to `__consumer_offsets` under way: what to do when they are done, or have failed, as data."""
+"""Writes to `__consumer_offsets` in flight: the data that completes or undoes each of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class GroupCreated:
-    """A new group's first record."""
+    """The first record of a new group."""
 
     group: ClassicGroup
 
 
 @dataclass(slots=True)
 class GroupEmptied:
-    """A join phase ended without members; `answers` wait for it, those to the LeaveGroup that brought it about."""
+    """A join phase that ended without members; `answers` are the LeaveGroup responses that wait for the write."""
 
     group: ClassicGroup
     answers: list[tuple[Call, LeaveGroupResponse]] = field(default_factory=list)
@@ -32,7 +32,7 @@ class GroupEmptied:
 
 @dataclass(slots=True)
 class AssignmentStored:
-    """The leader's assignment for a generation; the parked SyncGroups are answered afterwards."""
+    """The leader's assignment for a generation; the parked SyncGroups wait for the write."""
 
     group: ClassicGroup
     generation: int
@@ -42,7 +42,7 @@ class AssignmentStored:
 
 @dataclass(slots=True)
 class StaticMemberReplaced:
-    """A static member's new id, without a rebalance; with what it takes to go back to the old one."""
+    """A static member's new id, written without a rebalance, and the old data for an undo."""
 
     group: ClassicGroup
     call: Call
@@ -56,7 +56,7 @@ class StaticMemberReplaced:
 
 @dataclass(slots=True)
 class OffsetsCommitted:
-    """Offsets of one OffsetCommit; `refused` are those of its partitions, by their place in it, that are not stored."""
+    """The offsets of one OffsetCommit; `refused` maps (topic index, partition index) of the request to an error."""
 
     group: ClassicGroup
     call: Call
@@ -67,7 +67,7 @@ class OffsetsCommitted:
 
 @dataclass(slots=True)
 class OffsetsDeleted:
-    """Tombstones of offsets, already out of sight; with what it takes to bring them back."""
+    """Tombstones of offsets that are removed already, and the offsets for an undo."""
 
     group: ClassicGroup
     offsets: dict[tuple[str, int], CommittedOffset]
@@ -77,7 +77,7 @@ class OffsetsDeleted:
 
 @dataclass(slots=True)
 class GroupDeleted:
-    """Tombstones of a whole group, already out of the table; `answer` collects the rows of DeleteGroups."""
+    """Tombstones of a group that is removed already; `answer` collects the rows of the DeleteGroups response."""
 
     group: ClassicGroup
     answer: PendingDeletion | None = None
@@ -85,7 +85,7 @@ class GroupDeleted:
 
 @dataclass(slots=True)
 class PendingDeletion:
-    """The rows of one DeleteGroups, and how many writes it still waits for."""
+    """The rows of one DeleteGroups response, and the number of writes it waits for."""
 
     call: Call
     results: dict[str, Error]

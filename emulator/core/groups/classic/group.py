@@ -1,7 +1,7 @@
-"""A classic group and its members: the data, its invariants and the counts that keep every step cheap.
+"""A classic group and its members: the data, its invariants, and counters that keep every operation cheap.
 
-Nothing here answers a request or knows the time; `join`, `rebalance`, `sync` and the others do, on this data.
-The source of the rules is Kafka's `ClassicGroup` and `ClassicGroupMember`.
+This module answers no request and reads no time; `join`, `rebalance`, `sync` and the others work on it. The rules are
+those of Kafka's `ClassicGroup` and `ClassicGroupMember`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from ...timers import TimerKey
 
     Handler = Callable[..., None]
-    """What serves a request: called with the store, the node's time, the call and the request."""
+    """A request handler, called with the store, the node's time, the call and the request."""
 
 CONSUMER = "consumer"
-"""The protocol type of consumers; other groups (Kafka Connect, …) carry bytes the coordinator never reads."""
+"""The protocol type of consumers; the coordinator never reads the metadata of other types (Kafka Connect, …)."""
 
 NameOrder = Callable[[Iterable[str]], list[str]]
-"""The order in which a hash table has names."""
+"""The iteration order of a hash table of names."""
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""What a member offers, most preferred first: (protocol name, metadata)."""
+"""The protocols a member supports, most preferred first: (protocol name, metadata)."""
 
 
 class ClassicGroupState(Enum):
-    """The states of `ClassicGroupState`, spelled as DescribeGroups and ListGroups print them."""
+    """The states of Kafka's `ClassicGroupState`, spelled as in DescribeGroups and ListGroups."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -60,16 +60,16 @@ MAY_COME_FROM = {
     ClassicGroupState.STABLE: {ClassicGroupState.COMPLETING_REBALANCE},
     ClassicGroupState.DEAD: set(ClassicGroupState),
 }
-"""The valid previous states of each state; the only door between them is `Stage.move`."""
+"""The valid previous states of each state."""
 
 
 @dataclass(slots=True, eq=False)
 class ClassicMember:
-    """One member. `joining` and `syncing` are its parked JoinGroup and SyncGroup, if it has any.
+    """A member. `joining` and `syncing` are its parked JoinGroup and SyncGroup, or None.
 
-    `is_new` until its first join phase ends: so long its session timer runs even while its JoinGroup is parked.
-    `last_call` is the newest of its requests that was served, `session_began_ms` when its session last began, in node
-    time: nothing here depends on them, but whoever moves the group's clock wants to know who is alive.
+    `is_new` holds until the member's first join phase ends; until then the session timer runs while its JoinGroup is
+    parked. `last_call` is the latest request of the member. `session_began_ms` is the node time at which its session
+    last started. No rule depends on these two: clock advances use them to find live members.
     """
 
     id: str
@@ -93,23 +93,23 @@ class ClassicMember:
 
     @property
     def is_static(self) -> bool:
-        """Whether it has a `group.instance.id` (KIP-345)."""
+        """Whether the member has a `group.instance.id` (KIP-345)."""
         return self.instance_id is not None
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """What it offers for a protocol; empty if it does not offer that one."""
+        """Return the member's metadata for a protocol, or b"" if it does not support it."""
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
 
     def vote(self, candidates: Iterable[str]) -> str:
-        """The first candidate in its own order of preference."""
+        """Return the first candidate in the member's order of preference."""
         return next(name for name, _ in self.protocols if name in candidates)
 
 
 @dataclass(slots=True)
 class CommittedOffset:
-    """A committed position. Timestamps in ms of the group's clock; `expire_timestamp` -1: by retention.
+    """A committed position; timestamps in ms of the group's clock. `expire_timestamp` is -1 if the retention decides.
 
-    `topic_id` is the zero UUID if it is not known.
+    `topic_id` is the zero UUID if unknown.
     """
 
     offset: int
@@ -121,10 +121,10 @@ class CommittedOffset:
 
 
 class ClassicGroup:
-    """A group with everything the coordinator keeps of it (coordinator state of one `group.id`).
+    """The coordinator's state of one `group.id`.
 
-    `partition` of `__consumer_offsets` keeps it. It has its own clock, in whose time its timers are due; `now` is what
-    that shows at the present input.
+    `partition` of `__consumer_offsets` stores it. Timers are due in the time of the group's own `clock`; `now` is the
+    clock's reading at the current input.
     """
 
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int) -> None:
@@ -142,18 +142,19 @@ class ClassicGroup:
         self.leader_id: str | None = None
         self.members: dict[str, ClassicMember] = {}
         self.static_members: dict[str, str] = {}
-        # dicts, not sets, where the order shows: the same inputs give the same answers
+        # dicts, not sets, where the order is visible: equal inputs must give equal responses
         self.pending_members: dict[str, Call] = {}
         self.pending_sync_members: dict[str, None] = {}
         self.awaiting_join = 0
         self.new_member_added = False
         self.offsets: dict[tuple[str, int], CommittedOffset] = {}
         self.earliest_offset_expiry = 0
-        """No committed offset expires before, unless offsets or the state change: so most checks need not look."""
+        """A lower bound: no committed offset expires earlier, unless the offsets or the state change. Most checks end
+        here."""
         self.unwritten_commits: dict[tuple[str, int], int] = {}
-        """How many commits of a partition are being written; no `Counter`, which does much of this in Python."""
+        """The number of commits in flight per partition; a `Counter` is slower, because it is written in Python."""
         self.held_requests: list[tuple[Handler, Call, Message]] = []
-        """Requests that would take a frozen group out of its state, with what serves them; they wait for it to thaw."""
+        """Requests that would end the state of a frozen group, with their handlers; they wait for the thaw."""
         self.frozen_at = 0
         self.stored = False
         self._protocol_counts: Counter[str] = Counter()
@@ -165,13 +166,11 @@ class ClassicGroup:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether the group stays in its state, whatever comes; see `Stage.freeze`."""
+        """Whether the group is frozen in its state; see `GroupStore.freeze`."""
         return isinstance(self.timers, StoppedTimers)
 
-    # -- membership ------------------------------------------------------------------------------------------
-
     def add(self, member: ClassicMember) -> None:
-        """Take a member in; the first one defines the protocol type and is the provisional leader."""
+        """Add a member; the first one defines the protocol type and is the provisional leader."""
         if not self.members:
             self.protocol_type = member.protocol_type
         if self.leader_id is None:
@@ -183,7 +182,7 @@ class ClassicGroup:
         self._protocol_counts.update(name for name, _ in member.protocols)
 
     def remove(self, member_id: str) -> ClassicMember | None:
-        """Forget a member or a pending id, with its timer; a leader is followed by any other member."""
+        """Remove a member or a pending id, with its timer; the first remaining member succeeds a leader."""
         self.remove_pending(member_id)
         self.pending_sync_members.pop(member_id, None)
         member = self.members.pop(member_id, None)
@@ -199,7 +198,7 @@ class ClassicGroup:
         return member
 
     def remove_pending(self, member_id: str) -> None:
-        """An id handed out with MEMBER_ID_REQUIRED is not outstanding any more; nothing happens if it was not."""
+        """Remove an id handed out with MEMBER_ID_REQUIRED; do nothing if it is not pending."""
         if member_id in self.pending_members:
             del self.pending_members[member_id]
             self.timers.cancel(PendingMemberExpiry(member_id))
@@ -207,7 +206,7 @@ class ClassicGroup:
     def update(
         self, member: ClassicMember, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int
     ) -> None:
-        """A rejoin replaces what the member offers and both its timeouts (KAFKA-14009)."""
+        """Replace the protocols and timeouts of a member that rejoins (KAFKA-14009)."""
         self._remove_protocols(member)
         self._protocol_counts.update(name for name, _ in protocols)
         member.protocols = protocols
@@ -215,9 +214,9 @@ class ClassicGroup:
         member.rebalance_timeout_ms = rebalance_timeout_ms
 
     def replace_static(self, old: ClassicMember, new_id: str, *, stays_new: bool = False) -> ClassicMember:
-        """The instance continues under a new member id: assignment, client and leadership go with it (KIP-345).
+        """Give a static member a new member id; assignment, client and leadership are kept (KIP-345).
 
-        The pending-sync set is not touched, as in Kafka: if the old id still owed a SyncGroup nobody can send it.
+        The pending-sync set keeps the old id, as in Kafka: if it had not synced, no member can do so any more.
         """
         del self.members[old.id]
         self.timers.cancel(old.session)
@@ -241,7 +240,7 @@ class ClassicGroup:
         return new
 
     def park_join(self, member: ClassicMember, call: Call) -> Call | None:
-        """Let a JoinGroup wait; returns the one it supersedes, which is never answered."""
+        """Park a JoinGroup; return the one it supersedes, which is never answered."""
         superseded, member.joining = member.joining, call
         member.last_call = call
         if superseded is None:
@@ -249,7 +248,7 @@ class ClassicGroup:
         return superseded
 
     def take_join(self, member: ClassicMember) -> Call | None:
-        """The parked JoinGroup of a member, to be answered now."""
+        """Unpark and return the JoinGroup of a member, or None."""
         call, member.joining = member.joining, None
         if call is not None:
             self.awaiting_join -= 1
@@ -257,7 +256,7 @@ class ClassicGroup:
 
     @property
     def is_unused(self) -> bool:
-        """Nobody and nothing is in it, or on the way into it."""
+        """Whether the group is Empty, without pending ids, offsets and commits in flight."""
         nothing = not self.pending_members and not self.offsets and not self.unwritten_commits
         return self.state is ClassicGroupState.EMPTY and nothing
 
@@ -268,36 +267,32 @@ class ClassicGroup:
 
     @property
     def all_joined(self) -> bool:
-        """Every member has a JoinGroup parked, and no id handed out with MEMBER_ID_REQUIRED is outstanding."""
+        """Whether every member has a JoinGroup parked and no id handed out with MEMBER_ID_REQUIRED is pending."""
         return self.awaiting_join == len(self.members) and not self.pending_members
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a join phase may last: the longest of the members' rebalance timeouts (KIP-62)."""
+        """The limit of a join phase in ms: the longest of the members' rebalance timeouts (KIP-62)."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
-    # -- offsets ---------------------------------------------------------------------------------------------
-
     def begin_commit(self, places: Iterable[tuple[str, int]]) -> None:
-        """Offsets of these partitions are being written from now on."""
+        """Count a commit in flight for each of these partitions."""
         unwritten = self.unwritten_commits
         for place in places:
             unwritten[place] = unwritten.get(place, 0) + 1
 
     def end_commit(self, places: Iterable[tuple[str, int]]) -> None:
-        """They are not any more, whatever has become of it."""
+        """End the commit in flight of each of these partitions."""
         unwritten = self.unwritten_commits
         for place in places:
             others = unwritten.pop(place) - 1
             if others:
                 unwritten[place] = others
 
-    # -- protocols -------------------------------------------------------------------------------------------
-
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether a joiner with these protocols can be in this group (INCONSISTENT_GROUP_PROTOCOL if not).
+        """Return whether a joiner with these protocols is accepted (else INCONSISTENT_GROUP_PROTOCOL).
 
-        The joiner itself is counted if it is a member: even the only one cannot switch to an entirely new list.
+        The joiner counts if it is a member: even a sole member cannot switch to an entirely new list.
         """
         if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
@@ -308,13 +303,13 @@ class ClassicGroup:
         for name, _ in member.protocols:
             self._protocol_counts[name] -= 1
             if not self._protocol_counts[name]:
-                # clients may name what they like: what nobody offers any more is forgotten
+                # clients choose the names freely: drop the unused ones
                 del self._protocol_counts[name]
 
     def select_protocol(self, order: NameOrder) -> str:
-        """The vote: every member votes for its first candidate; candidates are what all members offer.
+        """Elect a protocol: each member votes for its first among those that all members support.
 
-        Of names with as many votes the first in `order` wins: that in which Kafka happens to count them.
+        Ties go to the first name in `order`, the order in which Kafka counts the votes.
         """
         size = len(self.members)
         candidates = {name for name, offers in self._protocol_counts.items() if offers == size}
@@ -322,20 +317,20 @@ class ClassicGroup:
         return max(order(votes), key=votes.__getitem__)
 
     def form_generation(self, order: NameOrder) -> None:
-        """The join phase is over: the next generation, with the members there are, and the protocol they vote for."""
+        """Start the next generation with the current members and the protocol they elect."""
         self.generation += 1
         self.use_protocol(self.select_protocol(order) if self.members else None)
 
     def use_protocol(self, name: str | None) -> None:
-        """The members use this protocol in the present generation, with what each has requested_protocols for it."""
+        """Use a protocol in the current generation, with each member's metadata for it."""
         self.protocol_name = name
         self._generation_metadata = tuple(member.metadata(self.protocol_name) for member in self.members.values())
         self._subscribed_topics = None
 
     def is_subscribed(self, topic: str) -> bool:
-        """Whether a consumer group uses a topic, by the subscriptions of the last generation formed.
+        """Return whether a consumer group uses a topic, by the subscriptions of its current generation.
 
-        Not known yet, or not readable: it counts as subscribed, so that nothing in use is deleted (KIP-496).
+        An unknown or unreadable subscription counts as subscribed, so that no offset in use is deleted (KIP-496).
         """
         if self.protocol_type != CONSUMER:
             return False

@@ -1,6 +1,7 @@
-"""In which order Java and Scala walk through a hash table of strings, which decides some of Kafka's choices.
+"""The iteration order of Java's and Scala's hash maps of strings.
 
-The order depends on the strings alone, as far as they do not meet in one place of the table.
+Kafka breaks a tie in the protocol vote by the iteration order of a map, so the emulator has to reproduce it. The order
+depends on the strings alone, except for strings that share a bucket.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ UINT_MAX = 0xFFFFFFFF
 
 BUCKETS_MIN = 16
 FILLED_MAX = 0.75
-"""A `java.util.HashMap` begins with so many buckets, and has twice as many when it is filled to this part."""
+"""A `java.util.HashMap` starts with this many buckets and doubles them when it is filled beyond this share."""
 
 BITS = 5
-"""How many bits of the hash each level of Scala's trie looks at."""
+"""The bits of the hash that each level of Scala's trie uses."""
 
 HASH_BITS = 32
 
 
 def java_order(names: Iterable[str]) -> list[str]:
-    """As `java.util.HashMap` has them: by bucket, within a bucket as they were put."""
+    """Return names in the order of `java.util.HashMap`: by bucket, then in insertion order."""
     put = list(names)
     buckets = BUCKETS_MIN
     while len(put) > buckets * FILLED_MAX:
@@ -35,7 +36,7 @@ def java_order(names: Iterable[str]) -> list[str]:
 
 
 def scala_order(names: Iterable[str]) -> list[str]:
-    """As `scala.collection.immutable.HashMap` (2.13) has them: a trie, on each level first those that are alone."""
+    """Return names in the order of `scala.collection.immutable.HashMap` (2.13): a trie, single entries first."""
     return _trie([(_scala_improved(name), name) for name in names], 0)
 
 

@@ -1,7 +1,7 @@
-"""JoinGroup: who may join, under which id, and whether that rebalances the group.
+"""JoinGroup: admission, member ids, and whether a join starts a rebalance.
 
-Kafka: `GroupMetadataManager.classicGroupJoin…`; KIP-394 (MEMBER_ID_REQUIRED), KIP-389 (`group.max.size`), KIP-345
-and KIP-814 (static members).
+Kafka: `GroupMetadataManager.classicGroupJoin…`; KIP-394 (MEMBER_ID_REQUIRED), KIP-389 (`group.max.size`), KIP-345 and
+KIP-814 (static members).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ...effects import Call
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""A first-time joiner parked in JoinGroup longer than this is dropped (`classicGroupNewMemberJoinTimeoutMs`)."""
+"""The longest time a new member stays parked in its first JoinGroup (`classicGroupNewMemberJoinTimeoutMs`)."""
 
 MEMBER_ID_REQUIRED_SINCE = 4
 SKIP_ASSIGNMENT_SINCE = 9
 
 
 def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupRequest) -> None:
-    """Admit, refuse or park a JoinGroup."""
+    """Answer or park a JoinGroup."""
     if not request.group_id:
         return store.reply(call, join_error(Error.INVALID_GROUP_ID, request.member_id))
     settings, dialect = store.settings, store.dialect
@@ -48,7 +48,7 @@ def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupReques
         return store.reply(call, join_error(status, echoed))
     group = store.find(now, request.group_id)
     if group is not None:
-        # in a join phase it is parked as ever
+        # a join phase parks the request anyway
         may_end_state = group.state is not ClassicGroupState.PREPARING_REBALANCE
         if may_end_state and store.hold_if_frozen(group, join_group, call, request):
             return None
@@ -65,7 +65,7 @@ def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupReques
 
 
 def group_created(store: GroupStore, write: GroupCreated, error: Error) -> None:
-    """A new group is in the log. Or it never was, whoever has come into it meanwhile; those who wait there are told."""
+    """Complete the first write of a group; on an error remove the group and fail its parked requests."""
     group = write.group
     if error is Error.NONE or store.groups.get(group.id) is not group:
         return
@@ -77,7 +77,7 @@ def group_created(store: GroupStore, write: GroupCreated, error: Error) -> None:
 
 
 def join_existing_group(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
-    """Capacity and protocols first, then by kind of member."""
+    """Check capacity and protocols, then join by the kind of member."""
     protocols = requested_protocols(request)
     if not has_room(store, group, request.member_id):
         return reject_over_capacity(store, group, call, request)
@@ -96,7 +96,7 @@ def join_existing_group(store: GroupStore, group: ClassicGroup, call: Call, requ
 
 
 def requested_protocols(request: JoinGroupRequest) -> Protocols:
-    """The protocols of a request; of two with one name the first counts."""
+    """Return the protocols of a request; of two with one name the first counts."""
     names: dict[str, bytes] = {}
     for protocol in request.protocols:
         names.setdefault(protocol.name, protocol.metadata)
@@ -104,7 +104,7 @@ def requested_protocols(request: JoinGroupRequest) -> Protocols:
 
 
 def has_room(store: GroupStore, group: ClassicGroup, member_id: str) -> bool:
-    """`group.max.size` (KIP-389, KAFKA-9885): in a join phase those who wait count, else the members."""
+    """Check `group.max.size` (KIP-389, KAFKA-9885): a join phase counts parked joins, other states count members."""
     size_max = store.settings.group_max_size
     member = group.members.get(member_id)
     if not store.dialect.size_limit_counts_parked_joins:
@@ -121,7 +121,7 @@ def has_room(store: GroupStore, group: ClassicGroup, member_id: str) -> bool:
 
 
 def reject_over_capacity(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
-    """GROUP_MAX_SIZE_REACHED; a member that is refused is out of the group."""
+    """Answer GROUP_MAX_SIZE_REACHED, and remove the member if it was one."""
     dialect, member_id = store.dialect, request.member_id
     if member_id in group.members or dialect.rejection_removes_pending_id:
         member = group.remove(member_id)
@@ -134,7 +134,7 @@ def reject_over_capacity(store: GroupStore, group: ClassicGroup, call: Call, req
 
 
 def join_without_id(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
-    """A static member, new or back again; or a dynamic one, which from v4 on is first sent off with its id."""
+    """Join a static member, new or returning; or a dynamic one, which from v4 on first gets its id (KIP-394)."""
     instance_id = request.group_instance_id
     if instance_id is not None:
         member_id = store.new_member_id(instance_id)
@@ -153,14 +153,14 @@ def join_without_id(store: GroupStore, group: ClassicGroup, call: Call, request:
 
 
 def join_with_pending_id(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
-    """The id handed out comes back. A pending member cannot be static: Kafka fails internally, hence -1."""
+    """Join with an id handed out earlier. A pending member cannot be static: Kafka fails internally, hence -1."""
     if request.group_instance_id is not None:
         return store.reply(call, join_error(Error.UNKNOWN_SERVER_ERROR, ""))
     return add_member(store, group, call, request, request.member_id)
 
 
 def add_member(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest, member_id: str) -> None:
-    """A new member: it waits for the join phase that it starts, or that is running."""
+    """Add a member and park its JoinGroup in the current or a new join phase."""
     member = ClassicMember(
         id=member_id,
         instance_id=request.group_instance_id,
@@ -187,7 +187,7 @@ def add_member(store: GroupStore, group: ClassicGroup, call: Call, request: Join
 
 
 def rejoin(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
-    """A member joins again. Unchanged, and not as the leader of a stable group, it is answered at once."""
+    """Rejoin a member. One without changes is answered at once, unless it leads a stable group."""
     member = group.members[request.member_id]
     unchanged = member.protocols == requested_protocols(request)
     given = client_reason(request)
@@ -195,10 +195,10 @@ def rejoin(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGrou
         case ClassicGroupState.PREPARING_REBALANCE:
             cause, reason = "member_rejoin", f"Member {member.id} is joining group during {group.state.value}"
         case ClassicGroupState.STABLE if member.id == group.leader_id:
-            # the leader has seen something (new partitions, a cooperative follow-up): assign again
+            # the leader found new partitions, or a cooperative rebalance has a second step: assign again
             cause, reason = "leader_rejoin", f"Leader {member.id} re-joining group during {group.state.value}"
         case ClassicGroupState.COMPLETING_REBALANCE | ClassicGroupState.STABLE if unchanged:
-            # it may have missed our answer: give it again
+            # the member may have missed the response: repeat it
             member.last_call = call
             return store.reply(call, rebalance.join_response(group, member))
         case ClassicGroupState.COMPLETING_REBALANCE | ClassicGroupState.STABLE:
@@ -214,7 +214,7 @@ def rejoin(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGrou
 
 
 def update_member(store: GroupStore, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest) -> None:
-    """A rejoin replaces what the member offers, and both its timeouts."""
+    """Replace the protocols of a member and, depending on the release, its timeouts."""
     timeouts_ms = (request.session_timeout_ms, request.rebalance_timeout_ms)
     if not store.dialect.rejoin_changes_timeouts:
         timeouts_ms = (member.session_timeout_ms, member.rebalance_timeout_ms)
@@ -222,24 +222,21 @@ def update_member(store: GroupStore, group: ClassicGroup, member: ClassicMember,
 
 
 def client_reason(request: JoinGroupRequest) -> str:
-    """What the client gave as its reason (KIP-800), as Kafka logs it."""
+    """Return the client's reason (KIP-800) as Kafka logs it."""
     return request.reason or "not provided"
-
-
-# -- static members ------------------------------------------------------------------------------------------
 
 
 def replace_static_member(
     store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest, old: ClassicMember, member_id: str
 ) -> None:
-    """A static member is back without its id (KIP-345): it gets a new one, and whoever used the old is fenced."""
+    """Give a static member that returns without its id a new one, and fence the old one (KIP-345)."""
     fenced = Reason("fenced", f"Static member {old.id} with instance id {old.instance_id} was replaced by {member_id}")
     old_leader_id = group.leader_id or ""
     store.reply(group.take_join(old), join_error(Error.FENCED_INSTANCE_ID, old.id))
     rebalance.reply_to_sync(store, group, old, rebalance.sync_error(Error.FENCED_INSTANCE_ID))
     member = group.replace_static(old, member_id, stays_new=store.dialect.replaced_member_stays_new)
     store.member_changed(group, old, "replaced", fenced)
-    # by the session timeout it had: the one it asks for now counts from its next sign of life on
+    # uses the old session timeout: the new one applies from the next restart
     store.restart_session(group, member)
     before = (member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms)
     update_member(store, group, member, request)
@@ -251,7 +248,7 @@ def replace_static_member(
         case ClassicGroupState.COMPLETING_REBALANCE if not dialect.static_rejoin_before_sync_rebalances:
             return reply_without_rebalance(store, group, member, call, old_leader_id)
         case ClassicGroupState.STABLE if group.select_protocol(dialect.vote_order) == group.protocol_name:
-            # no rebalance; but the new id has to survive a move of the coordinator (KAFKA-10284)
+            # no rebalance, but the new id has to survive a change of coordinator (KAFKA-10284)
             assignments = {each.id: each.assignment for each in group.members.values()}
             write = StaticMemberReplaced(group, call, member, old.id, old_leader_id, *before)
             return store.append(group.id, [group_record(group, assignments)], write)
@@ -275,7 +272,7 @@ def replace_static_member(
 
 
 def static_member_replaced(store: GroupStore, write: StaticMemberReplaced, error: Error) -> None:
-    """The new id is in the log: answer without a rebalance. Or it is not: everything is as it was before."""
+    """Answer a replaced static member without a rebalance; on a write error restore the old member."""
     group, member = write.group, write.member
     if error is not Error.NONE:
         call = group.take_join(member)
@@ -298,7 +295,7 @@ def static_member_replaced(store: GroupStore, write: StaticMemberReplaced, error
 def reply_without_rebalance(
     store: GroupStore, group: ClassicGroup, member: ClassicMember, call: Call, old_leader_id: str
 ) -> None:
-    """A static member that is back goes on where the one before it was."""
+    """Answer a returning static member with the current generation."""
     reason = (
         "Static member which joins during Stable stage and doesn't affect the selected protocol "
         "will not trigger a rebalance."
@@ -307,9 +304,9 @@ def reply_without_rebalance(
     store.emit(RebalanceAvoided(group.id, group.now, member.id, instance_id, group.generation, reason))
     response = rebalance.join_response(group, member)
     if call.api_version >= SKIP_ASSIGNMENT_SINCE:
-        # the leader is told the members, and that it need not assign again (KIP-814)
+        # the leader gets the members, and need not assign again (KIP-814)
         response = replace(response, skip_assignment=member.id == group.leader_id)
     else:
-        # a returning leader is told its own old id, so that it takes itself for a follower and does not assign
+        # a returning leader gets its old id as the leader's, so that it acts as a follower and does not assign
         response = replace(response, leader=old_leader_id, members=())
     store.reply(group.take_join(member), response)

@@ -1,4 +1,4 @@
-"""Heartbeat and LeaveGroup, and the check that every request of a member goes through.
+"""Heartbeat, LeaveGroup, and the validation of members in every request.
 
 KIP-345: fencing by `group.instance.id`, LeaveGroup for several members at once.
 """
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 NONE = Error.NONE
-"""Looked up once: on Python 3.11 that takes as long as a call."""
+"""Bound once: on Python 3.11 the attribute lookup takes as long as a call."""
 
 HEARTBEAT_OK = HeartbeatResponse()
-"""What nearly every heartbeat is answered with."""
+"""The response to almost every heartbeat."""
 
 
 def validate_joiner(group: ClassicGroup, member_id: str, instance_id: str | None) -> Error:
-    """Why a request of this member is refused, or NONE.
+    """Return why a member's request is refused, or NONE.
 
-    Fencing comes first: the old id of a replaced static member sees FENCED_INSTANCE_ID whatever else is wrong. The
-    id of a static member without its instance id passes.
+    Fencing comes first: the old id of a replaced static member gets FENCED_INSTANCE_ID whatever else is wrong. The id
+    of a static member passes without its instance id.
     """
     if instance_id is not None:
         current_id = group.static_members.get(instance_id)
@@ -43,25 +43,25 @@ def validate_joiner(group: ClassicGroup, member_id: str, instance_id: str | None
 
 
 def validate_member(store: GroupStore, group: ClassicGroup, member_id: str, instance_id: str | None) -> Error:
-    """The same for every request of a member but JoinGroup."""
+    """Validate the member of any request but JoinGroup."""
     if instance_id not in group.static_members and not store.dialect.unknown_instance_id_is_rejected:
         instance_id = None
     return validate_joiner(group, member_id, instance_id)
 
 
 def heartbeat(store: GroupStore, now: int, call: Call, request: HeartbeatRequest) -> None:
-    """A member lives. In a join phase it is also told to rejoin (REBALANCE_IN_PROGRESS)."""
+    """Answer a heartbeat; in a join phase with REBALANCE_IN_PROGRESS, so that the member rejoins."""
     error = validate_heartbeat(store, now, call, request)
     store.reply(call, HEARTBEAT_OK if error is NONE else HeartbeatResponse(error_code=error))
 
 
 def validate_heartbeat(store: GroupStore, now: int, call: Call, request: HeartbeatRequest) -> Error:
-    """What a heartbeat is answered with; its member's session starts anew if it has one."""
+    """Return the error of a heartbeat, and restart the session of a valid member."""
     if not request.group_id:
         return Error.INVALID_GROUP_ID
     status = store.status(request.group_id)
     if status is not NONE:
-        # while the group is not known yet nobody is to lose its membership for that
+        # no member loses its membership because the coordinator is still loading
         return NONE if status is Error.COORDINATOR_LOAD_IN_PROGRESS else status
     group = store.find(now, request.group_id)
     if group is None:
@@ -74,7 +74,7 @@ def validate_heartbeat(store: GroupStore, now: int, call: Call, request: Heartbe
     member = group.members[request.member_id]
     member.last_call = call
     match group.state:
-        # as nearly always
+        # by far the most frequent case
         case ClassicGroupState.STABLE:
             store.restart_session(group, member)
             return NONE
@@ -91,7 +91,7 @@ def validate_heartbeat(store: GroupStore, now: int, call: Call, request: Heartbe
 
 
 def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequest) -> None:
-    """Members leave, one or several (KIP-345), by member id or by instance id; each has its own result."""
+    """Remove members by member id or instance id (KIP-345); each entry has its own result."""
     if not request.group_id:
         return store.reply(call, LeaveGroupResponse(error_code=Error.INVALID_GROUP_ID))
     status = store.status(request.group_id)
@@ -124,7 +124,7 @@ def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequ
 
 
 def group_emptied(store: GroupStore, write: GroupEmptied, error: Error) -> None:
-    """That nobody is left is in the log; or it is not, which changes nothing but what those who left are told."""
+    """Answer the LeaveGroup requests that emptied the group; a write error changes only their responses."""
     for call, response in write.answers:
         error_code = LeaveGroupResponse(error_code=store.dialect.group_write_error(error))
         store.reply(call, response if error is Error.NONE else error_code)

@@ -1,8 +1,8 @@
-"""The rebalance: from the first JoinGroup of a join phase to the moment everybody has synced or is out.
+"""The rebalance: from the first JoinGroup of a join phase until every member has synced or is removed.
 
-A join phase (PreparingRebalance) ends when every member has a JoinGroup parked, or when time is up; then the next
-generation is formed and CompletingRebalance waits for the leader's assignment. Every departure of a member comes
-through here, too, because it may start or end a join phase. Kafka: `GroupMetadataManager.prepareRebalance`,
+A join phase (PreparingRebalance) ends when every member has a JoinGroup parked, or at its timeout. Then the next
+generation is formed, and CompletingRebalance waits for the leader's assignment. Every removal of a member passes
+through this module, because it may start or end a join phase. Kafka: `GroupMetadataManager.prepareRebalance`,
 `completeClassicGroupJoin`, `tryCompleteInitialRebalanceElseSchedule`, `expirePendingSync`.
 """
 
@@ -28,7 +28,7 @@ TIMED_OUT = "the rebalance timeout has passed"
 
 
 def prepare_or_complete(store: GroupStore, group: ClassicGroup, why: Reason) -> None:
-    """Start a join phase; or, if one is running, see whether it is over."""
+    """Start a join phase, or end the current one if every member has joined."""
     if group.state is ClassicGroupState.PREPARING_REBALANCE:
         complete_if_all_joined(store, group)
     else:
@@ -36,7 +36,7 @@ def prepare_or_complete(store: GroupStore, group: ClassicGroup, why: Reason) -> 
 
 
 def prepare(store: GroupStore, group: ClassicGroup, why: Reason) -> None:
-    """Start a join phase. An empty group waits for more members first (KIP-134)."""
+    """Start a join phase; an Empty group first waits for more members (KIP-134)."""
     if group.state is ClassicGroupState.COMPLETING_REBALANCE:
         fail_parked_syncs(store, group, Error.REBALANCE_IN_PROGRESS)
     group.pending_sync_members.clear()
@@ -54,18 +54,18 @@ def prepare(store: GroupStore, group: ClassicGroup, why: Reason) -> None:
 
 
 def await_rejoins(group: ClassicGroup) -> None:
-    """Give everybody the group's rebalance timeout; at least a millisecond, since clients may ask for none."""
+    """Limit the join phase to the group's rebalance timeout; at least 1 ms, because clients may send 0."""
     group.timers.set(RebalanceTimeout(), group.now + max(group.rebalance_timeout_ms, 1))
 
 
 def complete_if_all_joined(store: GroupStore, group: ClassicGroup) -> None:
-    """A join phase ends as soon as nobody is missing; the initial delay does not (it waits for the unknown)."""
+    """End the join phase if no member is missing. An initial delay goes on: it waits for unknown members."""
     if group.previous_state is not ClassicGroupState.EMPTY:
         _complete_early(store, group)
 
 
 def complete_after_expiry(store: GroupStore, group: ClassicGroup) -> None:
-    """The same when a timer has removed who was missing; that may end the initial delay, too."""
+    """End the join phase if a timer removed the last missing member; this may end an initial delay as well."""
     if group.previous_state is not ClassicGroupState.EMPTY or store.dialect.expiry_ends_initial_delay:
         _complete_early(store, group)
 
@@ -76,7 +76,7 @@ def _complete_early(store: GroupStore, group: ClassicGroup) -> None:
 
 
 def expire_initial_delay(store: GroupStore, group: ClassicGroup, timer: InitialDelay) -> None:
-    """Members that came during the delay extend it, by at most the rebalance timeout in all (KIP-134)."""
+    """Extend the initial delay if members joined during it, at most by the rebalance timeout in all (KIP-134)."""
     if group.new_member_added and timer.remaining_ms != 0:
         group.new_member_added = False
         delay = min(store.settings.group_initial_rebalance_delay_ms, timer.remaining_ms)
@@ -87,7 +87,7 @@ def expire_initial_delay(store: GroupStore, group: ClassicGroup, timer: InitialD
 
 
 def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
-    """End the join phase: who did not rejoin is out, unless static; the others get the next generation."""
+    """End the join phase: remove dynamic members that did not rejoin, and give the others the next generation."""
     if group.is_frozen:
         return
     for timer in [key for key in group.timers if isinstance(key, InitialDelay | RebalanceTimeout)]:
@@ -100,7 +100,7 @@ def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
             group.remove(member.id)
             store.member_changed(group, member, "removed", why)
     if group.members and not elect_joined_leader(group):
-        # only static members are left, and none of them rejoined: wait on for them
+        # only static members are left, and none has rejoined: keep waiting
         await_rejoins(group)
         return
     group.form_generation(store.dialect.vote_order)
@@ -124,7 +124,7 @@ def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
 
 
 def elect_joined_leader(group: ClassicGroup) -> bool:
-    """The leader stays if it rejoined; else the first member that did takes its place; False if nobody did."""
+    """Keep the leader if it rejoined, else take the first member that did; return False if there is none."""
     leader = group.leader
     if leader is None or leader.joining is None:
         joined_id = next((member.id for member in group.members.values() if member.joining is not None), None)
@@ -135,7 +135,7 @@ def elect_joined_leader(group: ClassicGroup) -> bool:
 
 
 def member_list(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
-    """What the leader, and nobody else, is told of the members."""
+    """Return the members with their metadata for the selected protocol; only the leader receives them."""
     return tuple(
         JoinGroupResponseMember(
             member_id=member.id,
@@ -149,7 +149,7 @@ def member_list(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
 def join_response(
     group: ClassicGroup, member: ClassicMember, members: Iterable[JoinGroupResponseMember] | None = None
 ) -> JoinGroupResponse:
-    """A member's answer to JoinGroup: the generation, and for the leader the members."""
+    """Return a member's successful JoinGroup response; only the leader gets the members."""
     is_leader = member.id == group.leader_id
     listed = (member_list(group) if members is None else tuple(members)) if is_leader else ()
     return JoinGroupResponse(
@@ -163,24 +163,24 @@ def join_response(
 
 
 def join_error(error: Error, member_id: str) -> JoinGroupResponse:
-    """Every refusal of a JoinGroup: nothing but the error and, where Kafka echoes it, the member id."""
+    """Return a failed JoinGroup response: the error and, where Kafka echoes it, the member id."""
     return JoinGroupResponse(error_code=error, member_id=member_id)
 
 
 def sync_error(error: Error) -> SyncGroupResponse:
-    """Every refusal of a SyncGroup: no protocol, an empty assignment."""
+    """Return a failed SyncGroup response: no protocol, an empty assignment."""
     return SyncGroupResponse(error_code=error)
 
 
 def fail_parked_syncs(store: GroupStore, group: ClassicGroup, error: Error) -> None:
-    """The assignment of this generation will not come: everybody who waits for it is told so."""
+    """Erase the assignments of this generation and fail every parked SyncGroup."""
     for member in group.members.values():
         member.assignment = b""
         reply_to_sync(store, group, member, sync_error(error))
 
 
 def reply_to_sync(store: GroupStore, group: ClassicGroup, member: ClassicMember, response: SyncGroupResponse) -> None:
-    """Answer a parked SyncGroup, if there is one; the session starts anew with the answer."""
+    """Answer a member's parked SyncGroup, if any, and restart its session."""
     call, member.syncing = member.syncing, None
     if call is not None:
         store.reply(call, response)
@@ -188,9 +188,9 @@ def reply_to_sync(store: GroupStore, group: ClassicGroup, member: ClassicMember,
 
 
 def expire_pending_sync(store: GroupStore, group: ClassicGroup) -> None:
-    """Who has not synced in this generation is removed, static or not (KAFKA-12890).
+    """Remove the members that have not synced in this generation, static ones included (KAFKA-12890).
 
-    The timer is cancelled when everybody has synced, and when the generation is over.
+    The timer is cancelled when every member has synced, and when the generation ends.
     """
     names = ", ".join(group.pending_sync_members)
     why = Reason("sync_timeout", f"Removing [{names}] on pending sync request expiration")
@@ -202,14 +202,14 @@ def expire_pending_sync(store: GroupStore, group: ClassicGroup) -> None:
 
 
 def clear_pending_sync(group: ClassicGroup, member: ClassicMember) -> None:
-    """The member does not owe a SyncGroup any more; when nobody does, the sync timer has nothing left to do."""
+    """Remove a member from the pending-sync set; cancel the sync timer with the last one."""
     group.pending_sync_members.pop(member.id, None)
     if not group.pending_sync_members:
         group.timers.cancel(PendingSyncExpiry(group.generation))
 
 
 def expire_session(store: GroupStore, group: ClassicGroup, member_id: str) -> None:
-    """A member was silent for its session timeout. Waiting in JoinGroup or SyncGroup is not silence."""
+    """Remove a member after its session timeout, unless it is parked in JoinGroup or SyncGroup."""
     member = group.members.get(member_id)
     if member is None:
         return
@@ -225,15 +225,15 @@ def expire_session(store: GroupStore, group: ClassicGroup, member_id: str) -> No
 
 
 def expire_pending_member(store: GroupStore, group: ClassicGroup, member_id: str) -> None:
-    """An id handed out with MEMBER_ID_REQUIRED was not used in time: it is forgotten (KIP-394)."""
+    """Remove an id handed out with MEMBER_ID_REQUIRED that was not used in time (KIP-394)."""
     group.remove(member_id)
     complete_after_expiry(store, group)
 
 
 def remove_member(store: GroupStore, group: ClassicGroup, member: ClassicMember, why: Reason) -> None:
-    """Take a member out. Its parked JoinGroup learns UNKNOWN_MEMBER_ID, so that its client may start again.
+    """Remove a member. Its parked JoinGroup gets UNKNOWN_MEMBER_ID, so that the client starts over.
 
-    Its parked SyncGroup learns nothing, as in Kafka.
+    Its parked SyncGroup is never answered, as in Kafka.
     """
     store.reply(group.take_join(member), join_error(Error.UNKNOWN_MEMBER_ID, ""))
     store.drop_sync(group, member)

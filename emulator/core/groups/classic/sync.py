@@ -1,4 +1,4 @@
-"""SyncGroup: the leader brings the assignment of a generation, everybody takes its part of it home.
+"""SyncGroup: the leader sends the assignment of a generation, every member gets its part.
 
 Kafka: `GroupMetadataManager.classicGroupSync`; KIP-559 checks of protocol type and name.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> None:
-    """Answer, refuse or park a SyncGroup."""
+    """Answer or park a SyncGroup."""
     error, group = _checked(store, now, call, request)
     if group is None:
         return store.reply(call, sync_error(error))
@@ -41,7 +41,7 @@ def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupReques
                 store_assignment(store, group, request)
             return None
         case ClassicGroupState.STABLE:
-            # the assignment stands: what the request brings, also from the leader, is not looked at
+            # the assignments of the request are ignored, even the leader's
             rebalance.clear_pending_sync(group, member)
             if store.dialect.stable_sync_restarts_session:
                 store.restart_session(group, member)
@@ -52,7 +52,7 @@ def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupReques
 
 def _checked(store: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> tuple[Error, ClassicGroup | None]:
     if call.api_version >= PROTOCOL_REQUIRED_SINCE and (request.protocol_type is None or request.protocol_name is None):
-        # before anything else is looked at, unknown groups included (KIP-559)
+        # precedes every other check, even for unknown groups (KIP-559)
         return Error.INCONSISTENT_GROUP_PROTOCOL, None
     if not request.group_id:
         return Error.INVALID_GROUP_ID, None
@@ -80,14 +80,14 @@ PROTOCOL_REQUIRED_SINCE = 5
 
 
 def store_assignment(store: GroupStore, group: ClassicGroup, request: SyncGroupRequest) -> None:
-    """The leader's assignment is written before anybody learns it; who is left out gets empty bytes."""
+    """Write the leader's assignment before any member receives it; members it omits get empty bytes."""
     assignments = {assignment.member_id: assignment.assignment for assignment in request.assignments}
     write = AssignmentStored(group, group.generation, request.member_id, assignments)
     store.append(group.id, [group_record(group, assignments)], write)
 
 
 def assignment_stored(store: GroupStore, write: AssignmentStored, error: Error) -> None:
-    """Every parked SyncGroup is answered; unless the group has moved on while the write was under way."""
+    """Answer every parked SyncGroup, unless the group has moved on while the write was in flight."""
     group = write.group
     if group.state is not ClassicGroupState.COMPLETING_REBALANCE or group.generation != write.generation:
         return
@@ -109,7 +109,7 @@ def assignment_stored(store: GroupStore, write: AssignmentStored, error: Error) 
 
 
 def sync_response(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
-    """A member's part of the assignment, empty if it has none."""
+    """Return a member's part of the assignment, empty if it has none."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment
     )
