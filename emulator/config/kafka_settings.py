@@ -1,7 +1,7 @@
 """The settings of an Apache Kafka broker (releases 2.0 to 4.x) that have no effect here.
 
-They are accepted, each with one warning, so that a broker's settings can be carried over as they are. Those that
-have an effect are the fields of `koordinator.emulator.config.settings.Settings`; no name is in both.
+Each is accepted with a warning, so that a broker's settings can be reused as they are. Settings with an effect are
+fields of `koordinator.emulator.config.settings.Settings`; no name is in both.
 """
 
 from __future__ import annotations
@@ -158,9 +158,9 @@ WITHOUT_EFFECT: frozenset[str] = frozenset(
 """Names of settings, from `KafkaConfig` and the classes it was split into."""
 
 PREFIXES = ("config.providers.", "listener.name.", "rlmm.config.", "rsm.config.")
-"""Families of settings whose names go on as their owner likes (`listener.name.internal.ssl.key.password`)."""
+"""Prefixes of settings with free suffixes (`listener.name.internal.ssl.key.password`)."""
 
 
 def is_without_effect(name: str) -> bool:
-    """Whether a Kafka broker has a setting of this name that does nothing here."""
+    """Return whether a Kafka broker has a setting of this name that has no effect here."""
     return name in WITHOUT_EFFECT or any(name.startswith(prefix) and len(name) > len(prefix) for prefix in PREFIXES)

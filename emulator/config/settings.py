@@ -1,11 +1,11 @@
 """The broker settings that have an effect here, under Kafka's own names.
 
-Each setting is one field of `Settings`: its attribute is Kafka's name with dots as underscores, and beside its
-default stand the range Kafka accepts (`GroupCoordinatorConfig`, `SocketServerConfigs`, `ServerLogConfigs`,
-`ReplicationConfigs`, `TransactionLogConfigs`) and one line of documentation; the documents are made from this table.
+Each setting is a field of `Settings`. Its attribute is Kafka's name with underscores for dots; its metadata hold the
+range Kafka accepts (`GroupCoordinatorConfig`, `SocketServerConfigs`, `ServerLogConfigs`, `ReplicationConfigs`,
+`TransactionLogConfigs`) and one line of documentation. The docs are generated from this table.
 
-Every other setting of a Kafka broker is accepted and has no effect, with one warning each, so that a broker's
-settings can be carried over as they are. Anything else is refused, by `InvalidSetting`.
+Every other setting of a Kafka broker is accepted without effect, with one warning each, so that a broker's settings can
+be reused as they are. Any other name raises `InvalidSetting`.
 """
 
 from __future__ import annotations
@@ -27,37 +27,38 @@ LONG_MAX = 2**63 - 1
 """The largest value of a Kafka setting of type LONG."""
 
 PARTITIONS_MAX = 10_000
-"""The most partitions of one topic. Kafka's settings allow more; its controller does not make them at once
+"""The limit of partitions of one topic. Kafka's settings allow more, but its controller does not create them at once
 (`QuorumController`)."""
 
 RELEASES = ("2.4", "2.8", "3.9", "4.0", "4.3")
-"""The releases of Apache Kafka a broker can be, the newest last."""
+"""The supported releases of Apache Kafka, newest last."""
 
 NEW_COORDINATOR_CHOSEN_IN = "3.9"
-"""The only one of them in which `group.coordinator.new.enable` decides: before there is no new group coordinator,
-afterwards no old one."""
+"""The only release in which `group.coordinator.new.enable` matters: earlier ones have no new group coordinator, later
+ones no old one."""
 
 NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
-"""An integer as Java's `Integer.parseInt` reads it: no underscores, no other digits, no fraction."""
+"""An integer as Java's `Integer.parseInt` accepts it: no underscores, no other digits, no fraction."""
 
 SHOWN_MAX = 80
-"""How much of a name or value a message shows."""
+"""The longest part of a name or value that a message shows."""
 
 _Value = TypeVar("_Value", bool, int, str)
 
 
 class InvalidSetting(ValueError):
-    """A setting that cannot be: unknown, of the wrong type, out of range, or at odds with another.
+    """A setting that is unknown, of the wrong type, out of range, or in conflict with another.
 
-    The text is one line and names the setting, the value, what is allowed, and, for an unknown name, the nearest.
+    The message is one line. It has the setting, the value, the allowed values and, for an unknown name, the nearest
+    one.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRule:
-    """What a value of one setting may be.
+    """The rule for the values of one setting.
 
-    `lowest` and `highest` bound integers, both included; `choices` are the words of a setting that is a word.
+    `lowest` and `highest` are inclusive bounds of an integer; `choices` are the legal words of a string.
     """
 
     type: type[bool | int | str]
@@ -68,7 +69,7 @@ class ValueRule:
 
     @property
     def allowed(self) -> str:
-        """The allowed range in words, for messages and documents."""
+        """The allowed values in words, for messages and docs."""
         if self.type is bool:
             return "true or false"
         if self.type is int:
@@ -76,7 +77,7 @@ class ValueRule:
         return " or ".join(self.choices)
 
     def parse(self, value: object) -> bool | int | str | None:
-        """The value as the setting's own type, from that type or from text; None if it is not allowed."""
+        """Return the value as the setting's type, converted from text if necessary; None if it is not allowed."""
         text = value.strip() if isinstance(value, str) else None
         if self.type is bool:
             word = text.lower() if text is not None else None
@@ -84,16 +85,16 @@ class ValueRule:
         if self.type is int:
             number = self._integer(value, text)
             return number if number is not None and self.lowest <= number <= self.highest else None
-        # a file of settings may well say 2.8 and mean the word
+        # an unquoted 2.8 in a settings file is a float
         word = str(value) if isinstance(value, float) else text
         return word if word in self.choices else None
 
     @staticmethod
     def _integer(value: object, text: str | None) -> int | None:
         if text is not None:
-            # the length first: int() refuses thousands of digits with an exception of its own
+            # the length first: int() raises its own exception for thousands of digits
             return int(text) if NUMBER.fullmatch(text) and len(text) <= len(str(LONG_MAX)) + 1 else None
-        # a bool is an int to Python, not to Kafka
+        # a bool is an int in Python, but not in Kafka
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
@@ -105,87 +106,81 @@ def setting(
     highest: int = INT_MAX,
     choices: tuple[str, ...] = (),
 ) -> _Value:
-    """A row of the table: Kafka's default, its documentation, its range."""
+    """Declare a setting: Kafka's default, its documentation, its range."""
     rule = ValueRule(type(default), doc, lowest, highest, choices)
     return field(default=default, metadata={"rule": rule})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of a cluster; every broker of it has the same. The defaults here are Kafka's own."""
+    """The settings of all brokers of a cluster. The defaults are Kafka's own."""
 
     group_min_session_timeout_ms: int = setting(
-        6_000, "The shortest session timeout a member may ask for; a shorter one is refused with 26."
+        6_000, "The shortest session timeout of a member; a shorter one is refused with 26."
     )
     group_max_session_timeout_ms: int = setting(
-        1_800_000, "The longest session timeout a member may ask for; a longer one is refused with 26."
+        1_800_000, "The longest session timeout of a member; a longer one is refused with 26."
     )
     group_initial_rebalance_delay_ms: int = setting(
         3_000, "How long the first join phase of an empty group waits for more members (KIP-134)."
     )
-    group_max_size: int = setting(
-        INT_MAX, "How many members a group may have; the next one is refused (KIP-389).", lowest=1
-    )
-    offset_metadata_max_bytes: int = setting(
-        4_096, "The longest metadata text of a committed offset, in UTF-16 units as Kafka counts them."
-    )
+    group_max_size: int = setting(INT_MAX, "The most members of a group; the next one is refused (KIP-389).", lowest=1)
+    offset_metadata_max_bytes: int = setting(4_096, "The longest metadata of a committed offset, in UTF-16 code units.")
     offsets_topic_num_partitions: int = setting(
         50,
-        "The partitions of __consumer_offsets, over which groups are spread.",
+        "The number of partitions of __consumer_offsets, over which groups are spread.",
         lowest=1,
         highest=PARTITIONS_MAX,
     )
     offsets_topic_replication_factor: int = setting(
         3,
-        "The replicas of __consumer_offsets, no more than there are brokers when it is made.",
+        "The replication factor of __consumer_offsets, at most the number of brokers at its creation.",
         lowest=1,
         highest=2**15 - 1,
     )
     offsets_retention_minutes: int = setting(
-        10_080, "How long the offsets of an empty group, or of a topic nobody reads, are kept.", lowest=1
+        10_080, "How long the offsets of an empty group, or of a topic without subscribers, are kept.", lowest=1
     )
     offsets_retention_check_interval_ms: int = setting(
-        600_000, "How often expired offsets and groups are looked for.", lowest=1, highest=LONG_MAX
+        600_000, "The interval between checks for expired offsets and groups.", lowest=1, highest=LONG_MAX
     )
     num_partitions: int = setting(
         1,
-        "The partitions of a topic that is created without saying how many.",
+        "The number of partitions of a topic that is created without one.",
         lowest=1,
         highest=PARTITIONS_MAX,
     )
     default_replication_factor: int = setting(
-        1, "The replicas of a topic that is created without saying how many.", lowest=1, highest=2**15 - 1
+        1, "The replication factor of a topic that is created without one.", lowest=1, highest=2**15 - 1
     )
     auto_create_topics_enable: bool = setting(
-        default=True, doc="Whether asking for the metadata of an unknown topic may create it."
+        default=True, doc="Whether a metadata request may create an unknown topic."
     )
     delete_topic_enable: bool = setting(default=True, doc="Whether DeleteTopics is allowed.")
-    message_max_bytes: int = setting(
-        1_048_588, "The largest record batch a producer may send; a larger one is refused with 10."
-    )
+    message_max_bytes: int = setting(1_048_588, "The largest record batch in bytes; a larger one is refused with 10.")
     fetch_max_bytes: int = setting(
-        55 * 1024 * 1024, "The most bytes one Fetch may bring; a larger wish is lowered to it.", lowest=1_024
+        55 * 1024 * 1024, "The most bytes one Fetch returns, whatever the client's limit.", lowest=1_024
     )
     max_incremental_fetch_session_cache_slots: int = setting(
-        1_000, "How many incremental fetch sessions are kept (KIP-227)."
+        1_000, "The number of incremental fetch sessions (KIP-227)."
     )
     socket_request_max_bytes: int = setting(
-        100 * 1024 * 1024, "The largest request; the connection that sends a larger one is closed.", lowest=1
+        100 * 1024 * 1024, "The largest request in bytes; a larger one closes the connection.", lowest=1
     )
     group_coordinator_new_enable: bool = setting(
         default=False,
-        doc="Whether a broker of release 3.9 has the new group coordinator; older ones do not, newer ones always do.",
+        doc="Whether a broker of release 3.9 runs the new group coordinator; older releases never do, newer always.",
     )
     kafka_version: str = setting(
         RELEASES[-1],
-        "The release of Apache Kafka to be: the versions it serves, and what its group coordinator does.",
+        "The emulated release of Apache Kafka: its API versions and the behaviour of its group coordinator.",
         choices=RELEASES,
     )
     error_codes: Literal["kafka", "kip"] = cast(
         "Literal['kafka', 'kip']",
         setting(
             "kafka",
-            "Error numbers of the group APIs: kafka, as released (79, 81, 82), or kip, as printed (79, 77, 78).",
+            "Error numbers of the group APIs: kafka, as released (79, 81, 82), or kip, as in the KIPs (79, 77, 78).",
             choices=("kafka", "kip"),
         ),
     )
@@ -194,17 +189,17 @@ class Settings:
         "Literal['real', 'manual', 'auto']",
         setting(
             "real",
-            "The clock of each group: real, manual (stands still until it is moved) or auto (jumps over waits).",
+            "The clock of each group: real, manual (stands still until moved) or auto (skips waiting times).",
             choices=("real", "manual", "auto"),
         ),
     )
 
     @classmethod
     def of(cls, profile: str | None = None, values: Mapping[str, object] | None = None) -> tuple[Self, list[str]]:
-        """The settings of a profile with some values replaced, and warnings worth showing once.
+        """Return the settings of a profile with some values replaced, and warnings to show once.
 
-        `values` has Kafka's names, and values as text or as Python values; `profile` may be among them, if it is not
-        given as an argument (neither: "fast"). Raises `InvalidSetting`.
+        `values` maps Kafka's names to text or Python values. It may contain `profile`, unless that is given as an
+        argument; the default is "fast". Raises `InvalidSetting`.
         """
         given = dict(values or {})
         if "profile" in given:
@@ -229,24 +224,26 @@ class Settings:
             elif is_without_effect(name):
                 warnings.append(f"{_shown(name)}: accepted, no effect here")
             else:
-                raise InvalidSetting(f"{_shown(name)}={_shown(value)}: not a setting of a Kafka broker{_nearest(name)}")
+                raise InvalidSetting(
+                    f"{_shown(name)}={_shown(value)}: not a setting of a Kafka broker{_nearest(name)}"
+                )
         settings = replace(cls(), **parsed)
         settings.check()
         if "group.coordinator.new.enable" in given and settings.kafka_version != NEW_COORDINATOR_CHOSEN_IN:
-            reason = f"in release {settings.kafka_version} there is no choice"
+            reason = f"release {settings.kafka_version} has only one coordinator"
             warnings.append(f"group.coordinator.new.enable: accepted, no effect here ({reason})")
         return settings, warnings
 
     def for_brokers(self, count: int) -> tuple[Settings, list[str]]:
-        """These settings for a cluster of so many brokers, and warnings for what does not fit it."""
-        wanted = self.default_replication_factor
-        if wanted <= count:
+        """Return these settings adapted to a cluster of `count` brokers, and warnings for what was adapted."""
+        replicas = self.default_replication_factor
+        if replicas <= count:
             return self, []
-        warning = f"default.replication.factor={wanted}: accepted, but it is {count}, as there are no more brokers"
+        warning = f"default.replication.factor={replicas}: lowered to {count}, the number of brokers"
         return replace(self, default_replication_factor=count), [warning]
 
     def check(self) -> None:
-        """Refuse what is allowed one by one, but not together: raises `InvalidSetting`."""
+        """Raise `InvalidSetting` if valid values conflict with each other."""
         if self.group_min_session_timeout_ms > self.group_max_session_timeout_ms:
             raise InvalidSetting(
                 f"group.max.session.timeout.ms={self.group_max_session_timeout_ms}: must be at least"
@@ -254,7 +251,7 @@ class Settings:
             )
 
     def value(self, name: str) -> bool | int | str:
-        """The value of a setting by Kafka's name. Raises KeyError for a name without an effect."""
+        """Return a value by Kafka's name. Raises KeyError if the setting has no effect here."""
         if name not in rules():
             raise KeyError(name)
         return cast("bool | int | str", getattr(self, attribute(name)))
@@ -264,21 +261,22 @@ PROFILES: dict[str, dict[str, object]] = {
     "fast": {"group_initial_rebalance_delay_ms": 0, "group_min_session_timeout_ms": 1},
     "kafka-defaults": {},
 }
-"""What each profile replaces of Kafka's defaults. `fast` is for tests: no waiting, and sessions as short as wished."""
+"""The values in which each profile differs from Kafka's defaults. `fast` is for tests: no initial delay, and session
+timeouts from 1 ms."""
 
 
 def attribute(name: str) -> str:
-    """The attribute of `Settings` for a setting's name."""
+    """Return the attribute of `Settings` for a setting's name."""
     return name.replace(".", "_")
 
 
 def rules() -> dict[str, ValueRule]:
-    """The table: the name of each setting that has an effect, and its rule."""
+    """Return the rule of each setting that has an effect, by Kafka's name."""
     return {row.name.replace("_", "."): row.metadata["rule"] for row in fields(Settings)}
 
 
 def _shown(value: object) -> str:
-    """A name or value as one short line."""
+    """Return a name or value as one short line."""
     text = str(value)
     text = text if text.isprintable() else repr(text)
     return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}..."
@@ -288,6 +286,6 @@ def _nearest(name: str) -> str:
     names = [*rules(), "profile", *sorted(WITHOUT_EFFECT)]
     if len(name) > SHOWN_MAX:
         return ""
-    # the underscores of Python and of the environment are a common slip
-    near = get_close_matches(name.strip().lower().replace("_", "."), names, n=1)
-    return f"; the nearest is {near[0]}" if near else ""
+    # underscores, as in Python and in environment variables, are a common slip
+    nearest = get_close_matches(name.strip().lower().replace("_", "."), names, n=1)
+    return f"; the nearest is {nearest[0]}" if nearest else ""

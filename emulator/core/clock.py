@@ -1,7 +1,7 @@
-"""The clock of a group: its time, and how that follows the node's.
+"""The clock of a group: its time, and its relation to the node's time.
 
-A group's timers are due in its own time, so that one group can be a day ahead of its neighbours, or stand still. Its
-coordinator may change, its clock does not: it belongs to the cluster.
+A group's timers are due in the group's own time, so that one group can be a day ahead of the others, or stand still.
+The clock belongs to the cluster: it survives a change of coordinator.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from typing import Literal, cast, get_args
 ClockMode = Literal["real", "manual", "auto"]
 
 MODES: tuple[str, ...] = get_args(ClockMode)
-"""`real`: it runs as the node's does. `manual`: it stands still until it is moved. `auto`: as `real`, and it jumps over
-what a group only waits for (`controls.clocks`)."""
+"""`real` follows the node's time. `manual` stands still until it is moved. `auto` is `real`, and jumps over waiting
+times (`control.time`)."""
 
 
 class GroupClock:
     """The time of one group in integer milliseconds.
 
-    Its reading is `now * pace + origin` for the node's time `now`; `pace` is 0 while it stands still, else 1. It never
-    goes back.
+    It reads `now * pace + origin` at node time `now`; `pace` is 0 while it stands still, else 1. It never goes back.
     """
 
     __slots__ = ("mode", "origin", "pace")
@@ -34,20 +33,20 @@ class GroupClock:
         return f"<GroupClock {self.mode} pace={self.pace} origin={self.origin}>"
 
     def read(self, now: int) -> int:
-        """What it shows at the node's time `now`."""
+        """Return the group's time at node time `now`."""
         return now * self.pace + self.origin
 
     def due_at(self, deadline: int, now: int) -> int | None:
-        """When a deadline in the group's time comes, in the node's; None while it stands still before that.
+        """Return the node time at which a deadline is reached, or None if the clock stands still before it.
 
-        If it stands at the deadline or past it that is `now`. If it runs the answer may be in the past.
+        A clock that stands at or past the deadline reaches it `now`. For a running clock the result may be in the past.
         """
         if self.pace:
             return deadline - self.origin
         return now if deadline <= self.origin else None
 
     def set_mode(self, now: int, mode: str) -> None:
-        """Let it run another way from now on, from what it shows. Raises ValueError for an unknown mode."""
+        """Change the mode, keeping the current reading. Raises ValueError for an unknown mode."""
         known = mode_of(mode)
         reading = self.read(now)
         self.mode = known
@@ -55,7 +54,7 @@ class GroupClock:
         self.origin = reading - now * self.pace
 
     def move_to(self, now: int, reading: int) -> None:
-        """Put it ahead. A clock never goes back: ValueError."""
+        """Advance the clock to `reading`. Raises ValueError if that is in the past."""
         shown = self.read(now)
         if reading < shown:
             raise ValueError(f"the clock shows {shown} ms and cannot go back to {reading} ms")
@@ -63,12 +62,12 @@ class GroupClock:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it shows the node's time and does nothing else."""
+        """Whether the clock simply follows the node's time."""
         return self.mode == "real" and not self.origin
 
 
 def mode_of(mode: str) -> ClockMode:
-    """A mode by its name. Raises ValueError, which names the modes there are."""
+    """Return a mode by its name. Raises ValueError, naming the valid modes."""
     if mode not in MODES:
         near = get_close_matches(str(mode), MODES, n=1)
         hint = f"; the nearest is {near[0]!r}" if near else ""

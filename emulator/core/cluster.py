@@ -1,7 +1,7 @@
-"""The cluster as everybody sees it: brokers, topics, and Kafka's rules for what a topic may be.
+"""The state that all nodes share: brokers, topics, and Kafka's rules for topics.
 
-There is one copy of every log, and nothing is replicated: a partition's replicas are those who may lead it, and its
-leader is the one who serves it. With every change of the leader its epoch grows.
+Each log exists once; nothing is replicated. A partition's replicas are the brokers that may lead it, and its leader is
+the broker that serves it. Every change of leader raises the leader epoch.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from .groups.classic.group import ClassicGroupState
 
 PLAINTEXT = "PLAINTEXT"
-"""The name of the listener every broker has."""
+"""The name of the listener that every broker has."""
 
 
 @dataclass(slots=True)
 class Endpoint:
-    """Where clients are told to connect. The port is 0 until the listener is bound."""
+    """The address clients connect to. The port is 0 until the listener is bound."""
 
     host: str
     port: int
@@ -51,7 +51,7 @@ class Endpoint:
 
 @dataclass(slots=True)
 class Registration:
-    """A broker of the cluster: its endpoints by the name of their listener; `is_up` if it is not fenced."""
+    """A broker of the cluster: its endpoints by listener name; `is_up` if it is not fenced."""
 
     node_id: int
     endpoints: dict[str, Endpoint]
@@ -62,8 +62,8 @@ class Registration:
 class ClusterState:
     """Brokers and topics.
 
-    Brokers are registered by whoever runs them, before topics are made: a topic made earlier has no leader.
-    Topic ids come from `new_uuid`.
+    Register brokers before creating topics: a topic created without brokers has no leader. `new_uuid` supplies topic
+    ids.
     """
 
     def __init__(self, cluster_id: str, settings: Settings, new_uuid: Callable[[], uuid.UUID]) -> None:
@@ -73,82 +73,77 @@ class ClusterState:
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         self.hidden_topics: dict[str, Topic] = {}
-        """Topics of our own, which are served to who asks for them by name, and belong to nobody's data."""
+        """Read-only topics of the emulator, served by name but never listed."""
         self.producer_ids = ProducerIds()
         self.group_clocks: dict[str, GroupClock] = {}
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
         self.auto_clock_groups: dict[str, None] = {}
-        """Groups whose clock jumps (`auto`) and that may wait for something; who moves them takes the others out."""
+        """Groups with an `auto` clock that may have something to wait for; the clock advance removes the others."""
         self.frozen_states: dict[str, ClassicGroupState] = {}
-        """The state in which a group stays once it is in it, by group id; see `Stage.freeze`."""
+        """By group id, the state in which a group freezes as soon as it enters it; see `GroupStore.freeze`."""
         self.leader_changes = 0
-        """Grows with every change of a leader, so that nodes can see that there was one."""
+        """Counts changes of leaders, so that nodes notice them."""
         self.journal: MetadataJournal = discard_changes
         self.new_log: Callable[[], PartitionLog] = PartitionLog
-        """Makes the log of a new partition."""
+        """Creates the log of a new partition."""
         self._new_uuid = new_uuid
         self._planned_offsets_topic: Topic | None = None
-        # names that would share a metric name, which is why Kafka refuses the second: '.' and '_' look
-        # alike there
+        # topics by metric name, in which '.' and '_' are equal: Kafka refuses a second topic with the same
         self._by_metric_name: dict[str, str] = {}
-
-    # -- brokers ---------------------------------------------------------------------------------------------
 
     @property
     def controller_id(self) -> int:
-        """The broker that is said to be the controller: the lowest id of those that are up, -1 without any."""
+        """The lowest node id of the brokers that are up, reported as the controller; -1 without any."""
         return min((broker.node_id for broker in self.brokers.values() if broker.is_up), default=-1)
 
     def register(self, node_id: int, host: str, port: int, rack: str | None = None) -> Registration:
-        """Take a broker into the cluster. Partitions that are there do not move to it, as in Kafka."""
+        """Add a broker. Existing partitions do not move to it, as in Kafka."""
         broker = self.brokers[node_id] = Registration(node_id, {PLAINTEXT: Endpoint(host, port)}, rack)
         return broker
 
     def unregister(self, node_id: int) -> None:
-        """A broker is gone for good. Replicas still name it, as in Kafka."""
+        """Remove a broker. Replica lists still name it, as in Kafka."""
         self.fence(node_id)
         del self.brokers[node_id]
 
     def fence(self, node_id: int) -> None:
-        """A broker is down: what it led is led by the next replica that is up."""
+        """Mark a broker as down; the next replica that is up takes over each partition it led."""
         self.brokers[node_id].is_up = False
         self._elect()
 
     def unfence(self, node_id: int) -> None:
-        """A broker is up again: it leads what nobody else could."""
+        """Mark a broker as up; it leads the partitions that had no leader."""
         self.brokers[node_id].is_up = True
         self._elect()
 
     def is_up(self, node_id: int) -> bool:
-        """Whether there is such a broker, and it is not fenced."""
+        """Return whether the broker exists and is not fenced."""
         broker = self.brokers.get(node_id)
         return broker is not None and broker.is_up
 
     def endpoint(self, node_id: int, listener: str) -> Endpoint | None:
-        """Where a client that came in by a listener of this name reaches a broker; None if it cannot."""
+        """Return the address of a broker for clients of this listener, or None if they cannot reach it."""
         return self.brokers[node_id].endpoints.get(listener) if self.is_up(node_id) else None
 
     def reachable_brokers(self, listener: str) -> Iterator[tuple[Registration, Endpoint]]:
-        """The brokers such a client is told of."""
+        """Yield the brokers that clients of this listener can reach, with their addresses."""
         for broker in self.brokers.values():
             endpoint = broker.endpoints.get(listener)
             if broker.is_up and endpoint is not None:
                 yield broker, endpoint
 
     def in_sync(self, topic: Topic, partition: int) -> tuple[int, ...]:
-        """The replicas of a partition that are up."""
+        """Return the replicas of a partition that are up."""
         return tuple(replica for replica in topic.replicas[partition] if self.is_up(replica))
 
     def offline(self, topic: Topic, partition: int, listener: str) -> tuple[int, ...]:
-        """The replicas of a partition that such a client cannot reach."""
+        """Return the replicas of a partition that clients of this listener cannot reach."""
         return tuple(replica for replica in topic.replicas[partition] if self.endpoint(replica, listener) is None)
 
-    # -- leaders ---------------------------------------------------------------------------------------------
-
     def move_leader(self, topic: Topic, partition: int, node_id: int) -> None:
-        """Let a broker lead a partition; in a new epoch, if it does so already.
+        """Make a broker the leader of a partition, in a new epoch even if it leads it already.
 
-        If it was no replica, it takes the place of the leader among them.
+        A broker that is no replica replaces the current leader among the replicas.
         """
         before, replicas = topic.leaders[partition], topic.replicas[partition]
         if node_id not in replicas:
@@ -157,10 +152,10 @@ class ClusterState:
         self._lead({(topic.name, partition): (topic, node_id)})
 
     def check_leader(self, topic: Topic, partition: int, node_id: int, current_leader_epoch: int = -1) -> Error:
-        """Why a broker does not serve a partition: 6 if it does not lead it, 74 or 75 for the client's epoch (KIP-320).
+        """Return why a broker does not serve a partition: 6 if it is not the leader, 74 or 75 for a wrong epoch.
 
-        The epoch is that of the leader the client knows, -1 if it does not say. It is looked at first, but by a
-        replica only: nobody else knows the partition's (`ReplicaManager.getPartitionOrError`, `Partition.getLocalLog`).
+        `current_leader_epoch` is the client's, -1 if unknown (KIP-320). Only replicas check it, and before the leader:
+        other brokers do not know the epoch (`ReplicaManager.getPartitionOrError`, `Partition.getLocalLog`).
         """
         epoch = topic.epochs[partition]
         if current_leader_epoch not in {-1, epoch} and node_id in topic.replicas[partition]:
@@ -168,7 +163,7 @@ class ClusterState:
         return Error.NONE if topic.leaders[partition] == node_id else Error.NOT_LEADER_OR_FOLLOWER
 
     def _elect(self) -> None:
-        """Every partition whose leader is not up gets the first replica that is. None moves back by itself."""
+        """Give every partition without a live leader to its first replica that is up; leaders never move back."""
         topics = [*self.topics.values(), *self.hidden_topics.values()]
         if self._planned_offsets_topic is not None:
             topics.append(self._planned_offsets_topic)
@@ -197,46 +192,42 @@ class ClusterState:
                 changes.append(PartitionLed(topic.topic_id, partition, topic.replicas[partition], epoch))
         if changes:
             with suppress(RefusedError):
-                # a node that is down does not wait for a disk; at worst an epoch comes again after a restart
+                # a failover does not wait for the disk; at worst an epoch is used again after a restart
                 self.journal(*changes)
 
-    # -- clocks of groups ------------------------------------------------------------------------------------
-
     def clock_of(self, group_id: str, now: int) -> GroupClock:
-        """The clock of a group, which need not exist; one that is made by this runs as `group.clock` says."""
+        """Return the clock of a group, which need not exist; a new clock has the mode `group.clock`."""
         clock = self.group_clocks.get(group_id)
         if clock is None:
             clock = self.group_clocks[group_id] = GroupClock(self.settings.group_clock, now)
         return clock
 
-    # -- topics ----------------------------------------------------------------------------------------------
-
     def topic(self, name: str) -> Topic | None:
-        """The topic of this name, also if it is hidden; None if there is none."""
+        """Return the topic of this name, hidden ones included, or None."""
         return self.topics.get(name) or self.hidden_topics.get(name)
 
     def topic_by_id(self, topic_id: uuid.UUID) -> Topic | None:
-        """The same by its id."""
+        """Return the topic of this id, hidden ones included, or None."""
         found = self.topics_by_id.get(topic_id)
         return found or next((topic for topic in self.hidden_topics.values() if topic.topic_id == topic_id), None)
 
     def partition_count(self, topic: str) -> int:
-        """How many partitions a topic has; 0 if there is no such topic."""
+        """Return the number of partitions of a topic, 0 if it does not exist."""
         known = self.topic(topic)
         return len(known.logs) if known else 0
 
     def log(self, topic: str, partition: int) -> PartitionLog | None:
-        """The log of a partition, or None if it does not exist."""
+        """Return the log of a partition, or None if it does not exist."""
         known = self.topic(topic)
         return known.log(partition) if known else None
 
     @staticmethod
     def refuse_hidden_topic(name: str) -> Refusal:
-        """Why nothing can be done to a hidden topic: 17."""
+        """Return the refusal of any change to a hidden topic: 17."""
         return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' is the emulator's own, and read-only.")
 
     def refuse_topic(self, name: str) -> Refusal | None:
-        """Why no topic of this name can be made: 17 (illegal, or collides with another) or 36 (exists)."""
+        """Return why no topic of this name can be created: 17 (illegal, or a collision) or 36 (exists)."""
         wrong = illegal_name(name)
         if wrong is not None:
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, wrong)
@@ -251,7 +242,7 @@ class ClusterState:
         return None
 
     def refuse_shape(self, partitions: int, replication_factor: int) -> Refusal | None:
-        """Why a topic cannot have so many partitions (37) or replicas (38); -1 is the broker's default."""
+        """Return why a topic cannot have this many partitions (37) or replicas (38); -1 is the broker's default."""
         if partitions == 0 or partitions < -1:
             return Refusal(Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
         if partitions > PARTITIONS_MAX:
@@ -271,7 +262,7 @@ class ClusterState:
         return None
 
     def refuse_assignment(self, assignment: Sequence[Sequence[int]]) -> Refusal | None:
-        """Why replicas cannot be placed like this (39); the index in `assignment` is the partition."""
+        """Return why replicas cannot be placed like this (39); the index in `assignment` is the partition."""
         for partition, replicas in enumerate(assignment):
             if not replicas:
                 problem = f"The manual partition assignment for partition {partition} includes no replicas."
@@ -287,20 +278,20 @@ class ClusterState:
         return None
 
     def batch_bytes_max(self, topic: Topic) -> int:
-        """The size of the largest batch a topic takes: `max.message.bytes`, else `message.max.bytes`."""
+        """Return the size limit of a batch in bytes: `max.message.bytes` of the topic, else `message.max.bytes`."""
         own = topic.configs.get("max.message.bytes")
         return self.settings.message_max_bytes if own is None else int(own)
 
     def partitions_or_default(self, partitions: int) -> int:
-        """`partitions`, or `num.partitions` for -1."""
+        """Return `partitions`, or `num.partitions` for -1."""
         return self.settings.num_partitions if partitions == -1 else partitions
 
     def replication_factor(self, replication_factor: int) -> int:
-        """`replication_factor`, or `default.replication.factor` for -1."""
+        """Return `replication_factor`, or `default.replication.factor` for -1."""
         return self.settings.default_replication_factor if replication_factor == -1 else replication_factor
 
     def place_replicas(self, partitions: Iterable[int], replication_factor: int) -> list[tuple[int, ...]]:
-        """Replicas for partitions, leaders taking turns; brokers that are down come last (`StripedReplicaPlacer`)."""
+        """Return replicas for partitions: leaders round-robin, fenced brokers last (`StripedReplicaPlacer`)."""
         nodes = sorted(self.brokers)
         copies = min(replication_factor, len(nodes))
         placed = []
@@ -318,7 +309,7 @@ class ClusterState:
         replicas: Sequence[Sequence[int]] | None = None,
         replication_factor: int = -1,
     ) -> Topic:
-        """Make a topic; -1 takes the broker's default. Raises RefusedError where Kafka would refuse it."""
+        """Create a topic; -1 takes the broker's default. Raises RefusedError where Kafka refuses it."""
         refusal = (
             self.refuse_topic(name)
             or self.refuse_shape(partitions, replication_factor)
@@ -335,13 +326,13 @@ class ClusterState:
         self._add_partitions(topic, replicas)
         self._add_topic(topic)
         if name == OFFSETS_TOPIC:
-            # a client has made it, in a shape of its own
+            # a client has created it, with a partition count of its own
             self._planned_offsets_topic = None
             self.leader_changes += 1
         return topic
 
     def restore_topic(self, topic: Topic, epochs: Mapping[int, int]) -> None:
-        """Take back a topic with its logs and replicas; partitions are led in these epochs, those not named in 0."""
+        """Restore a topic with its logs and replicas; partitions missing in `epochs` have leader epoch 0."""
         topic.leaders = [self._first_up(nodes) for nodes in topic.replicas]
         topic.epochs = [epochs.get(partition, 0) for partition in range(len(topic.logs))]
         for log, epoch in zip(topic.logs, topic.epochs, strict=True):
@@ -353,7 +344,7 @@ class ClusterState:
         self._by_metric_name[_metric_name(topic.name)] = topic.name
 
     def auto_create_topic(self, name: str) -> Refusal | None:
-        """Make a topic because somebody asked for its metadata; returns why not, if it cannot be."""
+        """Create a topic that a client requested metadata of; return the refusal, if any."""
         refusal = self.refuse_topic(name)
         if refusal is None:
             try:
@@ -366,7 +357,10 @@ class ClusterState:
         return refusal
 
     def offsets_topic(self, topic_id: uuid.UUID | None = None) -> Topic:
-        """`__consumer_offsets`; made, with this id or a new one, when a group first writes to it, or is looked for."""
+        """Return `__consumer_offsets`; create it, with this id or a new one, if it does not exist.
+
+        A topic with another id is replaced.
+        """
         topic = self.topics.get(OFFSETS_TOPIC)
         if topic is not None and topic_id not in {None, topic.topic_id}:
             self.delete_topic(topic)
@@ -382,7 +376,7 @@ class ClusterState:
         return topic
 
     def planned_offsets_topic(self) -> Topic:
-        """`__consumer_offsets` as it is or, if it has not been made, as it will be: its leaders coordinate groups."""
+        """Return `__consumer_offsets`, or its plan before it exists: the plan's leaders coordinate groups already."""
         topic = self.topics.get(OFFSETS_TOPIC) or self._planned_offsets_topic
         if topic is None:
             configs = {"cleanup.policy": "compact", "compression.type": "producer"}
@@ -392,20 +386,20 @@ class ClusterState:
         return topic
 
     def coordinated_by(self, node_id: int) -> dict[int, int]:
-        """The partitions of `__consumer_offsets` whose groups a broker coordinates, and in which epoch it does."""
+        """Return the leader epoch of each partition of `__consumer_offsets` that a broker coordinates."""
         plan = self.planned_offsets_topic()
         return {at: plan.epochs[at] for at, leader in enumerate(plan.leaders) if leader == node_id}
 
     def coordinator_of(self, group_id: str) -> int:
-        """The node id of the broker that coordinates a group, NO_LEADER if there is none just now."""
+        """Return the node id of a group's coordinator, or NO_LEADER."""
         return self.planned_offsets_topic().leader(self.partition_of(group_id))
 
     def partition_of(self, group_id: str) -> int:
-        """The partition of `__consumer_offsets` that keeps a group."""
+        """Return the partition of `__consumer_offsets` that stores a group."""
         return offsets_partition(group_id, self.settings.offsets_topic_num_partitions)
 
     def grow_topic(self, topic: Topic, count: int, replicas: Sequence[Sequence[int]] | None = None) -> None:
-        """Give a topic `count` partitions in all, more than it has; `replicas` are those of the new ones."""
+        """Extend a topic to `count` partitions; `replicas` are those of the new ones."""
         before = len(topic.logs)
         assert count > before, f"{topic.name}: {count} partitions are not more than {before}"
         if replicas is None:
@@ -414,7 +408,7 @@ class ClusterState:
         self._add_partitions(topic, replicas)
 
     def configure_topic(self, topic: Topic, configs: Mapping[str, str]) -> None:
-        """Set the configs of a topic, instead of those it had."""
+        """Replace the configs of a topic."""
         self.journal(TopicConfigured(topic.topic_id, configs))
         topic.configs = dict(configs)
 
@@ -428,7 +422,7 @@ class ClusterState:
             topic.epochs.append(0)
 
     def delete_topic(self, topic: Topic) -> None:
-        """Forget a topic with everything in it. A new one of this name gets a new id."""
+        """Delete a topic with its records. A later topic of this name gets a new id."""
         self.journal(TopicDeleted(topic.topic_id))
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]

@@ -1,14 +1,14 @@
-"""What the core is told, and what it answers: values, never calls.
+"""The core's inputs and outputs: values, never calls.
 
-`Call` says who asks and where the answer goes; it is all the core knows of the outside. Everything the core
-does comes back as one ordered list of effects:
+A `Call` identifies a request and its connection; the core knows nothing else of the outside. The result of every input
+is one ordered list of effects:
 
-* `Reply` answers a call. A call that is not replied to in the same list is *parked*.
+* `Reply` answers a call. A call without a reply in the list is *parked*.
 * `CloseConnection` closes the connection of a failed call that must not be answered (Produce with acks 0).
-* `Append` asks for records to be written to `__consumer_offsets`; answers that depend on them stay parked until
-  the input `appended(now, token, error)` comes back.
-* `OffsetsTopicWritten` says that somebody else than the coordinator has written to `__consumer_offsets`.
-* The facts (`StateChanged`, `MemberChanged`, …) say what happened, for the trace. Nothing depends on them.
+* `Append` requests a write to `__consumer_offsets`; responses that depend on it stay parked until the input
+  `appended(now, token, error)`.
+* `OffsetsTopicWritten` reports that a client has written to `__consumer_offsets`.
+* The facts (`StateChanged`, `MemberChanged`, …) describe what happened, for the trace. Nothing depends on them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @value
 class Call:
-    """One request in hand: who asks, in which version, and where the answer goes.
+    """A request: its connection, API version and client.
 
-    `client_host` is Java's text of an address (`/127.0.0.1`), as DescribeGroups shows it; a null client id of the
-    request header is "" here, as in Kafka. Addresses in an answer are those of the `listener` it came in by.
+    `client_host` is Java's text of an address (`/127.0.0.1`), as DescribeGroups shows it. A null client id is "" here,
+    as in Kafka. Addresses in the response are those of the `listener` that received the request.
     """
 
     connection: int
@@ -43,7 +43,7 @@ class Call:
 
 @value
 class Reply:
-    """The answer to a parked or a fresh call. `response` None: the request wants no answer (Produce, acks 0)."""
+    """The response to a call; `response` is None if the client expects none (Produce with acks 0)."""
 
     call: Call
     response: Message | None
@@ -51,7 +51,7 @@ class Reply:
 
 @value
 class CloseConnection:
-    """A call that wants no answer has failed: closing its connection is the only way to say so, as in Kafka."""
+    """The failure of a call that expects no response: the connection closes, as in Kafka."""
 
     call: Call
     reason: str
@@ -59,7 +59,7 @@ class CloseConnection:
 
 @value
 class Append:
-    """Records to be written, as one batch, to a partition of `__consumer_offsets`; the answer names `token`."""
+    """A batch of records to write to a partition of `__consumer_offsets`; `token` identifies the result."""
 
     token: int
     partition: int
@@ -68,9 +68,9 @@ class Append:
 
 @value
 class OffsetsTopicWritten:
-    """A client has written to a partition of `__consumer_offsets`; the coordinator takes over what is there now.
+    """A client's write to a partition of `__consumer_offsets`; the coordinator reloads the partition.
 
-    Kafka's does so at its next load only; here a test would wait for that in vain.
+    Kafka reloads it only with the next change of leader; a test would wait for that in vain.
     """
 
     partition: int
@@ -78,7 +78,7 @@ class OffsetsTopicWritten:
 
 @value
 class StateChanged:
-    """A group went from one state to another. `reason` is worded as Kafka logs it, `cause` is its kind."""
+    """A group's change of state. `reason` has Kafka's wording, `cause` is its kind."""
 
     group_id: str
     group_now: int
@@ -93,7 +93,7 @@ class StateChanged:
 
 @value
 class MemberChanged:
-    """A member came, went or was replaced: `change` is one of added, pending, removed, replaced, fenced."""
+    """A change of membership; `change` is added, pending, removed, replaced or fenced."""
 
     group_id: str
     group_now: int
@@ -106,7 +106,7 @@ class MemberChanged:
 
 @value
 class RebalanceAvoided:
-    """A static member came back in Stable without a rebalance: what KIP-345 saves."""
+    """The return of a static member to a Stable group without a rebalance (KIP-345)."""
 
     group_id: str
     group_now: int
@@ -118,7 +118,7 @@ class RebalanceAvoided:
 
 @value
 class TimerFired:
-    """A deadline passed. `group_now` is the group's own time; node timers have no group."""
+    """A timer that fired. `group_now` is the group's own time; node timers have no group."""
 
     key: TimerKey
     group_id: str | None
@@ -127,9 +127,9 @@ class TimerFired:
 
 @value
 class Superseded:
-    """A parked call will, as in Kafka, never be answered.
+    """A parked call that will never be answered, as in Kafka.
 
-    A newer one of the same member has taken its place; or it is a SyncGroup, and its member has left the group.
+    A newer request of the same member has replaced it; or it is a SyncGroup of a member that has left.
     """
 
     call: Call
@@ -139,7 +139,7 @@ class Superseded:
 
 @value
 class OffsetsExpired:
-    """Committed offsets were dropped: by retention, OffsetDelete, or because their topic is gone."""
+    """Committed offsets that were removed: by retention, by OffsetDelete, or with their topic."""
 
     group_id: str
     group_now: int

@@ -1,4 +1,4 @@
-"""One broker node: its coordinator and its data plane behind one set of inputs."""
+"""A broker node: its coordinator and its data plane behind one set of inputs."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ MESSAGES = {
     ),
     Error.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",
 }
-"""What Kafka says of a key it has no coordinator for, in the words of its `Errors`."""
+"""The messages of Kafka's `Errors` for a key without a coordinator."""
 
 
 class NodeCore:
-    """What one broker serves: groups, topics, and where to find either.
+    """The groups and topics that one broker serves.
 
-    The four inputs are those of its parts; each is handed to the part it concerns. `data_plane` is made with the
-    hook by which deleted topics take their committed offsets along.
+    Each input goes to the part it concerns. `data_plane` is a factory; its argument deletes the committed offsets of
+    deleted topics.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class NodeCore:
         self.cluster = cluster
         self.coordinator = coordinator
         self.data = data_plane(coordinator.topics_deleted)
-        # bound, because they are asked several times for every input
+        # bound methods: they are called several times per input
         self._groups_deadline, self._data_deadline = coordinator.store.deadlines.deadline, self.data.deadline
         self._led: dict[int, int] = {}
         self.coordinator_overrides: dict[str, int] = {}
-        """The nodes this one takes for coordinators of groups, where it does not agree with the cluster."""
+        """By group id, the coordinator that this node reports instead of the cluster's."""
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
-        """Serve one request; AssertionError if no part of the node knows its kind."""
+        """Serve one request. Raises AssertionError if no part of the node knows its type."""
         effects = self.tick(now)
         if isinstance(request, FindCoordinatorRequest):
             effects.append(Reply(call, self._find_coordinator(call, request)))
@@ -68,7 +68,7 @@ class NodeCore:
         return effects
 
     def tick(self, now: int) -> list[Effect]:
-        """Let everything due by `now` happen, in the order in which it was due."""
+        """Fire everything due by `now`, in the order of the deadlines."""
         effects: list[Effect] = []
         while True:
             groups_due, data_due = self.coordinator.deadline(), self.data.deadline()
@@ -80,11 +80,11 @@ class NodeCore:
                 return effects
 
     def leaders_changed(self, now: int) -> list[Effect]:
-        """Give up the groups others coordinate now, and begin to load those that have become this node's."""
+        """Unload the groups that other nodes coordinate now, and start to load those this node has taken over."""
         before, led = self._led, self.cluster.coordinated_by(self.node_id)
         self._led = led
         effects: list[Effect] = []
-        # one that is led in another epoch may have been with others in between
+        # a changed epoch means that another node may have led the partition in between
         for partition in [each for each, epoch in before.items() if led.get(each) != epoch]:
             effects += self.coordinator.unload(now, partition)
         for partition in [each for each, epoch in led.items() if before.get(each) != epoch]:
@@ -92,22 +92,19 @@ class NodeCore:
         return effects + self.data.leaders_changed(now)
 
     def topics_deleted(self, now: int, names: Iterable[str]) -> list[Effect]:
-        """Another node was told to delete topics: groups here lose their offsets in them."""
+        """Delete the offsets of topics that another node has deleted."""
         return self.coordinator.topics_deleted(now, names)
 
     def appended(self, now: int, token: int, error: Error) -> list[Effect]:
-        """A write to `__consumer_offsets` is done (NONE) or has failed."""
+        """Complete a write to `__consumer_offsets`, successfully (NONE) or not."""
         return self.coordinator.appended(now, token, error)
 
     def disconnected(self, connection: int) -> None:
-        """A connection is gone, and with it what waited on it in the data plane.
-
-        Members are not: in Kafka a member is gone when its session is.
-        """
+        """Discard the parked fetches of a closed connection. Members stay until their sessions expire, as in Kafka."""
         self.data.disconnected(connection)
 
     def deadline(self) -> int | None:
-        """When `tick` is wanted next."""
+        """Return the node time of the next `tick`, or None."""
         groups_due, data_due = self._groups_deadline(), self._data_deadline()
         if groups_due is None or data_due is None:
             return data_due if groups_due is None else groups_due
@@ -115,7 +112,7 @@ class NodeCore:
 
     def _find_coordinator(self, call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         if request.key_type == GROUP:
-            # as in Kafka, who looks for a group's coordinator is who makes the topic
+            # as in Kafka, looking up a group's coordinator creates the topic
             self.cluster.offsets_topic()
         return FindCoordinatorResponse(
             coordinators=tuple(
@@ -126,7 +123,7 @@ class NodeCore:
     def _coordinator_of(self, listener: str, key_type: int, key: str) -> CoordinatorRow:
         if key_type not in (GROUP, TRANSACTION):
             return _no_coordinator(key, self.coordinator.store.dialect.coordinator_type_error)
-        # transactions are not emulated; a transactional id is sent where a group of that name would be
+        # transactions are not emulated: a transactional id gets the coordinator of the group of that name
         node_id = self.coordinator_overrides.get(key, self.cluster.coordinator_of(key))
         endpoint = self.cluster.endpoint(node_id, listener)
         if endpoint is None:

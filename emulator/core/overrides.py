@@ -1,6 +1,6 @@
-"""What a test's hand does to a group, where no request would do; in the trace as if it had come about by itself.
+"""Test-only overrides of a group, traced like ordinary transitions.
 
-Each raises ValueError for what cannot be, with nothing changed.
+Each raises ValueError, and changes nothing, if the group is in no state for it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NOBODY = 0
-"""The connection of a process that is not there: answers to it go nowhere. Those of clients begin with 1."""
+"""The connection of internal calls, whose responses are dropped; clients' connections start at 1."""
 
 
 def refuse_frozen(group: ClassicGroup) -> None:
-    """ValueError if the group is frozen: what would take it out of its state waits until it is thawed."""
+    """Raise ValueError if the group is frozen."""
     if group.is_frozen:
         raise ValueError(f"group {group.id!r} is frozen in {group.state.value}: thaw it first")
 
 
 def force_rebalance(store: GroupStore, group: ClassicGroup, reason: str) -> None:
-    """Begin a join phase, for this reason."""
+    """Start a join phase for the given reason."""
     refuse_frozen(group)
     if group.state not in {ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE}:
         raise ValueError(
@@ -43,14 +43,14 @@ def force_rebalance(store: GroupStore, group: ClassicGroup, reason: str) -> None
 
 
 def end_session(store: GroupStore, group: ClassicGroup, member: ClassicMember) -> None:
-    """The session of a member ends, now. ValueError while it waits for an answer: that is not silence to Kafka."""
+    """Expire the session of a member now. Raises ValueError while it is parked: Kafka would not expire it."""
     refuse_frozen(group)
     refuse_waiting(group, member)
     rebalance.expire_session(store, group, member.id)
 
 
 def refuse_waiting(group: ClassicGroup, member: ClassicMember) -> None:
-    """ValueError if a member's session cannot end because it waits for an answer."""
+    """Raise ValueError if a member's session cannot expire because a request of it is parked."""
     waits_for = "JoinGroup" if member.joining is not None else "SyncGroup" if member.syncing is not None else None
     if waits_for is not None and not member.is_new:
         raise ValueError(
@@ -60,7 +60,7 @@ def refuse_waiting(group: ClassicGroup, member: ClassicMember) -> None:
 
 
 def set_offsets(store: GroupStore, group: ClassicGroup, positions: Mapping[tuple[str, int], int]) -> None:
-    """Commit offsets, whoever is in the group. The partitions exist."""
+    """Commit offsets of existing partitions without a member."""
     topics, named = store.cluster.topics, store.dialect.commits_remember_topic_ids
     committed = {
         (topic, partition): CommittedOffset(
@@ -79,13 +79,13 @@ def set_offsets(store: GroupStore, group: ClassicGroup, positions: Mapping[tuple
 
 
 def freeze(store: GroupStore, group: ClassicGroup) -> None:
-    """The group stays in its state from now on; nothing happens if it does already."""
+    """Freeze the group in its state; do nothing if it is frozen."""
     if not group.is_frozen:
         store.freeze(group)
 
 
 def thaw(store: GroupStore, group: ClassicGroup) -> None:
-    """The group goes on: a join phase in which nobody is missing ends at once."""
+    """Thaw the group; a join phase in which no member is missing ends at once."""
     if group.is_frozen:
         store.thaw(group)
         rebalance.complete_if_all_joined(store, group)

@@ -1,4 +1,4 @@
-"""How the core says no: the protocol's error, and a sentence for people."""
+"""A refusal by the core: Kafka's error and a message."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why something was not done; the sentence is in Kafka's words where Kafka has some."""
+    """Why a request is refused; `message` has Kafka's wording where Kafka has one."""
 
     error: Error
     message: str
 
 
 class RefusedError(ValueError):
-    """Python code asked for what a client would have been refused, with `error`."""
+    """A call from Python failed for a reason that a client would get as `error`."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message)

@@ -1,7 +1,7 @@
-"""Timers are data: a key with a deadline, no callback.
+"""Timers as data: a key and a deadline, no callback.
 
-Setting a key again replaces its deadline. Whoever owns a `Timers` pops what is due and matches on the key, so
-pending timers can be asserted, traced and shown. At equal deadlines the timer set first fires first.
+Setting a key again replaces its deadline. The owner of a `Timers` pops due keys and matches on them, so that pending
+timers can be asserted, traced and shown. At equal deadlines the timer set first fires first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SessionExpiry:
-    """A member has been silent for its session timeout; or, if new, has waited 5 minutes in its first JoinGroup."""
+    """A member was silent for its session timeout, or as a new one parked for 5 minutes in its first JoinGroup."""
 
     member_id: str
 
@@ -30,7 +30,7 @@ class PendingMemberExpiry:
 
 @dataclass(frozen=True, slots=True)
 class InitialDelay:
-    """The first rebalance of an empty group waits for more members (KIP-134)."""
+    """The first join phase of an empty group waits for more members (KIP-134)."""
 
     delay_ms: int
     remaining_ms: int
@@ -50,12 +50,12 @@ class PendingSyncExpiry:
 
 @dataclass(frozen=True, slots=True)
 class OffsetExpiryCheck:
-    """`offsets.retention.check.interval.ms` has passed: look for offsets to expire and an empty group to remove."""
+    """The next check for expired offsets and groups (`offsets.retention.check.interval.ms`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchTimeout:
-    """A Fetch has waited its `max_wait_ms`."""
+    """A Fetch has waited for its `max_wait_ms`."""
 
     connection: int
     correlation_id: int
@@ -74,18 +74,18 @@ TimerKey = (
 K = TypeVar("K")
 
 LOOK = -1
-"""Stands for the next deadline while that has to be looked for; times are not negative."""
+"""The cached deadline is unknown; deadlines are never negative."""
 
 GONE = -1
-"""Stands for the entry of a heap that there is not."""
+"""No heap entry stands for the key."""
 
 STALE_MIN = 64
-"""So many entries of a heap that stand for nothing are not worth any work."""
+"""The number of stale heap entries below which the heap is not rebuilt."""
 
 
 @dataclass(slots=True, eq=False)
 class _Due(Generic[K]):
-    """When a key is due, when that was set, and which entry of the heap stands for it (`GONE`: none any more)."""
+    """A key's deadline, the order in which it was set, and the heap entry that stands for it (or `GONE`)."""
 
     key: K
     deadline: int
@@ -96,21 +96,21 @@ class _Due(Generic[K]):
 class Timers(Generic[K]):
     """Keys with deadlines in integer milliseconds.
 
-    A heartbeat only moves its deadline; the heap keeps the older entry and is corrected when that comes up. So
-    re-arming costs O(1), however many members a group has. Entries of keys that were cancelled, or set to fire earlier,
-    stay in the heap, too; it is made anew before they are the greater part of it.
+    A heartbeat only moves a deadline forward; the heap keeps the old entry, which is corrected when it comes up.
+    Re-arming is O(1), whatever the number of members. Entries of keys that were cancelled or set to an earlier deadline
+    stay in the heap as well; it is rebuilt before they dominate it.
     """
 
     def __init__(self) -> None:
         self._due: dict[K, _Due[K]] = {}
-        # entries point to what they stand for: to look a key up is dear, since keys are hashed in Python
+        # entries refer to their `_Due` directly: a dict lookup hashes the key in Python, which is slow
         self._heap: list[tuple[int, int, _Due[K]]] = []
         self._order = 0
-        # the answer of `deadline`, which is asked for several times per request
+        # caches `deadline()`, which is called several times per request
         self._next: int | None = None
 
     def set(self, key: K, deadline: int) -> None:
-        """Fire `key` at `deadline`, instead of whenever it would have fired before."""
+        """Set `key` to fire at `deadline`, replacing its earlier deadline."""
         self._order = order = self._order + 1
         due = self._due.get(key)
         if due is not None and due.deadline <= deadline:
@@ -123,7 +123,7 @@ class Timers(Generic[K]):
         else:
             due.deadline, due.order, due.entry = deadline, order, order
         if self._next is None or deadline < self._next:
-            # it may be LOOK, which is less than any
+            # `_next` may be LOOK, which is less than any deadline
             self._next = deadline
         heap = self._heap
         heapq.heappush(heap, (deadline, order, due))
@@ -131,7 +131,7 @@ class Timers(Generic[K]):
             self._make_anew()
 
     def cancel(self, key: K) -> None:
-        """Forget `key`; nothing happens if it is not set."""
+        """Cancel `key`; do nothing if it is not set."""
         due = self._due.pop(key, None)
         if due is not None:
             due.entry = GONE
@@ -139,7 +139,7 @@ class Timers(Generic[K]):
                 self._next = LOOK
 
     def deadline(self) -> int | None:
-        """When the next key is due, or None."""
+        """Return the earliest deadline, or None."""
         if self._next == LOOK:
             self._next = self._find_next()
         return self._next
@@ -164,10 +164,10 @@ class Timers(Generic[K]):
         heapq.heapify(self._heap)
 
     def pop_due(self, now: int) -> tuple[int, K] | None:
-        """Take the earliest key whose deadline is not after `now`, with that deadline."""
+        """Remove and return the earliest deadline, with its key, if it is not after `now`."""
         at = self._next
         if at == LOOK:
-            # `deadline()`, without the call: this is asked before every input
+            # inlined `deadline()`: this runs before every input
             at = self._next = self._find_next()
         if at is None or at > now:
             return None
@@ -177,23 +177,23 @@ class Timers(Generic[K]):
         return at, key
 
     def pending(self) -> Iterator[tuple[int, K]]:
-        """Every key with its deadline, the earliest first."""
+        """Return every deadline with its key, earliest first."""
         in_order = sorted((due.deadline, due.order, due) for due in self._due.values())
         return ((at, due.key) for at, _, due in in_order)
 
     def copy_shifted(self, ms: int, kind: type[Timers[K]]) -> Timers[K]:
-        """The same keys in the same order as timers of a kind, each due so much later."""
+        """Return timers of another class with the same keys in the same order, each `ms` later."""
         timers = kind()
         for at, key in self.pending():
             timers.set(key, at + ms)
         return timers
 
     def __iter__(self) -> Iterator[K]:
-        """Every key, in no order."""
+        """Iterate over the keys in no particular order."""
         return iter(self._due)
 
     def get(self, key: K) -> int | None:
-        """When `key` is due, or None."""
+        """Return the deadline of `key`, or None."""
         due = self._due.get(key)
         return None if due is None else due.deadline
 
@@ -208,13 +208,13 @@ class Timers(Generic[K]):
 
 
 class StoppedTimers(Timers[K]):
-    """Timers of which none is due, however late it is: those of a group that is frozen."""
+    """Timers that never fire: those of a frozen group."""
 
     def deadline(self) -> int | None:
-        """Nothing is due next."""
+        """Return None: nothing is due."""
         return None
 
     def pop_due(self, now: int) -> tuple[int, K] | None:
-        """Nothing is due."""
+        """Return None: nothing is due."""
         del now
         return None

@@ -211,7 +211,7 @@ def test_more_replicas_than_there_are_brokers_are_accepted_with_a_warning() -> N
     assert given.for_brokers(3) == (given, [])
     settings, warnings = given.for_brokers(2)
     assert settings.default_replication_factor == 2
-    assert warnings == ["default.replication.factor=3: accepted, but it is 2, as there are no more brokers"]
+    assert warnings == ["default.replication.factor=3: lowered to 2, the number of brokers"]
 
 
 @pytest.mark.parametrize("release", ["2.4", "2.8", "4.0", "4.3"])
@@ -219,8 +219,8 @@ def test_there_is_a_choice_of_coordinators_in_one_release_only(release: str) -> 
     chosen = {"group.coordinator.new.enable": "true"}
     assert Settings.of(values={"kafka.version": "3.9", **chosen})[1] == []
     _, warnings = Settings.of(values={"kafka.version": release, **chosen})
-    told = f"in release {release} there is no choice"
-    assert warnings == [f"group.coordinator.new.enable: accepted, no effect here ({told})"]
+    reason = f"release {release} has only one coordinator"
+    assert warnings == [f"group.coordinator.new.enable: accepted, no effect here ({reason})"]
 
 
 def test_no_setting_both_has_an_effect_and_has_none() -> None:

@@ -1,4 +1,4 @@
-"""DescribeConfigs and IncrementalAlterConfigs: topics, and brokers, which are described but never altered.
+"""DescribeConfigs and IncrementalAlterConfigs for topics and brokers; brokers cannot be altered.
 
 Not emulated: broker loggers, client metrics and groups as resources (42), documentation of configs (null).
 """
@@ -44,17 +44,17 @@ BROKER = 4
 """Resource type of a broker."""
 
 TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 4, 5
-"""Where a value comes from: set on the topic, given to the broker, or neither."""
+"""The source of a value: set on the topic, set on the broker, or the default."""
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
-"""What IncrementalAlterConfigs can do with a config."""
+"""The operations of IncrementalAlterConfigs."""
 
 _HIDDEN = frozenset({"error.codes", "kafka.version", "group.coordinator.new.enable"})
-"""Settings that no Kafka broker has, and one that it has for itself (`defineInternal`)."""
+"""Settings that no Kafka broker has, and one that is internal to it (`defineInternal`)."""
 
 
 def describe_configs(cluster: ClusterState, node_id: int, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """The configs of each resource, all or those named; names nobody knows are left out, as in Kafka."""
+    """Return the configs of each resource, all or by name; unknown names are omitted, as in Kafka."""
     results = []
     for resource in request.resources:
         rows = _rows(cluster, node_id, resource)
@@ -71,7 +71,7 @@ def describe_configs(cluster: ClusterState, node_id: int, request: DescribeConfi
 
 
 def topic_config_rows(settings: Settings, configs: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
-    """Every config of a topic that has set these, with the places its value could come from."""
+    """Return every config of a topic with these configs set, and the synonyms of each."""
     rows = []
     for key in TOPIC_CONFIGS.values():
         places = [(key.name, configs[key.name], TOPIC_CONFIG)] if key.name in configs else []
@@ -95,7 +95,7 @@ def _rows(
         return topic_config_rows(cluster.settings, topic.configs)
     if resource.resource_type == BROKER:
         if name == "":
-            return []  # configs for all brokers at once, of which there are none
+            return []  # dynamic defaults for all brokers, of which there are none
         if name != str(node_id):
             problem = f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
             return Refusal(Error.INVALID_REQUEST, problem)
@@ -146,7 +146,7 @@ def _text(settings: Settings, name: str) -> str:
 
 
 def alter_configs(cluster: ClusterState, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
-    """Change configs of topics, each resource wholly or not at all."""
+    """Change the configs of topics, each resource completely or not at all."""
     times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     rows = []
     for resource in request.resources:

@@ -1,7 +1,7 @@
-"""The data plane: everything about topics and records, behind the four entrances every part of a node has.
+"""The data plane: topics and records, behind the inputs every part of a node has.
 
-`handle` and `tick` first let everything happen that was due before, each at its own time, so that a jump of
-the clock comes to the same as many small steps.
+`handle` and `tick` first fire everything that is due, each at its own deadline: one large step of the clock equals many
+small ones.
 """
 
 from __future__ import annotations
@@ -51,10 +51,9 @@ if TYPE_CHECKING:
 
 
 class DataPlane:
-    """Serves the data APIs of a cluster.
+    """The data APIs of a node.
 
-    `on_topics_deleted(now, names)` is called when topics are gone, and what it returns becomes part of the
-    effects; the coordinator drops the offsets of these topics there.
+    `on_topics_deleted(now, names)` deletes the committed offsets of deleted topics and returns the effects of that.
     """
 
     serves: frozenset[type] = frozenset(
@@ -75,7 +74,7 @@ class DataPlane:
             ProduceRequest,
         }
     )
-    """The request classes `handle` takes."""
+    """The request classes that `handle` accepts."""
 
     def __init__(
         self,
@@ -93,14 +92,14 @@ class DataPlane:
         self._on_topics_deleted = on_topics_deleted
         self._out: list[Effect] = []
         self._out_since: int | None = None
-        # with a data directory: what is not on disk yet, and who waits for it
+        # with a data directory: unflushed partitions, and Produce requests waiting for the flush
         self._held: dict[UnflushedLog, tuple[Topic, int]] = {}
         self._produced: list[tuple[Call, int, ProduceResponse]] = []
         self._rewritten: dict[int, None] = {}
         self._compacted: list[tuple[Topic, int, bytes]] = []
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
-        """Serve one request; a fetch that has to wait is answered by a later `handle` or `tick`."""
+        """Serve one request; a fetch that waits is answered by a later `handle` or `tick`."""
         self._fire(now)
         match request:
             case FetchRequest():
@@ -116,7 +115,7 @@ class DataPlane:
         return self._drain()
 
     def append(self, now: int, topic: Topic, partition: int, batch: bytes) -> list[Effect]:
-        """Write a batch of the broker's own to a compacted topic; fetches that waited for it are answered."""
+        """Append a batch of the broker's own to a compacted topic, and answer fetches that waited for it."""
         self._fire(now)
         log = topic.logs[partition]
         log.append(read_header(batch), batch, topic.epochs[partition])
@@ -128,24 +127,24 @@ class DataPlane:
         return self._drain()
 
     def leaders_changed(self, now: int) -> list[Effect]:
-        """Others lead partitions now, or nobody: who has been waiting here for one of them is told so."""
+        """Answer parked fetches of partitions that this node no longer leads."""
         self._fire(now)
         self._out += self.fetches.not_led(now)
         return self._drain()
 
     @property
     def holds(self) -> bool:
-        """Whether something waits to be written to disk; `unwritten` says what, `written` what became of it."""
+        """Whether batches wait to be flushed; `unwritten` returns them, `written` reports the result."""
         return bool(self._held)
 
     def unwritten(self) -> Iterator[tuple[Topic, int, bytes]]:
-        """The batches of each partition that are to be written to disk."""
+        """Yield the unflushed batches of each partition."""
         for log, (topic, partition) in self._held.items():
             if self._is_there(topic):
                 yield topic, partition, log.held
 
     def written(self, now: int, error: Error) -> list[Effect]:
-        """All of `unwritten` is on disk (NONE), or nothing of it: answers to producers, and to fetches that waited."""
+        """Complete the flush of all `unwritten` batches, successfully (NONE) or not, and answer waiting requests."""
         self._fire(now)
         held, self._held = self._held, {}
         produced, self._produced = self._produced, []
@@ -168,7 +167,7 @@ class DataPlane:
         return self._drain()
 
     def compacted(self) -> list[tuple[Topic, int, bytes]]:
-        """The partitions that were compacted since this was last asked for, and all that is in them now."""
+        """Return the partitions compacted since the last call, each with its whole content."""
         compacted, self._compacted = self._compacted, []
         return compacted
 
@@ -176,45 +175,44 @@ class DataPlane:
         return topic.topic_id in self.cluster.topics_by_id
 
     def tick(self, now: int) -> list[Effect]:
-        """Let time pass."""
+        """Fire everything due by `now`."""
         self._fire(now)
         return self._drain()
 
     def deadline(self) -> int | None:
-        """When `tick` has something to do, in ms; None: not before something is handled."""
+        """Return the time of the next `tick` in ms, or None if nothing is scheduled."""
         due = self.fetches.timers.deadline()
         if self._out_since is None or due is None:
             return due if self._out_since is None else self._out_since
         return min(due, self._out_since)
 
     def disconnected(self, connection: int) -> None:
-        """A connection is closed: what it was waiting for is forgotten."""
+        """Discard the parked fetches of a closed connection."""
         self.fetches.disconnected(connection)
 
     def create_topic(self, now: int, name: str, partitions: int = -1, configs: Mapping[str, str] | None = None) -> None:
-        """Make a topic from Python; -1 partitions: the default. Raises RefusedError as a client is refused."""
-        del now  # nothing about a topic depends on when it was made
+        """Create a topic from Python; -1 partitions means the default. Raises RefusedError as for a client."""
+        del now
         self.cluster.create_topic(name, partitions, configs)
 
     def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
-        """Append records from Python; returns how many. See `seeds.write` for what is refused.
+        """Append records from Python; return their number. See `seeds.write` for the errors raised.
 
-        Fetches that have been waiting for them are answered by the next `tick`, for which `deadline` asks
-        at once.
+        Parked fetches are answered by the next `tick`, which is due at once.
         """
         places = seeds.write(self.cluster, now, topic, records)
         self.grown(now, topic, places)
         return len(places)
 
     def grown(self, now: int, topic: str, partitions: Iterable[int]) -> None:
-        """Partitions of a topic have been appended to from Python."""
+        """Answer the fetches parked on partitions that were appended to from Python."""
         replies = self.fetches.grown(now, [(topic, partition) for partition in dict.fromkeys(partitions)])
         if replies:
             self._out += replies
             self._out_since = now if self._out_since is None else self._out_since
 
     def records(self, topic: str) -> list[StoredRecord]:
-        """Every record of a topic that can be read, partition by partition."""
+        """Return every readable record of a topic, partition by partition."""
         return seeds.stored(self.cluster, topic)
 
     def _fire(self, now: int) -> None:
@@ -237,7 +235,7 @@ class DataPlane:
         self._hold(grown)
         if self._held:
             self._rewritten.update(dict.fromkeys(rewritten))
-            # even if it wrote nothing itself: it may repeat what another one has written that waits
+            # even if it wrote nothing: it may repeat a batch whose flush is in flight
             self._produced.append((call, request.acks, response))
             return
         self._answer_produce(call, request.acks, response)
@@ -272,7 +270,7 @@ class DataPlane:
             self._out += self._on_topics_deleted(now, [topic.name for topic in gone])
 
     def _answer(self, call: Call, request: object) -> Message:
-        """The answer of an API that neither waits nor makes others wait no longer."""
+        """Return the response of an API that never parks and wakes no parked request."""
         cluster, node_id, version = self.cluster, self._node_id, call.api_version
         match request:
             case MetadataRequest():

@@ -1,13 +1,12 @@
 """Fetch: long polls and sessions.
 
-A fetch is answered at once when there is enough to read, when reading fails, when there is nothing it could
-wait for, or when it does not want to wait. Otherwise it is *parked*: it watches its partitions, and is
-answered when they have got `min_bytes`, when a topic of it is deleted, or when `max_wait_ms` have passed
-(Kafka's `DelayedFetch`). As in Kafka an unknown topic or partition is told with that answer and does not
-bring it forward: clients would fetch in a tight loop.
+A fetch is answered at once if there is enough to read, if a read fails, if it has no partition to wait for, or if it
+does not want to wait. Otherwise it is *parked* until its partitions have `min_bytes`, a topic of it is deleted, or
+`max_wait_ms` have passed (Kafka's `DelayedFetch`). As in Kafka an unknown topic or partition does not bring the
+response forward: clients would fetch in a tight loop.
 
-Not emulated: followers and `last_fetched_epoch`, isolation levels (without transactions everything is
-stable), conversion to magic 0 and 1 (v0-3: 35, as a broker with `log.message.downconversion.enable=false`).
+Not emulated: followers and `last_fetched_epoch`, isolation levels (without transactions every record is stable),
+conversion to magic 0 and 1 (v0-3: 35, as a broker with `log.message.downconversion.enable=false`).
 """
 
 from __future__ import annotations
@@ -44,26 +43,26 @@ if TYPE_CHECKING:
     from .topic import Topic
 
 TOPIC_ID_SINCE = 13
-"""From this version on topics are named by id (KIP-516)."""
+"""The first version that names topics by id (KIP-516)."""
 
 MAGIC_2_SINCE = 4
 """The first version that can carry batches of magic 2 (KIP-98)."""
 
 LOOK_AGAIN_MS = 50
-"""So often a parked fetch looks at a log that tells nobody when it has grown."""
+"""The interval at which a parked fetch polls a log that does not report its growth."""
 
 LEADER_HINT_SINCE = 16
-"""From this version on who asked the wrong broker is told the right one (KIP-951)."""
+"""The first version whose clients follow leader hints (KIP-951)."""
 
 READ_COMMITTED = 1
-"""The isolation level that wants a list of aborted transactions: here an empty one, not null."""
+"""The isolation level whose responses list aborted transactions: an empty list here, not null."""
 
 
 @dataclass(slots=True, eq=False)
 class ParkedFetch:
-    """A fetch that waits. `readable` is what each partition it watches would bring, in bytes; `total` their sum.
+    """A parked fetch. `readable` is the number of bytes available in each partition it watches; `total` is their sum.
 
-    It is answered at the time `until` at the latest.
+    It is answered at `until` at the latest.
     """
 
     call: Call
@@ -80,12 +79,12 @@ class ParkedFetch:
 
     @property
     def enough(self) -> bool:
-        """Whether there is as much to read as it waits for."""
+        """Whether the available bytes satisfy the request."""
         return self.total >= min(self.request.min_bytes, self.request.max_bytes)
 
 
 class Fetches:
-    """All fetches: their sessions, those that wait, and what they wait for."""
+    """The fetches of a node: sessions, parked fetches, and the partitions these watch."""
 
     def __init__(self, node_id: int, cluster: ClusterState, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
         self.sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, new_uuid)
@@ -94,12 +93,12 @@ class Fetches:
         self._node_id = node_id
         self._cluster = cluster
         self._bytes_max = settings.fetch_max_bytes
-        # who waits for a partition, and who waits on a connection; in order of arrival
+        # parked fetches by partition and by connection, in order of arrival
         self._watchers: defaultdict[tuple[str, int], dict[FetchTimeout, ParkedFetch]] = defaultdict(dict)
         self._of_connection: defaultdict[int, set[FetchTimeout]] = defaultdict(set)
 
     def fetch(self, now: int, call: Call, request: FetchRequest) -> list[Reply]:
-        """Answer a fetch, or park it and answer nothing."""
+        """Answer a fetch, or park it and return nothing."""
         wish = self.sessions.wish(now, request, by_id=call.api_version >= TOPIC_ID_SINCE)
         if isinstance(wish, Error):
             return [Reply(call, FetchResponse(error_code=wish))]
@@ -111,9 +110,9 @@ class Fetches:
         return []
 
     def grown(self, now: int, partitions: Iterable[tuple[str, int]]) -> list[Reply]:
-        """These partitions were appended to: the answers of those who have been waiting for it.
+        """Return responses to the parked fetches that an append to these partitions has satisfied.
 
-        Costs what the fetches parked on these partitions cost, however many others wait.
+        The cost depends on the fetches parked on these partitions only.
         """
         replies = []
         for name, partition in partitions:
@@ -125,11 +124,11 @@ class Fetches:
         return replies
 
     def deleted(self, now: int, partitions: Iterable[tuple[str, int]]) -> list[Reply]:
-        """These partitions are gone: the answers of those who have been waiting for them."""
+        """Return responses to the fetches parked on deleted partitions."""
         return [self._unpark(now, key) for partition in partitions for key in list(self._watchers.get(partition, ()))]
 
     def not_led(self, now: int) -> list[Reply]:
-        """Leaders have changed: the answers of those who have been waiting for a partition that is not led here now."""
+        """Return responses to the fetches parked on partitions that this node no longer leads."""
         partitions = [
             (name, partition)
             for name, partition in self._watchers
@@ -138,7 +137,7 @@ class Fetches:
         return self.deleted(now, partitions)
 
     def expired(self, due: int, key: FetchTimeout) -> Reply | None:
-        """A parked fetch has waited long enough, or looks again whether there is enough to read."""
+        """Answer a parked fetch at its deadline; before that, poll its logs again."""
         fetch = self.parked[key]
         if due < fetch.until:
             for name, partition in fetch.readable:
@@ -149,12 +148,12 @@ class Fetches:
         return self._unpark(due, key)
 
     def disconnected(self, connection: int) -> None:
-        """Nobody is there any more to be answered on this connection."""
+        """Discard the parked fetches of a connection."""
         for key in list(self._of_connection.get(connection, ())):
             self._forget(key)
 
     def _survey(self, fetch: ParkedFetch) -> bool:
-        """Note what every partition has to read; returns whether reading one of them fails."""
+        """Record the available bytes of each partition; return whether a read fails."""
         failed = False
         for key, wanted in fetch.wish.partitions.items():
             log = self._log(key)
@@ -169,7 +168,7 @@ class Fetches:
         return failed
 
     def _look(self, fetch: ParkedFetch, name: str, partition: int) -> None:
-        """Note what a partition has to read by now."""
+        """Update the available bytes of a partition."""
         log = self._cluster.log(name, partition)
         if log is not None:
             wanted = fetch.wish.partitions[self._key(fetch, name, partition)]
@@ -222,7 +221,7 @@ class Fetches:
         )
 
     def _read(self, fetch: ParkedFetch) -> dict[PartitionKey, PartitionData]:
-        """Read every partition within all limits, but the first batch there is in any case (KIP-74)."""
+        """Read every partition within all limits; the first batch is returned whatever its size (KIP-74)."""
         left = min(fetch.request.max_bytes, self._bytes_max)
         nothing_yet = True
         results: dict[PartitionKey, PartitionData] = {}
@@ -251,7 +250,7 @@ class Fetches:
         return results
 
     def _tell_leaders(self, fetch: ParkedFetch, results: dict[PartitionKey, PartitionData]) -> tuple[NodeEndpoint, ...]:
-        """Say in the rows that are refused for it who leads instead; returns where those are."""
+        """Add the current leader to rows that were refused for the leader; return the addresses of these leaders."""
         hints = LeaderHints(self._cluster, fetch.call.listener)
         for key, row in results.items():
             if row.error_code in {Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH}:
@@ -276,7 +275,7 @@ class Fetches:
         return error
 
     def _name(self, key: PartitionKey) -> str:
-        """The name of a partition's topic; "" for an id nobody has, which is no topic's name."""
+        """Return the name of a partition's topic, or "" for an unknown id; no topic is named ""."""
         if not isinstance(key[0], UUID):
             return key[0]
         topic = self._cluster.topic_by_id(key[0])

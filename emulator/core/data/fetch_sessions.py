@@ -1,7 +1,7 @@
-"""Fetch sessions (KIP-227): the broker remembers what a client reads, and tells it only what has changed.
+"""Fetch sessions (KIP-227): the broker remembers a client's partitions and sends only changes.
 
-The rules are those of Kafka's `FetchSessionCache` and `FetchManager`, except that a session which is larger
-does not push out one that is smaller: only a session unused for two minutes makes room for another.
+The rules are those of Kafka's `FetchSessionCache` and `FetchManager`, except that a larger session does not evict a
+smaller one: only a session unused for two minutes is evicted.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
 
 NO_SESSION = 0
-"""The session id of a fetch that is in no session."""
+"""The session id of a fetch without a session."""
 
 INITIAL_EPOCH = 0
-"""The epoch with which a client asks for a new session."""
+"""The epoch that requests a new session."""
 
 FINAL_EPOCH = -1
-"""The epoch with which a client ends its session, or does without one."""
+"""The epoch that closes the session, or fetches without one."""
 
 EVICTION_MS = 120_000
-"""How long a session has to be unused to make room (`min.incremental.fetch.session.eviction.ms`)."""
+"""How long a session is unused before it can be evicted (`min.incremental.fetch.session.eviction.ms`)."""
 
 PARTITIONS_MAX = 100_000
-"""The most partitions all sessions may have together. Kafka has no such bound; but partitions need not exist to be
-asked for, so that sessions could grow for ever. A client that gets no session, or loses it, does without."""
+"""The limit of partitions in all sessions together. Kafka has none, but a request may name partitions that do not
+exist, so that sessions could grow without bound. A client without a session still works."""
 
 _INT_MAX = 2**31 - 1
 
 PartitionKey = tuple["str | UUID", int]
-"""What a client calls a partition: its topic's name (v0-12) or id (v13+), and its index."""
+"""The partition as the client names it: topic name (v0-12) or id (v13+), and partition index."""
 
 
 @dataclass(slots=True)
 class _Told:
-    """A partition of a session: how it is read, and the offsets the client knows of it; -1 for none."""
+    """A partition of a session: the client's request for it, and the offsets last sent; -1 for none."""
 
     wanted: FetchPartition
     high_watermark: int = -1
@@ -51,7 +51,7 @@ class _Told:
 
 @dataclass(slots=True)
 class FetchSession:
-    """One client's partitions, in the order of reading. `epoch` is the one its next fetch must have."""
+    """A client's partitions in reading order. `epoch` is the epoch of its next fetch."""
 
     session_id: int
     by_id: bool
@@ -60,10 +60,9 @@ class FetchSession:
     partitions: dict[PartitionKey, _Told] = field(default_factory=dict)
 
     def changes(self, results: dict[PartitionKey, PartitionData]) -> dict[PartitionKey, PartitionData]:
-        """The results that say something new; they are remembered as told.
+        """Return the results that differ from those sent before, and remember them as sent.
 
-        A partition that brought records goes to the end of the line, so that each gets its turn at
-        `max_bytes`.
+        A partition that returned records moves to the end, so that each gets its turn at `max_bytes`.
         """
         news: dict[PartitionKey, PartitionData] = {}
         for key, result in results.items():
@@ -74,7 +73,7 @@ class FetchSession:
             if not (result.records or result.error_code or offsets != (told.high_watermark, told.log_start_offset)):
                 continue
             news[key] = result
-            # with an error this is -1, so that the partition is told again when it is well
+            # -1 after an error, so that the partition is sent again once it recovers
             told.high_watermark = result.high_watermark
             told.log_start_offset = result.log_start_offset
             if result.records:
@@ -84,10 +83,10 @@ class FetchSession:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a fetch is to read, after its session has been looked at.
+    """The partitions of a fetch, resolved with its session.
 
-    `session` None and `opens` false: every partition is answered. `epoch` is what the session's epoch has
-    to be when the answer is made; a fetch that was overtaken by the next one of its session is refused.
+    With neither `session` nor `opens` every partition is answered. `epoch` is the session epoch that the response
+    requires: a fetch overtaken by the next one of its session is refused.
     """
 
     partitions: dict[PartitionKey, FetchPartition]
@@ -97,18 +96,18 @@ class Wish:
 
 
 class FetchSessions:
-    """At most `max.incremental.fetch.session.cache.slots` sessions. Their ids are made of `new_uuid`'s."""
+    """At most `max.incremental.fetch.session.cache.slots` sessions, with ids derived from `new_uuid`."""
 
     def __init__(self, slots: int, new_uuid: Callable[[], UUID]) -> None:
         self._slots = slots
         self._new_uuid = new_uuid
-        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # the longest unused first
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # least recently used first
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def wish(self, now: int, request: FetchRequest, *, by_id: bool) -> Wish | Error:
-        """What this fetch is to read; or 70 (no such session), 71 (wrong epoch), 106 (names became ids)."""
+        """Resolve the partitions of a fetch; or return 70 (unknown session), 71 (wrong epoch), 106 (id mismatch)."""
         asked = _asked(request, by_id=by_id)
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
@@ -128,7 +127,7 @@ class FetchSessions:
             else:
                 told.wanted = wanted
         if len(session.partitions) > before and self._partitions() > PARTITIONS_MAX:
-            # the client begins a new one, or does without
+            # the client opens a new session or continues without one
             del self._sessions[session.session_id]
             return Error.FETCH_SESSION_ID_NOT_FOUND
         for topic in request.forgotten_topics_data:
@@ -143,7 +142,7 @@ class FetchSessions:
         return Wish({key: told.wanted for key, told in session.partitions.items()}, session, session.epoch)
 
     def open(self, now: int, wish: Wish, results: dict[PartitionKey, PartitionData], *, by_id: bool) -> int:
-        """Open a session that has been told `results`; its id, or NO_SESSION if there is no room."""
+        """Open a session to which `results` are sent; return its id, or NO_SESSION if there is no room."""
         if not self._make_room(now) or self._partitions() + len(wish.partitions) > PARTITIONS_MAX:
             return NO_SESSION
         session_id = self._new_id()

@@ -1,4 +1,4 @@
-"""Who asked the wrong broker is told who leads the partition, and where that is, in the same answer (KIP-951)."""
+"""Hints to the current leader in the response of a broker that does not lead a partition (KIP-951)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class LeaderHints:
-    """The leaders one answer names, to a client that came in by `listener`."""
+    """The leaders named in one response, to a client of `listener`."""
 
     def __init__(self, cluster: ClusterState, listener: str) -> None:
         self._cluster = cluster
@@ -18,12 +18,12 @@ class LeaderHints:
         self._named: dict[int, None] = {}
 
     def leader(self, topic: Topic, partition: int) -> tuple[int, int]:
-        """The leader's node id and its epoch; the node is among the `nodes` from now on."""
+        """Return the leader's node id and epoch, and add the node to `nodes`."""
         node_id = topic.leaders[partition]
         self._named[node_id] = None
         return node_id, topic.epochs[partition]
 
     def nodes(self) -> list[tuple[Registration, Endpoint]]:
-        """The leaders that were named and can be reached, and where."""
+        """Return the named leaders that the client can reach, with their addresses."""
         reachable = self._cluster.reachable_brokers(self._listener) if self._named else ()
         return [(broker, endpoint) for broker, endpoint in reachable if broker.node_id in self._named]

@@ -1,8 +1,7 @@
-"""ListOffsets and OffsetForLeaderEpoch: where things are in a log.
+"""ListOffsets and OffsetForLeaderEpoch.
 
-Look-ups by time open the batch, so that the answer is the record's, not the batch's. There is no tiered
-storage: the latest tiered offset (-5) and the earliest pending upload (-6) are unknown, that is -1, as in a
-broker without it.
+A lookup by time opens the batch, because the response has the record's offset, not the batch's. There is no tiered
+storage: the latest tiered offset (-5) and the earliest pending upload (-6) are -1, as in a broker without it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Place(IntEnum):
-    """Timestamps that are no times."""
+    """Negative timestamps with a special meaning."""
 
     LATEST = -1
     EARLIEST = -2
@@ -51,11 +50,11 @@ SINCE: dict[int, int] = {
     Place.LATEST_TIERED: 9,
     Place.EARLIEST_PENDING_UPLOAD: 11,
 }
-"""The version in which each place came; below it the answer is 35."""
+"""The first version of each special timestamp; older versions get 35."""
 
 
 def list_offsets(cluster: ClusterState, node_id: int, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """One row for each partition; a partition that is asked about twice gets 42, each time."""
+    """Return one row per partition; a partition named twice gets 42 each time."""
     times_asked = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics = []
     for topic in request.topics:
@@ -94,7 +93,7 @@ def _row(
 
 
 def _find(log: PartitionLog, timestamp: int) -> tuple[int, int]:
-    """Offset and timestamp; both -1 if there is no such record, the timestamp alone for an end of the log."""
+    """Return offset and timestamp: -1 and -1 if no record matches; for an end of the log the timestamp is -1."""
     found: tuple[int, int] | None
     match timestamp:
         case Place.LATEST:
@@ -113,7 +112,7 @@ def _find(log: PartitionLog, timestamp: int) -> tuple[int, int]:
 def offset_for_leader_epoch(
     cluster: ClusterState, node_id: int, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    """Where the epochs of leaders ended; one that is still to come is unknown, -1 and -1."""
+    """Return the end offsets of leader epochs; -1 and -1 for an epoch that has not started."""
     return OffsetForLeaderEpochResponse(
         topics=tuple(
             OffsetForLeaderTopicResult(

@@ -1,7 +1,7 @@
-"""One partition's log: record batches, kept as they came.
+"""A partition's log: record batches as the producer sent them.
 
-Only the base offset and the leader epoch of a batch are written anew, and both lie outside its checksum
-(`DefaultRecordBatch`). Everything is found by bisection; only a look-up by time opens a batch.
+Only the base offset and the leader epoch of a batch are rewritten; the checksum covers neither (`DefaultRecordBatch`).
+Lookups are by bisection; only a lookup by time opens a batch.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 LOOKED_INTO_BYTES_MAX = 16 * 1024 * 1024
 LOOKED_INTO_RECORDS_MAX = 100_000
-"""A batch that stands for more than this is not opened for a look-up by time: a few bytes can stand for millions."""
+"""A lookup by time does not open batches beyond these limits: a few bytes can expand to millions of records."""
 
 
 COMPACTED_BYTES_MIN = 16 * 1024
-"""A compacted log of so many bytes is left alone; a longer one is compacted each time it has doubled."""
+"""A compacted log below this size is left alone; a larger one is compacted whenever it has doubled."""
 
 UNCOMPACTED_BYTES = 4 * 1024
-"""The end of a compacted log, which stays as it was written: who follows it sees everything, tombstones too."""
+"""The uncompacted tail of a compacted log: consumers that follow it see every record, tombstones included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,33 +41,31 @@ class _Batch:
 
 
 class PartitionLog:
-    """Batches with ascending offsets. Without replication the high watermark is the end of the log."""
+    """Batches with ascending offsets. Without replication the high watermark is the log end offset."""
 
     tells_of_growth = True
-    """Whether somebody says so when it has grown; who waits for another one has to look again from time to time."""
+    """Whether the owner reports appends; fetches poll a log that does not."""
 
     def __init__(self) -> None:
         self.start = 0
-        """The first offset that can be read."""
+        """The first readable offset."""
         self.end = 0
-        """The offset the next record gets; the high watermark and the last stable offset as well."""
+        """The offset of the next record, which is also the high watermark and the last stable offset."""
         self.producers = Producers()
-        # the epochs of leaders, and the first offset of each (Kafka's `LeaderEpochFileCache`)
+        # leader epochs and the first offset of each (Kafka's `LeaderEpochFileCache`)
         self._epochs: list[int] = []
         self._epoch_starts: list[int] = []
         self._batches: list[_Batch] = []
-        # of each batch: its first offset, and how many bytes were ever written before it
+        # of each batch: its first offset, and the bytes written before it
         self._offsets: list[int] = []
         self._positions: list[int] = []
         self._written = 0
-        # the greatest timestamp up to and including each batch: ascending, hence bisected. Batches that
-        # DeleteRecords
-        # took may have been the greatest, so it is thrown away then and made again when needed
+        # running maximum of the batches' timestamps, for bisection; None after DeleteRecords, until it is needed
         self._greatest: list[int] | None = []
         self._compact_at = COMPACTED_BYTES_MIN
 
     def begin_epoch(self, leader_epoch: int) -> None:
-        """A new leader: what is appended from now on is of its epoch. One that has written nothing is forgotten."""
+        """Start a leader epoch at the end of the log; an epoch without records is dropped."""
         if self._epoch_starts and self._epoch_starts[-1] == self.end:
             self._epochs.pop()
             self._epoch_starts.pop()
@@ -75,13 +73,13 @@ class PartitionLog:
         self._epoch_starts.append(self.end)
 
     def epoch_at(self, offset: int) -> int:
-        """The epoch of the leader that wrote there, or at the end will write."""
+        """Return the leader epoch of an offset, or of the next record."""
         return self._epochs[max(0, bisect_right(self._epoch_starts, offset) - 1)]
 
     def epoch_end(self, leader_epoch: int) -> tuple[int, int]:
-        """Of the last leader up to this epoch: its epoch, and the offset where it ended; -1 and -1 for one to come.
+        """Return the last epoch up to this one, and its end offset; -1 and -1 for an epoch that has not started.
 
-        An epoch from before the first one known ended where that began (`LeaderEpochFileCache.endOffsetFor`).
+        An epoch before the first known one ends where that one starts (`LeaderEpochFileCache.endOffsetFor`).
         """
         if leader_epoch < 0 or leader_epoch > self._epochs[-1]:
             return -1, -1
@@ -92,7 +90,7 @@ class PartitionLog:
         return epoch, self._epoch_starts[beyond]
 
     def append(self, header: BatchHeader, batch: bytes, leader_epoch: int) -> int:
-        """Write a batch of magic 2 at the end; returns the offset of its first record."""
+        """Append a batch of magic 2; return the offset of its first record."""
         base_offset = self.end
         last_offset = base_offset + header.last_offset_delta
         self._batches.append(_Batch(rebase(batch, base_offset, leader_epoch), last_offset, header.max_timestamp))
@@ -106,7 +104,7 @@ class PartitionLog:
         return base_offset
 
     def restore(self, header: BatchHeader, batch: bytes) -> None:
-        """Take back a batch that was kept, in its place. Gaps between batches are those of compaction."""
+        """Restore a stored batch at its own offset. Gaps between batches come from compaction."""
         self.end = header.base_offset
         if not self._epochs or header.partition_leader_epoch > self._epochs[-1]:
             self.begin_epoch(header.partition_leader_epoch)
@@ -115,9 +113,9 @@ class PartitionLog:
             self.producers.appended(header, header.base_offset)
 
     def readable_bytes(self, offset: int, bytes_max: int) -> int:
-        """How many bytes a read from `offset` (`start` to `end`) would bring: at least a batch, if there is one.
+        """Return the bytes that a read from `offset` (`start` to `end`) returns: at least one batch, if there is any.
 
-        As in Kafka a batch that `bytes_max` cuts counts with what is on this side of the cut.
+        As in Kafka a batch that `bytes_max` cuts counts with its part below the limit.
         """
         if offset >= self.end:
             return 0
@@ -125,16 +123,16 @@ class PartitionLog:
         return max(len(self._batches[first].data), min(self._written - self._positions[first], bytes_max))
 
     def read(self, offset: int, bytes_max: int, *, first_whole: bool) -> bytes:
-        """Whole batches from the one that holds `offset`, as many as fit in `bytes_max`.
+        """Return whole batches from the one that contains `offset`, as many as fit in `bytes_max`.
 
-        With `first_whole` the first is read however large it is (KIP-74), so that a consumer always gets
-        ahead.
+        With `first_whole` the first batch is returned whatever its size (KIP-74), so that a consumer always makes
+        progress.
         """
         if offset >= self.end:
             return b""
         first = self._index(offset)
         limit = self._positions[first] + bytes_max
-        # the batches before `beyond` begin within the limit; if the log goes on, the last of them ends outside
+        # batches before `beyond` start within the limit; unless the log ends there, the last of them exceeds it
         beyond = bisect_right(self._positions, limit, lo=first)
         if self._written > limit:
             beyond -= 1
@@ -145,20 +143,20 @@ class PartitionLog:
         return b"".join(batch.data for batch in self._batches[first:beyond])
 
     def end_of(self, base_offset: int, size: int) -> int:
-        """The offset after the batches of a read of `size` bytes whose first batch begins at `base_offset`."""
+        """Return the offset after a read of `size` bytes whose first batch starts at `base_offset`."""
         first = bisect_left(self._offsets, base_offset)
         if first == len(self._offsets):
-            # they have been deleted since
+            # deleted meanwhile
             return base_offset
         last = bisect_left(self._positions, self._positions[first] + size, lo=first) - 1
         return self._batches[max(first, last)].last_offset + 1
 
     def records(self) -> Iterator[Record]:
-        """Every record that can be read, in order. Raises what `wire.records.read_records` raises."""
+        """Yield every readable record in order. Raises the errors of `wire.records.read_records`."""
         return self._records_from(0)
 
     def truncate_front(self, offset: int) -> None:
-        """Delete what is before `offset` (KIP-107). Batches that lie before it wholly go; producers stay known."""
+        """Delete the records before `offset` (KIP-107). Whole batches before it are dropped; producer state stays."""
         assert offset <= self.end, f"{offset} is beyond the end, {self.end}"
         if offset <= self.start:
             return
@@ -168,10 +166,10 @@ class PartitionLog:
         self._greatest = None
 
     def compact(self) -> bool:
-        """If it has grown enough: of each key keep only the last record, and no tombstones (cleanup.policy=compact).
+        """If the log has grown enough, keep only the last record of each key, and no tombstones.
 
-        Offsets stay, with gaps between them; the newest batches are not touched. For batches of this broker's own:
-        their records are read. Returns whether it has.
+        Returns whether it did. Offsets stay, with gaps between them; the newest batches are not touched. Records are
+        read, so the log may contain only batches that this broker has written or validated.
         """
         if self._written < self._compact_at:
             return False
@@ -195,10 +193,10 @@ class PartitionLog:
         return True
 
     def first_at_or_after(self, timestamp: int) -> tuple[int, int] | None:
-        """The offset and timestamp of the first record not older than `timestamp`; None if there is none.
+        """Return offset and timestamp of the first record not older than `timestamp`, or None.
 
-        Where a batch cannot be opened (its codec's library is not installed, it is too large, or it is broken
-        inside) its first offset and greatest timestamp stand for it.
+        For a batch that cannot be opened (missing codec, too large, corrupt) its first offset and greatest timestamp
+        count.
         """
         greatest = self._timestamps()
         for index in range(bisect_left(greatest, timestamp), len(self._batches)):
@@ -211,12 +209,12 @@ class PartitionLog:
             if found is not None:
                 return found.offset, found.timestamp
             if self._offsets[index] >= self.start:
-                # the whole batch is there, and its header says otherwise: that is broken, too
+                # no record of the whole batch has the timestamp of its header: it is corrupt
                 return self._offsets[index], self._batches[index].max_timestamp
         return None
 
     def with_greatest_timestamp(self) -> tuple[int, int] | None:
-        """The offset and timestamp of the first record that has the greatest timestamp (KIP-734)."""
+        """Return offset and timestamp of the first record with the greatest timestamp (KIP-734), or None."""
         greatest = self._timestamps()
         return self.first_at_or_after(greatest[-1]) if greatest else None
 
@@ -251,9 +249,9 @@ class PartitionLog:
         return self._records_in(index, LOOKED_INTO_BYTES_MAX)
 
     def _index(self, offset: int) -> int:
-        """The batch that holds the offset, or the next one if none does."""
+        """Return the index of the batch that contains the offset, or else of the next one."""
         index = bisect_right(self._offsets, offset) - 1
-        # below zero where the log begins with a gap
+        # negative before a gap at the start of the log
         return index if index >= 0 and self._batches[index].last_offset >= offset else index + 1
 
 

@@ -1,9 +1,8 @@
-"""Metadata, DescribeCluster and DescribeTopicPartitions: what clients are told of brokers and topics.
+"""Metadata, DescribeCluster and DescribeTopicPartitions.
 
-A topic that is created because it was asked for is in the same answer, with its leaders. Kafka creates it
-in the background and says UNKNOWN_TOPIC_OR_PARTITION or LEADER_NOT_AVAILABLE until it is there; clients
-cope with both, and this way they do not wait. A name that collides with a topic (`a.b` and `a_b`) gets 17,
-where Kafka answers 3 for ever.
+A topic created by a Metadata request is in the same response, with its leaders. Kafka creates it in the background and
+meanwhile answers UNKNOWN_TOPIC_OR_PARTITION or LEADER_NOT_AVAILABLE; clients handle both, and this way they do not
+wait. A name that collides with a topic (`a.b` and `a_b`) gets 17, where Kafka always answers 3.
 """
 
 from __future__ import annotations
@@ -42,23 +41,23 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
 
 LOOKUP_BY_ID_SINCE = 12
-"""The first version that finds topics by id; 10 and 11 have the field, and refuse it (KIP-516)."""
+"""The first version that looks up topics by id; 10 and 11 have the field and refuse it (KIP-516)."""
 
 LISTENER_NOT_FOUND_SINCE = 6
 """The first version whose clients know LISTENER_NOT_FOUND."""
 
 IDS_SINCE = 10
-"""The first version whose requests have topic ids and may leave the name null."""
+"""The first version with topic ids and nullable names in requests."""
 
 NOT_ASKED = -(2**31)
-"""Authorized operations of a client that did not ask for them."""
+"""The authorized operations if the client did not ask for them."""
 
 
 def _bits(*operations: int) -> int:
     return sum(1 << operation for operation in operations)
 
 
-# without an authorizer everybody may do everything there is to do (AclEntry.supportedOperations)
+# without an authorizer every operation is allowed (`AclEntry.supportedOperations`)
 TOPIC_OPERATIONS = _bits(3, 4, 5, 6, 7, 8, 10, 11)
 """read, write, create, delete, alter, describe, describe configs, alter configs."""
 
@@ -66,16 +65,16 @@ CLUSTER_OPERATIONS = _bits(5, 7, 8, 9, 10, 11, 12)
 """create, alter, describe, cluster action, describe configs, alter configs, idempotent write."""
 
 PARTITIONS_PER_ANSWER = 2000
-"""The most partitions one DescribeTopicPartitions answer brings (`max.request.partition.size.limit`)."""
+"""The limit of partitions in one DescribeTopicPartitions response (`max.request.partition.size.limit`)."""
 
 BROKERS, CONTROLLERS = 1, 2
 """Endpoint types of DescribeCluster."""
 
 
 def metadata(cluster: ClusterState, listener: str, version: int, request: MetadataRequest) -> MetadataResponse:
-    """Brokers, and the topics asked for (None: all), made if they are missing and both sides allow it.
+    """Return brokers and topics (None: all topics); create missing topics if request and broker allow it.
 
-    A client is told of the brokers that are up and have a listener of the name it came in by.
+    The response has the brokers that are up and have the client's listener.
     """
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
     told = _Told(cluster, listener, version, operations)
@@ -88,7 +87,7 @@ def metadata(cluster: ClusterState, listener: str, version: int, request: Metada
         ]
     else:
         may_create = request.allow_auto_topic_creation and cluster.settings.auto_create_topics_enable
-        # a topic asked for twice is answered once
+        # a topic named twice is returned once
         asked_once = dict.fromkeys((asked.topic_id, asked.name) for asked in request.topics)
         topics = [_asked(told, *asked, may_create=may_create) for asked in asked_once]
     return MetadataResponse(
@@ -127,7 +126,7 @@ def _asked(told: _Told, topic_id: UUID, name: str | None, *, may_create: bool) -
 
 
 def _missing(cluster: ClusterState, name: str, *, may_create: bool) -> Error:
-    """Create a topic, or say why not."""
+    """Create a topic; return the error, or NONE."""
     if may_create:
         refusal = cluster.auto_create_topic(name)
         return refusal.error if refusal else Error.NONE
@@ -136,7 +135,7 @@ def _missing(cluster: ClusterState, name: str, *, may_create: bool) -> Error:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What one client is told of topics, in a version of Metadata."""
+    """The view of topics that one client gets, in a version of Metadata."""
 
     cluster: ClusterState
     listener: str
@@ -167,7 +166,7 @@ class _Told:
 
 
 def _leader_error(cluster: ClusterState, listener: str, leader: int, *, since_listener_not_found: bool) -> Error:
-    """Why a client cannot reach the leader of a partition, NONE if it can (`getPartitionMetadata`)."""
+    """Return why a client cannot reach the leader of a partition, or NONE (`getPartitionMetadata`)."""
     if cluster.endpoint(leader, listener) is not None:
         return Error.NONE
     if leader != NO_LEADER and since_listener_not_found:
@@ -176,7 +175,7 @@ def _leader_error(cluster: ClusterState, listener: str, leader: int, *, since_li
 
 
 def describe_cluster(cluster: ClusterState, listener: str, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    """The brokers; asked for controllers a broker answers 114, for anything else 115 (KIP-919)."""
+    """Return the brokers; a request for controllers gets 114, any other endpoint type 115 (KIP-919)."""
     if request.endpoint_type != BROKERS:
         error, message = Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}"
         if request.endpoint_type == CONTROLLERS:
@@ -199,7 +198,7 @@ def describe_cluster(cluster: ClusterState, listener: str, request: DescribeClus
 def describe_topic_partitions(
     cluster: ClusterState, listener: str, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
-    """Topics in the order of their names, a page at a time (KIP-966). None asked for: all."""
+    """Return topics in the order of their names, in pages (KIP-966); all if none is named."""
     names = {asked.name for asked in request.topics} or set(cluster.topics)
     cursor = request.cursor
     if cursor is not None and cursor.partition_index < 0:

@@ -1,6 +1,6 @@
-"""What becomes of topics, as values: what has to be on disk before it is true, if the cluster is kept on one.
+"""Changes of topics as values: with a data directory each must be durable before it takes effect.
 
-The core tells its journal of a change before it makes it. Records are not changes: see `held_log`.
+The core passes a change to its journal before it applies it. Records are no metadata: see `unflushed_log`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 Replicas = tuple[tuple[int, ...], ...]
-"""The nodes of each partition."""
+"""The replicas of each partition, as node ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicCreated:
-    """A new topic; there is a partition for each row of `replicas`."""
+    """A new topic with one partition per row of `replicas`."""
 
     topic_id: UUID
     name: str
@@ -28,7 +28,7 @@ class TopicCreated:
 
 @dataclass(frozen=True, slots=True)
 class TopicGrown:
-    """More partitions for a topic; `replicas` are those of the new ones."""
+    """More partitions of a topic; `replicas` are those of the new ones."""
 
     topic_id: UUID
     replicas: Replicas
@@ -36,7 +36,7 @@ class TopicGrown:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLed:
-    """A partition has another leader, in a new epoch; `replicas` are its nodes from now on."""
+    """A new leader epoch of a partition; `replicas` are its replicas from now on."""
 
     topic_id: UUID
     partition: int
@@ -46,7 +46,7 @@ class PartitionLed:
 
 @dataclass(frozen=True, slots=True)
 class TopicConfigured:
-    """The configs of a topic, all that are set from now on."""
+    """The configs of a topic, replacing all earlier ones."""
 
     topic_id: UUID
     configs: Mapping[str, str]
@@ -54,14 +54,14 @@ class TopicConfigured:
 
 @dataclass(frozen=True, slots=True)
 class TopicDeleted:
-    """A topic is gone, with its records."""
+    """The deletion of a topic with its records."""
 
     topic_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
 class RecordsDeleted:
-    """The records of a partition before `start` are gone (KIP-107)."""
+    """The deletion of a partition's records before offset `start` (KIP-107)."""
 
     topic_id: UUID
     partition: int
@@ -70,7 +70,7 @@ class RecordsDeleted:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdsReserved:
-    """Producer ids below `end` may have been handed out."""
+    """Producer ids below `end` may be in use."""
 
     end: int
 
@@ -81,12 +81,12 @@ Change = (
 
 
 class MetadataJournal(Protocol):
-    """What is told of changes."""
+    """Makes changes durable."""
 
     def __call__(self, *changes: Change) -> None:
-        """Returns when the changes are kept. RefusedError (56) if they cannot be: then nothing changes."""
+        """Return when the changes are durable. Raises RefusedError (56), and changes nothing, if they cannot be."""
 
 
 def discard_changes(*changes: Change) -> None:
-    """The journal of a cluster that ends with its process."""
+    """The journal of a cluster without a data directory: keep nothing."""
     del changes

@@ -1,8 +1,7 @@
-"""Produce: every batch is checked as Kafka checks it, and then kept as it came.
+"""Produce: batches are validated as in Kafka, and stored as they were sent.
 
-Not emulated: `message.timestamp.type=LogAppendTime`, limits on timestamps, keys being required in compacted
-topics other than `__consumer_offsets` (the records inside a batch are not looked at), and transactions (48 for a
-transactional batch).
+Not emulated: `message.timestamp.type=LogAppendTime`, limits on timestamps, mandatory keys in compacted topics other
+than `__consumer_offsets` (records inside a batch are not read), and transactions (48 for a transactional batch).
 """
 
 from __future__ import annotations
@@ -42,23 +41,23 @@ if TYPE_CHECKING:
     from ..effects import Call
 
 MAGIC_2_SINCE = 3
-"""From this version on a partition's records are exactly one batch of magic 2 (KIP-98)."""
+"""The first version in which a partition's records are exactly one batch of magic 2 (KIP-98)."""
 
 ZSTD_SINCE = 7
 """The first version whose clients may send zstd (KIP-110)."""
 
 LEADER_HINT_SINCE = 10
-"""From this version on who asked the wrong broker is told the right one (KIP-951)."""
+"""The first version whose clients follow leader hints (KIP-951)."""
 
 ADMIN_CLIENT_ID = "__admin_client"
-"""Who may write to internal topics, as in Kafka (`KafkaApis.handleProduceRequest`): by this name, whoever it is."""
+"""The client id that may write to internal topics, as in Kafka (`KafkaApis.handleProduceRequest`)."""
 
 TOPIC_ID_SINCE = 13
-"""From this version on topics are named by id (KIP-516)."""
+"""The first version that names topics by id (KIP-516)."""
 
 CONVERTED_BYTES_MAX = 16 * 1024 * 1024
-"""Compressed messages of magic 0 and 1 that stand for more, all those of a partition together, are refused with 2; and
-a compressed batch for an internal topic with 87."""
+"""The decompressed size, per partition, beyond which messages of magic 0 and 1 are refused with 2, and a batch for an
+internal topic with 87."""
 
 _MAGIC = 2
 _MESSAGE_BYTES_MIN = 26
@@ -75,7 +74,7 @@ _Batch = tuple[BatchHeader, bytes]
 def produce(
     cluster: ClusterState, node_id: int, call: Call, request: ProduceRequest
 ) -> tuple[ProduceResponse, list[tuple[str, int]]]:
-    """Append what can be appended here. Returns the answer, and the partitions that have grown."""
+    """Append the batches; return the response and the partitions that have grown."""
     version = call.api_version
     grown: list[tuple[str, int]] = []
     hints = LeaderHints(cluster, call.listener)
@@ -111,7 +110,7 @@ def produce(
 
 
 def not_stored(response: ProduceResponse) -> ProduceResponse:
-    """The answer if nothing of it could be written to disk (`LogDirFailureChannel`: KAFKA_STORAGE_ERROR)."""
+    """Return the response after a failed flush: KAFKA_STORAGE_ERROR in each row (`LogDirFailureChannel`)."""
     refusal = Refusal(Error.KAFKA_STORAGE_ERROR, "Disk error when trying to access log file on the disk.")
     return replace(
         response,
@@ -146,7 +145,7 @@ def _topic(cluster: ClusterState, call: Call, acks: int, asked: TopicProduceData
 def _append(
     cluster: ClusterState, node_id: int, version: int, topic: Topic, data: PartitionProduceData
 ) -> int | Refusal:
-    """The offset of the first record."""
+    """Append a partition's batch; return the offset of its first record."""
     log = topic.log(data.index)
     if log is None:
         return _UNKNOWN_PARTITION
@@ -165,7 +164,7 @@ def _append(
         return log.append(header, content, topic.epochs[data.index])
     before = log.producers.duplicate(header)
     if before is not None:
-        return before.base_offset  # the answer to the first one was lost: give it again
+        return before.base_offset  # the response to the first attempt was lost: repeat it
     refusal = log.producers.refuse(header)
     if refusal is not None:
         return refusal
@@ -175,7 +174,7 @@ def _append(
 
 
 def _the_batch(version: int, data: bytes) -> _Batch | Refusal:
-    """The one batch of a partition; messages of magic 0 and 1 become one, as in Kafka since 3.0."""
+    """Return the single batch of a partition; messages of magic 0 and 1 are converted to one, as in Kafka since 3.0."""
     try:
         batches = list(read_batches(data))
         if version < MAGIC_2_SINCE and batches and all(header.magic < _MAGIC for header, _ in batches):
@@ -230,7 +229,7 @@ def _refuse_bytes(version: int, header: BatchHeader, content: bytes, bytes_max: 
 
 
 def _refuse_header(header: BatchHeader) -> Refusal | None:
-    """Why Kafka's `LogValidator` would not take a batch that is intact."""
+    """Return why Kafka's `LogValidator` refuses an intact batch, or None."""
     if header.is_transactional and not header.is_control:
         return Refusal(Error.INVALID_TXN_STATE, "Transactions are not emulated: this partition is in none")
     if header.is_control:
@@ -250,7 +249,7 @@ def _refuse_header(header: BatchHeader) -> Refusal | None:
 
 
 def _refuse_records(partition: str, content: bytes) -> Refusal | None:
-    """Why a batch cannot be in a topic that is compacted by what is in it."""
+    """Return why a batch cannot be in a compacted internal topic, or None."""
     try:
         records = read_records(content, CONVERTED_BYTES_MAX)
     except Malformed as error:

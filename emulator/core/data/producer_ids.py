@@ -1,8 +1,7 @@
 """InitProducerId: ids for idempotent producers (KIP-98).
 
-Transactions are not emulated. A transactional id is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-which every client treats as fatal, with an exception that names the transactional id;
-COORDINATOR_NOT_AVAILABLE and the like would make it try for ever.
+Transactions are not emulated. A transactional id is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED: every client
+treats it as fatal and names the transactional id. With COORDINATOR_NOT_AVAILABLE it would retry without end.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ if TYPE_CHECKING:
     from .metadata_changes import MetadataJournal
 
 BLOCK = 1_000
-"""So many ids are reserved at once (`ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE`); a restart loses the rest of a block."""
+"""The number of ids reserved at once (`ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE`); a restart loses the unused ones."""
 
 
 class ProducerIds:
-    """Hands out producer ids, from 0 on, each with epoch 0."""
+    """The allocator of producer ids, from 0 on, each with epoch 0."""
 
     def __init__(self) -> None:
         self._next = self._reserved = 0
         self._journal: MetadataJournal = discard_changes
 
     def resume(self, journal: MetadataJournal, reserved: int) -> None:
-        """Go on with the first id that nobody can have; `journal` hears of what is reserved from now on."""
+        """Continue with the first unreserved id; write further reservations to `journal`."""
         self._journal = journal
         self._next = self._reserved = reserved
 
     def init(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
-        """A new id; 42 for half an identity or an empty transactional id, 53 for a transactional id."""
+        """Return a new id; 42 for an incomplete identity or an empty transactional id, 53 for a transactional id."""
         if (request.producer_id == -1) != (request.producer_epoch == -1) or request.transactional_id == "":
             return _refused(Error.INVALID_REQUEST)
         if request.transactional_id is not None:
@@ -44,7 +43,7 @@ class ProducerIds:
             try:
                 self._journal(ProducerIdsReserved(self._reserved + BLOCK))
             except RefusedError:
-                # what Kafka says when it has no block: try again (`RPCProducerIdManager`)
+                # Kafka's error without a block of ids: the client retries (`RPCProducerIdManager`)
                 return _refused(Error.COORDINATOR_LOAD_IN_PROGRESS)
             self._reserved += BLOCK
         self._next += 1

@@ -1,7 +1,7 @@
-"""What a partition remembers of idempotent producers, so that a batch sent twice is written once (KIP-98).
+"""A partition's state of idempotent producers, so that a batch sent twice is written once (KIP-98).
 
-The rules are those of Kafka's `ProducerStateManager` and `ProducerAppendInfo`, without transactions and
-without `producer.id.expiration.ms`.
+The rules are those of Kafka's `ProducerStateManager` and `ProducerAppendInfo`, without transactions and without
+`producer.id.expiration.ms`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from koordinator.wire.records import BatchHeader
 
 SEQUENCE_MAX = 2**31 - 1
-"""After this one a producer counts from 0 again."""
+"""The largest sequence number; the next one is 0."""
 
-_BATCHES_REMEMBERED = 5  # as many as an idempotent producer may have in flight
+_BATCHES_REMEMBERED = 5  # the number of batches an idempotent producer may have in flight
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenBatch:
-    """A batch in the log: the sequence numbers of its first and last record, and where the first is."""
+    """A batch in the log: its first and last sequence number, and its base offset."""
 
     first_sequence: int
     last_sequence: int
@@ -39,13 +39,13 @@ class _Producer:
 
 
 class Producers:
-    """Producer id -> its epoch and its last batches in this partition."""
+    """Epoch and latest batches of each producer id in this partition."""
 
     def __init__(self) -> None:
         self._known: dict[int, _Producer] = {}
 
     def duplicate(self, header: BatchHeader) -> WrittenBatch | None:
-        """The batch this one repeats, if it is among the producer's last five."""
+        """Return the stored batch that this one repeats, if it is among the producer's last five."""
         known = self._known.get(header.producer_id)
         if known is None or known.epoch != header.producer_epoch:
             return None
@@ -53,10 +53,9 @@ class Producers:
         return next((b for b in known.batches if (b.first_sequence, b.last_sequence) == sequences), None)
 
     def refuse(self, header: BatchHeader) -> Refusal | None:
-        """Why this batch is not the next: 47 (an older epoch) or 45 (a gap, or a duplicate long forgotten).
+        """Return why this batch is not the next: 47 (an older epoch), 45 (a gap, or an old duplicate), or None.
 
-        A producer seen for the first time may begin with any sequence number, since what it wrote before
-        may be gone.
+        An unknown producer may start with any sequence number, because its earlier batches may have been deleted.
         """
         known = self._known.get(header.producer_id)
         if known is None:
@@ -81,7 +80,7 @@ class Producers:
         )
 
     def appended(self, header: BatchHeader, base_offset: int) -> None:
-        """Remember a batch that was written."""
+        """Record a batch that was written."""
         known = self._known.get(header.producer_id)
         if known is None or known.epoch != header.producer_epoch:
             known = self._known[header.producer_id] = _Producer(header.producer_epoch)

@@ -1,7 +1,7 @@
-"""Records put in and looked at from Python: no client, but the same logs.
+"""Records written and read from Python, without a client.
 
-A key chooses its partition as in Java's default partitioner, so that a consumer finds a key where a real
-producer would have put it. Records without a key take turns.
+A key determines its partition as in Java's default partitioner, so that a consumer finds it where a real producer would
+have put it. Records without a key go round-robin.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from .topic import Topic
 
 BATCH_RECORDS_MAX = 1_000
-"""How many records go into one batch, if it does not grow too large before that."""
+"""The number of records at which a batch is closed."""
 
 BATCH_BYTES = 256 * 1024
-"""The size at which a batch is closed; one record may be larger."""
+"""The size in bytes at which a batch is closed; a single record may be larger."""
 
-_RECORD_OVERHEAD = 64  # more than the numbers of one record can take up
+_RECORD_OVERHEAD = 64  # upper bound of a record's numeric fields
 
 
 @dataclass(frozen=True, slots=True)
 class SeedRecord:
-    """A record to be written. No partition: by key, else by turns. No timestamp (ms): now."""
+    """A record to write. Without a partition the key decides, else round-robin; without a timestamp (ms) it is now."""
 
     key: bytes | None = None
     value: bytes | None = None
@@ -42,7 +42,7 @@ class SeedRecord:
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record as it is in a log; the timestamp is in ms."""
+    """A record of a log; the timestamp is in ms."""
 
     partition: int
     offset: int
@@ -53,7 +53,7 @@ class StoredRecord:
 
 
 def murmur2(data: bytes) -> int:
-    """Kafka's 32-bit hash of a key (`Utils.murmur2`), as an unsigned number."""
+    """Return Kafka's 32-bit hash of a key (`Utils.murmur2`) as an unsigned number."""
     m, mask = 0x5BD1E995, 0xFFFFFFFF
     length = len(data)
     h = 0x9747B28C ^ length
@@ -68,15 +68,15 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """The partition a key belongs to (`BuiltInPartitioner.partitionForKey`)."""
+    """Return the partition of a key (`BuiltInPartitioner.partitionForKey`)."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 def write(cluster: ClusterState, now: int, name: str, records: Iterable[SeedRecord]) -> list[int]:
-    """Append records, all or none; the partition of each, in the order they came.
+    """Append all records or none; return the partition of each, in the given order.
 
-    The topic is made as for a client, if it is missing. Raises RefusedError for a topic that may not be, a
-    partition that is not there, or a record beyond `message.max.bytes`.
+    A missing topic is created as for a client. Raises RefusedError for an illegal topic, an unknown partition, or a
+    record beyond `message.max.bytes`.
     """
     topic = cluster.topics.get(name)
     if topic is None:
@@ -117,7 +117,7 @@ def write(cluster: ClusterState, now: int, name: str, records: Iterable[SeedReco
 
 
 def stored(cluster: ClusterState, name: str) -> list[StoredRecord]:
-    """Everything that can be read of a topic, partition by partition; nothing for an unknown topic."""
+    """Return every readable record of a topic, partition by partition; nothing for an unknown topic."""
     topic = cluster.topics.get(name)
     logs = topic.logs if topic else []
     return [
@@ -138,7 +138,7 @@ def _created(cluster: ClusterState, name: str) -> Topic:
 
 
 def chunks(records: list[Record], bytes_max: int) -> Iterator[list[Record]]:
-    """Records in pieces that become batches of about that size at most; one record may be larger."""
+    """Yield chunks of records that become batches of about `bytes_max` at most; a single record may be larger."""
     chunk: list[Record] = []
     size = 0
     for record in records:

@@ -1,4 +1,4 @@
-"""A topic: its logs, who leads them, and what it may be called."""
+"""A topic: its logs, its leaders, and the rules for its name."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from .log import PartitionLog
 
 NO_LEADER = -1
-"""Stands for the leader of a partition none of whose replicas is up."""
+"""The leader of a partition of which no replica is up."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRACE_TOPIC = "__koordinator_trace"
-"""The trace, to be read as a topic; Kafka has none. It is listed nowhere, and nobody can write or delete it.
+"""The trace as a topic, which Kafka does not have. It is read-only and never listed.
 
-Clients are not told that it is internal: Spark's Kafka source does not read what is.
+It is not marked as internal, because Spark's Kafka source does not read internal topics.
 """
 
 INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state"})
-"""Topics clients may read but not write (Kafka's `Topic.INTERNAL_TOPICS`)."""
+"""Topics that clients may read but not write (Kafka's `Topic.INTERNAL_TOPICS`)."""
 
 PARTITIONS_MAX = 10_000
-"""The most partitions a topic may have, as in one request to KRaft (`MAX_PARTITIONS_PER_BATCH`)."""
+"""The limit of partitions of a topic, as for one request to KRaft (`MAX_PARTITIONS_PER_BATCH`)."""
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 _NAME_MAX = 249
@@ -33,19 +33,19 @@ _NAME_MAX = 249
 
 @dataclass(slots=True)
 class Topic:
-    """A topic: its logs, who may lead them (the preferred leader first), who does, and the configs set on it."""
+    """A topic: per partition its log, replicas (preferred leader first), leader and epoch; and its configs."""
 
     name: str
     topic_id: uuid.UUID
     logs: list[PartitionLog] = field(default_factory=list)
     replicas: list[tuple[int, ...]] = field(default_factory=list)
     leaders: list[int] = field(default_factory=list)
-    """The node id of each partition's leader, NO_LEADER if there is none."""
+    """The node id of each partition's leader, or NO_LEADER."""
     epochs: list[int] = field(default_factory=list)
-    """How many times each partition has changed its leader."""
+    """The leader epoch of each partition."""
     configs: dict[str, str] = field(default_factory=dict)
     keyless_turn: int = 0
-    """The partition after the one that got the last record without a key from Python."""
+    """The partition for the next record without a key from Python, before the modulus."""
 
     @property
     def is_internal(self) -> bool:
@@ -53,16 +53,16 @@ class Topic:
         return self.name in INTERNAL_TOPICS
 
     def leader(self, partition: int) -> int:
-        """The node id of the leader, NO_LEADER if there is none, or no such partition."""
+        """Return the node id of a partition's leader; NO_LEADER also for an unknown partition."""
         return self.leaders[partition] if 0 <= partition < len(self.leaders) else NO_LEADER
 
     def log(self, partition: int) -> PartitionLog | None:
-        """The log of a partition, or None if there is no such partition."""
+        """Return the log of a partition, or None if the partition does not exist."""
         return self.logs[partition] if 0 <= partition < len(self.logs) else None
 
 
 def illegal_name(name: str) -> str | None:
-    """What is wrong with a topic's name, in Kafka's words (`Topic.validate`); None if it is legal."""
+    """Return why a topic name is illegal, in Kafka's words (`Topic.validate`), or None."""
     if name == "":
         return "Topic name is invalid: the empty string is not allowed"
     if name in (".", ".."):

@@ -1,4 +1,4 @@
-"""CreateTopics, DeleteTopics, CreatePartitions, DeleteRecords: checked as by `ReplicationControlManager`."""
+"""CreateTopics, DeleteTopics, CreatePartitions and DeleteRecords, validated as in `ReplicationControlManager`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ UNKNOWN_TOPIC = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not 
 def not_controller(
     request: CreateTopicsRequest | CreatePartitionsRequest | DeleteTopicsRequest,
 ) -> CreateTopicsResponse | CreatePartitionsResponse | DeleteTopicsResponse:
-    """Who wants this has to ask the controller."""
+    """Return the response of a broker that is not the controller."""
     error = Error.NOT_CONTROLLER
     match request:
         case CreateTopicsRequest():
@@ -75,7 +75,7 @@ def not_controller(
 
 
 def create_topics(cluster: ClusterState, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """Make topics, or only say whether it would work. A name that comes twice is refused, in one row."""
+    """Create topics, or only validate the request. A name given twice is refused in one row."""
     times = Counter(topic.name for topic in request.topics)
     rows = []
     for wanted in request.topics:
@@ -157,10 +157,9 @@ def _not_created(name: str, refusal: Refusal) -> CreatableTopicResult:
 
 
 def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> tuple[DeleteTopicsResponse, list[Topic]]:
-    """Delete topics by name or id; returns the answer and the topics that are gone.
+    """Delete topics by name or id; return the response and the deleted topics.
 
-    What comes twice is refused each time (42), also once by name and once by id, in which case the name
-    wins in Kafka as well.
+    A duplicate is refused each time (42), even once by name and once by id; there the name wins in Kafka as well.
     """
     names = Counter(state.name for state in request.topics)
     ids = Counter(state.topic_id for state in request.topics)
@@ -212,7 +211,7 @@ def _to_delete(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusa
 
 
 def create_partitions(cluster: ClusterState, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
-    """Let topics grow, or only say whether it would work. A name that comes twice is refused, in one row."""
+    """Add partitions to topics, or only validate the request. A name given twice is refused in one row."""
     times = Counter(topic.name for topic in request.topics)
     rows = []
     for wanted in request.topics:
@@ -271,7 +270,7 @@ def _grow(cluster: ClusterState, wanted: CreatePartitionsTopic, *, validate_only
 
 
 def delete_records(cluster: ClusterState, node_id: int, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    """Move the start of logs (KIP-107); -1 empties the log. What is gone already is not an error."""
+    """Move the start of logs (KIP-107); -1 empties the log. An offset before the start is no error."""
     return DeleteRecordsResponse(
         topics=tuple(
             DeleteRecordsTopicResult(

@@ -1,8 +1,7 @@
-"""The configs a topic can have: Kafka's names, types, defaults and checks (`TopicConfig`, `LogConfig`).
+"""The configs of topics: Kafka's names, types, defaults and validation (`TopicConfig`, `LogConfig`).
 
-Values are stored and described as clients set them. Only `max.message.bytes` and `cleanup.policy`
-(DeleteRecords) have an effect here; there is no retention, compaction or replication for the others to
-rule.
+Values are stored and described as clients set them. Only `max.message.bytes` and `cleanup.policy` (DeleteRecords) have
+an effect here: there is no retention, compaction or replication.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ConfigType(IntEnum):
-    """How DescribeConfigs v3+ names the type of a value."""
+    """The type of a value in DescribeConfigs v3+."""
 
     BOOLEAN = 1
     STRING = 2
@@ -33,7 +32,7 @@ class ConfigType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One config: its type, default, least value or legal words, and the broker setting it falls back on."""
+    """A config: type, default, minimum or legal words, and the broker setting that supplies its default."""
 
     name: str
     type: ConfigType
@@ -43,7 +42,7 @@ class ConfigKey:
     words: frozenset[str] | None = None
 
     def problem(self, value: str) -> str | None:
-        """What is wrong with a value, worded as Kafka's `ConfigException`; None if it is fine."""
+        """Return why a value is invalid, in the words of Kafka's `ConfigException`, or None."""
         match self.type:
             case ConfigType.BOOLEAN if value.strip().lower() not in ("true", "false"):
                 return self._invalid(value, "Expected value to be either true or false")
@@ -57,7 +56,7 @@ class ConfigKey:
     def _number_problem(self, value: str) -> str | None:
         bits, name = (31, "INT") if self.type is ConfigType.INT else (63, "LONG")
         text = value.strip()
-        # Java's idea of an integer is narrower than Python's, and a text of many digits is none of either
+        # Java accepts fewer integers than Python, and neither parses thousands of digits
         number = int(text) if NUMBER.fullmatch(text) and len(text) <= _DIGITS_MAX else None
         if number is None or not -(2**bits) <= number < 2**bits:
             return self._invalid(value, f"Not a number of type {name}")
@@ -88,7 +87,7 @@ class ConfigKey:
 
 
 def split_list(value: str) -> list[str]:
-    """The items of a LIST config."""
+    """Return the items of a LIST config."""
     return [item.strip() for item in value.split(",") if item.strip()]
 
 
@@ -126,7 +125,7 @@ _KEYS = (
         _S,
         "CreateTime",
         "log.message.timestamp.type",
-        words=frozenset({"CreateTime"}),  # LogAppendTime is not emulated: refused, rather than ignored
+        words=frozenset({"CreateTime"}),  # LogAppendTime is not emulated: refuse it instead of ignoring it
     ),
     ConfigKey("min.cleanable.dirty.ratio", _D, "0.5", "log.cleaner.min.cleanable.ratio"),
     ConfigKey("min.compaction.lag.ms", _L, "0", "log.cleaner.min.compaction.lag.ms", least=0),
@@ -143,11 +142,11 @@ _KEYS = (
 )
 
 TOPIC_CONFIGS: dict[str, ConfigKey] = {key.name: key for key in _KEYS}
-"""Every config a topic can have, by name, in the order of their names."""
+"""Every config of a topic by name, in alphabetical order."""
 
 
 def refuse_configs(configs: Mapping[str, str]) -> Refusal | None:
-    """Why a topic cannot have these configs: 40 with the first that is unknown or has an impossible value."""
+    """Return why a topic cannot have these configs: 40 for the first unknown name or invalid value; or None."""
     for name, value in configs.items():
         key = TOPIC_CONFIGS.get(name)
         problem = key.problem(value) if key else f"Unknown topic config name: {name}"

@@ -1,6 +1,6 @@
-"""A partition's log that is kept on disk: what is appended is read by nobody before it is there.
+"""The log of a partition on disk: batches are readable only once they are flushed.
 
-In Kafka's words: the high watermark follows the log end offset when the batch has been flushed.
+In Kafka's words: the high watermark follows the log end offset after the flush.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class UnflushedLog(PartitionLog):
-    """What is appended is held until it is released, because it is on disk, or dropped, because it cannot be."""
+    """A log that holds appended batches until they are durable (`release`) or lost (`drop`)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class UnflushedLog(PartitionLog):
         self._held_end = 0
 
     def append(self, header: BatchHeader, batch: bytes, leader_epoch: int) -> int:
-        """Hold a batch of magic 2; returns the offset its first record will have."""
+        """Hold a batch of magic 2; return the offset that its first record will have."""
         base_offset = self._held_end if self._held else self.end
         self._held.append((header, rebase(batch, base_offset, leader_epoch), leader_epoch))
         self._held_end = base_offset + header.last_offset_delta + 1
@@ -33,22 +33,22 @@ class UnflushedLog(PartitionLog):
 
     @property
     def held(self) -> bytes:
-        """The batches that are held, as they are to be on disk."""
+        """The unflushed batches, as they are to be on disk."""
         return b"".join(batch for _, batch, _ in self._held)
 
     @property
     def released(self) -> bytes:
-        """All the other batches."""
+        """The durable batches."""
         return b"".join(batch.data for batch in self._batches)
 
     def release(self) -> None:
-        """They are on disk."""
+        """Mark the unflushed batches as durable."""
         for header, batch, leader_epoch in self._held:
             super().append(header, batch, leader_epoch)
         self._held.clear()
 
     def drop(self) -> None:
-        """They are not, and never were here: what is known of producers is again what the log says."""
+        """Discard the unflushed batches and rebuild producer state from the log."""
         if any(header.producer_id >= 0 for header, _, _ in self._held):
             self.producers = Producers()
             for batch in self._batches:
