@@ -224,9 +224,7 @@ class Settings:
             elif is_without_effect(name):
                 warnings.append(f"{_shown(name)}: accepted, no effect here")
             else:
-                raise InvalidSetting(
-                    f"{_shown(name)}={_shown(value)}: not a setting of a Kafka broker{_nearest(name)}"
-                )
+                raise InvalidSetting(f"{_shown(name)}={_shown(value)}: not a setting of a Kafka broker{_nearest(name)}")
         settings = replace(cls(), **parsed)
         settings.check()
         if "group.coordinator.new.enable" in given and settings.kafka_version != NEW_COORDINATOR_CHOSEN_IN:
