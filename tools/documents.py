@@ -1,7 +1,7 @@
-"""The parts of `docs/` that are made from the code: `make docs` renews them.
+"""Generate the reference parts of `docs/` from the code (`make docs`).
 
-A part stands between two markers, `<!-- settings: … -->` and `<!-- end of settings -->`; what is around it is written
-by hand. A test holds every part to what this program makes of it.
+A part stands between two markers, `<!-- settings: … -->` and `<!-- end of settings -->`; the text around it is written
+by hand. A test compares every part with the output of this program.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 OPENAPI = DOCS / "openapi.json"
 
 VOCABULARY = DOCS.parent / "emulator" / "trace" / "vocabulary.json"
-"""The words of the trace, as the pages and the data pipeline read them."""
+"""The vocabulary of the trace, for the pages and the data pipeline."""
 
 RENEW = "make docs"
 """The command that runs this program."""
@@ -56,63 +56,62 @@ MIB = 1024 * KIB
 
 
 def openapi() -> str:
-    """The description of the HTTP API, as the server gives it at `/openapi.json`."""
+    """Return the OpenAPI document that the server returns at `/openapi.json`."""
     return json.dumps(document_of(build(Options()).control), indent=1) + "\n"
 
 
 def settings_table() -> str:
-    """Every setting that has an effect: its defaults in both profiles, its range, what it does."""
+    """Return the table of effective settings: defaults in both profiles, range, meaning."""
     fast, _ = Settings.of("fast")
     kafka, _ = Settings.of("kafka-defaults")
     rows = []
     for name, rule in rules().items():
-        default, kafkas = _shown(fast.value(name)), _shown(kafka.value(name))
-        if kafkas != default:
-            default += f" (`kafka-defaults`: {kafkas})"
-        allowed = rule.allowed
-        rows.append((f"`{name}`", default, allowed, rule.doc))
-    return table(("setting", "default", "allowed", "what it is"), rows)
+        default, kafka_default = _config_value(fast.value(name)), _config_value(kafka.value(name))
+        if kafka_default != default:
+            default += f" (`kafka-defaults`: {kafka_default})"
+        rows.append((f"`{name}`", default, rule.allowed, rule.doc))
+    return table(("setting", "default", "allowed", "meaning"), rows)
 
 
 def limits_table() -> str:
-    """What is bounded by a constant, with the constant's value."""
+    """Return the table of fixed limits, with the value of each constant."""
     events = inspect.signature(trace.Trace).parameters["capacity"].default
-    answers = f"{connections.ANSWERS_AT_ONCE} answers, or {_bytes(connections.ANSWER_BYTES_AT_ONCE)} of them"
+    turn = f"{connections.ANSWERS_AT_ONCE} responses, or {_bytes(connections.ANSWER_BYTES_AT_ONCE)} of them"
     records = f"{_bytes(log.LOOKED_INTO_BYTES_MAX)}, {log.LOOKED_INTO_RECORDS_MAX:,} records"
     rows = (
-        ("a text on the wire", f"{primitives.STRING_BYTES_MAX:,} bytes", "the connection is closed"),
-        ("what a connection is answered at once", answers, "then the others have their turn"),
+        ("a string on the wire", f"{primitives.STRING_BYTES_MAX:,} bytes", "the connection is closed"),
+        ("responses to one connection in a turn", turn, "other connections are served first"),
         (
-            "what waits behind a request in hand",
+            "data behind a request in progress",
             _bytes(connections.READ_AHEAD_BYTES),
-            "no more is read until the answer has left",
+            "the server stops reading until it has sent the response",
         ),
         ("partitions of a topic", f"{topic.PARTITIONS_MAX:,}", "refused"),
         (
             "partitions in all fetch sessions",
             f"{fetch_sessions.PARTITIONS_MAX:,}",
-            "further clients get no session, and do without",
+            "further clients get no session, and work without",
         ),
         (
-            "a new member that waits for its first answer",
+            "a new member's wait for its first JoinGroup response",
             f"{join.NEW_MEMBER_JOIN_TIMEOUT_MS // 60_000} minutes",
-            "it is removed, as in Kafka",
+            "the member is removed, as in Kafka",
         ),
-        ("a compressed batch that is looked into", records, "the batch's header answers for it"),
+        ("a compressed batch that is searched for a timestamp", records, "the batch header is used"),
         (
-            "old compressed messages (magic 0, 1) that are converted, in a partition of a request",
+            "converted compressed messages (magic 0, 1) in one partition of a request",
             _bytes(produce.CONVERTED_BYTES_MAX),
             "CORRUPT_MESSAGE (2)",
         ),
-        ("the trace in memory", f"{events:,} events, or {_bytes(trace.BYTES_MAX)}", "the oldest go"),
-        ("a message in the trace", _bytes(trace_messages.BODY_BYTES_MAX), '`{"omitted_bytes": n}` stands for its body'),
-        ("a client's name in the log", f"{broker.SHOWN_MAX} characters", "the rest is cut off"),
+        ("the trace in memory", f"{events:,} events, or {_bytes(trace.BYTES_MAX)}", "the oldest events are dropped"),
+        ("a message in the trace", _bytes(trace_messages.BODY_BYTES_MAX), '`{"omitted_bytes": n}` replaces its body'),
+        ("a client's name in the log", f"{broker.SHOWN_MAX} characters", "it is truncated"),
     )
-    return table(("what", "at most", "and beyond"), rows)
+    return table(("what", "limit", "beyond the limit"), rows)
 
 
 def reactions_table() -> str:
-    """What clients do on the errors that have two numbers."""
+    """Return the tables of client reactions to the errors with two numbers."""
     parts = [f"Measured with {', '.join(f'{kind} {version(kind)}' for kind in KINDS)}.\n"]
     for error in (
         error_reactions.MEMBER_ID_REQUIRED,
@@ -120,9 +119,8 @@ def reactions_table() -> str:
         error_reactions.FENCED_INSTANCE_ID,
     ):
         head = (error, "client", *(f"`{name}`: {codes[error]}" for name, codes in error_reactions.CODES.items()))
-        found = [row for row in error_reactions.ROWS if row.error == error]
         rows = []
-        for row in found:
+        for row in (row for row in error_reactions.ROWS if row.error == error):
             kafka, kip = (_reaction(row.reaction(numbering)) for numbering in ("kafka", "kip"))
             rows.append((row.api, row.kind, kafka, "the same" if kip == kafka else kip))
         parts.append(table(head, rows))
@@ -130,28 +128,28 @@ def reactions_table() -> str:
 
 
 def options_table() -> str:
-    """What can be chosen for a run of pytest, in which places; the places in the order in which they count."""
+    """Return the table of pytest options, with a column for each place in order of precedence."""
     head = (
-        "what it is",
+        "option",
         "1 argument, 2 marker, 5 `koordinator_config`",
         "3 command line",
         "4 environment",
         "6 ini file",
-        "otherwise",
+        "default",
     )
     rows = []
     for option in plugin_options.OPTIONS:
         argument = f"`{option.argument}=`" if option.argument is not None else ""
-        default = "as `Emulator` has it" if option.default is None else f"`{option.default}`"
-        if option.name in OTHERWISE:
-            default = OTHERWISE[option.name]
+        default = "that of `Emulator`" if option.default is None else f"`{option.default}`"
+        if option.name in UNSET:
+            default = UNSET[option.name]
         flag = f"`{option.flag}={option.shown}`"
         rows.append((option.doc, argument, flag, f"`{option.variable}`", f"`{option.ini}`", default))
     return table(head, rows)
 
 
 def serve_table() -> str:
-    """Every option of `koordinator serve`, and the variable of the environment that says the same."""
+    """Return the table of `koordinator serve`'s options and their environment variables."""
     context = click.Context(serve)
     rows = []
     for option in serve.params:
@@ -162,25 +160,25 @@ def serve_table() -> str:
         if option.show_default:
             default = str(option.default)
         rows.append((f"`{shown}`", f"`{option.envvar}`", default.rstrip("]"), text))
-    return table(("option", "variable", "default", "what it is"), rows)
+    return table(("option", "variable", "default", "meaning"), rows)
 
 
-OTHERWISE = {"seed": "any; it is in the header", "bootstrap": ""}
-"""What options are that have no default."""
+UNSET = {"seed": "random; the header shows it", "bootstrap": ""}
+"""Texts for options without a default."""
 
 
 def _reaction(reaction: error_reactions.Reaction) -> str:
-    told = "nothing is raised" if reaction.told is None else f"`{reaction.told}`"
-    return f"{told}; {reaction.then.value}"
+    error = "nothing is raised" if reaction.told is None else f"`{reaction.told}`"
+    return f"{error}; {reaction.then.value}"
 
 
-def _shown(value: bool | int | str) -> str:  # noqa: FBT001 - a value of a setting
-    """A value as it is written for `--config`."""
+def _config_value(value: bool | int | str) -> str:  # noqa: FBT001 - a value of a setting
+    """Return a value in the notation of `--config`."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _bytes(number: int) -> str:
-    """A round number of bytes."""
+    """Return a number of bytes in KiB or MiB."""
     if number % MIB == 0:
         return f"{number // MIB} MiB"
     assert number % KIB == 0, number
@@ -188,37 +186,37 @@ def _bytes(number: int) -> str:
 
 
 def pipeline_tables() -> str:
-    """Every table of the data pipeline with its columns."""
+    """Return every table of the data pipeline with its columns."""
     schema = import_module("koordinator.pipeline.schema")
     parts = []
-    for found in schema.TABLES.values():
-        folders = "".join(f", in folders `{name}=`" for name in found.partitions)
-        about = f"#### {found.path}\n\n{found.doc} Key: `{', '.join(found.key)}`{folders}.\n"
+    for spec in schema.TABLES.values():
+        folders = "".join(f", in folders `{name}=`" for name in spec.partitions)
+        heading = f"#### {spec.path}\n\n{spec.doc} Key: `{', '.join(spec.key)}`{folders}.\n"
         rows = [
             (f"`{field.name}`", field.dataType.simpleString(), field.metadata["comment"])
-            for field in found.columns.fields
+            for field in spec.columns.fields
         ]
-        parts.append(f"{about}\n{table(('column', 'type', 'what it says'), rows)}")
+        parts.append(f"{heading}\n{table(('column', 'type', 'meaning'), rows)}")
     return "\n".join(parts)
 
 
 def pipeline_reasons() -> str:
-    """Why a row is in quarantine."""
+    """Return the table of quarantine reasons."""
     schema = import_module("koordinator.pipeline.schema")
-    return table(("reason", "what was found"), [(f"`{name}`", text) for name, text in schema.REASONS.items()])
+    return table(("reason", "meaning"), [(f"`{name}`", text) for name, text in schema.REASONS.items()])
 
 
 def pipeline_jobs() -> str:
-    """Every job of `koordinator-pipeline` with its options."""
-    homes = import_module("koordinator.pipeline.cli").HOMES
+    """Return every job of `koordinator-pipeline` with its options."""
+    modules = import_module("koordinator.pipeline.cli").HOMES
     parts = []
-    for name, home in sorted(homes.items()):
-        job = getattr(import_module(home), name)
+    for name, module in sorted(modules.items()):
+        job = getattr(import_module(module), name)
         context = click.Context(job, info_name=name)
         rows = [record for each in job.params if (record := each.get_help_record(context))]
-        about = (job.help or "").partition("\n\n")[0].replace("\n", " ")
-        cells = [(f"`{option}`", " ".join(says.split())) for option, says in rows]
-        parts.append(f"**`koordinator-pipeline {name}`**: {about}\n\n{table(('option', 'what it is'), cells)}")
+        summary = (job.help or "").partition("\n\n")[0].replace("\n", " ")
+        cells = [(f"`{option}`", " ".join(text.split())) for option, text in rows]
+        parts.append(f"**`koordinator-pipeline {name}`**: {summary}\n\n{table(('option', 'meaning'), cells)}")
     return "\n".join(parts)
 
 
@@ -235,24 +233,24 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "operations.md": {"serve": serve_table, "settings": settings_table, "limits": limits_table},
     "pytest.md": {"options": options_table},
 }
-"""The made parts of each document."""
+"""The generated parts of each document."""
 
 if find_spec("pyspark"):
-    # what it is made of imports Spark
+    # the schema module imports Spark
     PARTS["pipeline.md"] = {"jobs": pipeline_jobs, "reasons": pipeline_reasons, "tables": pipeline_tables}
 
 
 def renewed(name: str, text: str) -> str:
-    """A document with its parts made anew. Raises ValueError unless it has all of them, each once."""
+    """Return a document with its parts regenerated. Raises ValueError unless it has each part exactly once."""
     parts = PARTS[name]
-    found = [match["name"] for match in PART.finditer(text)]
-    if sorted(found) != sorted(parts):
-        raise ValueError(f"{name}: has the parts {found}, not {list(parts)}")
+    names = [match["name"] for match in PART.finditer(text)]
+    if sorted(names) != sorted(parts):
+        raise ValueError(f"{name}: has the parts {names}, not {list(parts)}")
     return PART.sub(lambda match: match[1] + "\n" + parts[match["name"]]() + "\n" + match[3], text)
 
 
 def main() -> None:
-    """Renew the documents that are not current, and name them."""
+    """Update the documents that are out of date, and print their paths."""
     for name in PARTS:
         path = DOCS / name
         text = path.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""What docs/fidelity.md says, made from the scenarios, from what brokers said in them, and from the tables of releases.
+"""Generate the tables of docs/fidelity.md from the scenarios, the recorded broker responses and the release tables.
 
-That the emulator says the same is not looked at here: `make test` plays every scenario and compares.
+`make test` plays every scenario and compares the emulator with the recorded responses; this module does not.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ if TYPE_CHECKING:
     from conformance.scenarios import Scenario
 
 SAME, OWN = "same", "same*"
-"""What a release said, and the emulator says as that release; OWN: not what the newest said."""
+"""The emulator's responses equal this release's; with OWN, the newest release's differ."""
 
-GONE = "absent"
-"""The scenario asks for what that release does not have."""
+NOT_IN_RELEASE = "absent"
+"""The scenario uses a feature that the release does not have."""
 
 UNKNOWN = "not recorded"
-"""Nobody has asked that broker yet."""
+"""The broker's responses have not been recorded yet."""
 
 NAMES = {api.name for api in APIS.values()}
 
 
 def brokers_table() -> str:
-    """Who was asked, when, and how much."""
+    """Return the table of reference brokers."""
     head = (
         "broker",
         "Apache Kafka",
@@ -60,41 +60,41 @@ def brokers_table() -> str:
         "answers",
         comparison.WAITING,
         comparison.NOT_EMULATED,
-        GONE,
+        NOT_IN_RELEASE,
     )
     return table(head, [_broker(release) for release in RELEASES.values()])
 
 
 def _broker(release: Release) -> tuple[str, ...]:
-    by, said = goldens.origin(release), golden(release.name)
-    cells = Counter(cell(each, release) for each in load().values())
-    answers = sum(map(len, said.values()))
-    counts = (len(said), answers, cells[comparison.WAITING], cells[comparison.NOT_EMULATED], cells[GONE])
-    who = (
-        (f"{release.version}, {release.coordinator} coordinator", by.commit_id, by.recorded_on)
-        if by
+    origin, responses = goldens.origin(release), golden(release.name)
+    cells = Counter(cell(scenario, release) for scenario in load().values())
+    total = sum(map(len, responses.values()))
+    counts = (len(responses), total, cells[comparison.WAITING], cells[comparison.NOT_EMULATED], cells[NOT_IN_RELEASE])
+    build = (
+        (f"{release.version}, {release.coordinator} coordinator", origin.commit_id, origin.recorded_on)
+        if origin
         else (UNKNOWN,) * 3
     )
-    return (release.name, *who, *(f"{count:,}" for count in counts))
+    return (release.name, *build, *(f"{count:,}" for count in counts))
 
 
 def versions_table() -> str:
-    """Which versions of each API each release serves, and how many scenarios look at an answer of it."""
-    looked_at: dict[str, Counter[int]] = defaultdict(Counter)
+    """Return the table of API versions by release, with the number of scenarios that compare a response of each."""
+    compared: dict[str, Counter[int]] = defaultdict(Counter)
     for number in load():
-        for api, versions in _looked_at(number).items():
-            looked_at[api].update(versions)
+        for api, versions in _compared_versions(number).items():
+            compared[api].update(versions)
     rows = []
     for key in sorted(SERVED):
         name = APIS[key].name
         served = (releases.ACCEPTED[release].get(key) for release in EMULATED)
-        counts = ", ".join(f"v{version}: {count}" for version, count in sorted(looked_at[name].items()))
-        rows.append((f"{name} ({int(key)})", *(f"{each}" if each else "" for each in served), counts))
+        counts = ", ".join(f"v{version}: {count}" for version, count in sorted(compared[name].items()))
+        rows.append((f"{name} ({int(key)})", *(f"{versions}" if versions else "" for versions in served), counts))
     return table(("API", *EMULATED, "scenarios"), rows)
 
 
 def dialects_table() -> str:
-    """What releases do differently."""
+    """Return the table of differences between releases."""
     dialects: dict[str, Dialect] = {}
     for name in EMULATED:
         if name == NEW_COORDINATOR_CHOSEN_IN:
@@ -102,41 +102,41 @@ def dialects_table() -> str:
             dialects[f"{name}-new"] = Dialect.of(name, new_coordinator=True)
         else:
             dialects[name] = Dialect.of(name, new_coordinator=True)
-    explained = _attribute_docs(Dialect)
+    docs = _attribute_docs(Dialect)
     rows = (
-        (explained[each.name], *(_shown(getattr(dialect, each.name)) for dialect in dialects.values()))
-        for each in fields(Dialect)
+        (docs[field.name], *(_behaviour(getattr(dialect, field.name)) for dialect in dialects.values()))
+        for field in fields(Dialect)
     )
     return table(("", *dialects), rows)
 
 
-def _shown(behaviour: object) -> str:
-    """A behaviour as a word: yes or no, the number of an error, or whose rule it is."""
+def _behaviour(behaviour: object) -> str:
+    """Return yes or no, an error number, or the coordinator whose rule applies."""
     if isinstance(behaviour, bool):
         return "yes" if behaviour else "no"
     if isinstance(behaviour, int):
         return str(int(behaviour))
-    # the rule of one of the two coordinators
-    return getattr(behaviour, "__name__").partition("_")[0].upper()  # noqa: B009 - it is any object to mypy
+    # a function of one of the two coordinators
+    return getattr(behaviour, "__name__").partition("_")[0].upper()  # noqa: B009 - mypy knows only `object`
 
 
 def missing_table() -> str:
-    """What each API does not have here, in the words of its module."""
+    """Return the table of missing features by API, from the docstrings of the API modules."""
     rows = []
-    for found in pkgutil.iter_modules(apis.__path__):
-        said = " ".join((import_module(f"{apis.__name__}.{found.name}").__doc__ or "").split())
-        api, _, missing = said.partition("Not emulated: ")
+    for module in pkgutil.iter_modules(apis.__path__):
+        doc = " ".join((import_module(f"{apis.__name__}.{module.name}").__doc__ or "").split())
+        api, _, missing = doc.partition("Not emulated: ")
         if missing:
             rows.append((api.partition(",")[0], missing))
     return table(("API", "not emulated"), rows)
 
 
 def scenarios_tables() -> str:
-    """Every scenario, by chapter: its rule, what it looks at, and what each broker and the emulator say."""
+    """Return a table for each chapter: the rule of each scenario, the APIs it compares, the result per broker."""
     chapters: dict[str, list[Scenario]] = defaultdict(list)
     for scenario in load().values():
         chapters[_chapter(scenario)].append(scenario)
-    head = ("", "rule", "from", "looks at", *RELEASES)
+    head = ("", "rule", "from", "compares", *RELEASES)
     return "\n".join(f"### {title}\n\n{table(head, map(_row, chapter))}" for title, chapter in chapters.items())
 
 
@@ -144,43 +144,45 @@ def _row(scenario: Scenario) -> tuple[str, ...]:
     path = Path(scenario.play.__code__.co_filename).name
     rule = scenario.name.split("_", 2)[2].replace("_", " ")
     number = f"[{scenario.number}](../tests/conformance/{path})"
-    looks_at = ", ".join(f"{api} {_ranges(versions)}" for api, versions in sorted(_looked_at(scenario.number).items()))
-    return (number, rule, scenario.kip, looks_at, *(cell(scenario, each) for each in RELEASES.values()))
+    apis_compared = ", ".join(
+        f"{api} {_ranges(versions)}" for api, versions in sorted(_compared_versions(scenario.number).items())
+    )
+    return (number, rule, scenario.kip, apis_compared, *(cell(scenario, release) for release in RELEASES.values()))
 
 
 def cell(scenario: Scenario, release: Release) -> str:
-    """What becomes of a scenario on a broker of a release."""
+    """Return the result of a scenario on a broker of a release."""
     reason = left_out(release).get(scenario.number)
     match comparison.outcome(scenario, reason, slow=True):
         case comparison.PLAYED:
-            said = golden(release.name).get(scenario.number)
-            if said is None:
+            responses = golden(release.name).get(scenario.number)
+            if responses is None:
                 return UNKNOWN
-            return SAME if said == golden(NEWEST.name).get(scenario.number, said) else OWN
+            return SAME if responses == golden(NEWEST.name).get(scenario.number, responses) else OWN
         case comparison.NOT_APPLICABLE:
-            return GONE if reason == ABSENT else str(reason)
+            return NOT_IN_RELEASE if reason == ABSENT else str(reason)
         case other:
             return other
 
 
 def _chapter(scenario: Scenario) -> str:
-    """The first line of its module: "E.3: KIP-394, a member that …"."""
-    said = sys.modules[scenario.play.__module__].__doc__
-    assert said, scenario.play.__module__
-    return said.splitlines()[0].rstrip(".")
+    """Return the first line of the scenario's module docstring: "E.3: KIP-394, a member that …"."""
+    doc = sys.modules[scenario.play.__module__].__doc__
+    assert doc, scenario.play.__module__
+    return doc.splitlines()[0].rstrip(".")
 
 
-def _looked_at(number: str) -> dict[str, set[int]]:
-    """The versions of each API whose answers a scenario looks at."""
-    found: dict[str, set[int]] = defaultdict(set)
+def _compared_versions(number: str) -> dict[str, set[int]]:
+    """Return the versions of each API whose responses a scenario compares."""
+    versions: dict[str, set[int]] = defaultdict(set)
     for release in RELEASES:
-        for api, version in _asked(golden(release).get(number, ())):
-            found[api].add(version)
-    return found
+        for api, version in _requests(golden(release).get(number, ())):
+            versions[api].add(version)
+    return versions
 
 
-def _asked(entries: Iterable[Mapping[str, str]]) -> Iterable[tuple[str, int]]:
-    """Api and version of each entry of a transcript."""
+def _requests(entries: Iterable[Mapping[str, str]]) -> Iterable[tuple[str, int]]:
+    """Yield the API and version of each request of a transcript."""
     for entry in entries:
         name, _, version = entry["request"].rpartition(" v")
         if name in NAMES:
@@ -189,27 +191,27 @@ def _asked(entries: Iterable[Mapping[str, str]]) -> Iterable[tuple[str, int]]:
 
 @cache
 def golden(name: str) -> Mapping[str, goldens.Entries]:
-    """What a release said, by scenario."""
+    """Return the recorded responses of a release, by scenario."""
     return goldens.read(RELEASES[name])
 
 
 def _ranges(numbers: Iterable[int]) -> str:
-    """0, 3-5."""
-    found: list[list[int]] = []
+    """Return numbers as ranges: `0, 3-5`."""
+    ranges: list[list[int]] = []
     for number in sorted(numbers):
-        if found and found[-1][-1] == number - 1:
-            found[-1][1:] = [number]
+        if ranges and ranges[-1][-1] == number - 1:
+            ranges[-1][1:] = [number]
         else:
-            found.append([number])
-    return ", ".join("-".join(map(str, each)) for each in found)
+            ranges.append([number])
+    return ", ".join("-".join(map(str, bounds)) for bounds in ranges)
 
 
 def _attribute_docs(cls: type) -> dict[str, str]:
-    """The string below each attribute of a class, as one line."""
-    (body,) = (each.body for each in ast.parse(inspect.getsource(cls)).body if isinstance(each, ast.ClassDef))
-    found = {}
+    """Return the docstring of each attribute of a class, as one line."""
+    (body,) = (node.body for node in ast.parse(inspect.getsource(cls)).body if isinstance(node, ast.ClassDef))
+    docs = {}
     for attribute, doc in pairwise(body):
         match attribute, doc:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = " ".join(text.split())
-    return found
+                docs[name] = " ".join(text.split())
+    return docs
