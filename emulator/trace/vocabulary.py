@@ -101,6 +101,20 @@ EXPECTED_ERRORS = {
 }
 """Errors that tell a member the next step of the protocol, with the APIs whose responses carry them."""
 
+CHECKS = {
+    "C01": "the id given with MEMBER_ID_REQUIRED is used within the session timeout",
+    "C02": "after NOT_COORDINATOR the coordinator is looked for before it is asked again, and not without end",
+    "C03": "no commit in an old generation after a newer JoinGroup of the same member",
+    "C04": "heartbeats come in time and not in a storm, and nothing is sent with generation -1 after a sync",
+    "C05": "a dynamic member leaves when it is closed, a static member does not",
+    "C06": "cooperative: a partition is revoked before another gets it, and never used by two",
+    "C07": "in a stable generation every partition is owned exactly once",
+    "C08": "REBALANCE_IN_PROGRESS is answered by a JoinGroup within the rebalance timeout",
+    "C09": "fatal errors are not asked for again and again without a pause",
+    "C10": "what was consumed is committed before it is revoked, if the member commits automatically",
+}
+"""The client checks, with their titles."""
+
 
 def sub_cause(client_reason: str | None) -> str | None:
     """Return the kind of a client reason (KIP-800): None without a reason, "other" if no pattern matches."""
@@ -127,5 +141,6 @@ def vocabulary_json() -> str:
         "sub_causes": SUB_CAUSES,
         "outcomes": OUTCOMES,
         "expected_errors": EXPECTED_ERRORS,
+        "checks": CHECKS,
     }
     return json.dumps(words, indent=1) + "\n"

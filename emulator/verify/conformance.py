@@ -1,7 +1,7 @@
-"""The client checks C01 to C10: whether the members of a group behaved as Kafka's protocol asks of a client.
+"""The client checks C01 to C10: whether the members of a group follow Kafka's client protocol.
 
-Each is judged by what the coordinator saw. A client that does wrong is found out; what cannot be seen from the server's
-side (whether a client that is gone has crashed or does not leave, whether it commits automatically) is inconclusive.
+Each check judges what the coordinator sees. Behaviour that the server's side does not show is inconclusive: whether a
+closed client crashed or never leaves, and whether a client commits automatically.
 """
 
 from __future__ import annotations
@@ -9,33 +9,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import checks_of_commits, checks_of_joins, checks_of_members, checks_of_owners, names
-from .findings import FAIL, INCONCLUSIVE, PASS, Findings
+from ..trace.vocabulary import CHECKS
+from . import commit_checks, join_checks, member_checks, ownership_checks
+from .check_result import FAIL, INCONCLUSIVE, PASS, CheckResult
+from .names import require_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from .ownership import Owner
-    from .story import Story
+    from .group_trace import GroupTrace
+    from .ownership import MemberAssignment
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
-    """How the group is at the end of the story, as far as C07 wants to know: None is not known.
+class CurrentAssignment:
+    """The assignment of a group at the end of its trace.
 
-    `is_stable`: in the state Stable. `partitions`: how many each topic has.
+    `is_stable`: the group is Stable. `partition_counts`: topic -> number of partitions.
     """
 
     is_stable: bool
-    members: tuple[Owner, ...]
-    partitions: Mapping[str, int]
+    members: tuple[MemberAssignment, ...]
+    partition_counts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The outcome of a check: `status` is pass, fail, inconclusive or not_applicable.
 
-    `evidence` are sequence numbers of trace lines: of what was wrong, if something was; else of what was looked at.
+    `evidence` has the sequence numbers of the trace lines that decide the status.
     """
 
     id: str
@@ -48,52 +50,42 @@ class Verdict:
         return f"{self.id} {self.title}: {self.status}{f': {self.message}' if self.message else ''}"
 
 
-TITLES = {
-    "C01": "the id given with MEMBER_ID_REQUIRED is used within the session timeout",
-    "C02": "after NOT_COORDINATOR the coordinator is looked for before it is asked again, and not without end",
-    "C03": "no commit in an old generation after a newer JoinGroup of the same member",
-    "C04": "heartbeats come in time and not in a storm, and nothing is sent with generation -1 after a sync",
-    "C05": "a dynamic member leaves when it is closed, a static member does not",
-    "C06": "cooperative: a partition is revoked before another gets it, and never used by two",
-    "C07": "in a stable generation every partition is owned exactly once",
-    "C08": "REBALANCE_IN_PROGRESS is answered by a JoinGroup within the rebalance timeout",
-    "C09": "fatal errors are not asked for again and again without a pause",
-    "C10": "what was consumed is committed before it is revoked, if the member commits automatically",
-}
-
-
 def conformance(
-    story: Story, now: Now | None = None, *, ignore: Iterable[str] = (), auto_commit: bool | None = None
+    trace: GroupTrace,
+    current: CurrentAssignment | None = None,
+    *,
+    ignore: Iterable[str] = (),
+    auto_commit: bool | None = None,
 ) -> list[Verdict]:
-    """The verdict of each check but those in `ignore`. Raises ValueError if there is no such check.
+    """Return the verdict of each check except those in `ignore`. Raises ValueError for an unknown check.
 
-    `auto_commit`: whether the members commit automatically; the trace cannot say so, and without it C10 never fails.
+    `auto_commit` states whether the members commit automatically, which the trace does not show; without it the commit
+    before a revoke (C10) never fails.
     """
-    left_out = {names.checked("the check", each, TITLES) for each in ignore}
-    judged: dict[str, Callable[[], Findings]] = {
-        "C01": lambda: checks_of_joins.given_id_is_used(story),
-        "C02": lambda: checks_of_joins.coordinator_is_looked_for(story),
-        "C03": lambda: checks_of_commits.no_old_generation(story),
-        "C04": lambda: checks_of_members.heartbeats(story),
-        "C05": lambda: checks_of_members.leaving(story),
-        "C06": lambda: checks_of_owners.revoked_first(story),
-        "C07": lambda: checks_of_owners.owned_once(
-            story, None if now is None or not now.is_stable else (now.members, now.partitions)
-        ),
-        "C08": lambda: checks_of_joins.rejoins(story),
-        "C09": lambda: checks_of_joins.no_tight_loop(story),
-        "C10": lambda: checks_of_commits.committed_before_revoke(story, auto_commit=auto_commit),
+    ignored = {require_known("the check", check, CHECKS) for check in ignore}
+    stable = None if current is None or not current.is_stable else (current.members, current.partition_counts)
+    checks: dict[str, Callable[[], CheckResult]] = {
+        "C01": lambda: join_checks.assigned_id_is_used(trace),
+        "C02": lambda: join_checks.coordinator_is_looked_up(trace),
+        "C03": lambda: commit_checks.no_old_generation(trace),
+        "C04": lambda: member_checks.heartbeats(trace),
+        "C05": lambda: member_checks.leaving(trace),
+        "C06": lambda: ownership_checks.revoked_first(trace),
+        "C07": lambda: ownership_checks.owned_once(trace, stable),
+        "C08": lambda: join_checks.rejoins(trace),
+        "C09": lambda: join_checks.no_tight_loop(trace),
+        "C10": lambda: commit_checks.committed_before_revoke(trace, auto_commit=auto_commit),
     }
-    return [_verdict(check_id, judge(), story.lost) for check_id, judge in judged.items() if check_id not in left_out]
+    return [_verdict(check_id, check(), trace.dropped) for check_id, check in checks.items() if check_id not in ignored]
 
 
-def _verdict(check_id: str, findings: Findings, lost: int) -> Verdict:
-    status, said = findings.status, findings.message
-    if status == PASS and lost:
-        status, said = INCONCLUSIVE, f"the trace has forgotten its first {lost} events"
-    return Verdict(check_id, TITLES[check_id], status, findings.evidence, said)
+def _verdict(check_id: str, result: CheckResult, dropped: int) -> Verdict:
+    status, message = result.status, result.message
+    if status == PASS and dropped:
+        status, message = INCONCLUSIVE, f"the trace lacks its first {dropped} events"
+    return Verdict(check_id, CHECKS[check_id], status, result.evidence, message)
 
 
 def failures(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Those that failed."""
+    """Return the verdicts of failed checks."""
     return [verdict for verdict in verdicts if verdict.status == FAIL]

@@ -1,88 +1,91 @@
-"""Who was a member of a group, who left it, and who was fenced.
+"""Assertions about the members of a group: who left, and who was fenced.
 
-A member may be named by its `group.instance.id`, its member id or its client id; a name stands for all that had it.
+A member's name is its `group.instance.id`, its member id or its client id; a name covers every member that had it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .names import checked
+from .names import require_known
 
 if TYPE_CHECKING:
-    from .story import Line, Story
+    from .group_trace import GroupTrace, Line
 
 FENCED = "FENCED_INSTANCE_ID"
 
 
-def named(story: Story, name: str, members: tuple[str, ...] = ()) -> set[str]:
-    """The member ids that a name stands for. `members` are ids that are known from elsewhere.
+def member_ids_of(trace: GroupTrace, name: str, members: tuple[str, ...] = ()) -> set[str]:
+    """Return the member ids that a name covers. `members` adds ids that the trace may lack.
 
-    Raises ValueError if nobody in the group ever had that name, with the nearest one.
+    Raises ValueError with the closest match if no member of the group ever had that name.
     """
-    ids = {line["member_id"] for line in story.own if line["kind"] == "member"} | set(story.by_member) | set(members)
-    known = {*ids, *story.instances.values(), *(client for client in story.clients.values() if client)}
-    checked(f"in group {story.group_id!r} the member", name, sorted(known))
-    return {each for each in ids if name in (each, story.instances.get(each), story.clients.get(each))}
+    ids = {line["member_id"] for line in trace.group_lines if line["kind"] == "member"}
+    ids |= {*trace.by_member, *members}
+    known = {*ids, *trace.instances.values(), *(client for client in trace.clients.values() if client)}
+    require_known(f"in group {trace.group_id!r} the member", name, sorted(known))
+    return {each for each in ids if name in (each, trace.instances.get(each), trace.clients.get(each))}
 
 
-def departures(story: Story, ids: set[str]) -> list[Line]:
-    """The lines that say one of them was taken out of the group, or replaced."""
+def removals(trace: GroupTrace, ids: set[str]) -> list[Line]:
+    """Return the lines in which the coordinator removed or replaced one of the members."""
     return [
         line
-        for line in story.own
+        for line in trace.group_lines
         if line["kind"] == "member" and line.get("change") in ("removed", "replaced") and line["member_id"] in ids
     ]
 
 
-def left(story: Story, name: str) -> tuple[bool, str]:
-    """Whether a member has left by LeaveGroup; and what became of it if it has not."""
-    ids = named(story, name)
-    gone = departures(story, ids)
-    if any(line.get("cause") == "member_leave" for line in gone):
+def check_left(trace: GroupTrace, name: str) -> tuple[bool, str]:
+    """Return whether a member left by LeaveGroup, and a message if it did not."""
+    ids = member_ids_of(trace, name)
+    removed = removals(trace, ids)
+    if any(line.get("cause") == "member_leave" for line in removed):
         return True, ""
-    said = f"member {name} has not left"
-    if gone:
-        last = gone[-1]
-        return False, f"{said}: it was {last['change']}, {last.get('cause')} (#{last['seq']}: {last.get('reason')})"
-    asked = [call for call in story.calls if call.api == "LeaveGroup" and call.member_id in ids]
-    if asked:
-        return False, f"{said}: its LeaveGroup was not granted: {asked[-1]}"
+    failure = f"member {name} has not left"
+    if removed:
+        last = removed[-1]
+        return False, f"{failure}: it was {last['change']}, {last.get('cause')} (#{last['seq']}: {last.get('reason')})"
+    leaves = [each for each in trace.exchanges if each.api == "LeaveGroup" and each.member_id in ids]
+    if leaves:
+        return False, f"{failure}: its LeaveGroup failed: {leaves[-1]}"
     closed = [
-        story.closed[connection]
-        for connection in {call.connection for each in ids for call in story.by_member.get(each, ())}
-        if connection in story.closed
+        trace.closed[connection]
+        for connection in {exchange.connection for each in ids for exchange in trace.by_member.get(each, ())}
+        if connection in trace.closed
     ]
-    how = f"; its connection was closed (#{closed[-1]['seq']})" if closed else ""
-    return False, f"{said}: it sent no LeaveGroup, and nobody has removed it{how}"
+    closing = f"; its connection was closed (#{closed[-1]['seq']})" if closed else ""
+    return False, f"{failure}: it sent no LeaveGroup and was not removed{closing}"
 
 
-def did_not_leave(story: Story, name: str) -> tuple[bool, str]:
-    """Whether a member has never sent a LeaveGroup, nor has anybody for it; and the call that did."""
-    ids = named(story, name)
-    for call in story.calls:
-        if call.api == "LeaveGroup" and (call.member_id in ids or name in (call.instance_id, call.client_id)):
-            return False, f"member {name} sent a LeaveGroup: {call}"
-    for line in departures(story, ids):
+def check_did_not_leave(trace: GroupTrace, name: str) -> tuple[bool, str]:
+    """Return whether no LeaveGroup named a member, and a message if one did."""
+    ids = member_ids_of(trace, name)
+    for exchange in trace.exchanges:
+        if exchange.api == "LeaveGroup" and (
+            exchange.member_id in ids or name in (exchange.instance_id, exchange.client_id)
+        ):
+            return False, f"member {name} sent a LeaveGroup: {exchange}"
+    for line in removals(trace, ids):
         if line.get("cause") == "member_leave":
-            return False, f"member {name} was made to leave: #{line['seq']} {line.get('reason')}"
+            return False, f"member {name} was removed by a LeaveGroup: #{line['seq']} {line.get('reason')}"
     return True, ""
 
 
-def fenced(story: Story, instance_id: str) -> tuple[bool, str]:
-    """Whether somebody was told FENCED_INSTANCE_ID as this instance; and what happened to it if nobody was."""
-    instances = sorted(set(story.instances.values()))
-    checked(f"in group {story.group_id!r} the instance id", instance_id, instances)
-    ids = {member_id for member_id, name in story.instances.items() if name == instance_id}
-    calls = [call for call in story.calls if call.instance_id == instance_id or call.member_id in ids]
-    if any(call.error == FENCED for call in calls):
+def check_fenced(trace: GroupTrace, instance_id: str) -> tuple[bool, str]:
+    """Return whether a member of this instance received FENCED_INSTANCE_ID, and a message if none did."""
+    instances = sorted(set(trace.instances.values()))
+    require_known(f"in group {trace.group_id!r} the instance id", instance_id, instances)
+    ids = {member_id for member_id, name in trace.instances.items() if name == instance_id}
+    exchanges = [each for each in trace.exchanges if each.instance_id == instance_id or each.member_id in ids]
+    if any(exchange.error == FENCED for exchange in exchanges):
         return True, ""
-    said = f"no member of instance {instance_id} was told {FENCED}"
-    replaced = [line for line in departures(story, ids) if line["change"] == "replaced"]
+    failure = f"no member of instance {instance_id} received {FENCED}"
+    replaced = [line for line in removals(trace, ids) if line["change"] == "replaced"]
     if not replaced:
-        return False, f"{said}: nobody has taken its place"
+        return False, f"{failure}: no new member replaced it"
     last = replaced[-1]
-    since = [call for call in calls if call.asked_as == last["member_id"] and call.seq > last["seq"]]
-    if not since:
-        return False, f"{said}: #{last['seq']} {last.get('reason')}, and {last['member_id']} has asked nothing since"
-    return False, f"{said}: #{last['seq']} {last.get('reason')}; since then it was told: {since[-1]}"
+    later = [each for each in exchanges if each.request_member_id == last["member_id"] and each.seq > last["seq"]]
+    if not later:
+        return False, f"{failure}: #{last['seq']} {last.get('reason')}, and {last['member_id']} sent no request since"
+    return False, f"{failure}: #{last['seq']} {last.get('reason')}; its last request since: {later[-1]}"

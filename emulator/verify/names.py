@@ -1,4 +1,4 @@
-"""The names that assertions may use: APIs, errors, states and causes. What is none of them is refused at once."""
+"""The names that assertions accept: APIs, errors, states and causes. Any other name raises ValueError."""
 
 from __future__ import annotations
 
@@ -23,39 +23,43 @@ GROUP_APIS = (
     "OffsetFetch",
     "OffsetDelete",
 )
-"""The APIs whose requests name one group: the trace has them under that group."""
+"""The APIs whose requests name one group; the trace files their lines under that group."""
 
 ERRORS = tuple(error.name for error in Error)
-"""Every error of Kafka; NONE is the answer that all went well."""
+"""Every error name of Kafka; NONE stands for success."""
 
 
-def checked(what: str, name: str, known: Iterable[str]) -> str:
-    """The name, if it is a known one. Else ValueError, with the nearest, or all of them if none is near."""
+def require_known(noun: str, name: str, known: Iterable[str]) -> str:
+    """Return the name if it is known; else raise ValueError with the closest match, or with every known name."""
     names = list(known)
     if name in names:
         return name
-    # a name in other letters is near, too: stable, offset_commit
-    plain = {re.sub(r"[\W_]", "", each).lower(): each for each in names}
-    near = get_close_matches(re.sub(r"[\W_]", "", str(name)).lower(), list(plain), n=1, cutoff=0.6)
-    hint = f"did you mean {plain[near[0]]!r}?" if near else f"known: {', '.join(names) or 'none'}"
-    raise ValueError(f"{what} {name!r} is not known; {hint}")
+    # match other spellings, too: stable, offset_commit
+    by_letters = {_letters(each): each for each in names}
+    matches = get_close_matches(_letters(str(name)), list(by_letters), n=1, cutoff=0.6)
+    hint = f"did you mean {by_letters[matches[0]]!r}?" if matches else f"known: {', '.join(names) or 'none'}"
+    raise ValueError(f"{noun} {name!r} is not known; {hint}")
 
 
-def api(name: str) -> str:
-    """An API whose requests name one group."""
-    return checked("of the requests that name one group, the API", name, GROUP_APIS)
+def require_group_api(name: str) -> str:
+    """Return the name of an API whose requests name one group; raise ValueError for any other."""
+    return require_known("of the requests that name one group, the API", name, GROUP_APIS)
 
 
-def error(name: str) -> str:
-    """An error by its name in Kafka."""
-    return checked("the error", name, ERRORS)
+def require_error(name: str) -> str:
+    """Return the name of an error of Kafka; raise ValueError for any other."""
+    return require_known("the error", name, ERRORS)
 
 
-def cause(name: str) -> str:
-    """The cause of a rebalance."""
-    return checked("the cause of a rebalance", name, REBALANCE_CAUSES)
+def require_cause(name: str) -> str:
+    """Return the cause of a rebalance; raise ValueError for any other."""
+    return require_known("the cause of a rebalance", name, REBALANCE_CAUSES)
 
 
-def state(name: str) -> str:
-    """The state of a group, as DescribeGroups spells it."""
-    return checked("the state of a group", name, GROUP_STATES)
+def require_state(name: str) -> str:
+    """Return a group state as DescribeGroups spells it; raise ValueError for any other."""
+    return require_known("the state of a group", name, GROUP_STATES)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()

@@ -1,4 +1,4 @@
-"""Who owns which partition: of a group as it is, by what its members have been assigned and what they subscribe to."""
+"""Ownership of partitions: assignments of a group's members, compared with topics and with expectations."""
 
 from __future__ import annotations
 
@@ -14,73 +14,76 @@ Assignment = dict[str, list[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """A member of a consumer group: what it is called, what it has been assigned, and which topics it wants."""
+class MemberAssignment:
+    """A member of a consumer group: its label, its assignment (topic -> partitions) and its subscribed topics."""
 
     label: str
     assignment: Mapping[str, Collection[int]]
     topics: Collection[str]
 
 
-def owners(held: Mapping[str, Mapping[str, Collection[int]]]) -> dict[tuple[str, int], list[str]]:
-    """Who owns each partition, by topic and number."""
-    found: dict[tuple[str, int], list[str]] = defaultdict(list)
-    for label, assignment in held.items():
+def owners_by_partition(assignments: Mapping[str, Mapping[str, Collection[int]]]) -> dict[tuple[str, int], list[str]]:
+    """Return the labels of the owners of each partition (topic, number)."""
+    owners: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for label, assignment in assignments.items():
         for topic, partitions in assignment.items():
             for partition in partitions:
-                found[topic, partition].append(label)
-    return dict(found)
+                owners[topic, partition].append(label)
+    return dict(owners)
 
 
-def faults(
-    members: Collection[Owner], partitions: Mapping[str, int], topics: Collection[str] | None = None
+def ownership_errors(
+    members: Collection[MemberAssignment],
+    partition_counts: Mapping[str, int],
+    topics: Collection[str] | None = None,
 ) -> list[str]:
-    """What is wrong, if not every partition is owned by exactly one member; nothing if all is well.
+    """Return each violation of "every partition has exactly one owner"; an empty list if there is none.
 
-    `partitions` are how many each topic has, `topics` which are looked at: those that the members subscribe to, if
-    nothing is said.
+    `partition_counts` maps topics to their number of partitions. `topics` limits the check; it defaults to the topics
+    that the members subscribe to.
     """
-    wanted = sorted({topic for member in members for topic in member.topics} if topics is None else topics)
-    by_partition = owners({member.label: member.assignment for member in members})
-    found = [] if members else ["there are no members"]
-    for topic in wanted:
-        count = partitions.get(topic)
+    checked = sorted({topic for member in members for topic in member.topics} if topics is None else topics)
+    owners = owners_by_partition({member.label: member.assignment for member in members})
+    errors = [] if members else ["there are no members"]
+    for topic in checked:
+        count = partition_counts.get(topic)
         if count is None:
-            found.append(f"there is no topic {topic!r}")
+            errors.append(f"there is no topic {topic!r}")
             continue
-        nobody = [number for number in range(count) if (topic, number) not in by_partition]
-        if nobody:
-            found.append(f"nobody owns {topic} {nobody}")
-    for (topic, number), labels in sorted(by_partition.items()):
-        if len(labels) > 1 and topic in wanted:
-            found.append(f"{topic} {number} is owned by {' and '.join(labels)}")
-    return found
+        unowned = [number for number in range(count) if (topic, number) not in owners]
+        if unowned:
+            errors.append(f"{topic} {unowned} has no owner")
+    for (topic, number), labels in sorted(owners.items()):
+        if len(labels) > 1 and topic in checked:
+            errors.append(f"{topic} {number} is owned by {' and '.join(labels)}")
+    return errors
 
 
-def difference(expected: Mapping[str, Assignment], seen: Mapping[str, Assignment]) -> list[str]:
-    """Where two assignments, by member, differ; the order of partitions, and topics with none, make no difference."""
-    found = []
-    for label in sorted({*expected, *seen}):
-        wanted, held = _plain(expected.get(label)), _plain(seen.get(label))
-        if wanted == held:
+def assignment_differences(expected: Mapping[str, Assignment], actual: Mapping[str, Assignment]) -> list[str]:
+    """Return the differences between two assignments by member; order and topics without partitions do not count."""
+    differences = []
+    for label in sorted({*expected, *actual}):
+        wanted, owned = _normalized(expected.get(label)), _normalized(actual.get(label))
+        if wanted == owned:
             continue
-        if held is None:
-            found.append(f"{label}: expected {brief(expected[label])}, but there is no such member")
+        if owned is None:
+            differences.append(f"{label}: expected {format_assignment(expected[label])}, but there is no such member")
         elif wanted is None:
-            found.append(f"{label}: is a member nobody expected, and owns {brief(seen[label])}")
+            differences.append(f"{label}: unexpected member, owns {format_assignment(actual[label])}")
         else:
-            found.append(f"{label}: expected {brief(expected[label])}, owns {brief(seen[label])}")
-    return found
+            differences.append(
+                f"{label}: expected {format_assignment(expected[label])}, owns {format_assignment(actual[label])}"
+            )
+    return differences
 
 
-def _plain(assignment: Assignment | None) -> Assignment | None:
+def _normalized(assignment: Assignment | None) -> Assignment | None:
     if assignment is None:
         return None
     return {topic: sorted(partitions) for topic, partitions in assignment.items() if partitions}
 
 
-def brief(assignment: Mapping[str, Collection[int]]) -> str:
-    """An assignment for people: "orders [0, 1], other [2]", or "nothing"."""
-    return ", ".join(f"{topic} {sorted(numbers)}" for topic, numbers in sorted(assignment.items()) if numbers) or (
-        "nothing"
-    )
+def format_assignment(assignment: Mapping[str, Collection[int]]) -> str:
+    """Return an assignment as text: "orders [0, 1], other [2]", or "nothing"."""
+    topics = (f"{topic} {sorted(numbers)}" for topic, numbers in sorted(assignment.items()) if numbers)
+    return ", ".join(topics) or "nothing"

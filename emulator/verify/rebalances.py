@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..trace.vocabulary import OUTCOMES, sub_cause
-from .story import OK
+from .group_trace import OK
 
 if TYPE_CHECKING:
-    from .story import Exchange, Line, Story
+    from .group_trace import Exchange, GroupTrace, Line
 
 PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"
 
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """One rebalance. Members are named by their `group.instance.id` if they are static, else by member id.
+    """One rebalance. Static members appear by `group.instance.id`, dynamic members by member id.
 
-    `cause` is one of `REBALANCE_CAUSES`, `sub_cause` the kind of the client's own reason (KIP-800). Times are of the
-    group's clock, in milliseconds: `join_ms` from its begin to the end of the join barrier, `sync_ms` from there to the
-    assignment. `straggler` is who joined last, `straggler_wait_ms` how long all others had been waiting for it by then;
-    or the first of `timed_out`, who did not join before the barrier's time was up. `outcome` is completed, emptied,
-    superseded (the next one began before its assignment came), gone (the coordinator moved) or open.
+    `cause` is one of `REBALANCE_CAUSES`, `sub_cause` the kind of the client's own reason (KIP-800). Durations are
+    milliseconds on the group's clock: `join_ms` lasts from the start to the end of the join barrier, `sync_ms` from
+    there to the assignment. `straggler` is the last member to join, and `straggler_wait_ms` the time that the others
+    waited for it; if members missed the barrier (`timed_out`), it is the first of those. `outcome` is completed,
+    emptied, superseded (the next rebalance began before the assignment), gone (the coordinator moved) or open.
     """
 
     number: int
@@ -53,11 +53,11 @@ class Rebalance:
         return f"#{self.start_seq} {self.cause}{by}, {generations}, {self.outcome}"
 
 
-def rebalances(story: Story) -> list[Rebalance]:
-    """Every rebalance that began, the oldest first."""
-    changes = [line for line in story.own if line["kind"] == "state"]
+def rebalances(trace: GroupTrace) -> list[Rebalance]:
+    """Return every rebalance that began, oldest first."""
+    changes = [line for line in trace.group_lines if line["kind"] == "state"]
     starts = [at for at, line in enumerate(changes) if line["state_to"] == PREPARING]
-    found: list[Rebalance] = []
+    result: list[Rebalance] = []
     joined_before = 0
     for number, at in enumerate(starts, 1):
         joined = ended = None
@@ -71,25 +71,31 @@ def rebalances(story: Story) -> list[Rebalance]:
                 continue
             outcome, ended = OUTCOMES[line["state_to"]], line
             break
-        found.append(_rebalance(story, number, changes[at], joined, ended, outcome, joined_before))
+        result.append(_rebalance(trace, number, changes[at], joined, ended, outcome, joined_before))
         joined_before = joined_before if joined is None else int(joined["seq"])
-    return found
+    return result
 
 
-def _rebalance(  # noqa: PLR0913, PLR0917 - what a rebalance is made of
-    story: Story, number: int, start: Line, joined: Line | None, ended: Line | None, outcome: str, joined_before: int
+def _rebalance(  # noqa: PLR0913, PLR0917 - the lines of a rebalance
+    trace: GroupTrace,
+    number: int,
+    start: Line,
+    joined: Line | None,
+    ended: Line | None,
+    outcome: str,
+    joined_before: int,
 ) -> Rebalance:
-    over = joined or (ended if outcome == "emptied" else None)
-    generation = None if over is None else int(over["generation"])
-    arrivals = [] if joined is None else _arrivals(story, int(joined["generation"]), joined_before, int(joined["seq"]))
+    barrier_end = joined or (ended if outcome == "emptied" else None)
+    generation = None if barrier_end is None else int(barrier_end["generation"])
+    arrivals = [] if joined is None else _arrivals(trace, int(joined["generation"]), joined_before, int(joined["seq"]))
     timed_out = tuple(
-        story.label(line["member_id"])
-        for line in story.own
+        trace.label(line["member_id"])
+        for line in trace.group_lines
         if line["kind"] == "member"
         and line.get("cause") == "join_timeout"
-        and int(start["seq"]) < int(line["seq"]) < (int(over["seq"]) if over else 0)
+        and int(start["seq"]) < int(line["seq"]) < (int(barrier_end["seq"]) if barrier_end else 0)
     )
-    straggler, wait_ms = _straggler(story, arrivals, timed_out, over)
+    straggler, wait_ms = _straggler(trace, arrivals, timed_out, barrier_end)
     trigger = start.get("member_id")
     return Rebalance(
         number=number,
@@ -97,14 +103,14 @@ def _rebalance(  # noqa: PLR0913, PLR0917 - what a rebalance is made of
         sub_cause=sub_cause(start.get("client_reason")),
         reason=str(start.get("reason")),
         client_reason=start.get("client_reason"),
-        trigger=story.label(trigger) if trigger else None,
+        trigger=trace.label(trigger) if trigger else None,
         generation_before=int(start["generation"]),
         generation=generation,
-        members=() if joined is None else _members(story, int(joined["generation"])),
+        members=() if joined is None else _members(trace, int(joined["generation"])),
         straggler=straggler,
         straggler_wait_ms=wait_ms,
         timed_out=timed_out,
-        join_ms=None if over is None else _ms(start, over),
+        join_ms=None if barrier_end is None else _ms(start, barrier_end),
         sync_ms=None if joined is None or outcome != "completed" or ended is None else _ms(joined, ended),
         outcome=outcome,
         start_seq=int(start["seq"]),
@@ -113,48 +119,48 @@ def _rebalance(  # noqa: PLR0913, PLR0917 - what a rebalance is made of
     )
 
 
-def _arrivals(story: Story, generation: int, after: int, before: int) -> list[Exchange]:
-    """The JoinGroups that formed a generation, the last of each member, in the order in which they came."""
-    found: dict[str, Exchange] = {}
-    for call in story.calls:
-        if call.formed == generation and after < call.seq < before:
-            found.pop(call.member_id, None)
-            found[call.member_id] = call
-    return list(found.values())
+def _arrivals(trace: GroupTrace, generation: int, after: int, before: int) -> list[Exchange]:
+    """Return the last JoinGroup of each member of a generation, in the order of the requests."""
+    joins: dict[str, Exchange] = {}
+    for exchange in trace.exchanges:
+        if exchange.joined_generation == generation and after < exchange.seq < before:
+            joins.pop(exchange.member_id, None)
+            joins[exchange.member_id] = exchange
+    return list(joins.values())
 
 
-def _members(story: Story, generation: int) -> tuple[str, ...]:
-    """Who is in a generation: whom its leader was told of; else, of a trace in which that is missing, who joined."""
-    joined = [call for call in story.calls if call.formed == generation]
-    listed = next((call.told["members"] for call in joined if call.told.get("members")), None)
-    ids = [call.member_id for call in joined] if listed is None else listed
-    return tuple(dict.fromkeys(story.label(member_id) for member_id in ids))
+def _members(trace: GroupTrace, generation: int) -> tuple[str, ...]:
+    """Return the members in the leader's JoinGroup response; if the trace lacks it, the members that joined."""
+    joins = [exchange for exchange in trace.exchanges if exchange.joined_generation == generation]
+    listed = next((join.response_body["members"] for join in joins if join.response_body.get("members")), None)
+    ids = [join.member_id for join in joins] if listed is None else listed
+    return tuple(dict.fromkeys(trace.label(member_id) for member_id in ids))
 
 
 def _straggler(
-    story: Story, arrivals: list[Exchange], timed_out: tuple[str, ...], over: Line | None
+    trace: GroupTrace, arrivals: list[Exchange], timed_out: tuple[str, ...], barrier_end: Line | None
 ) -> tuple[str | None, float | None]:
-    if timed_out and over is not None:
-        return timed_out[0], _ms(arrivals[-1].request, over) if arrivals else None
-    if len(arrivals) < 2:  # noqa: PLR2004 - one alone waits for nobody
+    if timed_out and barrier_end is not None:
+        return timed_out[0], _ms(arrivals[-1].request, barrier_end) if arrivals else None
+    if len(arrivals) < 2:  # noqa: PLR2004 - a single member has no straggler
         return None, None
     last = arrivals[-1]
-    return story.label(last.member_id), _ms(arrivals[-2].request, last.request)
+    return trace.label(last.member_id), _ms(arrivals[-2].request, last.request)
 
 
 def _ms(earlier: Line, later: Line) -> float:
     return (int(later["group_ts_us"]) - int(earlier["group_ts_us"])) / 1000
 
 
-def assignments(story: Story) -> dict[int, dict[str, dict[str, list[int]]]]:
-    """What the leader of each generation assigned: topic -> partitions by member, as `Story.label` names them.
+def assignments(trace: GroupTrace) -> dict[int, dict[str, dict[str, list[int]]]]:
+    """Return the leader's assignment of each generation: label of the member -> topic -> partitions.
 
-    Only what the coordinator took over is here, and only what consumers can read.
+    Only assignments that the coordinator accepted, and only in the consumer protocol's format.
     """
-    found: dict[int, dict[str, dict[str, list[int]]]] = {}
-    for call in story.calls:
-        given = call.asked.get("assignments")
-        if call.api == "SyncGroup" and given and call.error == OK and call.generation is not None:
-            held = {story.label(member_id): dict(topics or {}) for member_id, topics in given.items()}
-            found.setdefault(call.generation, held)
-    return found
+    by_generation: dict[int, dict[str, dict[str, list[int]]]] = {}
+    for exchange in trace.exchanges:
+        assigned = exchange.request_body.get("assignments")
+        if exchange.api == "SyncGroup" and assigned and exchange.error == OK and exchange.generation is not None:
+            labelled = {trace.label(member_id): dict(topics or {}) for member_id, topics in assigned.items()}
+            by_generation.setdefault(exchange.generation, labelled)
+    return by_generation

@@ -1,4 +1,4 @@
-"""Which requests came, and if not those that were expected, which came nearest."""
+"""Expected requests: those that match a pattern, or the nearest miss."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from . import names
+from .names import require_error, require_group_api
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .story import Exchange, Story
+    from .group_trace import Exchange, GroupTrace
+
+SHOWN = 5
+"""The number of requests that a message lists."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What requests are looked for; None is anything. `client_id` is a glob, `member` an instance, member or client id.
+class RequestPattern:
+    """A pattern of requests; None matches anything. `client_id` is a glob, `member` an instance, member or client id.
 
-    Making one raises ValueError for an API that names no group, or an error that Kafka does not have.
+    Raises ValueError for an API that names no group, and for an error that Kafka does not have.
     """
 
     api: str
@@ -30,87 +33,87 @@ class Wanted:
     generation: int | None = None
 
     def __post_init__(self) -> None:
-        names.api(self.api)
+        require_group_api(self.api)
         if self.error is not None:
-            names.error(self.error)
+            require_error(self.error)
 
     def __str__(self) -> str:
-        said = [f"with client id {self.client_id}"] if self.client_id is not None else []
-        said += [f"from member {self.member}"] if self.member is not None else []
-        said += [f"from instance {self.instance_id}"] if self.instance_id is not None else []
-        said += [f"of generation {self.generation}"] if self.generation is not None else []
-        said += [f"answered with {self.error}"] if self.error is not None else []
-        return " ".join([self.api, *said])
+        conditions = [f"with client id {self.client_id}"] if self.client_id is not None else []
+        conditions += [f"from member {self.member}"] if self.member is not None else []
+        conditions += [f"from instance {self.instance_id}"] if self.instance_id is not None else []
+        conditions += [f"of generation {self.generation}"] if self.generation is not None else []
+        conditions += [f"answered with {self.error}"] if self.error is not None else []
+        return " ".join([self.api, *conditions])
 
-    def tests(self, story: Story) -> dict[str, Callable[[Exchange], bool]]:
-        """What has to hold for a call, by what is said if it holds for none."""
-        found: dict[str, Callable[[Exchange], bool]] = {}
+    def conditions(self, trace: GroupTrace) -> dict[str, Callable[[Exchange], bool]]:
+        """Return the conditions that an exchange must meet, by their description."""
+        conditions: dict[str, Callable[[Exchange], bool]] = {}
         if self.client_id is not None:
             pattern = self.client_id
-            found[f"with client id {pattern}"] = lambda call: fnmatchcase(call.client_id, pattern)
+            conditions[f"with client id {pattern}"] = lambda each: fnmatchcase(each.client_id, pattern)
         if self.member is not None:
             name = self.member
-            found[f"from member {name}"] = lambda call: (
-                name in (call.member_id, call.instance_id, call.client_id, story.label(call.member_id))
+            conditions[f"from member {name}"] = lambda each: (
+                name in (each.member_id, each.instance_id, each.client_id, trace.label(each.member_id))
             )
         if self.instance_id is not None:
             instance = self.instance_id
-            found[f"from instance {instance}"] = lambda call: (
-                instance in (call.instance_id, story.instances.get(call.member_id))
+            conditions[f"from instance {instance}"] = lambda each: (
+                instance in (each.instance_id, trace.instances.get(each.member_id))
             )
         if self.generation is not None:
-            found[f"of generation {self.generation}"] = lambda call: self.generation in (call.generation, call.formed)
+            conditions[f"of generation {self.generation}"] = lambda each: (
+                self.generation in (each.generation, each.joined_generation)
+            )
         if self.error is not None:
-            found[f"answered with {self.error}"] = lambda call: call.error == self.error
-        return found
+            conditions[f"answered with {self.error}"] = lambda each: each.error == self.error
+        return conditions
 
 
-def matching(story: Story, wanted: Wanted, since: int = 0) -> list[Exchange]:
-    """The calls that are as wanted, after sequence number `since`."""
-    tests = wanted.tests(story).values()
+def matching(trace: GroupTrace, pattern: RequestPattern) -> list[Exchange]:
+    """Return the exchanges that match the pattern."""
+    conditions = pattern.conditions(trace).values()
     return [
-        call
-        for call in story.calls
-        if call.api == wanted.api and call.seq > since and all(test(call) for test in tests)
+        exchange
+        for exchange in trace.exchanges
+        if exchange.api == pattern.api and all(condition(exchange) for condition in conditions)
     ]
 
 
-def expected(
-    story: Story, wanted: Wanted, times: int | None = None, at_least: int | None = None
+def check_requests(
+    trace: GroupTrace, pattern: RequestPattern, times: int | None = None, at_least: int | None = None
 ) -> tuple[bool, str, list[Exchange]]:
-    """Whether so many requests came, what to say if not, and which came. Nothing said: at least one.
+    """Return whether enough requests match the pattern, a message if not, and the matching exchanges.
 
-    Raises ValueError for a number below 0, and for both numbers.
+    `times` is an exact number, `at_least` a minimum; without either the minimum is one. Raises ValueError for a
+    negative number, and for both numbers together.
     """
     if times is not None and at_least is not None:
-        raise ValueError(f"{wanted.api}: either times={times}, exactly, or at_least={at_least}")
+        raise ValueError(f"{pattern.api}: either times={times}, exactly, or at_least={at_least}")
     if min(times or 0, at_least or 0) < 0:
-        raise ValueError(f"{wanted.api} cannot be seen {min(times or 0, at_least or 0)} times")
-    found = matching(story, wanted)
+        raise ValueError(f"{pattern.api} cannot be seen {min(times or 0, at_least or 0)} times")
+    exchanges = matching(trace, pattern)
     fewest = 1 if at_least is None else at_least
-    if len(found) == times or (times is None and len(found) >= fewest):
-        return True, "", found
-    how_many = f"at least {fewest}" if times is None else str(times)
-    said = f"expected {how_many} {wanted}, seen {len(found)}"
-    if found:
-        shown = "\n".join(f"  {call}" for call in found[-SHOWN:])
-        more = f"\n  and {len(found) - SHOWN} before" if len(found) > SHOWN else ""
-        return False, f"{said}:\n{shown}{more}", found
-    return False, f"{said}\n  {near_miss(story, wanted)}", found
+    if len(exchanges) == times or (times is None and len(exchanges) >= fewest):
+        return True, "", exchanges
+    count = f"at least {fewest}" if times is None else str(times)
+    failure = f"expected {count} {pattern}, seen {len(exchanges)}"
+    if exchanges:
+        shown = "\n".join(f"  {exchange}" for exchange in exchanges[-SHOWN:])
+        more = f"\n  and {len(exchanges) - SHOWN} before" if len(exchanges) > SHOWN else ""
+        return False, f"{failure}:\n{shown}{more}", exchanges
+    return False, f"{failure}\n  {nearest_miss(trace, pattern)}", exchanges
 
 
-SHOWN = 5
-
-
-def near_miss(story: Story, wanted: Wanted) -> str:
-    """What came instead: of that API, and the call for which the most of what is wanted holds."""
-    same = [call for call in story.calls if call.api == wanted.api]
-    if not same:
-        others = Counter(call.api for call in story.calls)
-        seen = ", ".join(f"{count} {name}" for name, count in others.most_common())
-        return f"no {wanted.api} at all; seen: {seen or 'nothing'}"
-    tests = wanted.tests(story)
-    never = [what for what, test in tests.items() if not any(test(call) for call in same)]
-    closest = max(same, key=lambda call: (sum(test(call) for test in tests.values()), call.seq))
-    none = f", none {' and none '.join(never)}" if never else ", but no one of them is all of that"
-    return f"{len(same)} {wanted.api} seen{none}; closest:\n  {closest}"
+def nearest_miss(trace: GroupTrace, pattern: RequestPattern) -> str:
+    """Describe the requests of the pattern's API, and the one that meets most conditions."""
+    of_api = [exchange for exchange in trace.exchanges if exchange.api == pattern.api]
+    if not of_api:
+        counts = Counter(exchange.api for exchange in trace.exchanges)
+        seen = ", ".join(f"{count} {name}" for name, count in counts.most_common())
+        return f"no {pattern.api} at all; seen: {seen or 'nothing'}"
+    conditions = pattern.conditions(trace)
+    unmet = [text for text, condition in conditions.items() if not any(condition(each) for each in of_api)]
+    closest = max(of_api, key=lambda each: (sum(condition(each) for condition in conditions.values()), each.seq))
+    reason = f"none {' and none '.join(unmet)}" if unmet else "but none meets every condition"
+    return f"{len(of_api)} {pattern.api} seen, {reason}; closest:\n  {closest}"

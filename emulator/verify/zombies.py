@@ -1,91 +1,93 @@
-"""Commits of members that should not commit any more: of an old generation, of nobody, of what another owns."""
+"""Zombie commits: commits of an old generation, of a former member, or of another member's partitions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .ownership import owners
+from .group_trace import OK
+from .ownership import owners_by_partition
 from .rebalances import COMPLETING, assignments
-from .story import OK
 
 if TYPE_CHECKING:
-    from .story import Exchange, Story
+    from .group_trace import Exchange, GroupTrace
 
-STALE, GONE, FOREIGN = "stale_generation", "not_a_member", "not_the_owner"
+STALE, NOT_A_MEMBER, NOT_THE_OWNER = "stale_generation", "not_a_member", "not_the_owner"
 
 
 @dataclass(frozen=True, slots=True)
 class Zombie:
-    """A commit that came from the past.
+    """A commit of a member that lost the right to commit.
 
     `kind` is one of:
 
-    * stale_generation: the group was in a newer generation when the commit came (`behind` by so many);
-    * not_a_member: the member had left, been removed or been replaced before;
+    * stale_generation: the group was `behind` generations ahead of the commit;
+    * not_a_member: the member had left, or had been removed or replaced;
     * not_the_owner: another member owned `partitions` (topic, number) by then.
 
-    The coordinator refuses the first two; of the third it knows nothing.
+    The coordinator rejects the first two kinds; it does not check the third.
     """
 
-    call: Exchange
+    exchange: Exchange
     kind: str
-    why: str
+    reason: str
     behind: int
     partitions: tuple[tuple[str, int], ...] = ()
 
     @property
     def was_accepted(self) -> bool:
-        """Whether the offsets have been stored."""
-        return self.call.error == OK
+        """Whether the coordinator stored the offsets."""
+        return self.exchange.error == OK
 
     def __str__(self) -> str:
-        return f"{self.call}: {self.why}"
+        return f"{self.exchange}: {self.reason}"
 
 
-def zombies(story: Story) -> list[Zombie]:
-    """The zombie commits, in the order in which they came.
+def zombies(trace: GroupTrace) -> list[Zombie]:
+    """Return the zombie commits, in the order of their requests.
 
-    A commit is judged by how the group was when it came, not when it was answered: one that a hold kept back, or the
-    network, was sent by a member in good standing. One in generation -1 is of a consumer that assigns its partitions
-    itself, or an administrator.
+    The state of the group at the time of the request decides, not that of the response: a member in good standing sent
+    a commit that a hold or the network delayed. Commits in generation -1 come from consumers that assign their
+    partitions themselves, and from administrators.
     """
-    by_seq = {call.seq: call for call in story.calls if call.api == "OffsetCommit"}
-    by_generation = {generation: owners(held) for generation, held in assignments(story).items()}
+    commits = {exchange.seq: exchange for exchange in trace.exchanges if exchange.api == "OffsetCommit"}
+    owners = {generation: owners_by_partition(held) for generation, held in assignments(trace).items()}
     generation = -1
-    gone: dict[str, str] = {}
-    found = []
-    for line in story.own:
+    removed: dict[str, str] = {}
+    result = []
+    for line in trace.group_lines:
         if line["kind"] == "state" and line["state_to"] == COMPLETING:
             generation = int(line["generation"])
         elif line["kind"] == "member":
             if line["change"] in ("removed", "replaced"):
-                gone[line["member_id"]] = f"it was {line['change']}, {line.get('cause')}, at #{line['seq']}"
+                removed[line["member_id"]] = f"it was {line['change']}, {line.get('cause')}, at #{line['seq']}"
             elif line["change"] == "added":
-                gone.pop(line["member_id"], None)
-        elif line["kind"] == "request" and line["seq"] in by_seq:
-            call = by_seq[line["seq"]]
-            if call.generation is None or call.generation < 0:
+                removed.pop(line["member_id"], None)
+        elif line["kind"] == "request" and line["seq"] in commits:
+            commit = commits[line["seq"]]
+            if commit.generation is None or commit.generation < 0:
                 continue
-            behind = max(generation - call.generation, 0)
-            if call.member_id in gone:
-                found.append(Zombie(call, GONE, gone[call.member_id], behind))
+            behind = max(generation - commit.generation, 0)
+            if commit.member_id in removed:
+                result.append(Zombie(commit, NOT_A_MEMBER, removed[commit.member_id], behind))
             elif behind:
-                found.append(Zombie(call, STALE, f"the group was in generation {generation}", behind))
+                result.append(Zombie(commit, STALE, f"the group was in generation {generation}", behind))
             else:
-                foreign = _foreign(story, call, by_generation.get(call.generation, {}))
+                foreign = _foreign_partitions(trace, commit, owners.get(commit.generation, {}))
                 if foreign:
                     text = ", ".join(f"{topic} {number} of {owner}" for (topic, number), owner in foreign.items())
-                    found.append(Zombie(call, FOREIGN, f"it commits {text}", 0, tuple(foreign)))
-    return found
+                    result.append(Zombie(commit, NOT_THE_OWNER, f"it commits {text}", 0, tuple(foreign)))
+    return result
 
 
-def _foreign(story: Story, call: Exchange, held: dict[tuple[str, int], list[str]]) -> dict[tuple[str, int], str]:
-    """What it commits of others' partitions.
+def _foreign_partitions(
+    trace: GroupTrace, commit: Exchange, owners: dict[tuple[str, int], list[str]]
+) -> dict[tuple[str, int], str]:
+    """Return the committed partitions that another member owns, with that owner.
 
-    What nobody owns is not among it: a cooperative member commits what it gives up when the generation in which it has
-    to give it up has begun, and nobody has it until the next one.
+    Partitions without an owner do not count: a cooperative member commits the partitions that it revokes after the
+    generation has begun, and they stay without an owner until the next one.
     """
-    label = story.label(call.member_id)
-    committed = [(row[0], row[1]) for row in call.asked.get("offsets", ())]
-    return {at: held[at][0] for at in committed if at in held and label not in held[at]}
+    label = trace.label(commit.member_id)
+    committed = [(row[0], row[1]) for row in commit.request_body.get("offsets", ())]
+    return {at: owners[at][0] for at in committed if at in owners and label not in owners[at]}

@@ -20,8 +20,8 @@ from koordinator.emulator.control.record_inputs import seed_records
 from koordinator.emulator.core.data.seed_records import BATCH_BYTES, StoredRecord, chunks, partition_of
 from koordinator.emulator.core.refusal import Refusal as Refused
 from koordinator.emulator.core.refusal import RefusedError
-from koordinator.emulator.verify import names
-from koordinator.emulator.verify.ownership import Owner, difference, faults
+from koordinator.emulator.verify.names import require_state
+from koordinator.emulator.verify.ownership import MemberAssignment, assignment_differences, ownership_errors
 from koordinator.wire.errors import Error
 from koordinator.wire.records import Record, write_batch
 
@@ -217,7 +217,7 @@ class KafkaPort:
         if owned is not None:
             raise EmulatorOnly(f"owned={owned!r}: use assert_owned_exactly_once(topics, timeout=…), or {REMEDY}")
         if state is not None:
-            names.state(state)
+            require_state(state)
         found = self._describe(admin, group=group)
         return state in (None, found["state"]) and members in (None, len(found["members"]))
 
@@ -235,7 +235,7 @@ class KafkaPort:
             owner.label: {topic: list(held) for topic, held in owner.assignment.items()}
             for owner in _owners(_find(admin, group))
         }
-        wrong = difference(expected, seen)
+        wrong = assignment_differences(expected, seen)
         return _verdict("the assignment is another:", wrong)
 
     def _committed(self, admin: Admin, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> dict[str, Any]:
@@ -256,7 +256,9 @@ class KafkaPort:
             return _verdict("nobody owns anything for sure:", [f"the group is {state}"])
         counts = {topic: len(partitions_of(admin, topic)) for topic in topics}
         there = {topic: count for topic, count in counts.items() if count}
-        return _verdict("expected every partition to be owned exactly once, but", faults(_owners(found), there, topics))
+        return _verdict(
+            "expected every partition to be owned exactly once, but", ownership_errors(_owners(found), there, topics)
+        )
 
 
 def _address(text: str) -> Address:
@@ -280,9 +282,9 @@ def _find(admin: Admin, group: str) -> Described | None:
     return _checked(f"group {group!r}", found)
 
 
-def _owners(group: Described | None) -> tuple[Owner, ...]:
+def _owners(group: Described | None) -> tuple[MemberAssignment, ...]:
     members = () if group is None else group.members
-    return tuple(Owner(each.instance_id or each.member_id, each.assignment or {}, ()) for each in members)
+    return tuple(MemberAssignment(each.instance_id or each.member_id, each.assignment or {}, ()) for each in members)
 
 
 def _verdict(said: str, wrong: Sequence[str]) -> dict[str, Any]:

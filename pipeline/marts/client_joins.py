@@ -75,14 +75,15 @@ def given_id_is_used(story: Story) -> DataFrame:
     who = "{name}{software}"
     text = (
         F.when(
-            again, texts(f"{who} was given this id by ", F.col("text"), ", and joined without it: ", F.col("anew.text"))
+            again,
+            texts(f"{who} was assigned this id by ", F.col("text"), ", and joined without it: ", F.col("anew.text")),
         )
         .when(
             is_used,
             texts(
                 f"{who} used its id ",
                 seconds(F.col("waited_ms")),
-                " s after it was given, ",
+                " s after it was assigned, ",
                 F.col("text"),
                 "; its session timeout is ",
                 seconds(session_ms),
@@ -90,7 +91,7 @@ def given_id_is_used(story: Story) -> DataFrame:
             ),
         )
         .when(in_time, texts(f"{who} has not used its id yet: ", F.col("text")))
-        .otherwise(texts(f"{who} has never used the id it was given by ", F.col("text")))
+        .otherwise(texts(f"{who} has never used the id that was assigned by ", F.col("text")))
     )
     # once it is used it does not matter that its connection was closed later
     last = F.coalesce("anew.seq", "use.seq", "closed_seq", "seq")
@@ -111,7 +112,7 @@ def coordinator_is_looked_for(story: Story) -> DataFrame:
     loops = _loops(moved, "client_id", "api")
     told = texts(
         F.coalesce("client_id", F.lit("")),
-        f" has asked {LOOP_CALLS} times within {LOOP_MS} ms who is no coordinator: ",
+        f" sent {LOOP_CALLS} requests within {LOOP_MS} ms to a node that is not the coordinator: ",
         said(),
     )
     endless = found(loops, FAIL, "seq", text=told, member="member_id")
@@ -154,8 +155,8 @@ def coordinator_is_looked_for(story: Story) -> DataFrame:
     )
     text = F.when(
         has_gone_on,
-        texts(F.col("text"), ", and without a FindCoordinator asked again: ", F.col("following.later_text")),
-    ).otherwise(texts(F.col("text"), ", and has not looked for the coordinator yet"))
+        texts(F.col("text"), ", and retried without a FindCoordinator: ", F.col("following.later_text")),
+    ).otherwise(texts(F.col("text"), ", and has not looked up the coordinator yet"))
     last = F.coalesce("lookup_seq", "following.seq", "seq")
     return endless.unionByName(found(judged, status, "seq", last, text=text, member="member_id"))
 
@@ -261,7 +262,7 @@ def no_tight_loop(story: Story) -> DataFrame:
     fatal = story.call.where(F.col("error").isin(*FATAL))
     loops = _loops(fatal, "node", "conn_id", "api", "error")
     text = texts(
-        F.coalesce("client_id", F.lit("")), f"{{software}} has asked {LOOP_CALLS} times within {LOOP_MS} ms: ", said()
+        F.coalesce("client_id", F.lit("")), f"{{software}} sent {LOOP_CALLS} requests within {LOOP_MS} ms: ", said()
     )
     wrong = found(loops, FAIL, "loop_seq", "seq", text=text, member="member_id")
     # what ends a loop is wrong, and decides; that it is counted as right, too, is of no account

@@ -170,7 +170,7 @@ def _generation_minus_one(story: Story) -> DataFrame:
     forgot = story.call.where("api IN ('Heartbeat', 'SyncGroup', 'OffsetCommit') AND generation = -1").join(
         synced, [*MEMBER]
     )
-    text = texts(said(), "{software}: generation -1, and it had been told one")
+    text = texts(said(), "{software}: generation -1 after a SyncGroup")
     return found(forgot.where("synced_seq < seq"), FAIL, "seq", text=text, member="member_id")
 
 
@@ -208,9 +208,9 @@ def leaving(story: Story) -> DataFrame:
     )
     text = F.when(left, texts("{name}{software} is a static member and has sent ", F.col("leave.text"))).otherwise(
         texts(
-            "{name}{software} was closed without a LeaveGroup (#",
+            "{name}{software} closed its connection without a LeaveGroup (#",
             F.col("closed_seq"),
-            "): killed, or it does not leave",
+            "): it was killed, or it never leaves",
         )
     )
     first = F.when(left, F.col("leave.seq")).otherwise(F.col("closed_seq"))

@@ -72,7 +72,7 @@ def said(call: str = "") -> Column:
         F.when(asked_as != name, F.concat(F.lit(" as member "), asked_as)).otherwise(""),
         F.when(generation != -1, F.concat(F.lit(" (generation "), generation, F.lit(")"))).otherwise(""),
         F.lit(" -> "),
-        F.when(error.isNull(), "no answer yet").otherwise(told),
+        F.when(error.isNull(), "no response yet").otherwise(told),
     )
 
 

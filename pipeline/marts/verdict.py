@@ -31,7 +31,7 @@ def verdict(event: DataFrame, call: DataFrame, member: DataFrame, group: DataFra
         _softwares(member), [*GROUP], "left"
     )
     forgotten = (F.col("status") == PASS) & (F.col("lost") > 0)
-    said = F.concat(F.lit("the trace has forgotten its first "), "lost", F.lit(" events"))
+    said = F.concat(F.lit("the trace lacks its first "), "lost", F.lit(" events"))
     named = F.when(F.size("softwares") > 0, F.col("softwares")).otherwise(F.col("all_softwares"))
     subject = (
         F.when(F.col("check_id").startswith("S"), "coordinator").when(F.size(named) == 1, named[0]).otherwise("clients")

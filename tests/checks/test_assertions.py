@@ -93,7 +93,7 @@ def test_all_owned_means_that_no_partition_is_left_to_nobody(group: Group) -> No
     )
     says(
         group.assert_owned_exactly_once,
-        "group 'g': expected every partition to be owned exactly once, but nobody owns t [2, 3]",
+        "group 'g': expected every partition to be owned exactly once, but t [2, 3] has no owner",
     )
 
 
@@ -214,7 +214,7 @@ def test_the_assignment_by_instance_id_client_id_or_member_id(group: Group, memb
         lambda: group.assert_assignment({"a": {"t": [2]}, "two": {}}),
         "group 'g': the assignment is another:",
         "  a: expected t [2], owns t [2, 3]",
-        "  one: is a member nobody expected, and owns t [0, 1]",
+        "  one: unexpected member, owns t [0, 1]",
         "  two: expected nothing, but there is no such member",
     )
 
@@ -298,7 +298,7 @@ def test_a_request_that_did_not_come_and_what_came_nearest(group: Group, member:
     says(
         lambda: group.assert_request("OffsetCommit", client_id="a", instance_id="one"),
         "group 'g': expected at least 1 OffsetCommit with client id a from instance one, seen 0",
-        "  3 OffsetCommit seen, but no one of them is all of that; closest:",
+        "  3 OffsetCommit seen, but none meets every condition; closest:",
         "  # OffsetCommit v9 from one as member one-… (generation 2) -> OK",
     )
     says(
@@ -342,7 +342,7 @@ def test_who_left(group: Group, member: Callable[..., Puppet]) -> None:
     group.assert_did_not_leave("a").assert_did_not_leave("one")
     says(
         lambda: group.assert_left("a"),
-        "group 'g': member a has not left: it sent no LeaveGroup, and nobody has removed it",
+        "group 'g': member a has not left: it sent no LeaveGroup and was not removed",
     )
     member_id = a.member_id
     a.leave()
@@ -366,12 +366,12 @@ def test_who_left(group: Group, member: Callable[..., Puppet]) -> None:
 def test_who_was_fenced(simulation: Simulation, group: Group, member: Callable[..., Puppet]) -> None:
     member("a")
     member("b", "one")
-    said = "group 'g': no member of instance one was told FENCED_INSTANCE_ID: "
-    says(lambda: group.assert_fenced("one"), f"{said}nobody has taken its place")
+    said = "group 'g': no member of instance one received FENCED_INSTANCE_ID: "
+    says(lambda: group.assert_fenced("one"), f"{said}no new member replaced it")
     group.puppet("c", topics=["t"], instance_id="one").join().wait("stable")
     says(
         lambda: group.assert_fenced("one"),
-        f"{said}# Static member one-… with instance id one was replaced by one-…, and one-… has asked nothing since",
+        f"{said}# Static member one-… with instance id one was replaced by one-…, and one-… sent no request since",
     )
     simulation.pass_time(3)
     assert group.assert_fenced("one") is group

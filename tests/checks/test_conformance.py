@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from scenes.trace_tales import PREPARING, REBALANCE_MS, SESSION_MS, STABLE, Tale
 
-from koordinator.emulator.verify.conformance import TITLES, Now, Verdict, conformance
-from koordinator.emulator.verify.ownership import Owner
+from koordinator.emulator.trace.vocabulary import CHECKS
+from koordinator.emulator.verify.conformance import CurrentAssignment, Verdict, conformance
+from koordinator.emulator.verify.ownership import MemberAssignment
 
 
-def judge(tale: Tale, check: str, now: Now | None = None, *, auto_commit: bool | None = None) -> Verdict:
-    verdicts = {each.id: each for each in conformance(tale.story, now, auto_commit=auto_commit)}
+def judge(
+    tale: Tale, check: str, current: CurrentAssignment | None = None, *, auto_commit: bool | None = None
+) -> Verdict:
+    verdicts = {each.id: each for each in conformance(tale.trace, current, auto_commit=auto_commit)}
     return verdicts[check]
 
 
@@ -20,16 +23,16 @@ def tale() -> Tale:
 
 
 def test_there_are_ten_and_each_can_be_left_out(tale: Tale) -> None:
-    assert [each.id for each in conformance(tale.story)] == list(TITLES)
-    assert [each.id for each in conformance(tale.story, ignore=["C05", "C01"])] == [
-        each for each in TITLES if each not in ("C01", "C05")
+    assert [each.id for each in conformance(tale.trace)] == list(CHECKS)
+    assert [each.id for each in conformance(tale.trace, ignore=["C05", "C01"])] == [
+        each for each in CHECKS if each not in ("C01", "C05")
     ]
     with pytest.raises(ValueError, match="the check 'C11' is not known; did you mean 'C10'"):
-        conformance(tale.story, ignore=["C11"])
+        conformance(tale.trace, ignore=["C11"])
 
 
 def test_of_a_group_that_has_done_nothing_nothing_applies(tale: Tale) -> None:
-    assert {each.status for each in conformance(tale.story)} == {"not_applicable"}
+    assert {each.status for each in conformance(tale.trace)} == {"not_applicable"}
 
 
 def test_a_pass_is_inconclusive_when_the_trace_has_forgotten_its_beginning(tale: Tale) -> None:
@@ -37,7 +40,7 @@ def test_a_pass_is_inconclusive_when_the_trace_has_forgotten_its_beginning(tale:
     tale.forms({"a": [0]})
     tale.beat("a")
     verdict = judge(tale, "C04")
-    assert (verdict.status, verdict.message) == ("inconclusive", "the trace has forgotten its first 7 events")
+    assert (verdict.status, verdict.message) == ("inconclusive", "the trace lacks its first 7 events")
 
 
 # -- C01: the id that was given ------------------------------------------------------------------------------
@@ -67,7 +70,7 @@ def test_c01_an_id_that_is_not_used_in_time(tale: Tale, used: bool) -> None:  # 
     verdict = judge(tale, "C01")
     assert verdict.status == "fail"
     assert first in verdict.evidence
-    said = "a-1 used its id 6.001 s after it was given" if used else "a-1 has never used the id it was given by"
+    said = "a-1 used its id 6.001 s after it was assigned" if used else "a-1 has never used the id that was assigned by"
     assert said in verdict.message
 
 
@@ -77,7 +80,7 @@ def test_c01_an_id_that_is_thrown_away_for_another(tale: Tale) -> None:
     tale.call("JoinGroup", "a", member_id="a-2")
     verdict = judge(tale, "C01")
     assert (verdict.status, verdict.evidence) == ("fail", (first, second))
-    assert f"a-1 was given this id by #{first} JoinGroup v9 from a -> MEMBER_ID_REQUIRED, and joined without it" in (
+    assert f"a-1 was assigned this id by #{first} JoinGroup v9 from a -> MEMBER_ID_REQUIRED, and joined without it" in (
         verdict.message
     )
 
@@ -121,7 +124,7 @@ def test_c02_the_same_broker_is_asked_again_without_looking(tale: Tale) -> None:
     verdict = judge(tale, "C02")
     assert (verdict.status, verdict.evidence) == ("fail", (first, second))
     assert verdict.message.startswith(
-        f"#{first} Heartbeat v9 from a (generation 0) -> NOT_COORDINATOR, and without a FindCoordinator"
+        f"#{first} Heartbeat v9 from a (generation 0) -> NOT_COORDINATOR, and retried without a FindCoordinator"
     )
 
 
@@ -141,7 +144,7 @@ def test_c02_an_endless_ping_pong(tale: Tale) -> None:
         tale.passes(50)
     verdict = judge(tale, "C02")
     assert verdict.status == "fail"
-    assert verdict.message.startswith("a has asked 15 times within 1000 ms who is no coordinator")
+    assert verdict.message.startswith("a sent 15 requests within 1000 ms to a node that is not the coordinator")
 
 
 def test_c02_who_has_not_asked_again_may_still_look(tale: Tale) -> None:
@@ -291,7 +294,7 @@ def test_c04_generation_minus_one_after_a_sync(tale: Tale, api: str) -> None:
     verdict = judge(tale, "C04")
     assert verdict.status == "fail"
     assert seq in verdict.evidence
-    assert verdict.message.endswith("-> ILLEGAL_GENERATION: generation -1, and it had been told one")
+    assert verdict.message.endswith("-> ILLEGAL_GENERATION: generation -1 after a SyncGroup")
 
 
 # -- C05: leaving --------------------------------------------------------------------------------------------
@@ -328,7 +331,7 @@ def test_c05_a_dynamic_member_that_vanishes_was_killed_or_does_not_leave(tale: T
     closed = tale.closes("a")
     verdict = judge(tale, "C05")
     assert (verdict.status, verdict.evidence) == ("inconclusive", (closed["seq"],))
-    assert verdict.message.endswith("killed, or it does not leave")
+    assert verdict.message.endswith("it was killed, or it never leaves")
 
 
 def test_c05_who_was_thrown_out_before_need_not_leave(tale: Tale) -> None:
@@ -383,9 +386,9 @@ def test_c06_eager_members_give_up_everything_first(tale: Tale) -> None:
 # -- C07: every partition once -------------------------------------------------------------------------------
 
 
-def stable(partitions: int = 2, **held: list[int]) -> Now:
-    owners = tuple(Owner(label, {"t": numbers}, ["t"]) for label, numbers in held.items())
-    return Now(is_stable=True, members=owners, partitions={"t": partitions})
+def stable(partitions: int = 2, **held: list[int]) -> CurrentAssignment:
+    owners = tuple(MemberAssignment(label, {"t": numbers}, ["t"]) for label, numbers in held.items())
+    return CurrentAssignment(is_stable=True, members=owners, partition_counts={"t": partitions})
 
 
 def test_c07_every_partition_is_owned(tale: Tale) -> None:
@@ -403,7 +406,7 @@ def test_c07_a_partition_given_to_two(tale: Tale) -> None:
 def test_c07_a_partition_nobody_has(tale: Tale) -> None:
     tale.forms({"a": [0], "b": []})
     verdict = judge(tale, "C07", stable(a=[0], b=[]))
-    assert (verdict.status, verdict.message) == ("fail", "the group is stable, and nobody owns t [1]")
+    assert (verdict.status, verdict.message) == ("fail", "the group is stable, and t [1] has no owner")
 
 
 def test_c07_a_cooperative_group_before_its_second_round(tale: Tale) -> None:
@@ -411,7 +414,7 @@ def test_c07_a_cooperative_group_before_its_second_round(tale: Tale) -> None:
     tale.forms({"a": [0], "b": []}, before=STABLE, protocol=COOPERATIVE, owned={"a": [0, 1]})
     verdict = judge(tale, "C07", stable(a=[0], b=[]))
     assert verdict.status == "inconclusive"
-    assert verdict.message == "nobody owns t [1]: the second round has not come yet"
+    assert verdict.message == "t [1] has no owner: the follow-up rebalance has not started yet"
     tale.forms({"a": [0], "b": []}, before=STABLE, protocol=COOPERATIVE, owned={"a": [0]})
     assert judge(tale, "C07", stable(a=[0], b=[])).status == "fail"
 
@@ -514,7 +517,7 @@ def test_c09_a_tight_loop(tale: Tale, error: str) -> None:
         tale.passes(71)
     verdict = judge(tale, "C09")
     assert (verdict.status, len(verdict.evidence)) == ("fail", 15)
-    assert verdict.message == f"a has asked 15 times within 1000 ms: #29 JoinGroup v9 from a -> {error}"
+    assert verdict.message == f"a sent 15 requests within 1000 ms: #29 JoinGroup v9 from a -> {error}"
 
 
 def test_c09_many_clients_at_once_are_no_loop(tale: Tale) -> None:

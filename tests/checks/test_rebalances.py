@@ -21,7 +21,7 @@ def test_one_that_completes(tale: Tale) -> None:
     joins["b"] = tale.joins("b", instance="one")
     tale.passes(5)
     tale.completes(joins, {"a": [0], "b": [1]})
-    (found,) = rebalances(tale.story)
+    (found,) = rebalances(tale.trace)
     assert (found.cause, found.trigger, found.sub_cause) == ("member_join", "a", "closed")
     assert (found.generation_before, found.generation, found.outcome) == (0, 1, "completed")
     assert (found.members, found.join_ms, found.sync_ms) == (("a", "one"), 35, 0)
@@ -31,7 +31,7 @@ def test_one_that_completes(tale: Tale) -> None:
 
 def test_one_alone_waits_for_nobody(tale: Tale) -> None:
     tale.forms({"a": [0]})
-    (found,) = rebalances(tale.story)
+    (found,) = rebalances(tale.trace)
     assert (found.straggler, found.straggler_wait_ms) == (None, None)
 
 
@@ -42,7 +42,7 @@ def test_who_does_not_come_in_time_is_the_straggler(tale: Tale) -> None:
     tale.jumps(30_000)
     tale.member("removed", "b", "join_timeout")
     tale.completes(joins, {"a": [0]})
-    found = rebalances(tale.story)[-1]
+    found = rebalances(tale.trace)[-1]
     assert (found.timed_out, found.straggler, found.straggler_wait_ms) == (("b",), "b", 30_000)
     assert found.members == ("a",)
 
@@ -54,7 +54,7 @@ def test_one_that_another_supersedes(tale: Tale) -> None:
     tale.answers(asked, generation=1, body={"protocol": "range", "leader": "a", "members": ["a"]})
     tale._generation = 1
     tale.forms({"b": [1], "a": [0]}, before=COMPLETING)
-    first, second = rebalances(tale.story)
+    first, second = rebalances(tale.trace)
     assert (first.outcome, first.generation, second.outcome, second.generation) == ("superseded", 1, "completed", 2)
     assert first.end_seq == second.start_seq
 
@@ -65,9 +65,9 @@ def test_one_that_leaves_nobody_and_one_that_is_moved(tale: Tale) -> None:
     tale.state(PREPARING, EMPTY, 2, "emptied")
     tale.joins("a")
     tale.state(EMPTY, PREPARING, 2, "member_join")
-    assert [each.outcome for each in rebalances(tale.story)] == ["completed", "emptied", "open"]
+    assert [each.outcome for each in rebalances(tale.trace)] == ["completed", "emptied", "open"]
     tale.state(PREPARING, "Dead", 2, "unloaded")
-    _, emptied, moved = rebalances(tale.story)
+    _, emptied, moved = rebalances(tale.trace)
     assert (emptied.generation, emptied.members, moved.generation, moved.outcome) == (2, (), None, "gone")
     assert str(moved) == f"#{moved.start_seq} member_join, generation 2, gone"
 
@@ -76,7 +76,7 @@ def test_other_groups_are_no_part_of_it(tale: Tale) -> None:
     tale.forms({"a": [0]})
     other = Tale("other")
     other.lines = tale.lines
-    assert rebalances(other.story) == []
+    assert rebalances(other.trace) == []
 
 
 def test_what_leaders_have_assigned_by_generation(tale: Tale) -> None:
@@ -91,7 +91,7 @@ def test_what_leaders_have_assigned_by_generation(tale: Tale) -> None:
         generation=3,
         body={"assignments": {"b": {"t": [0, 1, 2]}}},
     )
-    assert assignments(tale.story) == {1: {"a": {"t": [0, 1]}, "one": {"t": [2]}}, 2: {"a": {"t": [0]}}}
+    assert assignments(tale.trace) == {1: {"a": {"t": [0, 1]}, "one": {"t": [2]}}, 2: {"a": {"t": [0]}}}
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,14 @@ def test_commits_of_members_in_good_standing_are_none(tale: Tale) -> None:
     tale.commits("b", 1, 1, 7)
     # a consumer that assigns its partitions itself, an administrator
     tale.call("OffsetCommit", "admin", generation=-1, body={"offsets": [["t", 0, 1]]})
-    assert zombies(tale.story) == []
+    assert zombies(tale.trace) == []
 
 
 def test_an_old_generation(tale: Tale) -> None:
     tale.forms({"a": [0], "b": [1]}, before=STABLE)
     seq = tale.commits("a", 1, error="ILLEGAL_GENERATION")
-    (found,) = zombies(tale.story)
-    assert (found.call.seq, found.kind, found.behind, found.was_accepted) == (seq, "stale_generation", 1, False)
+    (found,) = zombies(tale.trace)
+    assert (found.exchange.seq, found.kind, found.behind, found.was_accepted) == (seq, "stale_generation", 1, False)
     assert str(found) == (
         f"#{seq} OffsetCommit v9 from a (generation 1) -> ILLEGAL_GENERATION: the group was in generation 2"
     )
@@ -38,26 +38,26 @@ def test_who_is_no_member_any_more(tale: Tale, change: str) -> None:
     tale.member(change, "b", "session_expired", "one")
     at = tale.seq
     tale.commits("b", 1, error="UNKNOWN_MEMBER_ID")
-    (found,) = zombies(tale.story)
-    assert (found.kind, found.why) == ("not_a_member", f"it was {change}, session_expired, at #{at}")
+    (found,) = zombies(tale.trace)
+    assert (found.kind, found.reason) == ("not_a_member", f"it was {change}, session_expired, at #{at}")
 
 
 def test_who_is_back_is_a_member_again(tale: Tale) -> None:
     tale.member("removed", "b", "session_expired", "one")
     tale.member("added", "b", "member_join", "one")
     tale.commits("b", 1, 1)
-    assert zombies(tale.story) == []
+    assert zombies(tale.trace) == []
 
 
 def test_what_another_owns(tale: Tale) -> None:
     tale.commits("a", 1, 0, 1)
-    (found,) = zombies(tale.story)
+    (found,) = zombies(tale.trace)
     assert (found.kind, found.partitions, found.was_accepted) == ("not_the_owner", (("t", 1),), True)
-    assert found.why == "it commits t 1 of one"
+    assert found.reason == "it commits t 1 of one"
 
 
 def test_a_commit_is_judged_by_when_it_came(tale: Tale) -> None:
     asked = tale.asks("OffsetCommit", "a", member_id="a", generation=1, body={"offsets": [["t", 0, 1]]})
     tale.member("removed", "a", "session_expired")
     tale.answers(asked, "UNKNOWN_MEMBER_ID")
-    assert zombies(tale.story) == []
+    assert zombies(tale.trace) == []

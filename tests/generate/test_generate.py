@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.verify.conformance import conformance, failures
-from koordinator.emulator.verify.story import Story
+from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.pipeline import generate
 from koordinator.pipeline.generate import generate_trace, trace_sizes
 
@@ -76,4 +76,4 @@ def test_healthy_members_pass_the_client_checks(monkeypatch: pytest.MonkeyPatch)
     for number in range(1, 6):
         lines = [json.loads(line) for line in generate_trace(0, number, 2_000).lines[:-1]]
         for group_id in {line["group_id"] for line in lines if "group_id" in line}:
-            assert not failures(conformance(Story(lines, group_id))), f"{group_id} of trace {number}"
+            assert not failures(conformance(GroupTrace(lines, group_id))), f"{group_id} of trace {number}"

@@ -12,14 +12,14 @@ from scenes.trace_tales import Tale
 from spark.event_frames import verdicts
 
 from koordinator.emulator.verify.conformance import Verdict, conformance
-from koordinator.emulator.verify.story import Story
+from koordinator.emulator.verify.group_trace import GroupTrace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
-    from koordinator.emulator.verify.story import Line
+    from koordinator.emulator.verify.group_trace import Line
 
 HERE = Path(__file__).parent
 TALES = HERE.parent / "checks" / "test_conformance.py"
@@ -36,7 +36,7 @@ def tales() -> dict[str, list[Line]]:
     told: dict[str, list[Line]] = {}
     name = ""
 
-    def heard(story: Story, *args: Any, **kwargs: Any) -> list[Verdict]:
+    def heard(story: GroupTrace, *args: Any, **kwargs: Any) -> list[Verdict]:
         told[f"{name} {len(told)}"] = [dict(line) for line in story.lines]
         return conformance(story, *args, **kwargs)
 
@@ -68,7 +68,7 @@ def test_the_verdicts_are_those_of_the_emulator(spark: SparkSession) -> None:
     wrong = []
     for trace_id, lines in told.items():
         for group_id in groups_of(lines):
-            for wanted in conformance(Story(lines, group_id)):
+            for wanted in conformance(GroupTrace(lines, group_id)):
                 row = rows[trace_id, group_id, wanted.id]
                 ends = (min(wanted.evidence), max(wanted.evidence)) if wanted.evidence else (None, None)
                 expected = (wanted.status, *ends, wanted.message)

@@ -10,8 +10,8 @@ import pytest
 from spark.gold_frames import Gold
 from spark.log_rows import LOGS, RELEASES, bronze, recorded
 
+from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import rebalances
-from koordinator.emulator.verify.story import Story
 from koordinator.pipeline.schema import CLIENT_JOIN, REBALANCE
 from koordinator.pipeline.silver.logs import parse
 
@@ -72,7 +72,7 @@ def test_the_rebalances_found_are_those_the_broker_says_it_stabilized(found: Fou
 def test_the_emulators_own_verdict_on_the_log_of_a_real_broker_is_the_same(found: Found, release: str) -> None:
     for group in {row.group_id for row in found[0][release]}:
         mine = [row for row in found[0][release] if row.group_id == group]
-        verdict = rebalances(Story(found[2][release], group))
+        verdict = rebalances(GroupTrace(found[2][release], group))
         assert [(row.cause, row.gen_before, row.gen_after, row.outcome, row.join_ms, row.sync_ms) for row in mine] == [
             (each.cause, each.generation_before, each.generation, each.outcome, each.join_ms, each.sync_ms)
             for each in verdict

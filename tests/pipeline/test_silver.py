@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import assignments
-from koordinator.emulator.verify.story import Story
 from koordinator.pipeline.bronze import lines as bronze
 from koordinator.pipeline.schema import EVENT, HEADER, OUTCOME, TRACE
 from koordinator.pipeline.silver import intake
@@ -148,7 +148,7 @@ def test_assignments_are_those_the_emulator_finds_in_the_same_trace(spark: Spark
     lines = [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
     wanted = {
         (generation, who, topic, number)
-        for generation, held in assignments(Story(lines, "orders-svc")).items()
+        for generation, held in assignments(GroupTrace(lines, "orders-svc")).items()
         for who, topics in held.items()
         for topic, numbers in topics.items()
         for number in numbers

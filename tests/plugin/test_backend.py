@@ -98,7 +98,7 @@ def test_a_group_is_described_waited_for_and_judged(kafka: Cluster) -> None:
     assert group.offsets == {("t", 0): 3}
     group.assert_committed({("t", 0): 3})
     group.assert_assignment({"one": {"t": [0]}})
-    with pytest.raises(AssertionError, match=r"nobody owns t \[1\]"):
+    with pytest.raises(AssertionError, match=r"t \[1\] has no owner"):
         group.assert_owned_exactly_once(["t"])
     with pytest.raises(AssertionError, match="t 1: expected 5, committed is nothing"):
         group.assert_committed({("t", 1): 5})

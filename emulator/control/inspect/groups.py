@@ -8,8 +8,8 @@ from ...broker.offsets_log import records_of
 from ...core.data.topic import OFFSETS_TOPIC
 from ...core.groups.classic.group import CONSUMER, ClassicGroupState
 from ...formats.groups_file import lines_of, parse_groups
-from ...verify import names
-from ...verify.ownership import faults
+from ...verify.names import require_state
+from ...verify.ownership import ownership_errors
 from .owners import owners_of, partition_counts, partitions
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Groups:
         """
         del now
         if state is not None:
-            names.state(state)
+            require_state(state)
         if owned not in (None, "all"):
             raise ValueError(f"owned is 'all', or nothing is asked of who owns what; not {owned!r}")
         found = self._find(group)
@@ -82,7 +82,7 @@ class Groups:
             and (state != ClassicGroupState.STABLE.value or not _waiting_for(found))
             and members in (None, len(found.members))
             and (after_generation is None or found.generation > after_generation)
-            and (owned is None or not faults(owners_of(found), partition_counts(self._brokers.cluster)))
+            and (owned is None or not ownership_errors(owners_of(found), partition_counts(self._brokers.cluster)))
         )
 
     def offsets(self, now: int, *, group: str) -> list[dict[str, object]]:

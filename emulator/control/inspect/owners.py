@@ -9,7 +9,7 @@ from koordinator.wire.messages.consumer_protocol import read_assignment, read_su
 from koordinator.wire.primitives import Malformed
 
 from ...core.groups.classic.group import CONSUMER
-from ...verify.ownership import Owner
+from ...verify.ownership import MemberAssignment
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ...core.groups.classic.group import ClassicGroup, ClassicMember
 
 
-def owners_of(group: ClassicGroup) -> tuple[Owner, ...]:
+def owners_of(group: ClassicGroup) -> tuple[MemberAssignment, ...]:
     """The members, with what they own and subscribe to: nothing, if they are no consumers."""
     if group.protocol_type != CONSUMER:
-        return tuple(Owner(_label(member), {}, ()) for member in group.members.values())
+        return tuple(MemberAssignment(_label(member), {}, ()) for member in group.members.values())
     return tuple(
-        Owner(_label(member), partitions(member.assignment), _topics(group, member))
+        MemberAssignment(_label(member), partitions(member.assignment), _topics(group, member))
         for member in group.members.values()
     )
 

@@ -12,12 +12,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ...core.groups.classic.group import ClassicGroupState
-from ...verify import members, names
-from ...verify.conformance import Now, conformance, failures
-from ...verify.ownership import difference, faults
+from ...verify import members
+from ...verify.conformance import CurrentAssignment, conformance, failures
+from ...verify.group_trace import GroupTrace, Line
+from ...verify.names import require_cause
+from ...verify.ownership import assignment_differences, ownership_errors
 from ...verify.rebalances import Rebalance, rebalances
-from ...verify.requests import Wanted, expected
-from ...verify.story import Line, Story
+from ...verify.requests import RequestPattern, check_requests
 from ...verify.zombies import zombies
 from .owners import assignment_by, owners_of, partition_counts
 
@@ -57,7 +58,7 @@ class Verify:
         """
         del now
         if cause is not None:
-            names.cause(cause)
+            require_cause(cause)
         began = self._rebalances(group, since)
         wanted = "a rebalance" if cause is None else f"a rebalance with the cause {cause}"
         matching = next((at for at, each in enumerate(began) if cause in (None, each.cause)), None)
@@ -111,39 +112,39 @@ class Verify:
         `generation` that of the request, or that a JoinGroup has led to.
         """
         del now
-        wanted = Wanted(api, error, client_id, member, instance_id, generation)
-        story = self._story(group)
+        pattern = RequestPattern(api, error, client_id, member, instance_id, generation)
+        trace = self._trace_of(group)
         if times == 0 and member is not None:
             # a name that is written wrong would always be right
-            members.named(story, member, self._present(group))
-        ok, message, found = expected(story, wanted, times, at_least)
-        return _verdict(ok=ok, message=message, seqs=[call.seq for call in found])
+            members.member_ids_of(trace, member, self._present(group))
+        ok, message, exchanges = check_requests(trace, pattern, times, at_least)
+        return _verdict(ok=ok, message=message, seqs=[exchange.seq for exchange in exchanges])
 
     def left(self, now: int, *, group: str, member: str) -> Verdict:
         """Whether a member has left the group by LeaveGroup."""
         del now
-        ok, message = members.left(self._story(group), member)
+        ok, message = members.check_left(self._trace_of(group), member)
         return _verdict(ok=ok, message=message)
 
     def did_not_leave(self, now: int, *, group: str, member: str) -> Verdict:
         """Whether a member has not sent a LeaveGroup, nor anybody for it."""
         del now
-        ok, message = members.did_not_leave(self._story(group), member)
+        ok, message = members.check_did_not_leave(self._trace_of(group), member)
         return _verdict(ok=ok, message=message)
 
     def fenced(self, now: int, *, group: str, instance_id: str) -> Verdict:
         """Whether a member of this instance has been told FENCED_INSTANCE_ID."""
         del now
-        ok, message = members.fenced(self._story(group), instance_id)
+        ok, message = members.check_fenced(self._trace_of(group), instance_id)
         return _verdict(ok=ok, message=message)
 
     def no_zombies(self, now: int, *, group: str) -> Verdict:
         """Whether nobody has committed who should not any more: see `koordinator.emulator.verify.zombies.Zombie`."""
         del now
-        found = zombies(self._story(group))
+        found = zombies(self._trace_of(group))
         listed = "".join(f"\n  {each}" for each in found)
         said = f"expected no commit of a member that is out, or of what another owns; seen {len(found)}:{listed}"
-        return _verdict(ok=not found, message=said, seqs=[each.call.seq for each in found])
+        return _verdict(ok=not found, message=said, seqs=[each.exchange.seq for each in found])
 
     # -- how the group is now --------------------------------------------------------------------------------
 
@@ -153,7 +154,7 @@ class Verify:
         A member is named by its instance id, its member id, or a client id that no other has.
         """
         del now
-        wrong = difference(expected, assignment_by(self._find(group), expected))
+        wrong = assignment_differences(expected, assignment_by(self._find(group), expected))
         return _verdict(ok=not wrong, message="\n  ".join(["the assignment is another:", *wrong]))
 
     def owned(self, now: int, *, group: str, topics: Sequence[str] | None = None) -> Verdict:
@@ -167,7 +168,7 @@ class Verify:
             state = ClassicGroupState.DEAD if found is None else found.state
             said = f"nobody owns anything for sure while the group is {state.value}"
             return _verdict(ok=False, message=said)
-        wrong = faults(owners_of(found), partition_counts(self._brokers.cluster), topics)
+        wrong = ownership_errors(owners_of(found), partition_counts(self._brokers.cluster), topics)
         said = f"expected every partition to be owned exactly once, but {'; '.join(wrong)}"
         return _verdict(ok=not wrong, message=said)
 
@@ -193,19 +194,19 @@ class Verify:
         del now
         found = self._find(group)
         is_stable = found is not None and found.state is ClassicGroupState.STABLE and not found.pending_sync_members
-        at_the_end = Now(is_stable, _owners(found), partition_counts(self._brokers.cluster))
-        verdicts = conformance(self._story(group), at_the_end, ignore=ignore, auto_commit=auto_commit)
+        current = CurrentAssignment(is_stable, _owners(found), partition_counts(self._brokers.cluster))
+        verdicts = conformance(self._trace_of(group), current, ignore=ignore, auto_commit=auto_commit)
         failed = failures(verdicts)
         said = "\n  ".join([f"{len(failed)} of {len(verdicts)} client checks failed:", *map(str, failed)])
         return _verdict(ok=not failed, message=said, checks=[asdict(each) for each in verdicts])
 
     # -- what they share -------------------------------------------------------------------------------------
 
-    def _story(self, group: str) -> Story:
-        return Story(self._seen.lines(), group)
+    def _trace_of(self, group: str) -> GroupTrace:
+        return GroupTrace(self._seen.lines(), group)
 
     def _rebalances(self, group: str, since: int) -> list[Rebalance]:
-        return [each for each in rebalances(self._story(group)) if each.start_seq > since]
+        return [each for each in rebalances(self._trace_of(group)) if each.start_seq > since]
 
     def _find(self, group_id: str) -> ClassicGroup | None:
         broker = self._brokers.broker_of_group(group_id)
@@ -217,10 +218,10 @@ class Verify:
 
     def _last_commit(self, group: str, topic: str, partition: int) -> str:
         commits = [
-            call
-            for call in self._story(group).calls
-            if call.api == "OffsetCommit"
-            and any(row[0] == topic and row[1] == partition for row in call.asked.get("offsets", ()))
+            exchange
+            for exchange in self._trace_of(group).exchanges
+            if exchange.api == "OffsetCommit"
+            and any(row[0] == topic and row[1] == partition for row in exchange.request_body.get("offsets", ()))
         ]
         return f"; last: {commits[-1]}" if commits else ""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
     from koordinator.emulator.server.cluster_registry import RegisteredCluster
-    from koordinator.emulator.verify.story import Line, Story
+    from koordinator.emulator.verify.group_trace import GroupTrace, Line
 
 RECORDED = Path(__file__).parents[2] / "pages" / "traces"
 
@@ -111,7 +111,7 @@ def gold(spark: SparkSession) -> Gold:
 
 
 @pytest.fixture(scope="module")
-def stories(gold: Gold) -> dict[tuple[str, str], Story]:
+def stories(gold: Gold) -> dict[tuple[str, str], GroupTrace]:
     found = gold.stories()
     assert sum(len(rebalances(story)) for story in found.values()) > 20, "there is something to compare"
     return found
@@ -124,7 +124,7 @@ def by_group(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
     return found
 
 
-def test_rebalances_are_those_the_emulator_sees(gold: Gold, stories: dict[tuple[str, str], Story]) -> None:
+def test_rebalances_are_those_the_emulator_sees(gold: Gold, stories: dict[tuple[str, str], GroupTrace]) -> None:
     found = by_group(gold.rows(schema.REBALANCE))
     for key, story in stories.items():
         seen = [{name: row[column] for name, column in SAME.items()} for row in found.get(key, [])]
@@ -146,7 +146,7 @@ def test_rebalances_are_as_many_and_take_as_long_as_the_emulator_has_counted(gol
 
 
 def test_who_joined_and_who_left_is_the_difference_of_two_generations(
-    gold: Gold, stories: dict[tuple[str, str], Story]
+    gold: Gold, stories: dict[tuple[str, str], GroupTrace]
 ) -> None:
     found = by_group(gold.rows(schema.REBALANCE))
     for key, story in stories.items():
@@ -159,43 +159,45 @@ def test_who_joined_and_who_left_is_the_difference_of_two_generations(
 
 
 def test_each_commit_is_there_and_those_of_old_generations_are_zombies(
-    gold: Gold, stories: dict[tuple[str, str], Story]
+    gold: Gold, stories: dict[tuple[str, str], GroupTrace]
 ) -> None:
     found = by_group(gold.rows(schema.COMMIT))
     for key, story in stories.items():
         rows = found.get(key, [])
         assert [(row.seq, row.member, row.error, row.generation) for row in rows] == [
             (call.seq, story.label(call.member_id), call.error, call.generation)
-            for call in story.calls
+            for call in story.exchanges
             if call.api == "OffsetCommit"
         ], key
-        stale = {zombie.call.seq for zombie in zombies(story) if zombie.kind == STALE}
+        stale = {zombie.exchange.seq for zombie in zombies(story) if zombie.kind == STALE}
         assert stale <= {row.seq for row in rows if row.is_zombie}, key
 
 
 def test_heartbeats_and_avoided_rebalances_are_as_many_as_in_the_trace(
-    gold: Gold, stories: dict[tuple[str, str], Story]
+    gold: Gold, stories: dict[tuple[str, str], GroupTrace]
 ) -> None:
     beats = {(row.trace_id, row.group_id, row.member_id): row.n for row in gold.rows(schema.HEARTBEAT)}
     asked = Counter(
         (*key, call.member_id)
         for key, story in stories.items()
-        for call in story.calls
+        for call in story.exchanges
         if call.api == "Heartbeat" and call.member_id
     )
     assert beats == dict(asked)
     avoided = Counter((row.trace_id, row.group_id) for row in gold.rows(schema.AVOIDED))
-    told = Counter(key for key, story in stories.items() for line in story.own if line["kind"] == "avoided_static")
+    told = Counter(
+        key for key, story in stories.items() for line in story.group_lines if line["kind"] == "avoided_static"
+    )
     assert avoided == told
     assert sum(told.values()) > 1
 
 
 def test_a_group_is_in_some_state_from_its_first_change_to_its_end(
-    gold: Gold, stories: dict[tuple[str, str], Story]
+    gold: Gold, stories: dict[tuple[str, str], GroupTrace]
 ) -> None:
     found = by_group(gold.rows(schema.STATE_TIME))
     for key, story in stories.items():
-        changes = [line for line in story.own if line["kind"] == "state"]
+        changes = [line for line in story.group_lines if line["kind"] == "state"]
         assert story.end is not None
         if changes:
             total_ms = (story.end["group_ts_us"] - changes[0]["group_ts_us"]) / 1000

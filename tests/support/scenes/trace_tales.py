@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from koordinator.emulator.verify.story import Line, Story
+from koordinator.emulator.verify.group_trace import GroupTrace, Line
 
 STABLE, PREPARING, COMPLETING, EMPTY = "Stable", "PreparingRebalance", "CompletingRebalance", "Empty"
 
@@ -25,9 +25,9 @@ class Tale:
         self._generation = 0
 
     @property
-    def story(self) -> Story:
+    def trace(self) -> GroupTrace:
         """Parse the lines."""
-        return Story(self.lines, self.group_id)
+        return GroupTrace(self.lines, self.group_id)
 
     @property
     def seq(self) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scenes.trace_tales import Tale
 
-from koordinator.emulator.verify.story import Story
+from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.pipeline import layers, schema
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Gold:
         assert len(set(keys)) == len(keys), f"{table.path}: rows with the same key"
         return [found[at] for at in sorted(range(len(found)), key=lambda at: keys[at])]
 
-    def stories(self) -> dict[tuple[str, str], Story]:
+    def stories(self) -> dict[tuple[str, str], GroupTrace]:
         """The same lines as the emulator reads them, by trace and group."""
         named = {
             (name, str(line["group_id"])): lines
@@ -72,7 +72,7 @@ class Gold:
             for line in lines
             if line.get("group_id")
         }
-        return {key: Story(lines, key[1]) for key, lines in named.items()}
+        return {key: GroupTrace(lines, key[1]) for key, lines in named.items()}
 
     def _table(self, table: schema.Table) -> DataFrame:
         if table.path not in self._made:

@@ -1,0 +1,109 @@
+"""Client checks of commits: no commit in an old generation (C03), a commit before partitions are revoked (C10)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from .check_result import CheckResult
+from .group_trace import OK
+
+if TYPE_CHECKING:
+    from .group_trace import Exchange, GroupTrace, Line
+
+
+def no_old_generation(trace: GroupTrace) -> CheckResult:
+    """Find commits in a generation older than that of the member's last JoinGroup response (C03)."""
+    result = CheckResult()
+    joins: dict[str, list[Exchange]] = defaultdict(list)
+    for exchange in trace.exchanges:
+        if exchange.joined_generation is not None:
+            joins[exchange.member_id].append(exchange)
+        if exchange.api != "OffsetCommit" or exchange.generation is None or exchange.generation < 0:
+            continue
+        newer = [
+            join
+            for join in joins[exchange.member_id]
+            if (join.joined_generation or 0) > exchange.generation
+            and (join.response_seq or exchange.seq) < exchange.seq
+        ]
+        if newer:
+            text = f"{exchange}{trace.software(exchange.member_id)}, after {newer[-1]}"
+            result.add_failure(text, newer[-1], exchange)
+        else:
+            result.add_pass(exchange)
+    return result
+
+
+def committed_before_revoke(trace: GroupTrace, *, auto_commit: bool | None) -> CheckResult:
+    """Find members that fetched records and revoked their partitions, by JoinGroup or LeaveGroup, uncommitted (C10).
+
+    Only the eager protocol revokes every partition to join. The trace does not show whether a member commits
+    automatically, or whether its application received the fetched records. A missing commit is therefore unclear
+    unless `auto_commit` is True. Records that the member fetches after REBALANCE_IN_PROGRESS do not count.
+    """
+    result = CheckResult()
+    if auto_commit is False:
+        return result
+    for member_id, exchanges in trace.by_member.items():
+        client_id = trace.clients.get(member_id, "")
+        namesakes = [
+            other for other, name in trace.clients.items() if name == client_id and _overlap(trace, other, member_id)
+        ]
+        fetches = [] if len(namesakes) > 1 else _fetches(trace, client_id)
+        commits = [each for each in exchanges if each.api == "OffsetCommit" and each.error == OK]
+        if not commits and auto_commit is None:
+            continue
+        for revoke, signal in _revokes(exchanges):
+            earlier = [commit for commit in commits if commit.seq < revoke.seq]
+            since = earlier[-1].seq if earlier else exchanges[0].seq
+            uncommitted = [line for line in fetches if since < line["seq"] < (signal or revoke).seq]
+            if not uncommitted:
+                # a commit is the only evidence if the fetches may belong to another member
+                if earlier:
+                    result.add_pass(earlier[-1], revoke)
+                continue
+            text = (
+                f"{trace.label(member_id)}{trace.software(member_id)} gave up its partitions with {revoke}, and has "
+                f"committed nothing since it fetched at #{uncommitted[0]['seq']}"
+            )
+            (result.add_failure if auto_commit else result.add_unclear)(text, revoke)
+    return result
+
+
+def _revokes(exchanges: list[Exchange]) -> list[tuple[Exchange, Exchange | None]]:
+    """Return each request by which a member revokes all partitions, with the Heartbeat that signalled the rebalance."""
+    revokes: list[tuple[Exchange, Exchange | None]] = []
+    signal: Exchange | None = None
+    owns = eager = False
+    for exchange in exchanges:
+        if exchange.error == "REBALANCE_IN_PROGRESS" and exchange.api == "Heartbeat":
+            signal = signal or exchange
+        elif exchange.api == "LeaveGroup" or (exchange.api == "JoinGroup" and eager):
+            if owns:
+                revokes.append((exchange, signal))
+            owns = False
+            signal = None
+        if exchange.api == "SyncGroup" and exchange.error == OK:
+            owns = any((exchange.response_body.get("assignment") or {}).values())
+        if exchange.joined_generation is not None:
+            eager = "cooperative" not in str(exchange.response_body.get("protocol"))
+    return revokes
+
+
+def _fetches(trace: GroupTrace, client_id: str) -> list[Line]:
+    """Return the Fetch responses that carried records to a client; the trace omits empty ones."""
+    return [
+        line
+        for line in trace.lines
+        if line["kind"] == "response"
+        and line.get("api") == "Fetch"
+        and line.get("client_id") == client_id
+        and not line.get("error")
+    ]
+
+
+def _overlap(trace: GroupTrace, one: str, other: str) -> bool:
+    """Return whether two members existed at the same time; a client that rejoins gets a new member id."""
+    first, second = trace.by_member[one], trace.by_member[other]
+    return one == other or (first[0].seq <= second[-1].seq and second[0].seq <= first[-1].seq)

@@ -1,0 +1,237 @@
+"""The trace of one group: its lines, requests paired with responses, member names, and elapsed time on two clocks.
+
+`emulator.trace.trace` describes the lines. Lines that name no group (connections, nodes, fetches) stay beside the
+group's own lines, because the client checks need them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..trace.vocabulary import METADATA_KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Line = dict[str, Any]
+
+OK = "NONE"
+"""The error name of a successful response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request and its response; the response is None while there is none."""
+
+    request: Line
+    response: Line | None
+
+    @property
+    def seq(self) -> int:
+        """The sequence number of the request."""
+        return int(self.request["seq"])
+
+    @property
+    def response_seq(self) -> int | None:
+        """The sequence number of the response."""
+        return None if self.response is None else int(self.response["seq"])
+
+    @property
+    def api(self) -> str:
+        """The API, as Kafka's schemas name it."""
+        return str(self.request["api"])
+
+    @property
+    def connection(self) -> tuple[int | None, int | None]:
+        """The node and the connection, whose number is unique per node."""
+        return self.request.get("node"), self.request.get("conn_id")
+
+    @property
+    def client_id(self) -> str:
+        """The client id; "" if the request has none."""
+        return str(self.request.get("client_id") or "")
+
+    @property
+    def request_member_id(self) -> str:
+        """The member id in the request; "" if it has none."""
+        return str(self.request.get("member_id") or "")
+
+    @property
+    def member_id(self) -> str:
+        """The member id in the request, else the id that a JoinGroup response assigns."""
+        assigned = None if self.response is None else self.response.get("member_id")
+        return str(self.request.get("member_id") or assigned or "")
+
+    @property
+    def instance_id(self) -> str | None:
+        """The `group.instance.id` in the request."""
+        return self.request.get("instance_id")
+
+    @property
+    def generation(self) -> int | None:
+        """The generation in the request; None if the API or the member has none."""
+        generation = self.request.get("generation")
+        return None if generation is None else int(generation)
+
+    @property
+    def joined_generation(self) -> int | None:
+        """The generation in a successful JoinGroup response."""
+        if self.api != "JoinGroup" or self.error != OK or self.response is None:
+            return None
+        generation = self.response.get("generation")
+        return None if generation is None else int(generation)
+
+    @property
+    def error(self) -> str | None:
+        """The error of the response, "NONE" for success; None without a response."""
+        return None if self.response is None else str(self.response.get("error") or OK)
+
+    @property
+    def request_body(self) -> Line:
+        """The body of the request."""
+        return self.request.get("body") or {}
+
+    @property
+    def response_body(self) -> Line:
+        """The body of the response."""
+        return (self.response or {}).get("body") or {}
+
+    def __str__(self) -> str:
+        name = self.instance_id or self.client_id or self.member_id
+        has_other_id = self.request_member_id and self.request_member_id != name
+        sender = f"{name} as member {self.request_member_id}" if has_other_id else name
+        generation = "" if self.generation in (None, -1) else f" (generation {self.generation})"
+        by_rule = "" if self.response is None or not self.response.get("rule_id") else " by a rule of the test"
+        outcome = "no response yet" if self.error is None else f"{'OK' if self.error == OK else self.error}{by_rule}"
+        version = self.request.get("api_version")
+        api = self.api if version is None else f"{self.api} v{version}"
+        return f"#{self.seq} {api} from {sender}{generation} -> {outcome}"
+
+
+class GroupTrace:
+    """The trace of one group. `lines` is the trace of a cluster, or a part of it, oldest line first."""
+
+    def __init__(self, lines: Iterable[Line], group_id: str) -> None:
+        self.group_id = group_id
+        cluster_lines = list(lines)
+        self.dropped = sum(int(line["count"]) for line in cluster_lines if line["kind"] == "dropped")
+        """The number of oldest events that the ring discarded."""
+        self.lines = [
+            line
+            for line in cluster_lines
+            if line.get("group_id", group_id) == group_id and line["kind"] not in METADATA_KINDS
+        ]
+
+    @cached_property
+    def group_lines(self) -> list[Line]:
+        """The lines that name the group."""
+        return [line for line in self.lines if line.get("group_id") == self.group_id]
+
+    @cached_property
+    def exchanges(self) -> list[Exchange]:
+        """The requests that name the group, with their responses, in the order of the requests."""
+        pending: dict[tuple[object, ...], int] = {}
+        requests: list[Line] = []
+        responses: dict[int, Line] = {}
+        for line in self.group_lines:
+            key = (line.get("node"), line.get("conn_id"), line.get("correlation_id"))
+            if line["kind"] == "request":
+                pending[key] = len(requests)
+                requests.append(line)
+            elif line["kind"] == "response" and key in pending:
+                responses[pending.pop(key)] = line
+        return [Exchange(request, responses.get(at)) for at, request in enumerate(requests)]
+
+    @cached_property
+    def by_member(self) -> dict[str, list[Exchange]]:
+        """The exchanges of each member id."""
+        exchanges: dict[str, list[Exchange]] = defaultdict(list)
+        for exchange in self.exchanges:
+            if exchange.member_id:
+                exchanges[exchange.member_id].append(exchange)
+        return dict(exchanges)
+
+    @cached_property
+    def instances(self) -> dict[str, str]:
+        """The `group.instance.id` of each static member id."""
+        instances: dict[str, str] = {}
+        for line in self.group_lines:
+            if line.get("instance_id") and line.get("member_id"):
+                instances[line["member_id"]] = line["instance_id"]
+        for exchange in self.exchanges:
+            if exchange.instance_id and exchange.member_id:
+                instances[exchange.member_id] = exchange.instance_id
+        return instances
+
+    @cached_property
+    def clients(self) -> dict[str, str]:
+        """The client id of each member id."""
+        members = [exchange for exchange in self.exchanges if exchange.member_id]
+        return {each.member_id: each.client_id for each in members if each.api == "JoinGroup"} | {
+            each.member_id: each.client_id for each in members if each.api in ("SyncGroup", "Heartbeat", "OffsetCommit")
+        }
+
+    def label(self, member_id: str) -> str:
+        """Return the `group.instance.id` of a static member, else the member id."""
+        return self.instances.get(member_id, member_id)
+
+    def software(self, member_id: str) -> str:
+        """Return the client library that a member reports, such as " (librdkafka 2.16.1)"; "" if it reports none."""
+        for exchange in self.by_member.get(member_id, ()):
+            name, version = exchange.request.get("client_software"), exchange.request.get("client_version")
+            if name:
+                return f" ({name} {version})" if version else f" ({name})"
+        return ""
+
+    @cached_property
+    def closed(self) -> dict[tuple[int | None, int | None], Line]:
+        """The closing line of each closed connection (node, number)."""
+        return {
+            (line.get("node"), line.get("conn_id")): line
+            for line in self.lines
+            if line["kind"] == "conn" and line.get("change") == "closed"
+        }
+
+    def blocked_ms(self, connection: tuple[int | None, int | None], earlier: Line, later: Line) -> float:
+        """Return how long requests of a connection were in flight between two lines.
+
+        The broker reads nothing else from the connection meanwhile, so a request that a test holds or delays also
+        delays the requests behind it.
+        """
+        blocked = 0.0
+        for exchange in self.exchanges:
+            if exchange.connection == connection and earlier["seq"] < exchange.seq < later["seq"]:
+                response = exchange.response
+                until = later if response is None or response["seq"] > later["seq"] else response
+                blocked += between_ms(exchange.request, until)
+        return blocked
+
+    @property
+    def end(self) -> Line | None:
+        """The last line that has the group's time."""
+        return next((line for line in reversed(self.group_lines) if line.get("group_ts_us") is not None), None)
+
+
+def between_ms(earlier: Line, later: Line) -> float:
+    """Return the time between two lines on the wall clock and the group's clock, the lesser of the two.
+
+    A jump of the group's clock costs a client no time, and no client is late while the group's clock stands still.
+    """
+    return min(_both_ms(earlier, later))
+
+
+def at_least_ms(earlier: Line, later: Line) -> float:
+    """Return the time between two lines on the wall clock and the group's clock, the greater of the two."""
+    return max(_both_ms(earlier, later))
+
+
+def _both_ms(earlier: Line, later: Line) -> list[float]:
+    clocks = [
+        (int(later[clock]) - int(earlier[clock])) / 1000
+        for clock in ("wall_ts", "group_ts_us")
+        if earlier.get(clock) is not None and later.get(clock) is not None
+    ]
+    return clocks or [0.0]

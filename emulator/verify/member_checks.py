@@ -1,0 +1,168 @@
+"""Client checks of membership: heartbeats in time (C04), leaving on close (C05)."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from .check_result import CheckResult
+from .group_trace import OK, at_least_ms, between_ms
+
+if TYPE_CHECKING:
+    from .group_trace import Exchange, GroupTrace, Line
+
+MEMBER_APIS = ("Heartbeat", "SyncGroup", "OffsetCommit")
+"""The APIs whose requests need a generation after a SyncGroup."""
+
+STORM_HEARTBEATS, STORM_MS = 50, 1000
+"""More heartbeats of one member within this time are a storm; the shortest interval in use is about 100 ms."""
+
+
+def heartbeats(trace: GroupTrace) -> CheckResult:
+    """Find late heartbeats, storms of heartbeats, and requests with generation -1 after a SyncGroup (C04).
+
+    A member owes heartbeats from its SyncGroup until it rejoins, leaves, or its connection closes.
+    """
+    result = CheckResult()
+    for member_id in trace.by_member:
+        _HeartbeatMonitor(trace, result, member_id).run()
+    return result
+
+
+class _HeartbeatMonitor:
+    """The heartbeats of one member. `_last_response` starts the current interval; it is None if no heartbeat is due."""
+
+    def __init__(self, trace: GroupTrace, result: CheckResult, member_id: str) -> None:
+        self._trace, self._result, self._member_id = trace, result, member_id
+        self._session_ms = 0
+        self._has_synced = False
+        self._last_response: Line | None = None
+        self._connection: tuple[int | None, int | None] = (None, None)
+        self._recent: deque[Exchange] = deque()
+
+    def run(self) -> None:
+        trace, last = self._trace, None
+        exchanges = {exchange.seq: exchange for exchange in trace.by_member[self._member_id]}
+        connections = {exchange.connection for exchange in exchanges.values()}
+        for line in trace.lines:
+            if line["seq"] in exchanges:
+                self._add(exchanges[line["seq"]])
+            elif line["kind"] in ("node", "leader"):
+                # a stopped broker takes no heartbeats, and a moved coordinator takes time to find
+                self._last_response = None
+            elif line["kind"] == "conn" and line["change"] == "closed":
+                if (line.get("node"), line.get("conn_id")) in connections:
+                    self._last_response = None
+            elif line["kind"] == "member" and line.get("member_id") == self._member_id:
+                self._check_interval(line)
+                self._last_response = None
+            if line.get("group_id") == trace.group_id:
+                last = line
+        if last is not None and trace.end is not None:
+            self._check_interval(trace.end)
+
+    def _add(self, exchange: Exchange) -> None:
+        match exchange.api:
+            case "JoinGroup":
+                self._session_ms = exchange.request_body.get("session_timeout_ms", self._session_ms)
+                self._check_interval(exchange.request)
+                self._last_response = None
+                return
+            case "LeaveGroup":
+                self._last_response = None
+                return
+            case "Heartbeat":
+                self._check_interval(exchange.request, exchange)
+                self._check_storm(exchange)
+        if exchange.generation == -1 and self._has_synced and exchange.api in MEMBER_APIS:
+            self._result.add_failure(f"{exchange}{self._software}: generation -1 after a SyncGroup", exchange)
+        if exchange.api in ("Heartbeat", "SyncGroup"):
+            # no heartbeat is due before the response, or after an error
+            self._last_response = exchange.response if exchange.error == OK else None
+            self._connection = exchange.connection
+            self._has_synced |= exchange.api == "SyncGroup" and exchange.error == OK
+
+    def _check_interval(self, line: Line, heartbeat: Exchange | None = None) -> None:
+        start = self._last_response
+        if start is None or not self._session_ms:
+            return
+        elapsed_ms = between_ms(start, line)
+        if elapsed_ms >= self._session_ms / 2:
+            elapsed_ms -= self._trace.blocked_ms(self._connection, start, line)
+        if elapsed_ms >= self._session_ms / 2:
+            self._result.add_failure(
+                f"{self._label}{self._software} sent no heartbeat for {elapsed_ms / 1000:.3g} s after #{start['seq']}; "
+                f"its session timeout is {self._session_ms / 1000:g} s",
+                start,
+                line,
+            )
+            self._last_response = None
+        elif heartbeat is not None:
+            self._result.add_pass(heartbeat)
+
+    def _check_storm(self, heartbeat: Exchange) -> None:
+        recent = self._recent
+        recent.append(heartbeat)
+        while at_least_ms(recent[0].request, heartbeat.request) > STORM_MS:
+            recent.popleft()
+        if len(recent) > STORM_HEARTBEATS:
+            text = f"{self._label}{self._software} sent {len(recent)} heartbeats within {STORM_MS} ms"
+            self._result.add_failure(text, *recent)
+            recent.clear()
+
+    @property
+    def _label(self) -> str:
+        return self._trace.label(self._member_id)
+
+    @property
+    def _software(self) -> str:
+        return self._trace.software(self._member_id)
+
+
+def leaving(trace: GroupTrace) -> CheckResult:
+    """Find static members that leave when they close, and dynamic members that do not (C05).
+
+    KIP-345: a closed static member keeps its place in the group for its session timeout.
+    """
+    result = CheckResult()
+    left = {
+        line["member_id"]
+        for line in trace.group_lines
+        if line["kind"] == "member" and line.get("cause") == "member_leave" and line.get("change") == "removed"
+    }
+    for member_id, exchanges in trace.by_member.items():
+        own = {each.connection for each in exchanges if each.api in ("JoinGroup", "SyncGroup", "Heartbeat")}
+        leave = next((each for each in exchanges if each.api == "LeaveGroup" and each.connection in own), None)
+        is_static = member_id in trace.instances
+        name = f"{trace.label(member_id)}{trace.software(member_id)}"
+        # of the connection in use last: the member may have closed others before
+        closed = trace.closed.get(exchanges[-1].connection)
+        if leave is not None and is_static:
+            result.add_failure(f"{name} is a static member and has sent {leave}", leave)
+        elif leave is not None:
+            result.add_pass(leave)
+        elif closed is None or closed.get("reason") or not _was_member(trace, member_id, closed):
+            # still connected, disconnected by the broker, or no member when the connection closed
+            continue
+        elif is_static:
+            result.add_pass(closed)
+        elif member_id not in left:
+            result.add_unclear(
+                f"{name} closed its connection without a LeaveGroup (#{closed['seq']}): it was killed, or it never "
+                "leaves",
+                closed,
+            )
+    return result
+
+
+def _was_member(trace: GroupTrace, member_id: str, at: Line) -> bool:
+    """Return whether a client was a member of the group when a line was written."""
+    changes = [
+        line["change"]
+        for line in trace.group_lines
+        if line["kind"] == "member" and line["member_id"] == member_id and line["seq"] < at["seq"]
+    ]
+    joined = any(
+        exchange.joined_generation is not None and exchange.seq < at["seq"] for exchange in trace.by_member[member_id]
+    )
+    return joined and (not changes or changes[-1] not in ("removed", "replaced"))
