@@ -1,8 +1,8 @@
-"""Does the data pipeline count what the demo saw? `python counted.py DEMO STORE SUMMARY`, as `make report` runs it.
+"""Compare the data pipeline's counts with the demo's: `python counted.py DEMO STORE SUMMARY`, part of `make report`.
 
-DEMO is the folder that the demo has kept (`bouncing/kept.py`), STORE what `koordinator-pipeline run` has made of the
-trace in it: its tables are plain Parquet, read here without Spark. SUMMARY is that of the report. The exit status is 0
-if all counts are equal.
+DEMO is the folder that the demo leaves (`bouncing/kept.py`), STORE the output of `koordinator-pipeline run` for its
+trace: plain Parquet tables, read here without Spark. SUMMARY is the report's summary. Exit status 0: all counts are
+equal.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from bouncing.kept import Counts
 
 HEADLINE = re.compile(r"\*\*([\d,]+) rebalances?\*\*")
-"""What the summary says in its first sentence."""
+"""The count in the summary's first sentence."""
 
 
 def main() -> int:
-    """Compare, show, and give the exit status."""
+    """Compare and print; return the exit status."""
     demo, store, summary = map(Path, sys.argv[1:])
     seen: dict[str, Counts] = json.loads((demo / kept.SEEN).read_text(encoding="utf-8"))
     found = in_store(store)
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def in_store(store: Path) -> dict[str, Counts]:
-    """The same counts, of the store's tables."""
+    """Return the same counts from the store's tables."""
     found: dict[str, Counts] = {}
     for table, outcome, what in (
         ("gold/rebalance", "completed", "completed"),

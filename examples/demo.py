@@ -1,9 +1,9 @@
-"""Six real consumers bounce, statically and dynamically: `make demo`.
+"""Six real consumers bounce as static and as dynamic members: `make demo`.
 
-A cluster served by `koordinator serve`, with a page that shows all of it live; two members each of kafka-python,
-confluent-kafka and aiokafka, each its own process. What is claimed is checked, and the exit status is 0 only if all of
-it was true. With HOLD=1 in the environment the page stays until Ctrl-C; with KEEP=DIR the trace, and what was seen of
-each group, is in that folder afterwards (`make report` goes on with it). How it is done: `bouncing/acts.py`.
+The cluster runs as `koordinator serve`, with a live page; kafka-python, confluent-kafka and aiokafka provide two
+members each, each in its own process. The demo checks every claim and exits with 0 only if all hold. HOLD=1 keeps the
+page until Ctrl-C; KEEP=DIR keeps the trace and the counts of each group in that folder, for `make report`. The steps
+are in `bouncing/acts.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GROUP_MAX_SIZE = 2
 
 
 def main() -> int:
-    """The whole demo. 0: all true; 1: not, or something did not happen in time; 130: interrupted."""
+    """Run the demo. Exit status 0: all claims hold; 1: a claim failed or a wait timed out; 130: interrupted."""
     to = show.console()
     started_at = time.monotonic()
     folder = Path(os.environ["KEEP"]) if "KEEP" in os.environ else None
@@ -63,7 +63,7 @@ def hold(to: Console, server: Server) -> None:
 
 
 def play(to: Console, company: Company, server: Server) -> list[Verdict]:
-    """The acts, one after the other. Raises LateError when something does not happen in time."""
+    """Play the acts in order. Raises LateError when a wait exceeds its limit."""
 
     def tell(text: str) -> None:
         to.print(f"  {text}", markup=False)
@@ -113,7 +113,7 @@ def play(to: Console, company: Company, server: Server) -> list[Verdict]:
 
 
 def conclude(to: Console, found: Sequence[Verdict], took_s: float) -> int:
-    """Show the verdicts; the exit status."""
+    """Print the verdicts; return the exit status."""
     show.verdicts(to, found)
     false = sum(not each.is_true for each in found)
     if false or not found:

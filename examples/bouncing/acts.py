@@ -1,4 +1,4 @@
-"""The acts: what is done to the cluster, and what is seen of it. Whether it was as claimed: `bouncing.verdicts`."""
+"""The acts: actions on the cluster and observations of it. `bouncing.verdicts` judges the claims."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SESSION_TIMEOUT_MS = 10_000
 HEARTBEAT_INTERVAL_MS = 500
 
 BEFORE = 4_000
-"""Records before the first bounce; the others come while one member after the other is away."""
+"""Records before the first bounce; the others arrive while one member after the other is away."""
 
 QUIET_S = 1.2
 """A group counts as settled, or as undisturbed, after two heartbeats of every member without an event."""
@@ -38,7 +38,7 @@ NAMES = {f"{client}-{number}": client for client in CLIENTS for number in range(
 
 
 class Scene:
-    """A cluster and the members on it, and the eyes on both: an admin client and the trace."""
+    """A cluster with its members, and two observers: an admin client and the trace."""
 
     def __init__(self, cluster: Cluster, company: Company, tell: Callable[[str], None]) -> None:
         self.cluster = cluster
@@ -55,11 +55,11 @@ class Scene:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # librdkafka's handles are closed with their last reference: before the cluster is gone, or they complain
+        # librdkafka closes its handles with their last reference, which has to happen before the cluster stops
         del self.admin, self.producer
 
     def events(self, group_id: str, after: float = 0.0) -> list[Event]:
-        """The trace of a group, from a moment on (seconds since the epoch)."""
+        """Return the trace of a group since a moment (seconds since the epoch)."""
         last = self._events[-1]["seq"] if self._events else 0
         self._events += self.cluster.trace(since=last)
         return [each for each in self._events if each.get("group_id") == group_id and each["wall_ts"] > after * 1e6]
@@ -78,7 +78,7 @@ class Scene:
         return self.company.start(name, client, membership)
 
     def produce(self, topic: str, count: int) -> None:
-        """Produce records, and wait until each of them is acknowledged."""
+        """Produce records and wait until all are acknowledged."""
         failures: list[str] = []
         for number in range(count):
             key = str(self._produced + number)
@@ -94,7 +94,7 @@ class Scene:
             raise LateError(f"{left} records were not acknowledged within 20 s; {len(failures)} failed {failures[:1]}")
 
     def describe(self, group_id: str) -> Described:
-        """The group as an admin client sees it (DescribeGroups, which has no generation)."""
+        """Return the group as an admin client sees it (DescribeGroups, which has no generation)."""
         group = self.admin.describe_consumer_groups([group_id], request_timeout=10)[group_id].result()
         members = {each.group_instance_id or each.client_id: each for each in group.members}
         return Described(
@@ -107,21 +107,21 @@ class Scene:
         )
 
     def ends(self, topic: str) -> dict[int, int]:
-        """The end of each partition (ListOffsets)."""
+        """Return the end offset of each partition (ListOffsets)."""
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         wanted = {TopicPartition(topic, partition): latest for partition in range(PARTITIONS)}
         return {each.partition: future.result().offset for each, future in self.admin.list_offsets(wanted).items()}
 
     def committed(self, group_id: str) -> dict[int, int]:
-        """The committed offset of each partition (OffsetFetch)."""
+        """Return the committed offset of each partition (OffsetFetch)."""
         wanted = ConsumerGroupTopicPartitions(group_id)
         answer = self.admin.list_consumer_group_offsets([wanted])[group_id].result()
         return {each.partition: each.offset for each in answer.topic_partitions}
 
     def wait_settled(self, what: str, group_id: str, members: Iterable[Member], quiet_s: float = 0.0) -> None:
-        """Wait until the group is Stable with these members, and each partition is somebody's; and quiet for a time.
+        """Wait until the group is Stable with these members, every partition has an owner, and the trace is quiet.
 
-        Raises LateError, also if one of the members ends by itself.
+        Raises LateError, also if a member ends by itself.
         """
         expected = list(members)
         try:
@@ -143,7 +143,7 @@ class Scene:
 
 
 def bounces(scene: Scene, group_id: str, *, static: bool, ways: tuple[str, str]) -> GroupStory:
-    """Six members form a group and are bounced one after the other, while records keep coming.
+    """Bounce the six members of a group one after the other, while records keep arriving.
 
     `ways`: how the first and the second member of each client end, "closed" (SIGTERM, the consumer is closed) or
     "killed" (SIGKILL).
@@ -202,7 +202,7 @@ def bounces(scene: Scene, group_id: str, *, static: bool, ways: tuple[str, str])
 def _bounce(
     scene: Scene, group_id: str, present: dict[str, Member], name: str, how: str
 ) -> tuple[Bounce, list[Member]]:
-    """End one member's process, go on producing, and put a new process in its place; also, who survived it."""
+    """End one member's process, keep producing, and start its replacement; also return the surviving members."""
     old = present[name]
     stopped_at = time.time()
     partitions_before = old.partitions
@@ -231,9 +231,9 @@ def _bounce(
 
 
 def fencing(scene: Scene) -> list[Fencing]:
-    """Two processes with one group.instance.id: once kafka-python is the older one, once confluent-kafka.
+    """Start a second process with the same group.instance.id, for kafka-python and for confluent-kafka.
 
-    aiokafka cannot be shown here: see `bouncing.clients.aiokafka`.
+    aiokafka cannot take part: see `bouncing.clients.aiokafka`.
     """
     pairs = [("kafka-python", "confluent-kafka"), ("confluent-kafka", "kafka-python")]
     seen = []
@@ -266,7 +266,7 @@ def fencing(scene: Scene) -> list[Fencing]:
 
 
 def full(scene: Scene, group_max_size: int) -> list[Refusal]:
-    """A group as large as it may be, and one more member of each client."""
+    """Fill a group to its maximum size, and add one more member of each client."""
     group_id = "full"
     scene.cluster.create_topic(group_id, PARTITIONS)
     inside = [
@@ -329,7 +329,7 @@ def _process(member: Member) -> Process:
 
 
 def _with_disturbed(bounce: Bounce, survivors: Iterable[Member], until: float) -> Bounce:
-    """The bounce, with the callbacks of those who were not bounced, until the next one."""
+    """Return the bounce with the callbacks of the surviving members until the next one."""
     disturbed = [
         (survivor.name, callback.kind)
         for survivor in survivors

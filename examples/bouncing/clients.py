@@ -1,8 +1,8 @@
-"""The three clients, each brought to one shape: consume a topic as a member of a group until told to stop.
+"""The three clients behind one interface: consume a topic as a member of a group until stopped.
 
-Each of them reports what it sees (`Report`), commits what it has reported, and lets the client's own errors through,
-as `GaveUpError` with the client's own name for them. What the members of a group must have in common (the
-protocol `range`, the timeouts) is set for all three; everything else is left at the clients' defaults.
+Each reports its observations (`Report`), commits the records it has reported, and raises the client's own errors as
+`GaveUpError` with the client's own name for them. Settings that members of a group must share (the protocol `range`,
+the timeouts) are the same for all three; everything else keeps the client's default.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 POLL_MS = 100
-"""How long a poll waits, and so how soon a member notices that it is to stop."""
+"""The length of a poll, and so the delay before a member notices a stop."""
 
 COMMIT_S = 0.5
-"""How often a kafka-python member commits when it has nothing new."""
+"""The commit interval of a kafka-python member without new records."""
 
 
 @dataclass(frozen=True)
 class Membership:
-    """Who the member is, and in which group. `instance_id` None: a dynamic member."""
+    """The member's identity and group. `instance_id` None: a dynamic member."""
 
     bootstrap_servers: str
     topic: str
@@ -36,23 +36,23 @@ class Membership:
 
 
 class Report(Protocol):
-    """Where a member tells what it sees."""
+    """Receives a member's observations."""
 
     def assigned(self, partitions: Iterable[int]) -> None:
-        """The assign callback."""
+        """Handle the assign callback."""
 
     def revoked(self, partitions: Iterable[int]) -> None:
-        """The revoke (or lost) callback."""
+        """Handle the revoke (or lost) callback."""
 
     def consumed(self, records: Iterable[tuple[int, int]]) -> None:
-        """Records that came, as (partition, offset)."""
+        """Handle delivered records, as (partition, offset)."""
 
     def refused(self, error: str) -> None:
-        """A commit that was refused because the group is rebalancing; the records will come again."""
+        """Handle a commit rejected because of a rebalance; the records will be delivered again."""
 
 
 class GaveUpError(Exception):
-    """The client will not go on. `name` is the client's own name of the error."""
+    """The client stops with an error. `name` is the client's own name for it."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(f"{name}: {text}")
@@ -61,14 +61,14 @@ class GaveUpError(Exception):
 
 
 def kafka_python(membership: Membership, report: Report, stop: threading.Event) -> None:
-    """A member by kafka-python 3.
+    """Consume with kafka-python 3.
 
-    Told apart by trying: a static member does not send LeaveGroup when it is closed. Told by a heartbeat that it is
-    fenced it just stops beating, and `poll` goes on as if nothing were; the error surfaces at the next commit. That is
-    why this one commits regularly even if it has nothing new, as it would with `enable_auto_commit`.
+    Observed behaviour: a static member sends no LeaveGroup on close. Fenced by a heartbeat, it just stops sending
+    heartbeats, and `poll` continues as if nothing had happened; the error surfaces at the next commit. Therefore this
+    member commits regularly even without new records, as it would with `enable_auto_commit`.
 
-    It asks for the partitions before its first poll. kafka-python 3.0.12 otherwise joins before it knows them and joins
-    again when it does; if a poll ends during that second join, it never looks at its outcome and owns nothing.
+    It looks up the partitions before its first poll. Otherwise kafka-python 3.0.12 joins before it knows them and joins
+    again afterwards; if a poll ends during that second join, it ignores the outcome and owns nothing.
     """
     from kafka import ConsumerRebalanceListener, KafkaConsumer  # noqa: PLC0415 - a process loads its own client only
     from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
@@ -112,10 +112,10 @@ def kafka_python(membership: Membership, report: Report, stop: threading.Event) 
 
 
 def confluent(membership: Membership, report: Report, stop: threading.Event) -> None:
-    """A member by confluent-kafka, that is librdkafka.
+    """Consume with confluent-kafka, which is librdkafka.
 
-    A static member does not send LeaveGroup when it is closed. That it is fenced reaches a poll as the error `_FATAL`;
-    what is fatal is said in its text only.
+    A static member sends no LeaveGroup on close. Fencing reaches a poll as the error `_FATAL`; only its text names the
+    cause.
     """
     from confluent_kafka import Consumer, KafkaError, KafkaException  # noqa: PLC0415
 
@@ -136,7 +136,7 @@ def confluent(membership: Membership, report: Report, stop: threading.Event) -> 
         KafkaError.REBALANCE_IN_PROGRESS,
         KafkaError.ILLEGAL_GENERATION,
         KafkaError.UNKNOWN_MEMBER_ID,
-        # what was consumed is not ours any more
+        # the consumed partitions have a new owner
         KafkaError._NO_OFFSET,  # noqa: SLF001
     }
     try:
@@ -166,11 +166,11 @@ def confluent(membership: Membership, report: Report, stop: threading.Event) -> 
 
 
 def aiokafka(membership: Membership, report: Report, stop: threading.Event) -> None:
-    """A member by aiokafka, in a loop of its own.
+    """Consume with aiokafka, in its own event loop.
 
-    A static member does not send LeaveGroup when it is closed. It names its instance only in JoinGroup and SyncGroup
-    (its Heartbeat is v1): a broker cannot fence it, and a displaced aiokafka member takes its place back. It has no
-    name for the errors 81 and 82 either.
+    A static member sends no LeaveGroup on close. It names its instance only in JoinGroup and SyncGroup (its Heartbeat
+    is v1), so a broker cannot fence it, and a displaced aiokafka member takes its place back. It has no names for the
+    errors 81 and 82 either.
     """
     import asyncio  # noqa: PLC0415
 

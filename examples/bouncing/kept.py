@@ -1,4 +1,4 @@
-"""What stays of the demo: the trace of its cluster, and what was seen there of each group, to compare others with."""
+"""The files that the demo leaves: the trace of its cluster, and counts for each group to compare other tools with."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ TRACE, SEEN = "trace.jsonl", "seen.json"
 """The files of the folder."""
 
 Counts = dict[str, int]
-"""How many rebalances were `completed` and `emptied` their group, and how many were `avoided`."""
+"""The number of rebalances that `completed`, that `emptied` their group, and that were `avoided`."""
 
 
 def write_seen(folder: Path) -> None:
-    """Write what the trace there, which is complete, shows of each group."""
+    """Write the counts of each group from the complete trace in the folder."""
     lines = [json.loads(line) for line in (folder / TRACE).read_text(encoding="utf-8").splitlines()]
     (folder / SEEN).write_text(json.dumps(counted(lines), indent=1) + "\n", encoding="utf-8")
 
 
 def counted(events: Iterable[Event]) -> dict[str, Counts]:
-    """What happened to each group."""
+    """Count the rebalances of each group."""
     of_group: dict[str, list[Event]] = {}
     for event in events:
         if "group_id" in event:

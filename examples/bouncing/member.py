@@ -1,8 +1,8 @@
 """One consumer process: `python -m bouncing.member CLIENT MEMBERSHIP`, the latter a JSON object.
 
-What it sees is told on stdout, a JSON object to a line: `at` (seconds since the epoch), `event`, and what belongs to it
-(`PROTOCOL` below). SIGTERM lets it close its consumer and end with 0. It ends with 3 when its client gives up, and at
-once when its stdin is closed: then whoever started it is gone.
+It reports on stdout, one JSON object per line: `at` (seconds since the epoch), `event`, and details (`PROTOCOL` below).
+SIGTERM closes its consumer and ends it with status 0. It ends with status 3 when its client gives up, and at once when
+its stdin closes, because then its parent has ended.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ GAVE_UP = 3
 
 
 class Reporter:
-    """Writes the events; its callbacks may come from any thread of a client."""
+    """Writes the events; callbacks may come from any thread of a client."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
     def say(self, event: str, **details: object) -> None:
-        """One line; it is out of the process when this returns."""
+        """Write one line and flush it."""
         assert event in PROTOCOL, event
         line = json.dumps({"at": time.time(), "event": event, **details}, separators=(",", ":"))
         with self._lock:
@@ -48,26 +48,26 @@ class Reporter:
             sys.stdout.flush()
 
     def assigned(self, partitions: Iterable[int]) -> None:
-        """The assign callback."""
+        """Report the assign callback."""
         self.say("assigned", partitions=sorted(partitions))
 
     def revoked(self, partitions: Iterable[int]) -> None:
-        """The revoke (or lost) callback."""
+        """Report the revoke (or lost) callback."""
         self.say("revoked", partitions=sorted(partitions))
 
     def consumed(self, records: Iterable[tuple[int, int]]) -> None:
-        """Records that came; nothing is said of none."""
+        """Report delivered records, if any."""
         ranges = runs(records)
         if ranges:
             self.say("consumed", ranges=ranges)
 
     def refused(self, error: str) -> None:
-        """A commit that was refused."""
+        """Report a rejected commit."""
         self.say("refused", error=error)
 
 
 def runs(records: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """(partition, offset) pairs, put together to [partition, first, last] where offsets follow one another."""
+    """Group (partition, offset) pairs into [partition, first, last] runs of consecutive offsets."""
     ranges: list[list[int]] = []
     for partition, offset in records:
         if ranges and ranges[-1][0] == partition and ranges[-1][2] == offset - 1:
@@ -78,8 +78,8 @@ def runs(records: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def end_with_parent() -> None:
-    """Nobody writes to our stdin: when it ends, our parent has ended."""
-    # not sys.stdin.read(), which holds a lock that the interpreter wants at its end
+    """End this process when its stdin closes, which means that the parent has ended."""
+    # not sys.stdin.read(), which holds a lock that the interpreter needs at exit
     os.read(0, 1)
     os._exit(1)
 

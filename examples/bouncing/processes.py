@@ -1,4 +1,4 @@
-"""Member processes: started, listened to, stopped, and ended whatever happens."""
+"""Member processes: start them, read their reports, stop them, and end them in any case."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EXAMPLES = Path(__file__).resolve().parent.parent
 
 PATIENCE_S = 20.0
-"""How long any one wait may last; each is over in a second or two on an idle machine."""
+"""The limit of every wait; each takes a second or two on an idle machine."""
 
 ATTENTION_S = 0.02
 
@@ -30,11 +30,11 @@ Seen = dict[str, Any]
 
 
 class LateError(Exception):
-    """Something did not happen in time; the text says what was waited for."""
+    """A wait exceeded its limit; the text names the condition."""
 
 
 def wait_for(what: str, happened: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
-    """Wait until it has happened; raises LateError, which says what it was."""
+    """Wait for a condition; raise LateError, which names it, after the limit."""
     until = time.monotonic() + patience_s
     while not happened():
         if time.monotonic() > until:
@@ -52,7 +52,7 @@ class Callback:
 
 
 class Member:
-    """One consumer process. `name` is its place in the group, which the next process takes over in a bounce."""
+    """One consumer process. `name` is its place in the group, which its replacement takes over in a bounce."""
 
     def __init__(self, name: str, client: str, membership: Membership, errors: IO[bytes]) -> None:
         self.name = name
@@ -68,7 +68,7 @@ class Member:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            # a Ctrl-C is for us: we stop the members in our own order
+            # a Ctrl-C goes to the demo, which stops the members in its own order
             start_new_session=True,
         )
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -81,17 +81,17 @@ class Member:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The pid of the process."""
         return self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     @property
     def callbacks(self) -> list[Callback]:
-        """Every assign and revoke callback so far."""
+        """All assign and revoke callbacks so far."""
         return [
             Callback(each["at"], each["event"], tuple(each["partitions"]))
             for each in list(self.seen)
@@ -100,13 +100,13 @@ class Member:
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        """What it holds, by its own last callback."""
+        """The partitions it owns, by its own last callback."""
         last = next(reversed(self.callbacks), None)
         return last.partitions if last is not None and last.kind == "assigned" else ()
 
     @property
     def consumed(self) -> list[tuple[int, int]]:
-        """Every record it has reported, as (partition, offset)."""
+        """All records it has reported, as (partition, offset)."""
         return [
             (partition, offset)
             for each in list(self.seen)
@@ -117,19 +117,19 @@ class Member:
 
     @property
     def gave_up(self) -> Seen | None:
-        """Its client's own error, if that has ended it."""
+        """The client's own error that ended it, if there is one."""
         return next((each for each in list(self.seen) if each["event"] == "gave_up"), None)
 
     def stop(self) -> None:
-        """Let it close its consumer (SIGTERM); `wait` for its end."""
+        """Close its consumer (SIGTERM); `wait` for its end."""
         self._process.terminate()
 
     def kill(self) -> None:
-        """Let it crash (SIGKILL), without time for a farewell; `wait` for its end."""
+        """Crash it (SIGKILL), without a LeaveGroup; `wait` for its end."""
         self._process.kill()
 
     def wait(self) -> int:
-        """Wait for the end of the process, and of what it had to say; returns its exit status."""
+        """Wait for the process and its remaining output to end; return its exit status."""
         try:
             status = self._process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -144,7 +144,7 @@ class Member:
         return status
 
     def complaints(self, lines: int = 10) -> str:
-        """The last lines the process wrote to stderr."""
+        """Return the last lines of its stderr."""
         self.errors.seek(0)
         return "\n".join(self.errors.read().decode(errors="replace").splitlines()[-lines:])
 
@@ -174,6 +174,6 @@ class Company:
         return member
 
     def complaints(self) -> dict[str, str]:
-        """What the members have written to stderr, by name and process."""
+        """Return the stderr of the members, by name and process."""
         said = {f"{member.name} (process {member.pid})": member.complaints() for member in self.members}
         return {who: text for who, text in said.items() if text}

@@ -1,4 +1,4 @@
-"""The cluster as a process of its own, `koordinator serve`, with the page that shows it live."""
+"""The cluster as its own process, `koordinator serve`, with its live page."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ COMMAND = (sys.executable, "-m", "koordinator", "serve", "--port", "0", "--contr
 
 
 class Server:
-    """Runs from `with` to its end; `remote` has its clusters, `page` is where a browser sees them.
+    """Runs from `with` to its end; `remote` has its clusters, `page` is the address of the live page.
 
-    `trace` is a file for all that happens in the first of them.
+    `trace` is the trace file of the first cluster.
     """
 
     def __init__(self, trace: Path | None = None) -> None:
         self._command = COMMAND if trace is None else (*COMMAND, "--trace", str(trace))
 
     def __enter__(self) -> Self:
-        # a Ctrl-C is for us: the members go first
+        # a Ctrl-C goes to the demo: the members end first
         self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, start_new_session=True)
         assert self._process.stdout is not None
         try:

@@ -1,4 +1,4 @@
-"""How the demo looks: headings, members, lanes, timeline, verdicts. Only printing; nothing is decided here."""
+"""The output of the demo: headings, members, lanes, timeline, verdicts. This module prints and decides nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bouncing.verdicts import Verdict
 
 WIDTH = 120
-"""Of the output, where it does not go to a terminal."""
+"""The width of output that does not go to a terminal."""
 
 NAME_WIDTH = len("confluent-kafka-1 ★")
 LANE_MAX = 84
@@ -30,20 +30,20 @@ STYLES = {HOLDS: "green", WAITS: "yellow", AWAY: "", DEMO: "bold", NO_REBALANCE:
 
 
 def console() -> Console:
-    """Where everything is printed."""
+    """Return the console for all output."""
     plain = Console(highlight=False)
     return plain if plain.is_terminal else Console(highlight=False, width=WIDTH)
 
 
 def heading(to: Console, title: str, about: str) -> None:
-    """The beginning of an act."""
+    """Print the heading of an act."""
     to.print()
     to.rule(f"[bold]{escape(title)}", align="left")
     to.print(escape(about) + "\n", style="dim")
 
 
 def members(to: Console, seen: GroupStory) -> None:
-    """The members and their bounces."""
+    """Print the members and their bounces."""
     static = any(process.instance_id for process in seen.processes)
     kind = "group.instance.id" if static else "client.id; they have no group.instance.id"
     table = Table(title=f"The members of {seen.group_id!r}, by {kind}", title_justify="left", box=SIMPLE_HEAD)
@@ -66,7 +66,7 @@ def members(to: Console, seen: GroupStory) -> None:
 
 
 def spans(partitions: Iterable[int]) -> str:
-    """Partitions in short: 0-2, 5."""
+    """Abbreviate partitions: 0-2, 5."""
     found: list[list[int]] = []
     for partition in sorted(partitions):
         if found and found[-1][1] == partition - 1:
@@ -77,7 +77,7 @@ def spans(partitions: Iterable[int]) -> str:
 
 
 def lanes(to: Console, seen: GroupStory) -> None:
-    """Who held partitions when, a line for each member, from the first bounce on."""
+    """Print the owners of partitions over time, a line per member, from the first bounce on."""
     to.print()
     to.print(f"[green]{HOLDS}[/] holds its partitions  [yellow]{WAITS}[/] runs without  (blank) no process")
     length = min(LANE_MAX, to.width - NAME_WIDTH)
@@ -90,7 +90,7 @@ def lanes(to: Console, seen: GroupStory) -> None:
 
 
 def lane(processes: Iterable[Process], start: float, end: float, length: int) -> str:
-    """One member's time in cells. A cell shows the worst that happened in it: no process, else no partitions."""
+    """Render one member's time as cells. A cell shows the worst within it: no process, else no partitions."""
     width_s = (end - start) / length
     alive = [(process.started_at, process.ended_at) for process in processes]
     holding = [interval for process in processes for interval in _holding(process)]
@@ -121,7 +121,7 @@ def _covered(cell: tuple[float, float], intervals: Iterable[tuple[float, float]]
 
 
 def timeline(to: Console, seen: GroupStory) -> None:
-    """The bounces, as the demo made them, and what the trace has of them."""
+    """Print the bounces as the demo made them, with the matching trace events."""
     lines: list[tuple[float, str, str]] = []
     for bounce in seen.bounces:
         lines.append((bounce.stopped_at, DEMO, f"{bounce.name}: process {bounce.pid_before} is {bounce.how}"))
@@ -146,7 +146,7 @@ def timeline(to: Console, seen: GroupStory) -> None:
 
 
 def fenced(to: Console, seen: Sequence[Fencing]) -> None:
-    """Who fenced whom."""
+    """Print which process fenced which."""
     table = Table(title="The older of two processes with one group.instance.id", title_justify="left")
     for name in ("older process", "its client's own error", "newer process"):
         table.add_column(name)
@@ -160,7 +160,7 @@ def fenced(to: Console, seen: Sequence[Fencing]) -> None:
 
 
 def refused(to: Console, seen: Sequence[Refusal]) -> None:
-    """Who was refused."""
+    """Print the rejected processes."""
     table = Table(title="One more member than group.max.size", title_justify="left")
     for name in ("process", "its client's own error", "the group"):
         table.add_column(name)
@@ -178,7 +178,7 @@ def _error(seen: Fencing | Refusal) -> str:
 
 
 def verdicts(to: Console, found: Sequence[Verdict]) -> None:
-    """The claims, and whether they were true."""
+    """Print the claims and their results."""
     to.print()
     table = Table(title="Was it all true?", title_justify="left")
     table.add_column("")

@@ -1,4 +1,4 @@
-"""What was observed, as values: the verdicts and the tables are made of these and of nothing else."""
+"""Observations as values: the only input of verdicts and tables."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ class Process:
 
 @dataclass(frozen=True)
 class Bounce:
-    """One member's process ended and another one in its place.
+    """The replacement of one member's process by another.
 
-    From `stopped_at`, when the old one was told to stop, to `back_at`, when the new one had its partitions. `away` is
-    what DescribeGroups said in between; `disturbed` are the survivors' callbacks, as (name, kind).
+    It lasts from `stopped_at`, when the old process was asked to stop, to `back_at`, when the new one owned its
+    partitions. `away` is the DescribeGroups result in between; `disturbed` are the survivors' callbacks, as (name,
+    kind).
     """
 
     name: str
@@ -62,16 +63,16 @@ class Bounce:
 
     @property
     def away_s(self) -> float:
-        """How long the place was empty."""
+        """The time without a process in this place."""
         return self.back_at - self.stopped_at
 
 
 @dataclass(frozen=True)
 class GroupStory:
-    """A group of six and its six bounces.
+    """A group of six members and their six bounces.
 
-    `events` is what the trace has of the group between the moment it was complete and the end; generations and
-    `before`/`after` are of those two moments. `began_at` and `ended_at` span all, in seconds since the epoch.
+    `events` is the group's trace from the moment it was complete to the end; generations and `before`/`after` are of
+    those two moments. `began_at` and `ended_at` span all of it, in seconds since the epoch.
     """
 
     group_id: str
@@ -94,7 +95,7 @@ class GroupStory:
 
 @dataclass(frozen=True)
 class Fencing:
-    """A process whose group.instance.id a second one took. `on_the_wire`: FENCED_INSTANCE_ID answers to the first."""
+    """A process whose group.instance.id a second process took. `on_the_wire`: its FENCED_INSTANCE_ID responses."""
 
     instance_id: str
     client: str
@@ -110,7 +111,7 @@ class Fencing:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A process that found its group full. `on_the_wire`: GROUP_MAX_SIZE_REACHED answers it got."""
+    """A process that found its group full. `on_the_wire`: its GROUP_MAX_SIZE_REACHED responses."""
 
     client: str
     pid: int
@@ -124,7 +125,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Rebalance:
-    """From the first state change to Stable or Empty, which is `state`. Times in microseconds since the epoch."""
+    """A rebalance, from the first state change to Stable or Empty (`state`). Times in microseconds since the epoch."""
 
     started_us: int
     ended_us: int
@@ -135,32 +136,32 @@ class Rebalance:
 
     @property
     def took_s(self) -> float:
-        """How long the group was not stable."""
+        """The time in which the group was not stable."""
         return (self.ended_us - self.started_us) / 1e6
 
 
 def state_changes(events: Iterable[Event]) -> list[Event]:
-    """The group's steps from state to state. None of them: no rebalance."""
+    """Return the group's state changes. None of them: no rebalance."""
     return [event for event in events if event["kind"] == "state"]
 
 
 def avoided(events: Iterable[Event]) -> list[Event]:
-    """Static members that came back without a rebalance."""
+    """Return the returns of static members without a rebalance."""
     return [event for event in events if event["kind"] == "avoided_static"]
 
 
 def requests(events: Iterable[Event], api: str) -> list[Event]:
-    """The requests of one API."""
+    """Return the requests of one API."""
     return [event for event in events if event["kind"] == "request" and event["api"] == api]
 
 
 def generations(events: Iterable[Event]) -> set[int]:
-    """The generations that the members themselves name in their heartbeats."""
+    """Return the generations that members name in their heartbeats."""
     return {event["generation"] for event in requests(events, "Heartbeat")}
 
 
 def rebalances(events: Iterable[Event]) -> list[Rebalance]:
-    """The rebalances, from their state changes; one that has not ended is left out."""
+    """Return the completed rebalances, from the state changes."""
     found = []
     begun: Event | None = None
     for event in state_changes(events):
@@ -182,5 +183,5 @@ def rebalances(events: Iterable[Event]) -> list[Rebalance]:
 
 
 def all_records(ends: Mapping[int, int]) -> set[Record]:
-    """Every record of a topic whose partitions end there."""
+    """Return every record of a topic with these end offsets."""
     return {(partition, offset) for partition, end in ends.items() for offset in range(end)}

@@ -1,4 +1,4 @@
-"""The claims of the demo, each with what shows it. Pure: an observation in, verdicts out; a false one must show."""
+"""The claims of the demo and their evidence: a pure function from observations to verdicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EACH = 2
 
 OWN_WORDS_FOR_FENCED = {
     "kafka-python": "FencedInstanceIdError",
-    # librdkafka's error is _FATAL; only its text says which
+    # librdkafka's error is _FATAL; only its text names the cause
     "confluent-kafka": "Static consumer fenced by other consumer with same group.instance.id",
 }
 OWN_WORDS_FOR_FULL = {
@@ -32,7 +32,7 @@ OWN_WORDS_FOR_FULL = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, whether it was true, and what was seen."""
+    """A claim, whether it held, and the observation."""
 
     act: str
     claim: str
@@ -41,7 +41,7 @@ class Verdict:
 
 
 def of_static(seen: GroupStory) -> list[Verdict]:
-    """Static membership: six bounces, and the group has not noticed."""
+    """Static membership: the group does not notice six bounces."""
     act = "static"
     timeout_s = seen.session_timeout_ms / 1000
     longest_s = max((bounce.away_s for bounce in seen.bounces), default=0.0)
@@ -87,7 +87,7 @@ def of_static(seen: GroupStory) -> list[Verdict]:
 
 
 def of_dynamic(seen: GroupStory) -> list[Verdict]:
-    """Dynamic membership: the same six bounces, and everybody notices each."""
+    """Dynamic membership: every member notices each of the same six bounces."""
     act = "dynamic"
     rebalances = story.rebalances(seen.events)
     revoked = [sum(kind == "revoked" for _, kind in bounce.disturbed) for bounce in seen.bounces]
@@ -113,7 +113,7 @@ def of_dynamic(seen: GroupStory) -> list[Verdict]:
 
 
 def of_fencing(seen: Sequence[Fencing]) -> list[Verdict]:
-    """Two processes with one group.instance.id: the older one is told, by its own client."""
+    """Two processes with one group.instance.id: the older one learns of it through its own client."""
     return [
         Verdict(
             "fenced",
@@ -130,7 +130,7 @@ def of_fencing(seen: Sequence[Fencing]) -> list[Verdict]:
 
 
 def of_refusals(seen: Sequence[Refusal]) -> list[Verdict]:
-    """One too many: refused, with the client's own error; the group is as it was."""
+    """A member too many: rejected with the client's own error; the group stays as it was."""
     return [
         Verdict(
             "full",

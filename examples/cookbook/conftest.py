@@ -1,4 +1,4 @@
-"""What the programs of the cookbook run on: threads that end with their test."""
+"""The programs of the cookbook run on threads that end with their test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 with warnings.catch_warnings():
-    # it loads its message schemas in a way that Python will not have for ever; now, so that no test is told
+    # kafka-python loads its message schemas in a deprecated way; import it here, where the warning is ignored
     warnings.simplefilter("ignore")
     import kafka  # noqa: F401
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
 END_S = 20.0
-"""How long a program may take to end."""
+"""Time limit for a program to end."""
 
 WARNINGS_OF_CLIENTS = (
     # kafka-python loads more of its message schemas later
     "ignore:(open|read)_text is deprecated:DeprecationWarning",
-    # now and then it forgets a connection that was being made when it was closed
+    # kafka-python sometimes forgets a connection that was opening during close
     "ignore:unclosed <socket.socket:ResourceWarning",
 )
 
 
 class Running:
-    """A program on a thread of its own: a function, whose last argument says when to stop, or a coroutine function."""
+    """A program on its own thread: a function whose last argument is a stop event, or a coroutine function."""
 
     def __init__(self, program: Callable[..., object], args: tuple[object, ...]) -> None:
         self._asked = False
@@ -45,21 +45,21 @@ class Running:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has ended, and the test knows how."""
+        """Whether it has ended and the test has seen its result."""
         return self._asked and self._end.done()
 
     def tell(self) -> None:
-        """Tell it to stop: set its event, or cancel its task as Ctrl-C does."""
+        """Ask it to stop: set its event, or cancel its task as Ctrl-C does."""
         self._stopped.set()
         self._cancel()
 
     def stop(self) -> None:
-        """Tell it to stop, wait for its end, raise what it died of."""
+        """Ask it to stop, wait for its end, and raise its error."""
         self.tell()
         self.result()
 
     def result(self) -> None:
-        """Wait for its own end, raise what it died of."""
+        """Wait until it ends by itself, and raise its error."""
         self._asked = True
         self._end.result(END_S)
 
@@ -67,7 +67,7 @@ class Running:
         try:
             if inspect.iscoroutinefunction(program):
                 asyncio.run(self._until_cancelled(program(*args)))
-                # what it did not close is this test's affair
+                # unclosed resources belong to this test
                 gc.collect()
             else:
                 program(*args, self._stopped)
@@ -86,7 +86,7 @@ class Running:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Forgive the clients their warnings, here only; and leave a running Kafka alone, which has no levers."""
+    """Ignore known client warnings in this folder, and mark the recipes as emulator-only."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.koordinator_emulator_only)
@@ -96,19 +96,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def no_litter() -> Iterator[None]:
-    """What the clients forgot is found while it is forgiven, and not in somebody else's test."""
+    """Collect garbage of the clients while their warnings are ignored, and not in another test."""
     yield
     gc.collect()
 
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest) -> Iterator[Callable[..., Running]]:
-    """`start(program, *args)` runs a program (`Running`).
+    """Return `start(program, *args)`, which runs a program (`Running`).
 
-    What still runs is stopped at the end. One that does not stop fails the test, and so does one that died of
-    something the test has not asked for.
+    Running programs are stopped at the end. The test fails if one does not stop, or ended with an error that the test
+    has not read.
     """
-    request.getfixturevalue("koordinator")  # which goes after the programs that talk to it
+    request.getfixturevalue("koordinator")  # torn down after the programs that talk to it
     programs: list[Running] = []
 
     def start(program: Callable[..., object], *args: object) -> Running:

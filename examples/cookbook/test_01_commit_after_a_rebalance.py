@@ -1,11 +1,12 @@
-"""A commit fails when the group has moved on meanwhile (CommitFailedError), and a worker must not die of it.
+"""A commit after a rebalance fails with CommitFailedError. The worker must drop its orders and poll on, not crash.
 
-The orders in hand belong to others now, who will handle them again. So drop them and poll on: the client joins by
-itself. A worker that dies starts again, joins, and so makes the next rebalance for all the others.
+The orders in hand belong to other members now, which handle them again. After the next poll the client rejoins by
+itself. A worker that crashes restarts, joins, and so causes the next rebalance for all others.
 
 Evidence: https://github.com/dpkp/kafka-python/issues/1401, https://github.com/dpkp/kafka-python/issues/2179,
 https://github.com/tulios/kafkajs/pull/1474.
-Lever: `hold` keeps the commit in flight, a puppet joins, `expire_join_barrier` goes on without the worker.
+Reproduced by: `hold` keeps the commit in flight, a puppet joins, `expire_join_barrier` completes the rebalance without
+the worker.
 """
 
 import logging
@@ -41,7 +42,7 @@ def robust(config, stopped):
 
 @pytest.fixture
 def overtaken(koordinator, start):
-    """A program whose commit comes when the group has gone on without it."""
+    """Run a program whose commit arrives after the rebalance has completed without it."""
 
     def overtaken(program):
         settings = {"group_id": "svc", "client_id": "svc-1", "enable_auto_commit": False}

@@ -1,10 +1,10 @@
-"""A commit that fails in a rebalance must not leave the partitions paused: the consumer beats on, and reads nothing.
+"""A failed commit must not leave partitions paused: the consumer would keep sending heartbeats and read nothing.
 
-"Pause, work, commit, resume" forgets the last of it when the commit raises. Nothing is logged after that, the group
-is stable, and the lag grows.
+Pause, work, commit, resume" skips the resume when the commit raises. Nothing is logged afterwards, the group is stable,
+and the lag grows.
 
 Evidence: https://github.com/confluentinc/librdkafka/issues/2933.
-Lever: a rule that answers commits with an error, once.
+Reproduced by: a rule that answers one commit with an error.
 """
 
 import logging
@@ -53,7 +53,7 @@ def work(config, handle, handled, stopped):
 
 @pytest.fixture
 def disturbed(koordinator, start):
-    """What a worker has handled whose first commit fails."""
+    """Return the orders handled by a worker whose first commit fails."""
 
     def disturbed(handle):
         group, handled = koordinator.group("svc"), queue.Queue()
@@ -70,13 +70,13 @@ def disturbed(koordinator, start):
     return disturbed
 
 
-def test_who_does_not_resume_after_a_failed_commit_reads_nothing_more(koordinator, disturbed):
+def test_a_worker_that_does_not_resume_after_a_failed_commit_stalls(koordinator, disturbed):
     handled = disturbed(stalling)
     with pytest.raises(queue.Empty):
         handled.get(timeout=1)
     assert koordinator.group("svc").state == "Stable"
 
 
-def test_who_resumes_in_any_case_goes_on(koordinator, disturbed):
+def test_a_worker_that_always_resumes_continues(koordinator, disturbed):
     assert disturbed(going_on).get(timeout=10) == b"b"
     koordinator.group("svc").assert_committed({("orders", 0): 2}, timeout=30)

@@ -1,11 +1,11 @@
-"""A worker that subscribes anew now and then makes a rebalance of each time, and the logs do not say who or why.
+"""A worker that resubscribes now and then causes a rebalance each time, and the logs do not say why.
 
-To "refresh" the topics it unsubscribes, which is leaving the group, and subscribes, which is joining it. Clients look
-for new topics and partitions by themselves.
+To "refresh" its topics it unsubscribes, which leaves the group, and subscribes, which joins it again. Clients discover
+new topics and partitions by themselves.
 
 Evidence: https://github.com/robinhood/faust/issues/616 ("Why exactly is the rebalance occurring?"),
 https://github.com/robinhood/faust/issues/606, https://github.com/faust-streaming/faust/issues/133.
-Lever: the cause of each rebalance, in `assert_rebalances` and the trace.
+Reproduced by: the cause of each rebalance, in `assert_rebalances` and the trace.
 """
 
 import pytest
@@ -40,7 +40,7 @@ async def calm(config):
 
 @pytest.fixture
 def worked(koordinator, start):
-    """The group of a worker that has had orders three times."""
+    """Return the group of a worker that received orders three times."""
 
     def worked(program):
         group = koordinator.group("svc")
@@ -54,11 +54,11 @@ def worked(koordinator, start):
     return worked
 
 
-def test_who_subscribes_anew_rebalances_each_time(worked):
+def test_each_resubscription_rebalances(worked):
     group = worked(restless)
     with pytest.raises(AssertionError, match="svc-1"):
         group.assert_rebalances(exactly=1)
 
 
-def test_who_subscribes_once_rebalances_once(worked):
+def test_one_subscription_rebalances_once(worked):
     worked(calm).assert_rebalances(exactly=1)

@@ -1,10 +1,10 @@
-"""With more members than partitions some get none, and a worker that is ready only with a partition is never ready.
+"""Members beyond the number of partitions own none, so a readiness probe that requires a partition never succeeds.
 
-A rollout that waits for such a worker waits for ever: the old workers, which have the partitions, are stopped only
-when the new ones are ready.
+A rollout that waits for such a worker never ends: the old workers, which own the partitions, stop only when the new
+ones are ready.
 
 Evidence: https://github.com/robinhood/faust/issues/134.
-Lever: as many members as are wanted; `wait_stable(members=…)`.
+Reproduced by: more members than partitions; `wait_stable(members=…)`.
 """
 
 import threading
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.koordinator(topics={"orders": 1})
 class ReadyWithWork(ConsumerRebalanceListener):
     def __init__(self):
         self.is_ready = threading.Event()
-        """What the readiness probe looks at."""
+        """The event that the readiness probe checks."""
 
     def on_partitions_revoked(self, revoked):
         pass
@@ -45,7 +45,7 @@ async def work(config, probe):
 
 
 def deploy(koordinator, start, probe):
-    """Two workers, one after the other. By their names the first of them gets the partition."""
+    """Start two workers, one after the other. By name, the first one gets the partition."""
     probes, group = [probe(), probe()], koordinator.group("svc")
     for number, each in enumerate(probes):
         start(work, koordinator.client_config("aiokafka", group_id="svc", group_instance_id=f"svc-{number}"), each)

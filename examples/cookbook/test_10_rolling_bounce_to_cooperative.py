@@ -1,11 +1,12 @@
-"""From an eager assignor to the cooperative one there is no rolling bounce in Python: the first worker is refused.
+"""No rolling bounce leads from an eager to the cooperative assignor in Python: the group rejects the first worker.
 
-All members of a group need an assignor in common, or who comes last gets INCONSISTENT_GROUP_PROTOCOL. Java's way, to
-offer both for one bounce, is refused by librdkafka (and kafka-python) itself. So stop all, and start all.
+All members of a group need a common assignor, or the group rejects the newcomer with INCONSISTENT_GROUP_PROTOCOL.
+librdkafka and kafka-python themselves reject Java's way, which offers both for one bounce. So stop all members, then
+start them all.
 
 Evidence: https://github.com/confluentinc/confluent-kafka-go/issues/605,
 https://github.com/confluentinc/librdkafka/issues/4368, https://github.com/twmb/franz-go/pull/1367.
-Lever: a puppet that offers the assignors it is told to.
+Reproduced by: a puppet with configured assignors.
 """
 
 import pytest
@@ -39,7 +40,7 @@ def run(koordinator, start):
     return run
 
 
-def test_in_a_rolling_bounce_the_first_worker_is_refused(koordinator, run):
+def test_a_rolling_bounce_rejects_the_first_worker(koordinator, run):
     group, worker = koordinator.group("svc"), run(OLD)
     group.puppet("peer", protocols=[OLD]).join()
     group.wait_stable(members=2)
@@ -53,7 +54,7 @@ def test_a_worker_that_offers_both_does_not_start(run):
         run(f"{NEW},{OLD}").result()
 
 
-def test_when_all_have_stopped_the_new_ones_start(koordinator, run):
+def test_the_new_workers_start_after_all_old_ones_stop(koordinator, run):
     group, worker = koordinator.group("svc"), run(OLD)
     peer = group.puppet("peer", protocols=[OLD]).join()
     group.wait_stable(members=2)

@@ -1,10 +1,10 @@
-"""A full group refuses one member more (`group.max.size`, KIP-389), and a worker that just tries again makes it worse.
+"""A full group rejects another member (`group.max.size`, KIP-389), and a worker that retries at once makes it worse.
 
-kafka-python raises GroupMaxSizeReachedError from each `poll`, at once. To go on is a loop without a pause around a
-busy coordinator, and nobody learns that a replica is idle.
+kafka-python raises GroupMaxSizeReachedError from each `poll`, at once. A loop that ignores it hammers a busy
+coordinator without a pause, and no operator learns that a replica is idle.
 
 Evidence: https://github.com/apache/kafka/pull/8525 (KAFKA-9885), https://github.com/apache/kafka/pull/6956.
-Lever: the setting `group.max.size`.
+Reproduced by: the setting `group.max.size`.
 """
 
 from contextlib import closing, suppress
@@ -20,7 +20,7 @@ def stubborn(config, stopped):
     with closing(KafkaConsumer("orders", **config)) as consumer:
         consumer.partitions_for_topic("orders")
         while not stopped.is_set():
-            # whatever it is, it will pass
+            # assumes that every error passes
             with suppress(KafkaError):
                 consumer.poll(timeout_ms=100)
 
@@ -32,7 +32,7 @@ def modest(config, stopped):
             try:
                 consumer.poll(timeout_ms=100)
             except GroupMaxSizeReachedError as error:
-                # whoever scaled the deployment is to see it
+                # the operator who scaled the deployment must see it
                 raise SystemExit("the group is full: fewer replicas, or a larger group.max.size") from error
 
 

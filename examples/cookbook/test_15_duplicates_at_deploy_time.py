@@ -1,10 +1,10 @@
-"""Who commits now and then, and not when its partitions are taken away, lets the next owner do it all again.
+"""A worker that commits now and then, but not on revocation, makes the next owner repeat its work.
 
-At each step of a deployment partitions move. What was handled since the last commit is handled twice.
+Each step of a deployment moves partitions. Records handled since the last commit are handled twice.
 
 Evidence: https://github.com/PostHog/posthog/pull/35269 ("997 partitions/offset pairs were processed by at least 2
 pods").
-Lever: a puppet that takes the partition; `assert_committed` for where it begins.
+Reproduced by: a puppet that takes the partition; `assert_committed` for its starting offset.
 """
 
 import queue
@@ -29,7 +29,7 @@ class Careless(ConsumerRebalanceListener):
 
 class Careful(Careless):
     async def on_partitions_revoked(self, revoked):
-        # it owns them until this returns
+        # the worker owns them until this returns
         if revoked:
             await self.consumer.commit()
 
@@ -49,7 +49,7 @@ async def work(config, listener, handled):
 
 @pytest.fixture
 def deployed(koordinator, start):
-    """The group when the next owner has taken over, after 3 orders were handled."""
+    """Return the group after 3 orders were handled and the next owner has taken over."""
 
     def deployed(listener):
         group, handled = koordinator.group("svc"), queue.Queue()
@@ -64,11 +64,11 @@ def deployed(koordinator, start):
     return deployed
 
 
-def test_without_a_commit_on_revoke_the_next_owner_begins_before_what_was_handled(deployed):
+def test_without_a_commit_on_revoke_the_next_owner_repeats_records(deployed):
     group = deployed(Careless())
     with pytest.raises(AssertionError):
         group.assert_committed({("orders", 0): 3})
 
 
-def test_with_a_commit_on_revoke_the_next_owner_goes_on(deployed):
+def test_with_a_commit_on_revoke_the_next_owner_continues(deployed):
     deployed(Careful()).assert_committed({("orders", 0): 3})

@@ -1,11 +1,11 @@
-"""Offsets of a group that has members cannot be reset, and a tool that looks at no result reports success.
+"""Offsets of a group with members cannot be reset, and a tool that ignores the response reports success.
 
-The answer to OffsetCommit has an error for each partition. Here a group with a live member refuses them all
-with UNKNOWN_MEMBER_ID, the tool prints its line, and the members read on from where they were.
+The OffsetCommit response has an error for each partition. A group with a live member rejects all of them with
+UNKNOWN_MEMBER_ID, the tool prints its line, and the members continue from their own positions.
 
 Evidence: https://github.com/deviceinsight/kafkactl/issues/43, https://github.com/deviceinsight/kafkactl/issues/217,
 https://github.com/sentry-kubernetes/charts/issues/1911.
-Lever: `load_groups`: a group in whichever state the tool is to meet, without a consumer.
+Reproduced by: `load_groups`: a group in any state, without a consumer.
 """
 
 from contextlib import closing
@@ -42,13 +42,13 @@ def admin(koordinator):
         yield admin
 
 
-def test_who_looks_at_no_result_reports_what_did_not_happen(koordinator, admin):
+def test_a_tool_that_ignores_the_response_reports_a_false_success(koordinator, admin):
     koordinator.load_groups([{"group_id": "svc", "members": MEMBERS}, *OFFSETS])
     assert rewind_hopefully(admin, "svc") == "svc: 2 partitions reset"
     koordinator.group("svc").assert_committed({("orders", 0): 2, ("orders", 1): 2})
 
 
-def test_who_looks_at_each_result_says_who_is_in_the_way(koordinator, admin):
+def test_a_tool_that_reads_the_response_names_the_blocking_members(koordinator, admin):
     koordinator.load_groups([{"group_id": "svc", "members": MEMBERS}, *OFFSETS])
     with pytest.raises(SystemExit, match=r"svc is Stable, .*UnknownMemberIdError"):
         rewind(admin, "svc")

@@ -1,10 +1,10 @@
-"""A health check that remembers where it was in partitions it has lost calls a healthy worker stuck.
+"""A health check that remembers positions of revoked partitions reports a healthy worker as stuck.
 
-"Partition 0 has more records, and the position has not moved": somebody else reads it by now. The worker is killed,
-which makes the next rebalance, and the next one that is called stuck.
+Partition 0 has more records, and the position has not moved": another member reads it now. Killing the worker causes
+the next rebalance, and the next false report.
 
 Evidence: https://blog.cloudflare.com/intelligent-automatic-restarts-for-unhealthy-kafka-consumers.
-Lever: a puppet that takes a partition; then the check is asked.
+Reproduced by: a puppet that takes a partition before the check runs.
 """
 
 import queue
@@ -23,7 +23,7 @@ class Health(ConsumerRebalanceListener):
         self.config, self.positions, self.before = config, {}, {}
 
     def is_good(self):
-        """Whether each partition was read to its end, or further than at the last time."""
+        """Whether each partition was read to its end, or further than at the last check."""
         with closing(KafkaConsumer(bootstrap_servers=self.config["bootstrap_servers"])) as consumer:
             ends = consumer.end_offsets(ENDS)
         now, before = dict(self.positions), self.before
@@ -56,7 +56,7 @@ def work(health, handled, stopped):
 @pytest.mark.parametrize(
     ("health", "said"), [pytest.param(Health, False, id="wrong"), pytest.param(HealthOfOwner, True, id="right")]
 )
-def test_a_worker_that_has_lost_a_partition_is_healthy(koordinator, start, health, said):
+def test_a_worker_that_lost_a_partition_is_healthy(koordinator, start, health, said):
     group, handled = koordinator.group("svc"), queue.Queue()
     probe = health(koordinator.client_config("kafka-python", group_id="svc", group_instance_id="b"))
     koordinator.produce("orders", *({"partition": number, "value": "1"} for number in (0, 1)))

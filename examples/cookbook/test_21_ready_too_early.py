@@ -1,11 +1,11 @@
-"""Who writes before the consumer has its positions writes for nobody: it begins with what comes later.
+"""A record produced before the consumer has its positions is lost to it: reading starts at later records.
 
-A test that waits for "started", or for a second, passes while rebalances are quick. Wait for what it depends on: with
-`auto_offset_reset="latest"` not the assignment even, but the positions.
+A test that waits for "started", or for a second, passes while rebalances are quick. Wait for the actual dependency:
+with `auto_offset_reset="latest"` that is the positions, not even the assignment.
 
 Evidence: https://github.com/johanhaleby/occurrent/issues/980, https://github.com/redpanda-data/redpanda/pull/31311,
 https://www.smilecdr.com/our-blog/kafka-integration-testing-partition-assignment.
-Lever: `hold` keeps SyncGroup, and so the assignment, back for as long as is wanted.
+Reproduced by: `hold` delays SyncGroup, and with it the assignment, for as long as the test needs.
 """
 
 import queue
@@ -45,7 +45,7 @@ def read(consumer, alerts, stopped):
 
 @pytest.fixture
 def run(koordinator, start):
-    """Start a program; gives its alerts, and its word that it is ready."""
+    """Start a program; return its alerts and its readiness event."""
 
     def run(program):
         alerts, ready = queue.Queue(), threading.Event()
@@ -56,7 +56,7 @@ def run(koordinator, start):
     return run
 
 
-def test_what_is_sent_to_who_is_not_ready_yet_is_lost(koordinator, run):
+def test_a_record_sent_before_readiness_is_lost(koordinator, run):
     with koordinator.group("svc").hold("SyncGroup"):
         alerts, ready = run(hasty)
         assert ready.wait(10)
@@ -65,7 +65,7 @@ def test_what_is_sent_to_who_is_not_ready_yet_is_lost(koordinator, run):
         alerts.get(timeout=1)
 
 
-def test_what_is_sent_to_who_is_ready_arrives(koordinator, run):
+def test_a_record_sent_after_readiness_arrives(koordinator, run):
     with koordinator.group("svc").hold("SyncGroup") as held:
         alerts, ready = run(honest)
         held.wait_entered()

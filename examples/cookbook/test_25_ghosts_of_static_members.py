@@ -1,11 +1,11 @@
-"""From dynamic to static membership a rolling bounce is enough (KIP-345); on the way back each bounce leaves a ghost.
+"""A rolling bounce turns dynamic members into static ones (KIP-345); on the way back each bounce leaves a ghost.
 
-A static member does not leave when it ends. Started again without its instance id it is somebody new, and the
-rebalance waits for its ghost, until that one's session ends or an administrator removes it.
+A static member does not leave when it ends. Restarted without its instance id it is a new member, and the rebalance
+waits for its ghost until that session expires or an administrator removes it.
 
 Evidence: KIP-345, "Upgrade Process", "Downgrade Process"
 (https://cwiki.apache.org/confluence/display/KAFKA/KIP-345%3A+Introduce+static+membership+protocol+to+reduce+consumer+rebalances).
-Lever: `timers`; `expire_session` for what happens 45 s later; the administrator's own `remove_group_members`.
+Reproduced by: `timers`; `expire_session` for the events of 45 s later; the administrator's own `remove_group_members`.
 """
 
 from contextlib import closing
@@ -48,7 +48,7 @@ def test_upgrade_by_a_rolling_bounce(koordinator, run):
     assert sorted(group.assignment) == ["svc-0", "svc-1"]
 
 
-def test_downgrade_by_a_rolling_bounce_alone_leaves_a_ghost_that_all_wait_for(koordinator, run):
+def test_downgrade_by_a_rolling_bounce_alone_leaves_a_ghost(koordinator, run):
     group, workers = koordinator.group("svc"), [run(who) for who in STATIC]
     group.wait_stable(members=2)
     workers[0].stop()
@@ -59,7 +59,7 @@ def test_downgrade_by_a_rolling_bounce_alone_leaves_a_ghost_that_all_wait_for(ko
     group.wait_stable(members=2)
 
 
-def test_downgrade_removes_who_has_gone(koordinator, run):
+def test_downgrade_removes_the_ghosts(koordinator, run):
     group, workers = koordinator.group("svc"), [run(who) for who in STATIC]
     group.wait_stable(members=2)
     with closing(KafkaAdminClient(bootstrap_servers=koordinator.bootstrap_servers)) as admin:

@@ -1,4 +1,4 @@
-"""A consumer as thousands run: confluent-kafka, every record committed once it has been dealt with.
+"""An ordinary consumer: confluent-kafka, with a commit after each handled record.
 
 `python consumer.py BOOTSTRAP_SERVERS TOPIC GROUP` until SIGTERM.
 """
@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaException
 
 
 def main(bootstrap_servers: str, topic: str, group: str) -> None:
-    """Consume, commit, and go on after a commit that failed: whoever has the partition now reads the record again."""
+    """Consume and commit; continue after a failed commit, because the partition's new owner reads the record again."""
     running = [True]
     signal.signal(signal.SIGTERM, lambda *_: running.clear())
     consumer = Consumer(

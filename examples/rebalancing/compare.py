@@ -1,11 +1,11 @@
-"""The same story in four styles, and what it costs in each: `python -m rebalancing.compare` in `examples/`.
+"""One story in four rebalance styles, and its costs in each: `python -m rebalancing.compare` in `examples/`.
 
-A newcomer joins, a member is restarted, a member leaves for good. Time is virtual, therefore the figures are exact, and
-the same on every machine. They are read off the trace, from what each member holds at each moment:
+A newcomer joins, a member restarts, a member leaves for good. Time is virtual, so the figures are exact and equal on
+every machine. They come from the trace, from the partitions that each member owns at each moment:
 
-* stopped, in member-seconds: a member is there, has had partitions, and holds none, because the group rebalances;
-* idle, in partition-seconds: a partition is held by nobody, whatever the reason;
-* moved: partitions that have another owner in the end;
+* stopped, in member-seconds: a member has owned partitions and owns none now, because of a rebalance;
+* idle, in partition-seconds: a partition has no owner, for any reason;
+* moved: partitions with another owner at the end;
 * rounds: generations of the group.
 """
 
@@ -27,10 +27,10 @@ STYLES: Mapping[str, dict[str, Any]] = {
 }
 
 BATCH_S = {"C1": 1, "C2": 5, "C3": 2}
-"""How long each member is busy with what it has fetched, before it can join again when it hears of a rebalance."""
+"""The time each member is busy with fetched records before it can rejoin."""
 
 RESTART_S = 10
-"""How long a process that is restarted is away."""
+"""The downtime of a restarted process."""
 
 LONG_S = 600
 """Longer than any session, and than Kafka Connect's scheduled.rebalance.max.delay.ms of 300 s."""
@@ -38,7 +38,7 @@ LONG_S = 600
 
 @dataclass(frozen=True)
 class Cost:
-    """What one act has cost."""
+    """The cost of one act."""
 
     stopped_s: float
     idle_s: float
@@ -47,7 +47,7 @@ class Cost:
 
 
 def play(style: str) -> dict[str, Cost]:
-    """The whole story; what each act of it has cost."""
+    """Play the whole story; return the cost of each act."""
     with Stage(**STYLES[style]) as stage:
 
         def start(name: str) -> None:
@@ -55,7 +55,7 @@ def play(style: str) -> dict[str, Cost]:
             stage.start(name, instance_id=instance_id, behaviour={"kind": "straggler", "delay_s": BATCH_S[name]})
 
         def close(name: str, for_s: float) -> None:
-            """A static member says nothing when it is closed; others leave."""
+            """Close a member: a static one sends nothing, others leave."""
             if style == "static":
                 stage.kill(name, for_s=for_s)
             else:
@@ -80,7 +80,7 @@ def play(style: str) -> dict[str, Cost]:
 
 
 def cost(events: Iterable[Mapping[str, Any]], begin_s: float, end_s: float) -> Cost:
-    """What the trace of a group says of the time between."""
+    """Compute the cost from a group's trace between two times."""
     held: dict[str, set[int]] = {}
     has_worked: set[str] = set()
     owners: dict[int, str] = {}
@@ -120,7 +120,7 @@ def cost(events: Iterable[Mapping[str, Any]], begin_s: float, end_s: float) -> C
 
 
 def table(costs: Mapping[str, Mapping[str, Cost]]) -> str:
-    """The figures, act by act."""
+    """Render the figures, act by act."""
     lines = []
     for act in next(iter(costs.values())):
         lines += ["", f"{act:20}{'stopped':>14}{'idle':>14}{'moved':>8}{'rounds':>8}"]

@@ -1,7 +1,7 @@
-"""A stage for rebalances: a topic with the partitions P1, P2 …, a group, and members that are told what to do.
+"""A stage for rebalances: a topic with the partitions P1, P2 …, a group, and members under the test's control.
 
-There is no Kafka and no network. The members are puppets of the emulator, and time is a number: an hour passes when
-somebody says so. What is told here is what the coordinator, and each member, really said: all of it is in the trace.
+No Kafka and no network: the members are the emulator's puppets, and time is a number that the test advances. All
+results come from the trace, which records every request and response.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SESSION_S, HEARTBEAT_S = 45, 3
 """Kafka's defaults of session.timeout.ms and heartbeat.interval.ms."""
 
 INITIAL_DELAY_S = 3
-"""Kafka's default of group.initial.rebalance.delay.ms: so long an empty group waits for more members to come."""
+"""Kafka's default of group.initial.rebalance.delay.ms: how long an empty group waits for more members."""
 
 WHILE_S = 20
-"""Long enough for every member to hear of a rebalance with its next heartbeat, twice."""
+"""Long enough for every member to learn of a rebalance with its next heartbeat, twice."""
 
 
 class Stage:
-    """One group and one topic, as a context manager. `puppet` holds what is said of every member, if nothing else is.
+    """One group and one topic, as a context manager. `puppet` has the default arguments of every member.
 
     with Stage(protocols=["cooperative-sticky"]) as stage:
         stage.start("C1")
@@ -60,46 +60,42 @@ class Stage:
     ) -> None:
         self.cluster.stop()
 
-    # -- what happens ----------------------------------------------------------------------------------------
-
     def start(self, name: str, **puppet: object) -> Puppet:
-        """A new process: it joins, and a while passes in which the group comes to rest."""
+        """Start a process: it joins, and time passes until the group settles."""
         member = self.group.puppet(name, **{**self._puppet, **puppet}).join()
         self.pass_time(WHILE_S)
         return member
 
     def start_together(self, **puppets: Mapping[str, object]) -> None:
-        """New processes that join within the initial delay (group.initial.rebalance.delay.ms), in one generation."""
+        """Start processes that join within the initial delay (group.initial.rebalance.delay.ms), in one generation."""
         for name, puppet in puppets.items():
             self.group.puppet(name, **{**self._puppet, **puppet}).join()
         self.pass_time(INITIAL_DELAY_S + WHILE_S)
 
     def start_again(self, name: str) -> Puppet:
-        """The process of a member that has left or died, anew: it knows nothing of before but its configuration."""
+        """Restart the process of a member that left or died; only its configuration survives."""
         member = self.group.puppets[name].join()
         self.pass_time(WHILE_S)
         return member
 
     def leave(self, name: str, *, for_s: float = WHILE_S) -> None:
-        """A consumer is closed: it says so to the coordinator, and so much time passes."""
+        """Close a consumer, which leaves its group, and let time pass."""
         self.group.puppets[name].leave()
         self.pass_time(for_s)
 
     def kill(self, name: str, *, for_s: float = WHILE_S) -> None:
-        """A process ends without a word, and so much time passes. A static member that is closed says no more."""
+        """Kill a process without a LeaveGroup, and let time pass. Closing a static member looks the same."""
         self.group.puppets[name].stop()
         self.pass_time(for_s)
 
     def pass_time(self, seconds: float) -> None:
-        """So many seconds pass, and everything happens that is due in them."""
+        """Let time pass, with everything that falls due."""
         self._simulation.pass_time(seconds)
         self.now_s += seconds
 
-    # -- what can be seen ------------------------------------------------------------------------------------
-
     @property
     def owns(self) -> dict[str, str]:
-        """What each member holds now: {"C1": "P1 P2"}; "" is nothing."""
+        """The partitions of each member now: {"C1": "P1 P2"}; "" means none."""
         return {
             name: partitions(puppet.assignment)
             for name, puppet in self.group.puppets.items()
@@ -108,11 +104,11 @@ class Stage:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """What the trace has of the group, line by line."""
+        """The group's trace, line by line."""
         return self.group.events()
 
     def rounds(self) -> list[dict[str, str]]:
-        """What each rebalance since the last question has left every member with, generation by generation."""
+        """Return the assignment of every generation since the last call."""
         found: dict[int, dict[str, str]] = {}
         for line in self.events:
             if line["seq"] > self._told and line["kind"] == "puppet" and line["change"] == "assigned":
@@ -121,10 +117,10 @@ class Stage:
         return [{name: of[name] for name in sorted(of)} for of in found.values()]
 
     def skip_rounds(self) -> None:
-        """What has been until now is of no interest."""
+        """Discard the rounds so far."""
         self._told = max((line["seq"] for line in self.events), default=0)
 
 
 def partitions(holds: dict[str, list[int]]) -> str:
-    """Partition 0 is P1, and so on. (Task -1 of a connector, the connector itself, is left out.)."""
+    """Name partition 0 P1, and so on. (Task -1 of a connector, the connector itself, is left out.)."""
     return " ".join(f"P{number + 1}" for numbers in holds.values() for number in sorted(numbers) if number >= 0)

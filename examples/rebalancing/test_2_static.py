@@ -1,15 +1,15 @@
-"""Static Membership: a restart is no rebalance (KIP-345).
+"""Static membership: a restart needs no rebalance (KIP-345).
 
-The article: "Static Membership". A member with a group.instance.id is known by it. It says nothing when it is closed,
-and whoever comes with its id in time gets its place and its assignment back. Four things are left that rebalance such
-a group: a new member, the leader when it joins again, a session that is over, and a member that is said to leave.
+The article: "Static Membership". The group knows a member by its group.instance.id. It sends nothing on close, and a
+process that returns with the id in time gets its place and its assignment back. Four events still rebalance such a
+group: a new member, a rejoin of the leader, an expired session, and the removal of a member.
 """
 
 import pytest
 from rebalancing.stage import SESSION_S, Stage
 
 
-def test_a_restart_in_time_keeps_the_assignment_and_nobody_notices() -> None:
+def test_a_restart_in_time_keeps_the_assignment_unnoticed() -> None:
     with Stage(protocols=["range"]) as stage:
         for number in (1, 2, 3):
             stage.start(f"C{number}", instance_id=f"i{number}")
@@ -43,8 +43,8 @@ def test_a_new_member_rebalances_the_group() -> None:
         assert stage.rounds() == [{"C1": "P1 P2 P3", "C2": "P4 P5 P6"}]
 
 
-def test_a_leader_that_joins_again_rebalances_the_group() -> None:
-    """As a member, not as a new process: it may have something new to say, such as new topics."""
+def test_a_rejoining_leader_rebalances_the_group() -> None:
+    """A rejoining member, unlike a new process, may bring changes such as new topics."""
     with Stage(protocols=["range"]) as stage:
         stage.start("C1", instance_id="i1")
         stage.start("C2", instance_id="i2")
@@ -54,7 +54,7 @@ def test_a_leader_that_joins_again_rebalances_the_group() -> None:
         assert stage.rounds() == [{"C1": "P1 P2 P3", "C2": "P4 P5 P6"}]
 
 
-def test_a_session_that_is_over_rebalances_the_group() -> None:
+def test_an_expired_session_rebalances_the_group() -> None:
     with Stage(protocols=["range"]) as stage:
         stage.start("C1", instance_id="i1")
         stage.start("C2", instance_id="i2")
@@ -63,8 +63,8 @@ def test_a_session_that_is_over_rebalances_the_group() -> None:
         assert stage.rounds() == [{"C1": "P1 P2 P3 P4 P5 P6"}]
 
 
-def test_a_member_that_is_said_to_leave_rebalances_the_group() -> None:
-    """A static consumer does not say so itself; an administrator does (kafka-consumer-groups --remove-members)."""
+def test_a_removed_member_rebalances_the_group() -> None:
+    """A static consumer does not leave by itself; an administrator removes it (kafka-consumer-groups)."""
     with Stage(protocols=["range"]) as stage:
         stage.start("C1", instance_id="i1")
         stage.start("C2", instance_id="i2")
@@ -75,10 +75,10 @@ def test_a_member_that_is_said_to_leave_rebalances_the_group() -> None:
 
 @pytest.mark.parametrize("static", [True, False], ids=["with instance ids", "without"])
 def test_kip_345_nine_partitions_over_a_restart_and_a_later_rebalance(*, static: bool) -> None:
-    """The example of the KIP: A, B and C have three each by the range assignor. A is restarted; later all rebalance.
+    """The example of the KIP: A, B and C own three each by the range assignor. A restarts; later all rebalance.
 
-    The assignor sorts the members. By instance id A is first again, and nothing moves. By member id it is wherever its
-    new one puts it: here the member ids begin with the client's id, and that of A's new process is the last.
+    The assignor sorts the members. By instance id A is first again, and nothing moves. By member id its place depends
+    on its new id: here ids begin with the client's id, and that of A's new process sorts last.
     """
     with Stage(partitions=9, protocols=["range"]) as stage:
         for name in ("A", "B", "C"):
@@ -100,7 +100,7 @@ def test_kip_345_nine_partitions_over_a_restart_and_a_later_rebalance(*, static:
 
 @pytest.mark.parametrize("members", [4, 16])
 def test_a_rolling_bounce_costs_the_same_number_of_rebalances_whatever_the_size_of_the_group(members: int) -> None:
-    """KIP-345 promises "a constant number", one for the leader; since 2.4 that one is no more: it is none."""
+    """KIP-345 promises "a constant number", one for the leader; since 2.4 not even that one: it is zero."""
     with Stage(partitions=32, protocols=["range"]) as stage:
         for number in range(members):
             stage.start(f"C{number}", instance_id=f"i{number:02}")

@@ -1,7 +1,7 @@
-"""Incremental Cooperative Rebalance: a newcomer gets its share in two rounds, and nobody else stops (KIP-429).
+"""Incremental cooperative rebalance: a newcomer gets its share in two rounds, and no other member stops (KIP-429).
 
-The article: "A New Consumer Joins". What used to be one rebalance for everybody is now two: in the first one the old
-owners learn what to give up, in the second one the newcomer gets it. Each member says in its JoinGroup what it owns.
+The article: "A New Consumer Joins". One rebalance for all becomes two: in the first round the old owners learn which
+partitions to revoke, in the second the newcomer gets them. Each member names its partitions in JoinGroup.
 """
 
 from rebalancing.stage import Stage
@@ -21,8 +21,8 @@ def test_a_newcomer_gets_its_partitions_in_two_rounds() -> None:
         assert second == {"C1": "P1 P2", "C2": "P4 P5", "C3": "P3 P6"}
 
 
-def test_members_say_what_they_own_and_keep_it_while_they_join_again() -> None:
-    """What the article draws into its arrows: JoinGroup (assigned: P1, P2, P3)."""
+def test_members_report_and_keep_their_partitions_while_they_rejoin() -> None:
+    """The article draws it into its arrows: JoinGroup (assigned: P1, P2, P3)."""
     with Stage(protocols=["cooperative-sticky"]) as stage:
         stage.start("C1")
         stage.start("C2")
@@ -33,16 +33,16 @@ def test_members_say_what_they_own_and_keep_it_while_they_join_again() -> None:
             for line in stage.events[asked_before:]
             if line["kind"] == "request" and line["api"] == "JoinGroup"
         ]
-        # C3 asks twice at first: the coordinator gives it a member id to come back with (KIP-394)
+        # C3 joins twice at first: the coordinator gives it a member id to join with (KIP-394)
         assert asked[:2] == [("C3", []), ("C3", [])]
-        # the first round, when the heartbeats of C1 and C2 have told them …
+        # the first round, after the heartbeats of C1 and C2 …
         assert sorted(asked[2:4]) == [("C1", [0, 1, 2]), ("C2", [3, 4, 5])]
-        # … and the second one: C1 and C2 give up P3 and P6 and come again at once, C3 with its next heartbeat
+        # … and the second: C1 and C2 revoke P3 and P6 and rejoin at once, C3 after its next heartbeat
         assert sorted(asked[4:]) == [("C1", [0, 1]), ("C2", [3, 4]), ("C3", [])]
 
 
-def test_who_leaves_leaves_its_partitions_to_the_others_in_one_round() -> None:
-    """They are nobody's when the round begins, therefore nothing has to be given up for it."""
+def test_partitions_of_a_leaving_member_move_in_one_round() -> None:
+    """The partitions have no owner when the round begins, so no member has to revoke any."""
     with Stage(protocols=["cooperative-sticky"]) as stage:
         for name in ("C1", "C2", "C3"):
             stage.start(name)

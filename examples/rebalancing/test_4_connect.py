@@ -1,9 +1,9 @@
-"""A worker that goes and comes back in time gets its own tasks back: Kafka Connect's way, with a delay (KIP-415).
+"""A worker that returns in time gets its own tasks back: Kafka Connect's delayed rebalance (KIP-415).
 
 The article: "An Existing Consumer Bounces" and "An existing worker leaves permanently". It speaks of consumers, but
-scheduled.rebalance.max.delay.ms is a setting of Connect's workers, which share out connectors and their tasks by the
-same group protocol. P1 to P6 are six tasks of one connector here. A worker is told in SyncGroup what to start, what to
-stop, and in how many milliseconds to join again; what it is not told it goes on with.
+scheduled.rebalance.max.delay.ms is a setting of Connect workers, which distribute connectors and tasks by the same
+group protocol. Here P1 to P6 are six tasks of one connector. SyncGroup tells a worker which tasks to start and to stop,
+and in how many milliseconds to rejoin; it continues with all others.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ DELAY_S = 300
 
 @pytest.fixture
 def stage() -> Iterator[Stage]:
-    """C1{P1, P2} C2{P4, P5} C3{P3, P6}: three workers that say they run this, and are told to go on."""
+    """C1{P1, P2} C2{P4, P5} C3{P3, P6}: three workers that already run these tasks and keep them."""
     with Stage(protocol_type="connect", protocols=["sessioned"], topics={"t": 6}) as stage:
         stage.start_together(
             C1={"owned": {"t": [-1, 0, 1]}},
@@ -32,7 +32,7 @@ def stage() -> Iterator[Stage]:
 
 @dataclass(frozen=True)
 class Told:
-    """What the SyncGroup of one generation has told each worker, and when: to start, to stop, to wait for."""
+    """The content of one generation's SyncGroup for each worker: tasks to start, tasks to stop, the delay."""
 
     at_s: float
     started: dict[str, str]
@@ -41,7 +41,7 @@ class Told:
 
 
 def told(stage: Stage) -> Told:
-    """What the last generation was told."""
+    """Return the SyncGroup content of the last generation."""
     answers = [line for line in stage.events if line["kind"] == "response" and line["api"] == "SyncGroup"]
     last = [line for line in answers if line["generation"] == stage.group.generation and not line["error_code"]]
     return Told(
@@ -54,7 +54,7 @@ def told(stage: Stage) -> Told:
 
 def test_a_worker_that_bounces_in_time_gets_its_tasks_back_in_the_third_round(stage: Stage) -> None:
     stage.leave("C2")
-    # P4 and P5 are lost. The leader does nothing about it, but for the delay
+    # P4 and P5 are lost; the leader only schedules the delay
     assert stage.rounds() == [{"C1": "P1 P2", "C3": "P3 P6"}]
     first = told(stage)
     assert first.started == first.stopped == {"C1": "", "C3": ""}
@@ -62,7 +62,7 @@ def test_a_worker_that_bounces_in_time_gets_its_tasks_back_in_the_third_round(st
 
     stage.pass_time(60)
     stage.start_again("C2")
-    # C2 is back, and gets nothing as yet. All are told how much of the delay is left
+    # C2 is back without tasks; all learn the remaining delay
     assert stage.rounds() == [{"C1": "P1 P2", "C2": "", "C3": "P3 P6"}]
     second = told(stage)
     assert second.started == second.stopped == {"C1": "", "C2": "", "C3": ""}
@@ -70,7 +70,7 @@ def test_a_worker_that_bounces_in_time_gets_its_tasks_back_in_the_third_round(st
     assert second.at_s - first.at_s > 60
 
     stage.pass_time(DELAY_S)
-    # the delay is over: all of them have joined again, and who had come with nothing gets what was lost
+    # the delay is over: all rejoin, and the worker without tasks gets the lost ones
     assert stage.rounds() == [{"C1": "P1 P2", "C2": "P4 P5", "C3": "P3 P6"}]
     third = told(stage)
     assert third.started == {"C1": "", "C2": "P4 P5", "C3": ""}
@@ -79,7 +79,7 @@ def test_a_worker_that_bounces_in_time_gets_its_tasks_back_in_the_third_round(st
     assert third.at_s - first.at_s == DELAY_S
 
 
-def test_nobody_else_stops_for_it(stage: Stage) -> None:
+def test_no_other_worker_stops(stage: Stage) -> None:
     stage.leave("C2")
     stage.pass_time(60)
     stage.start_again("C2")
@@ -87,7 +87,7 @@ def test_nobody_else_stops_for_it(stage: Stage) -> None:
     assert not [line for line in stage.events if line["kind"] == "puppet" and line["change"] == "revoked"]
 
 
-def test_the_tasks_of_a_worker_that_leaves_for_good_are_shared_out_when_the_delay_is_over(stage: Stage) -> None:
+def test_tasks_of_a_lost_worker_are_reassigned_after_the_delay(stage: Stage) -> None:
     stage.leave("C2")
     stage.pass_time(DELAY_S)
     first, second = stage.rounds()
@@ -96,8 +96,8 @@ def test_the_tasks_of_a_worker_that_leaves_for_good_are_shared_out_when_the_dela
     assert told(stage).started == {"C1": "P4", "C3": "P5"}
 
 
-def test_who_comes_back_too_late_begins_anew(stage: Stage) -> None:
-    """The others have its tasks by then, and have to stop them first: two rounds, as for any newcomer."""
+def test_a_worker_that_returns_too_late_is_a_newcomer(stage: Stage) -> None:
+    """The others run its tasks by then, and must stop them first: two rounds, as for any newcomer."""
     stage.leave("C2")
     stage.pass_time(DELAY_S)
     stage.rounds()
@@ -107,8 +107,8 @@ def test_who_comes_back_too_late_begins_anew(stage: Stage) -> None:
     assert giving == {"C1": "P1 P2", "C2": "P4 P5", "C3": "P3 P6"}
 
 
-def test_a_leader_that_is_lost_takes_the_delay_with_it(stage: Stage) -> None:
-    """The leader remembers what was assigned. A new one takes what is lost for new, and waits for nobody."""
+def test_losing_the_leader_ends_the_delay(stage: Stage) -> None:
+    """Only the leader remembers the assignment. A new leader takes lost tasks for new ones, and waits for no worker."""
     stage.leave("C1")
     assert stage.rounds() == [{"C2": "P1 P4 P5", "C3": "P2 P3 P6"}]
     assert told(stage).delays_s == {0}

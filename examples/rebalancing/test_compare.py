@@ -1,4 +1,4 @@
-"""What `compare.py` prints is what the article says: each step of the protocol stops the members for less."""
+"""The output of `compare.py` agrees with the article: each step of the protocol stops the members for less time."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,9 @@ def costs() -> Mapping[str, Mapping[str, Cost]]:
     return {style: play(style) for style in STYLES}
 
 
-def test_only_the_eager_protocol_stops_who_keeps_its_partitions(costs: Mapping[str, Mapping[str, Cost]]) -> None:
+def test_only_the_eager_protocol_stops_members_that_keep_their_partitions(
+    costs: Mapping[str, Mapping[str, Cost]],
+) -> None:
     for act in (JOINS, RESTARTED, LEAVES):
         assert costs["eager"][act].stopped_s > costs["cooperative"][act].stopped_s == 0
         assert costs["connect"][act].stopped_s == 0
@@ -28,19 +30,19 @@ def test_a_static_member_is_restarted_without_a_rebalance(costs: Mapping[str, Ma
     assert costs["eager"][RESTARTED].rounds == 2
 
 
-def test_what_a_static_member_has_lies_idle_while_it_is_away(costs: Mapping[str, Mapping[str, Cost]]) -> None:
-    """Two partitions: for the restart; for its session, if it does not come back."""
+def test_partitions_of_a_static_member_are_idle_while_it_is_away(costs: Mapping[str, Mapping[str, Cost]]) -> None:
+    """Two partitions: for the restart; for its session, if it does not return."""
     assert costs["static"][RESTARTED].idle_s == 2 * RESTART_S
     assert costs["static"][LEAVES].idle_s >= 2 * (SESSION_S - HEARTBEAT_S)
 
 
-def test_what_a_worker_has_lies_idle_for_the_delay(costs: Mapping[str, Mapping[str, Cost]]) -> None:
+def test_tasks_of_a_worker_are_idle_for_the_delay(costs: Mapping[str, Mapping[str, Cost]]) -> None:
     for act in (RESTARTED, LEAVES):
         assert 2 * DELAY_S <= costs["connect"][act].idle_s < 2 * (DELAY_S + 4 * HEARTBEAT_S)
     assert costs["connect"][RESTARTED].moved == 0
 
 
-def test_the_cooperative_protocol_takes_two_rounds_where_something_moves(
+def test_the_cooperative_protocol_takes_two_rounds_to_move_partitions(
     costs: Mapping[str, Mapping[str, Cost]],
 ) -> None:
     assert costs["cooperative"][JOINS].rounds == 2
@@ -64,7 +66,7 @@ def test_the_table_in_the_readme_is_this_one(costs: Mapping[str, Mapping[str, Co
     assert f"```\n{table(costs)}\n```" in readme.read_text(encoding="utf-8")
 
 
-def test_costs_are_read_off_what_members_hold() -> None:
+def test_costs_follow_from_owned_partitions() -> None:
     def puppet(seconds: float, name: str, change: str, *held: int) -> dict[str, object]:
         line = {"kind": "puppet", "puppet": name, "change": change, "body": {"holds": {"t": list(held)}}}
         return {"wall_ts": int(seconds * 1e6), **line}

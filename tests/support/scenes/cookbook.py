@@ -15,7 +15,7 @@ CLIENTS = {"aiokafka": "aiokafka", "confluent_kafka": "confluent-kafka", "kafka"
 """The client libraries, by import name."""
 
 NAME = re.compile(r"test_(?P<number>\d\d)_\w+\.py")
-EVIDENCE = re.compile(r"^Evidence: (?P<evidence>.*?)^Lever: (?P<lever>.*?)\Z", re.MULTILINE | re.DOTALL)
+EVIDENCE = re.compile(r"^Evidence: (?P<evidence>.*?)^Reproduced by: (?P<cause>.*?)\Z", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Recipe:
     title: str
     client: str
     evidence: str
-    lever: str
+    cause: str
 
 
 def recipes() -> list[Recipe]:
@@ -38,7 +38,7 @@ def recipes() -> list[Recipe]:
 def cookbook_table() -> str:
     """Return the index of the cookbook, for a document in `docs/`."""
     rows = (
-        (f"[{each.number:02}](../examples/cookbook/{each.path.name})", each.title, each.client, _line(each.lever))
+        (f"[{each.number:02}](../examples/cookbook/{each.path.name})", each.title, each.client, _line(each.cause))
         for each in recipes()
     )
     return table(("file", "what goes wrong, and what is right", "client", "what makes it happen"), rows)
@@ -53,10 +53,10 @@ def _recipe(path: Path) -> Recipe:
     if name is None or parts is None or len(clients) != 1:
         raise ValueError(
             f"{path.name}: a recipe is named test_NN_what_goes_wrong.py, its docstring ends with 'Evidence: …' and"
-            f" 'Lever: …', and it imports one client; found {clients}"
+            f" 'Reproduced by: …', and it imports one client; found {clients}"
         )
     title = said.partition("\n")[0]
-    return Recipe(int(name["number"]), path, title, clients[0], _line(parts["evidence"]), parts["lever"])
+    return Recipe(int(name["number"]), path, title, clients[0], _line(parts["evidence"]), parts["cause"])
 
 
 def _imported(node: ast.AST) -> list[str]:

@@ -1,11 +1,11 @@
-"""A start that takes too long is given up and tried anew, and the first one, forgotten, joins all the same.
+"""A slow join that the application abandons and retries still completes, and leaves a member that nothing polls.
 
-A new member is first given an id and asks again with it (MEMBER_ID_REQUIRED, KIP-394): two round trips, which take no
-time on localhost. Beyond a slow network the attempts are more members, who get partitions that nobody reads.
+A new member first receives an id and joins again with it (MEMBER_ID_REQUIRED, KIP-394): two round trips, which are
+instant on localhost. On a slow network each abandoned attempt is another member, whose partitions nothing reads.
 
 Evidence: https://github.com/confluentinc/librdkafka/issues/5569, https://github.com/segmentio/kafka-go/pull/1444,
 https://github.com/kafkaex/kafka_ex/pull/540 (passed on localhost, failed with latency).
-Lever: a rule that delays JoinGroup.
+Reproduced by: a rule that delays JoinGroup.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ async def tidy(config):
 
 @pytest.fixture
 def delayed(koordinator, start):
-    """The group of a program, and the member id of its first attempt, which takes longer than its patience."""
+    """Return the group of a program, and the member id of its first attempt, which takes longer than its timeout."""
 
     def delayed(program):
         group = koordinator.group("svc")
@@ -65,13 +65,13 @@ def delayed(koordinator, start):
 
 @pytest.mark.koordinator(leaks="ignore")
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_forgotten_attempt_becomes_a_member_whose_partitions_nobody_reads(delayed):
+def test_an_abandoned_attempt_becomes_a_member_that_never_polls(delayed):
     group, forgotten = delayed(forgetful)
     group.assert_request("SyncGroup", error="NONE", member=forgotten, timeout=30)
     assert [member.assignment != {} for member in group.members if member.member_id == forgotten] == [True]
 
 
-def test_an_attempt_that_is_given_up_leaves(delayed):
+def test_a_cancelled_attempt_leaves(delayed):
     group, given_up = delayed(tidy)
     group.assert_left(given_up, timeout=30)
     group.wait_stable(members=1)

@@ -1,9 +1,9 @@
-"""A consumer that ends without `stop()` is missed only when its session ends; until then nobody reads its partitions.
+"""A consumer that ends without `stop()` keeps its partitions until its session expires, and no member reads them.
 
-A dynamic member must say that it goes (LeaveGroup); a static one must not, it comes back (KIP-345).
+A dynamic member must send LeaveGroup on shutdown; a static one must not, because it returns (KIP-345).
 
 Evidence: https://github.com/kafkaex/kafka_ex/pull/561.
-Lever: `assert_left`, `assert_did_not_leave`; `expire_session` for what happens 45 s later.
+Reproduced by: `assert_left`, `assert_did_not_leave`; `expire_session` for the events of 45 s later.
 """
 
 import pytest
@@ -31,7 +31,7 @@ async def orderly(config):
 
 @pytest.fixture
 def run_once(koordinator, start):
-    """Let a program run, and end it as Ctrl-C does."""
+    """Run a program, and end it as Ctrl-C does."""
 
     def run_once(program, **settings):
         config = koordinator.client_config("aiokafka", group_id="svc", client_id="svc-1", **settings)

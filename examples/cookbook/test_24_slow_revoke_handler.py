@@ -1,11 +1,11 @@
-"""While a revoke handler runs the group waits, until it waits no longer and goes on without the member.
+"""A group waits for a running revoke handler up to the rebalance timeout, then continues without the member.
 
-A handler that flushes to a slow sink "until all is written" holds up everybody for `max.poll.interval.ms`, is thrown
-out, and its commit comes too late. So give it a limit: what is not written by then is the next owner's.
+A handler that flushes to a slow sink "until all is written" delays every member for `max.poll.interval.ms`, is removed,
+and commits too late. So limit the flush: the next owner handles the remaining records.
 
 Evidence: https://github.com/zio/zio-kafka/pull/1089, https://github.com/akka/alpakka-kafka/pull/1263,
 https://github.com/astubbs/parallel-consumer/pull/466.
-Lever: a puppet that joins; `expire_join_barrier`, which says for whom the group has waited.
+Reproduced by: a puppet that joins; `expire_join_barrier`, which names the members that the group waited for.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ async def work(config, listener):
 
 @pytest.fixture
 def joined(koordinator, start):
-    """The group of a worker whose sink takes nothing, when a peer joins."""
+    """Return the group of a worker with a blocked sink, when a peer joins."""
     sink_is_free = threading.Event()
 
     def joined(listener):
@@ -69,7 +69,7 @@ def joined(koordinator, start):
     sink_is_free.set()
 
 
-def test_who_takes_all_the_time_it_needs_is_thrown_out(joined):
+def test_a_worker_with_an_unlimited_flush_is_removed(joined):
     group = joined(Thorough)
     with pytest.raises(AssertionError, match="PreparingRebalance"):
         group.wait_stable(members=2, timeout=5 * FLUSH_S)
@@ -78,6 +78,6 @@ def test_who_takes_all_the_time_it_needs_is_thrown_out(joined):
     assert [member.client_id for member in group.members] == ["peer"]
 
 
-def test_who_stops_in_time_stays(joined):
+def test_a_worker_with_a_limited_flush_stays(joined):
     group = joined(Punctual)
     group.wait_stable(members=2).assert_owned_exactly_once(timeout=30)

@@ -1,10 +1,10 @@
-"""A worker that was too slow for `max.poll.interval.ms` is out of the group, and goes on with what others own by now.
+"""A worker slower than `max.poll.interval.ms` leaves its group, and keeps working on partitions with new owners.
 
-They handle the same orders: every effect happens twice. It is told, in a callback, but callbacks are called by
-`poll`, for which it has no time.
+The new owners handle the same orders, so every effect happens twice. The client reports the loss in a callback, but
+only `poll` runs callbacks, and the worker does not poll.
 
 Evidence: https://github.com/confluentinc/librdkafka/pull/5604, https://github.com/robinhood/faust/issues/517.
-Lever: `evict(member, as_if="poll_timeout")`; `assert_no_zombie_commits`.
+Reproduced by: `evict(member, as_if="poll_timeout")`; `assert_no_zombie_commits`.
 """
 
 import logging
@@ -34,7 +34,7 @@ def careful(consumer, handle, stopped):
     )
     while not stopped.is_set():
         for order in consumer.consume(3, 0.5):
-            # while all is paused no order comes of it, but the callbacks are called
+            # a poll with all partitions paused returns no order, but runs the callbacks
             consumer.pause(consumer.assignment())
             consumer.poll(0)
             consumer.resume(consumer.assignment())
@@ -59,7 +59,7 @@ def work(config, loop, effects, slow, stopped):
 
 @pytest.fixture
 def timed_out(koordinator, start):
-    """The effects of a worker that was thrown out while it worked on the first of three orders."""
+    """Return the effects of a worker that was removed while it worked on the first of three orders."""
 
     def timed_out(loop):
         group, effects, slow = koordinator.group("svc"), queue.Queue(), queue.Queue()
@@ -78,14 +78,14 @@ def timed_out(koordinator, start):
     return timed_out
 
 
-def test_a_zombie_handles_and_commits_what_is_not_its_own(koordinator, timed_out):
+def test_a_zombie_handles_and_commits_orders_of_other_members(koordinator, timed_out):
     effects = timed_out(zombie)
     assert [effects.get(timeout=10) for _ in "bc"] == [b"b", b"c"]
     with pytest.raises(AssertionError, match="svc-1"):
         koordinator.group("svc").assert_no_zombie_commits()
 
 
-def test_who_looks_what_it_owns_stops_at_once(koordinator, timed_out):
+def test_a_worker_that_checks_its_ownership_stops_at_once(koordinator, timed_out):
     effects = timed_out(careful)
     koordinator.group("svc").wait_stable(members=2)
     assert effects.empty()

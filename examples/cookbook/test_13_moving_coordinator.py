@@ -1,11 +1,11 @@
-"""While a coordinator moves it answers COORDINATOR_LOAD_IN_PROGRESS, and no consumer need die of it.
+"""A moving coordinator answers COORDINATOR_LOAD_IN_PROGRESS for seconds, and a consumer should survive that.
 
-It is over within seconds, and nobody rebalances. But librdkafka hands the error to who commits, does not call it
-retriable, and a worker that takes it for the end crashes with all its siblings whenever a broker is restarted.
+The move needs no rebalance. But librdkafka passes the error to the committing application without marking it retriable,
+and a worker that treats it as fatal crashes with all its siblings whenever a broker restarts.
 
 Evidence: https://github.com/getsentry/arroyo/pull/487, https://github.com/confluentinc/librdkafka/issues/3396,
 https://github.com/thomhurst/Dekaf/issues/2249.
-Lever: `move_coordinator(group, to=…, load_s=…)`.
+Reproduced by: `move_coordinator(group, to=…, load_s=…)`.
 """
 
 import pytest
@@ -25,7 +25,7 @@ def commit_in_the_end(consumer, order):
         try:
             return consumer.commit(order, asynchronous=False)
         except KafkaException as error:
-            # librdkafka has waited between some tries of its own
+            # librdkafka backs off between its own retries
             if error.args[0].code() not in PASSES:
                 raise
     raise SystemExit("the group has no coordinator")
@@ -45,11 +45,11 @@ def work(config, commit, stopped):
 
 @pytest.fixture
 def moved(koordinator, start):
-    """A worker that gets an order while its coordinator moves."""
+    """Run a worker that receives an order while its coordinator moves."""
 
     def moved(commit, load_s):
         running = start(work, koordinator.client_config("confluent-kafka", group_id="svc"), commit)
-        # it knows where to begin, and has nothing to do
+        # it knows its position and has nothing to do
         koordinator.group("svc").assert_request("OffsetFetch", error="NONE", timeout=30)
         koordinator.move_coordinator("svc", to=1, load_s=load_s)
         koordinator.produce("orders", "a")
@@ -58,13 +58,13 @@ def moved(koordinator, start):
     return moved
 
 
-def test_who_takes_it_for_the_end_crashes(moved):
+def test_a_worker_that_treats_the_error_as_fatal_crashes(moved):
     running = moved(commit, load_s=10)
     with pytest.raises(KafkaException, match="COORDINATOR_LOAD_IN_PROGRESS"):
         running.result()
 
 
-def test_who_tries_again_gets_through_without_a_rebalance(koordinator, moved):
+def test_a_worker_that_retries_succeeds_without_a_rebalance(koordinator, moved):
     group = koordinator.group("svc")
     moved(commit_in_the_end, load_s=0.5)
     group.assert_committed({("orders", 0): 1}, timeout=30)

@@ -1,11 +1,11 @@
-"""A partition that has come back has moved on elsewhere: state that was kept from the first time is out of date.
+"""State kept from an earlier ownership is stale when the partition returns: another member has moved it on.
 
-A worker that counts keeps its counts in memory and in a changelog. A to B and back to A: who finds the partition in
-its memory, and so does not read the changelog, counts on from what it knew before B.
+A counting worker keeps its counts in memory and in a changelog. A partition moves from A to B and back: if A finds it
+in memory and skips the changelog, it continues from its count before B.
 
 Evidence: https://github.com/quixio/quix-streams/pull/1068, https://github.com/robinhood/faust/pull/542,
 https://github.com/faust-streaming/faust/issues/629.
-Lever: a puppet takes a partition away and gives it back; `produce` and `set_offsets` for what it did with it.
+Reproduced by: a puppet that takes a partition and gives it back; `produce` and `set_offsets` for its work in between.
 """
 
 import queue
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.koordinator(topics={"orders": 1, "counts": 1})
 
 
 class Counter:
-    """How many orders there were in each partition."""
+    """Counts the orders of each partition."""
 
     def __init__(self, config, said):
         self.config, self.said, self.counts = config, said, {}
 
     def restore(self, partition):
-        """The last count in the changelog."""
+        """Return the last count in the changelog."""
         reader = Consumer({**self.config, "group.id": "restore", "enable.partition.eof": True})
         reader.assign([TopicPartition("counts", partition, 0)])
         count = 0
@@ -60,7 +60,7 @@ class Forgetting(Counter):
 
 @pytest.fixture
 def there_and_back(koordinator, start):
-    """What a counter says after 1 order of its own and 4 of a peer's."""
+    """Return a counter's result after 1 order of its own and 4 of a peer."""
 
     def there_and_back(counter):
         group, said = koordinator.group("svc"), queue.Queue()
@@ -83,9 +83,9 @@ def there_and_back(koordinator, start):
     return there_and_back
 
 
-def test_who_keeps_its_state_counts_on_from_the_past(there_and_back):
+def test_a_worker_that_keeps_its_state_continues_from_a_stale_count(there_and_back):
     assert there_and_back(Counter) == 2
 
 
-def test_who_forgets_what_is_taken_away_counts_on_from_the_changelog(there_and_back):
+def test_a_worker_that_drops_revoked_state_continues_from_the_changelog(there_and_back):
     assert there_and_back(Forgetting) == 6

@@ -1,11 +1,11 @@
-"""A rolling bounce of static members rebalances nothing (KIP-345), unless each start makes up a new instance id.
+"""A rolling bounce of static members needs no rebalance (KIP-345), unless each start generates a new instance id.
 
-`group.instance.id` must be the place's name (a StatefulSet's `svc-0`), not the process's. With a random one each
-start is a member more, and the rebalance waits for its forerunner, which has not left, until its session ends.
+`group.instance.id` must be the name of the place (a StatefulSet's `svc-0`), not of the process. With a random one each
+start adds a member, and the rebalance waits for its predecessor, which has not left, until that session expires.
 
 Evidence: https://github.com/confluentinc/confluent-kafka-go/issues/494, https://github.com/twmb/franz-go/issues/931,
 https://github.com/thomhurst/Dekaf/issues/215.
-Lever: `assert_no_rebalance`; `timers`, and `expire_session` for what happens 45 s later.
+Reproduced by: `assert_no_rebalance`; `timers`, and `expire_session` for the events of 45 s later.
 """
 
 import uuid
@@ -34,7 +34,7 @@ def work(config, stopped):
 
 @pytest.fixture
 def deploy(koordinator, start):
-    """Two workers of release v1; gives what replaces one of them by v2."""
+    """Start two workers of release v1; return a function that replaces one of them by v2."""
 
     def deploy(name):
         def run(release, place):
@@ -53,17 +53,17 @@ def deploy(koordinator, start):
     return deploy
 
 
-def test_a_name_for_each_process_leaves_a_ghost_that_all_wait_for(koordinator, deploy):
+def test_an_instance_id_per_process_leaves_a_ghost(koordinator, deploy):
     replace, group = deploy(name_of_the_process), koordinator.group("svc")
     replace(0)
     group.wait_state("PreparingRebalance")
-    # until max.poll.interval.ms is over, or the ghost's session
+    # until max.poll.interval.ms or the ghost's session ends
     assert [timer.remaining_ms > 20_000 for timer in group.timers() if timer.kind == "join"] == [True]
     group.expire_session("v1-0")
     group.wait_stable(members=2)
 
 
-def test_a_name_for_each_place_keeps_its_partitions(koordinator, deploy):
+def test_an_instance_id_per_place_keeps_its_partitions(koordinator, deploy):
     replace, group = deploy(name_of_the_place), koordinator.group("svc")
     with group.assert_no_rebalance():
         for place in (0, 1):

@@ -1,10 +1,10 @@
-"""A partition may be taken away before its first record has come; a handler that counts on one fails in the callback.
+"""A partition can be revoked before its first record arrives; a revoke handler that relies on one raises an error.
 
-What is made for each partition when its first record comes (a buffer, a file, a worker) is not there yet when two
-rebalances follow each other.
+State created on the first record of a partition (a buffer, a file, a worker) does not exist when two rebalances follow
+each other.
 
 Evidence: https://github.com/zio/zio-kafka/pull/1294, https://github.com/zio/zio-kafka/issues/280.
-Lever: a puppet that joins as soon as the worker has its partitions, and before there are records.
+Reproduced by: a puppet that joins as soon as the worker owns its partitions, before there are records.
 """
 
 import pytest
@@ -44,7 +44,7 @@ class Unhurried(Hasty):
 
 @pytest.fixture
 def revoked(koordinator, start):
-    """A worker whose partitions are taken away before there was a record."""
+    """Run a worker whose partitions are revoked before their first record."""
 
     def revoked(worker):
         group = koordinator.group("svc")
@@ -56,14 +56,14 @@ def revoked(koordinator, start):
     return revoked
 
 
-def test_who_counts_on_a_record_dies_in_the_callback(revoked):
+def test_a_handler_that_relies_on_a_record_raises(revoked):
     running = revoked(Hasty())
-    # now and then confluent-kafka cannot hand on what a callback has raised
+    # confluent-kafka sometimes cannot propagate an exception from a callback
     with pytest.raises((KeyError, SystemError)):
         running.result()
 
 
-def test_who_counts_on_nothing_shares_with_the_other(koordinator, revoked):
+def test_a_handler_without_assumptions_hands_over(koordinator, revoked):
     running = revoked(Unhurried())
     koordinator.group("svc").wait_stable(members=2).assert_owned_exactly_once(timeout=30)
     running.stop()

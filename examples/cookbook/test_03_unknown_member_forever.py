@@ -1,10 +1,10 @@
-"""A revoke handler that commits until it works locks up a consumer the group does not know any more.
+"""A revoke handler that retries its commit until it succeeds blocks a consumer that the group has removed.
 
-aiokafka joins again only when the handler has returned, and the commit of somebody who is no member is refused
-(UNKNOWN_MEMBER_ID) for as long as others are in the group.
+aiokafka rejoins only after the handler returns, and the commit of a removed member fails with UNKNOWN_MEMBER_ID as long
+as the group has other members.
 
 Evidence: https://github.com/aio-libs/aiokafka/issues/575, https://github.com/aio-libs/aiokafka/issues/727.
-Lever: `evict(member)`.
+Reproduced by: `evict(member)`.
 """
 
 import logging
@@ -56,7 +56,7 @@ async def work(config, listener):
 
 @pytest.fixture
 def evicted(koordinator, start):
-    """The group of a peer and a worker, when the worker has been thrown out."""
+    """Return the group of a peer and a worker, after the worker was removed."""
     group = koordinator.group("svc")
     peer = group.puppet("peer", protocols=["roundrobin"]).join()
 
@@ -69,16 +69,16 @@ def evicted(koordinator, start):
         return group
 
     yield evicted
-    # of an empty group everybody may commit
+    # an empty group accepts commits from anyone
     peer.leave()
 
 
-def test_who_insists_is_locked_up(evicted):
+def test_an_endless_commit_retry_blocks_the_worker(evicted):
     group = evicted(Insistent())
     group.assert_request("OffsetCommit", error="UNKNOWN_MEMBER_ID", timeout=30)
     with pytest.raises(AssertionError):
         group.wait_stable(members=2, timeout=1)
 
 
-def test_who_lets_go_comes_back(evicted):
+def test_a_worker_that_gives_up_the_commit_rejoins(evicted):
     evicted(Modest()).wait_stable(members=2).assert_owned_exactly_once()

@@ -1,11 +1,11 @@
-"""With a cooperative assignor the callbacks are told only the difference; who takes it for all forgets what it keeps.
+"""Cooperative assignors pass only differences to callbacks; a handler that expects all partitions forgets the rest.
 
-The habit of an eager consumer, "on_assign: this is what I have", drops the orders of every partition that has not
-moved. In the same way `assign` instead of `incremental_assign` is refused by librdkafka.
+The habit of an eager consumer, "on_assign: these are my partitions", drops the orders of every partition that has not
+moved. For the same reason librdkafka rejects `assign` in place of `incremental_assign`.
 
 Evidence: https://github.com/confluentinc/confluent-kafka-python/issues/1040,
 https://github.com/mfontanini/cppkafka/issues/321, https://github.com/confluentinc/confluent-kafka-python/pull/2248.
-Lever: a puppet that joins and leaves: a cooperative rebalance each time.
+Reproduced by: a puppet that joins and leaves: a cooperative rebalance each time.
 """
 
 import queue
@@ -46,7 +46,7 @@ class Incremental(Eager):
 
 @pytest.fixture
 def handled(koordinator, start):
-    """What a worker handles of four partitions, two of which were with a peer for a while."""
+    """Return the orders of a worker with four partitions, two of which a peer owned for a while."""
 
     def handled(worker):
         group, cooperative = koordinator.group("svc"), "cooperative-sticky"
@@ -63,13 +63,13 @@ def handled(koordinator, start):
     return handled
 
 
-def test_who_takes_the_difference_for_all_drops_half_of_the_orders(handled):
+def test_treating_the_difference_as_everything_drops_half_of_the_orders(handled):
     orders = handled(Eager())
     assert len({orders.get(timeout=10) for _ in range(2)}) == 2
     with pytest.raises(queue.Empty):
         orders.get(timeout=0.5)
 
 
-def test_who_adds_and_removes_handles_them_all(handled):
+def test_adding_and_removing_partitions_handles_all_orders(handled):
     orders = handled(Incremental())
     assert {orders.get(timeout=10) for _ in range(4)} == {0, 1, 2, 3}

@@ -1,11 +1,11 @@
-"""A lag monitor that looks at committed offsets only misses the partitions that nobody has ever read.
+"""A lag monitor that reads only committed offsets misses the partitions that no consumer has ever read.
 
-A partition without a committed offset has no line in the answer to OffsetFetch, or -1001 as librdkafka spells it:
-left out it hides the worst lag of all, taken as a number it is a lag of 1,001 too many.
+A partition without a committed offset is absent from the OffsetFetch response, or -1001 in librdkafka. Left out, it
+hides the worst lag of all; taken as a number, it adds a lag of 1,001.
 
-Evidence: https://github.com/seglo/kafka-lag-exporter/issues/290, https://github.com/danielqsj/kafka_exporter/issues/226,
-https://github.com/provectus/kafka-ui/issues/3867.
-Lever: `load_groups`: members, some without partitions, and offsets, some of them missing.
+Evidence: https://github.com/seglo/kafka-lag-exporter/issues/290,
+https://github.com/danielqsj/kafka_exporter/issues/226, https://github.com/provectus/kafka-ui/issues/3867.
+Reproduced by: `load_groups`: members, some without partitions, and offsets, some of them missing.
 """
 
 import pytest
@@ -29,7 +29,7 @@ def lag_of_what_was_committed(admin, group):
 
 
 def lag(admin, group):
-    """Also of partitions without a committed offset: they are unread from their first record on."""
+    """Include partitions without a committed offset: they are unread from their first record on."""
     starts, ends = (bounds(admin, "orders", spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest()))
     wanted = [TopicPartition("orders", number) for number in ends]
     found = committed(admin, ConsumerGroupTopicPartitions(group, wanted))
@@ -54,7 +54,7 @@ def bounds(admin, topic, spec):
         pytest.param(lag, {0: 0, 1: 6, 2: 10}, id="right"),
     ],
 )
-def test_the_lag_of_a_partition_that_nobody_has_read(koordinator, monitor, said):
+def test_the_lag_of_a_partition_without_commits(koordinator, monitor, said):
     koordinator.create_topic("orders", partitions=3, records=30)
     koordinator.load_groups(WORLD)
     admin = AdminClient({"bootstrap.servers": koordinator.bootstrap_servers})

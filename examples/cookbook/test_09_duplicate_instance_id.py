@@ -1,10 +1,10 @@
-"""Of two consumers with one `group.instance.id` the older is fenced (KIP-345), and has to end: the other has its place.
+"""Of two consumers with one `group.instance.id` the older is fenced (KIP-345) and must end, because it lost its place.
 
-A copied manifest is enough. A worker that only logs what goes wrong reads on beside its successor: kafka-python keeps
-the partitions of a fenced consumer, and says so at its next commit, if anywhere.
+A copied manifest is enough. A worker that only logs errors keeps reading beside its successor: kafka-python keeps the
+partitions of a fenced consumer, and reports the fencing at its next commit at the earliest.
 
 Evidence: https://github.com/twmb/franz-go/issues/931, https://github.com/thomhurst/Dekaf/issues/215.
-Lever: a second consumer with the same name, or `group.fence("svc-0")`.
+Reproduced by: a second consumer with the same instance id, or `group.fence("svc-0")`.
 """
 
 import logging
@@ -51,7 +51,7 @@ def work(consumer, handled):
 
 @pytest.fixture
 def doubled(koordinator, start):
-    """Two with one name, the older first, and what they have handled: each of them the order b."""
+    """Return two workers with one instance id, the older first, and their handled orders: both have order b."""
 
     def doubled(program):
         settings = {"group_id": "svc", "group_instance_id": "svc-0", "enable_auto_commit": False}
@@ -70,13 +70,13 @@ def doubled(koordinator, start):
     return doubled
 
 
-def test_who_only_logs_it_handles_everything_a_second_time(koordinator, doubled):
+def test_a_fenced_worker_that_continues_handles_orders_twice(koordinator, doubled):
     _, handled = doubled(unstoppable)
     koordinator.produce("orders", "c")
     assert [each.get(timeout=10) for each in handled] == [b"c", b"c"]
 
 
-def test_who_ends_when_fenced_leaves_the_rest_to_the_other(koordinator, doubled):
+def test_a_fenced_worker_that_ends_leaves_the_rest_to_its_successor(koordinator, doubled):
     older, handled = doubled(mortal)
     with pytest.raises(SystemExit, match="another consumer with my name"):
         older.result()
