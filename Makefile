@@ -1,4 +1,4 @@
-# What there is to do with this repository. Needs GNU make and Python 3.11, 3.12 or 3.13; `make help` lists the verbs.
+# Development tasks. Needs GNU make and Python 3.11, 3.12 or 3.13; `make help` lists the targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
-# The interpreter .venv is made with: the first suitable one, unless PYTHON names it.
+# The interpreter for .venv: the first suitable candidate, unless PYTHON names one.
 PYTHON ?=
 SUITABLE := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 CANDIDATES := python3 python3.13 python3.12 python3.11 python
@@ -15,23 +15,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-# How many processes run the tests, and more arguments for pytest.
+# The number of test processes, and extra arguments for pytest.
 JOBS ?= 2
 ARGS ?=
 
-# Everything that ends up in the wheel: when one of these is newer, it is built and installed again.
+# The wheel's inputs: if one of them is newer, the wheel is rebuilt and reinstalled.
 SOURCES := pyproject.toml README.md LICENSE $(shell find facade emulator wire fixtures pipeline \
 	-type f \( -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.html' -o -name '*.jinja' -o -name py.typed \))
-# The folders too: a file that was deleted leaves only its folder newer.
+# Folders are inputs too: a deleted file only changes its folder's time.
 FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -name __pycache__)
 
-# Where the demo leaves its trace, and `make report` what it makes of it.
+# The output of `make demo`, and of `make report`.
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help demo report test check ci-extra docs bench bench-pipeline spark-test fuzz soak explore conformance docker-test compose-demo spark-cluster-test clean
+.PHONY: help dev demo report test check ci-extra docs bench bench-pipeline spark-test fuzz soak explore conformance docker-test compose-demo spark-cluster-test clean
 
-help: ## this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/made:
@@ -40,15 +40,15 @@ $(VENV)/made:
 	  for candidate in $(CANDIDATES); do \
 	    if "$$candidate" -c '$(SUITABLE)' 2>/dev/null; then python="$$candidate"; break; fi; \
 	  done; \
-	  [ -n "$$python" ] || { echo "No Python 3.11, 3.12 or 3.13 with venv found; name one: make PYTHON=..." >&2; exit 1; }; \
+	  [ -n "$$python" ] || { echo "No Python 3.11, 3.12 or 3.13 with venv found; name one with make PYTHON=..." >&2; exit 1; }; \
 	elif ! "$$python" -c '$(SUITABLE)' 2>/dev/null; then \
 	  echo "PYTHON=$$python is not Python 3.11, 3.12 or 3.13 with venv" >&2; exit 1; \
 	fi; \
-	echo "== making $(VENV) with $$python ($$("$$python" -c 'import platform; print(platform.python_version())'))"; \
+	echo "== creating $(VENV) with $$python ($$("$$python" -c 'import platform; print(platform.python_version())'))"; \
 	rm -rf $(VENV); "$$python" -m venv $(VENV)
 	@touch $@
 
-# From nothing: setuptools would put what an earlier build left in build/lib into the wheel. The rest of build/ stays.
+# setuptools would include old files from build/lib in the wheel, so remove them first. The rest of build/ stays.
 $(VENV)/wheel: $(VENV)/made $(SOURCES) $(FOLDERS)
 	@echo "== building the wheel"
 	@rm -rf build/lib build/bdist.* koordinator.egg-info $(VENV)/dist
@@ -57,12 +57,12 @@ $(VENV)/wheel: $(VENV)/made $(SOURCES) $(FOLDERS)
 	@touch $@
 
 $(VENV)/demo-tools: pyproject.toml | $(VENV)/wheel
-	@echo "== installing the emulator and the clients of the demo into $(VENV) (once)"
+	@echo "== installing the emulator and the demo's clients into $(VENV) (once)"
 	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[demo]"; echo "== installed in $$SECONDS s"
 	@touch $@
 
 $(VENV)/test-tools: pyproject.toml | $(VENV)/wheel
-	@echo "== installing what the tests need into $(VENV) (once; about a minute)"
+	@echo "== installing the test dependencies into $(VENV) (once; about a minute)"
 	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[dev]"; echo "== installed in $$SECONDS s"
 	@touch $@
 
@@ -71,36 +71,49 @@ $(VENV)/installed: $(VENV)/wheel
 	@$(PIP) install --force-reinstall --no-deps $(VENV)/dist/*.whl
 	@touch $@
 
-# For the pipeline: Spark itself is the largest part, and comes as source that has to be unpacked.
+# Editable, in setuptools' strict mode: a folder of links in build/, which editors and type checkers can follow.
+# The next `make test` installs the wheel again. Run it again after adding or moving a module.
+dev: $(VENV)/test-tools ## install the working tree into .venv, editable, with the dev dependencies
+	@echo "== installing the working tree into $(VENV)"
+	@rm -rf build/__editable__.* $(VENV)/installed
+	@$(PIP) install --force-reinstall --no-deps --editable . --config-settings editable_mode=strict
+
+# For the pipeline. Spark is the largest part; pip builds it from source.
 $(VENV)/spark-tools: pyproject.toml | $(VENV)/wheel
-	@echo "== installing Spark, and Java for it, into $(VENV) (once; some 600 MB)"
+	@echo "== installing Spark and Java into $(VENV) (once; some 600 MB)"
 	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[spark]"; echo "== installed in $$SECONDS s"
 	@touch $@
 
-# What the pipeline is compared with.
+# The engines that the pipeline is compared with.
 $(VENV)/engines: pyproject.toml | $(VENV)/spark-tools
 	@echo "== installing DuckDB and Polars into $(VENV) (once)"
 	@$(PIP) install "$$(echo $(VENV)/dist/*.whl)[engines]"
 	@touch $@
 
-demo: $(VENV)/demo-tools $(VENV)/installed ## six real consumers bounce, in a table and on a live page (HOLD=1 keeps it)
+# For the test that editors find definitions.
+$(VENV)/editor-tools: pyproject.toml | $(VENV)/wheel
+	@echo "== installing basedpyright into $(VENV) (once)"
+	@$(PIP) install "$$(echo $(VENV)/dist/*.whl)[editors]"
+	@touch $@
+
+demo: $(VENV)/demo-tools $(VENV)/installed ## restart six real consumers, in a table and on a live page (HOLD=1 keeps it open)
 	@KEEP=$(DEMO) $(BIN)/python examples/demo.py
 
 $(DEMO)/seen.json: | $(VENV)/demo-tools $(VENV)/installed
 	@KEEP=$(DEMO) $(BIN)/python examples/demo.py
 
-report: $(DEMO)/seen.json $(VENV)/spark-tools $(VENV)/installed ## the data pipeline over the demo's trace, as one page
+report: $(DEMO)/seen.json $(VENV)/spark-tools $(VENV)/installed ## run the data pipeline over the demo's trace and write a report page
 	@rm -rf $(REPORT)
 	@$(BIN)/koordinator-pipeline run --input $(DEMO)/trace.jsonl --output $(REPORT)/store
 	@$(BIN)/koordinator-pipeline report --store $(REPORT)/store --title "The demo" \
 	  --html $(REPORT)/report.html --markdown $(REPORT)/summary.md
 	@$(BIN)/python examples/counted.py $(DEMO) $(REPORT)/store $(REPORT)/summary.md
 
-test: check ## build the wheel, install it, check and test it (pytest arguments: ARGS)
+test: check ## build and install the wheel, then check and test it (pytest arguments: ARGS)
 	@echo "== pytest, on the installed wheel"
 	@KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" $(BIN)/pytest -n $(JOBS) $(ARGS)
 
-check: $(VENV)/test-tools $(VENV)/installed ## ruff, mypy --strict and import-linter
+check: $(VENV)/test-tools $(VENV)/installed ## run ruff, mypy --strict and import-linter
 	@echo "== ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -109,82 +122,82 @@ check: $(VENV)/test-tools $(VENV)/installed ## ruff, mypy --strict and import-li
 	@echo "== import-linter"
 	@$(BIN)/lint-imports
 
-ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/installed ## the tests that need Java, Chromium, Docker or Spark
+ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/editor-tools $(VENV)/installed ## run the tests that need Java, Chromium, Docker, pyright or Spark
 	@status=0; \
 	KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" compose/engine.sh \
 	  $(BIN)/pytest -m needs --ignore=tests/pipeline $(ARGS) || status=$$?; \
 	$(MAKE) --no-print-directory spark-test || status=$$?; \
 	exit $$status
 
-# Apart from the others: they bear company, and have a Spark for each process.
-spark-test: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/installed ## those of them that need Spark (ARGS)
+# Separate from the other tests: these run in parallel, with one Spark for each process.
+spark-test: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/installed ## run the tests that need Spark (ARGS)
 	@KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" $(BIN)/pytest -m needs tests/pipeline \
 	  -n $(JOBS) --dist loadfile $(ARGS)
 
-spark-cluster-test: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## the pipeline on a cluster of two workers on loopback, and by spark-submit and Spark Connect
+spark-cluster-test: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## test the pipeline on a local Spark cluster, with spark-submit and Spark Connect
 	@KOORDINATOR_REQUIRE=spark KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" \
 	  $(BIN)/pytest -m needs tests/pipeline/test_beyond_one_machine.py $(ARGS)
 
-# A run that failed is done again with REPLAY=, its name, and the same SEED.
+# REPLAY=NAME with the same SEED repeats a failed run.
 FRAMES ?= 1000000
 SEED ?= 1
 REPLAY ?=
 
-fuzz: $(VENV)/test-tools $(VENV)/installed ## hostile frames for the broker ring (FRAMES, SEED, JOBS, REPLAY)
+fuzz: $(VENV)/test-tools $(VENV)/installed ## send hostile frames to the broker (FRAMES, SEED, JOBS, REPLAY)
 	@$(BIN)/python tests/fuzz/run.py --frames $(FRAMES) --seed $(SEED) --jobs $(JOBS) --replay "$(REPLAY)"
 
-# How many events `make bench-pipeline` loads, one after the other.
+# The numbers of events that `make bench-pipeline` loads, in order.
 TIERS ?= 2M,20M
 
 # Arguments for bench/run.py: BENCH="--only codec --only start".
 BENCH ?=
 
-bench-pipeline: $(VENV)/engines $(VENV)/installed ## the data pipeline on 2M and 20M events, beside DuckDB and Polars (TIERS=100M)
+bench-pipeline: $(VENV)/engines $(VENV)/installed ## measure the data pipeline on 2M and 20M events, beside DuckDB and Polars (TIERS=100M)
 	@$(BIN)/python bench/pipeline/run.py --tiers $(TIERS)
 
-bench: $(VENV)/test-tools $(VENV)/installed ## speed beside others, with targets; build/bench.json (BENCH="--only codec")
+bench: $(VENV)/test-tools $(VENV)/installed ## measure speed against targets and other implementations; writes build/bench.json (BENCH="--only codec")
 	@$(BIN)/python bench/run.py $(BENCH)
 
 # Arguments for tests/conformance/run.py: CONFORMANCE="--record", "--slow", ...
 CONFORMANCE ?=
 
-conformance: $(VENV)/test-tools $(VENV)/installed ## every scenario against real Kafka and the emulator (needs Java 17, Maven)
+conformance: $(VENV)/test-tools $(VENV)/installed ## compare every scenario with real Kafka brokers (needs Java 17, Maven)
 	@$(BIN)/python tests/conformance/run.py $(CONFORMANCE)
 	@if [ -z "$(CONFORMANCE)" ]; then \
-	  echo "== what groups write, decoded by Kafka's own code, and read from Kafka's own logs"; \
+	  echo "== group records, decoded by Kafka's own code, and read from Kafka's own logs"; \
 	  $(BIN)/pytest -m needs -q tests/kafka/test_offsets_topic.py; \
 	fi
 
-# How many random sequences; SEED, above, is the first.
+# The number of random sequences; SEED, above, is the first seed.
 SEEDS ?= 200
 
-explore: $(VENV)/test-tools $(VENV)/installed ## random sequences against real Kafka and the emulator (SEEDS, SEED; needs Java 17, Maven)
+explore: $(VENV)/test-tools $(VENV)/installed ## compare random request sequences with real Kafka brokers (SEEDS, SEED; needs Java 17, Maven)
 	@$(BIN)/python tests/explore/run.py --seeds $(SEEDS) --first $(SEED)
 
 ENGINE := compose/engine.sh bash -c 'timeout 20 docker info >/dev/null 2>&1 || { \
-	echo "no Docker engine answers: set DOCKER_HOST, or KOORDINATOR_DOCKER_BOOTSTRAP=1 for a private one (root, Debian)"; \
+	echo "no Docker engine found: set DOCKER_HOST, or KOORDINATOR_DOCKER_BOOTSTRAP=1 for a private one (root, Debian)"; \
 	exit 2; } >&2; exec "$$@"' engine
 
-docker-test: $(VENV)/test-tools $(VENV)/installed ## the image and its containers, with the engine of DOCKER_HOST
+docker-test: $(VENV)/test-tools $(VENV)/installed ## test the container images, with the engine of DOCKER_HOST
 	@KOORDINATOR_REQUIRE=docker $(ENGINE) $(BIN)/pytest -m needs tests/docker $(ARGS)
 
-compose-demo: $(VENV)/made ## two static consumers in containers; one is restarted
+compose-demo: $(VENV)/made ## restart one of two static consumers in containers
 	@$(ENGINE) compose/demo.sh
 
-docs: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## renew what is made from the code: parts of docs/, and koordinator.aio
+docs: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## regenerate the reference parts of docs/ and the types of koordinator.aio
 	@PYTHONPATH=tests/support $(BIN)/python tools/documents.py
 	@$(BIN)/python tools/aio_handles.py
 
-# How often the server is killed; SEED, above, decides when. How often the most timing-sensitive tests are run.
+# The number of kills, at times drawn from SEED, above; the repetitions of the timing-sensitive tests.
 KILLS ?= 100
 REPEATS ?= 100
 
-soak: $(VENV)/test-tools $(VENV)/installed ## SIGKILLs while members commit; sensitive tests again and again (KILLS, SEED, REPEATS)
+soak: $(VENV)/test-tools $(VENV)/installed ## kill the server while members commit; repeat timing-sensitive tests (KILLS, SEED, REPEATS)
 	@$(BIN)/python tests/soak/run.py --kills $(KILLS) --seed $(SEED)
 	@echo "== the most timing-sensitive tests, $(REPEATS) times each"
 	@grep -v '^#' tests/soak/sensitive.txt | xargs $(BIN)/pytest -q -n $(JOBS) --count=$(REPEATS) $(ARGS)
 
-clean: ## remove .venv and everything that was built or cached
+clean: ## remove .venv and all build outputs and caches
 	rm -rf $(VENV) build dist koordinator.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache \
 	  .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
