@@ -140,7 +140,7 @@ class SyntheticCluster:
             broker.endpoints[PLAINTEXT] = Endpoint("simulated", 9092)
         self._supervisor = PuppetSupervisor(self._world.runtime)
         self._puppets = Puppets(self._world.runtime, lambda _outputs: None, self._supervisor)
-        self.lines = [self._world.trace.leaving(self._world.trace.header)]
+        self.lines = [self._world.trace.encode(self._world.trace.header)]
 
     @property
     def events(self) -> int:
@@ -173,7 +173,7 @@ class SyntheticCluster:
                 body = {"body": event.pop("body")} if "body" in event else {}
                 event["client_software"], event["client_version"] = self._software
                 event.update(body)
-            self.lines.append(trace.leaving(event))
+            self.lines.append(trace.encode(event))
         trace.clear()
 
     def add_outcome(self, changes: int) -> None:
@@ -189,7 +189,7 @@ class SyntheticCluster:
             "rerun": 0,
             "seed": self._world.seed,
         }
-        self.lines.append(self._world.trace.leaving(outcome))
+        self.lines.append(self._world.trace.encode(outcome))
 
 
 class SyntheticGroup:

@@ -29,10 +29,10 @@ from koordinator.wire.primitives import Malformed
 
 from ..core.cluster import PLAINTEXT
 from ..core.effects import Append, Call, CloseConnection, OffsetsTopicWritten, Reply
-from ..trace.lines import Connected, Disconnected, RequestReceived
+from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
-from ..trace.retention import kept, rough_size
-from ..trace.topic import READERS
+from ..trace.retention import estimate_size, retain
+from ..trace.topic import READER_APIS
 from .api_table import ApiTable
 from .connections import Answer, Close, Connection, Send
 from .group_logs import GroupLogs
@@ -284,7 +284,7 @@ class Broker:
             frame = frames.next_frame()
             if frame is None:
                 return
-            asked_us, size = self.trace.now_us(), len(frame)
+            received_us, size = self.trace.now_us(), len(frame)
             header, body = headers.read_request_header(frame)
             if header.client_id != peer.client_id:
                 # the same text again is kept once, however many events name it
@@ -295,7 +295,7 @@ class Broker:
                 peer.software = (request.client_software_name, request.client_software_version)
             number, key = header.correlation_id, header.api_key
             call = Call(peer.number, number, key, version, peer.client_id, peer.client_host, peer.listener)
-            self._accept(now, peer, call, request, asked_us, size)
+            self._accept(now, peer, call, request, received_us, size)
 
     def _serve_messages(self, now: int, peer: Connection, messages: deque[tuple[int, Message]]) -> None:
         while messages and peer.in_flight is None and peer.number in self._connections:
@@ -304,7 +304,7 @@ class Broker:
             self._api_table.check(key, version)
             peer.asked += 1
             call = self._call(peer, peer.asked, key, version)
-            self._accept(now, peer, call, request, self.trace.now_us(), rough_size(request))
+            self._accept(now, peer, call, request, self.trace.now_us(), estimate_size(request))
 
     def _fed(self, now: int, peer: Connection) -> None:
         """Something more has come in on a connection."""
@@ -317,21 +317,23 @@ class Broker:
     def _call(peer: Connection, correlation_id: int, key: int, version: int) -> Call:
         return Call(peer.number, correlation_id, key, version, peer.client_id, peer.client_host, peer.listener)
 
-    def _accept(self, now: int, peer: Connection, call: Call, request: Message, asked_us: int, size: int) -> None:
+    def _accept(self, now: int, peer: Connection, call: Call, request: Message, received_us: int, size: int) -> None:
         """A request is in hand from now on, and served, unless the gate has it otherwise."""
-        message, weight = kept(request, size, peer.client_id)
+        message, weight = retain(request, size, peer.client_id)
         group_id = group_of_request(request)
         if self.unreached_listeners is not None and self.unreached_listeners.seekers:
             self.unreached_listeners.came(call, group_id)
         group_now = self._recorder.group_now(now, group_id)
         # by position: so many keywords take longer than all the rest of this
-        asked = RequestReceived(call, message, group_id, asked_us, group_now, peer.software, size, weight)
+        asked = RequestReceived(call, message, group_id, received_us, group_now, peer.software, size, weight)
         verdict = None if self.interceptor is None else self.interceptor.on_request(now, self, asked, request)
         if verdict is not None and verdict.rule_id is not None:
             asked = replace(asked, rule_id=verdict.rule_id)
         peer.in_flight = asked
-        if call.api_key not in READERS or (call.api_key != FETCH and not self._recorder.is_of_reader(peer, message)):
-            self.trace.add(asked_us, asked, self._node_id)
+        if call.api_key not in READER_APIS or (
+            call.api_key != FETCH and not self._recorder.is_of_reader(peer, message)
+        ):
+            self.trace.add(received_us, asked, self._node_id)
         if verdict is None:
             self._serve_request(now, call, request)
             return
@@ -412,7 +414,7 @@ class Broker:
             if step is not None and step.alter is not None:
                 return
             self._end(peer)
-            self._recorder.answered(now, peer, asked, response, rendered, rough_size(response), step)
+            self._recorder.answered(now, peer, asked, response, rendered, estimate_size(response), step)
             self._inbox.append((now, Answer(peer.number, call, response)))
             return
         try:

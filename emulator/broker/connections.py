@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from koordinator.wire.frames import FrameBuffer
 
     from ..core.effects import Call
-    from ..trace.lines import RequestReceived
+    from ..trace.events import RequestReceived
 
 ANSWERS_AT_ONCE = 32
 ANSWER_BYTES_AT_ONCE = 256 * 1024

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
     from ..core.effects import Call
-    from ..trace.lines import RequestReceived, TraceEvent
+    from ..trace.events import RequestReceived, TraceEvent
     from .broker import Broker
 
 

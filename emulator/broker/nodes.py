@@ -21,7 +21,7 @@ from ..core.data.topic import OFFSETS_TOPIC, TRACE_TOPIC
 from ..core.groups.coordinator import Coordinator
 from ..core.node import NodeCore
 from ..core.timers import Timers
-from ..trace.lines import LeaderMoved, NodeChanged
+from ..trace.events import LeaderMoved, NodeChanged
 from ..trace.topic import trace_topic
 from .broker import Broker
 from .connections import READ_AHEAD_BYTES, Send

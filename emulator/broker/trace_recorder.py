@@ -10,16 +10,16 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.fetch import FetchResponse
 
-from ..trace.lines import ResponseSent
+from ..trace.events import ResponseSent
 from ..trace.messages import error_of
-from ..trace.retention import ELEMENT_BYTES, kept
-from ..trace.topic import READERS, reads_trace
+from ..trace.retention import ELEMENT_BYTES, retain
+from ..trace.topic import READER_APIS, reads_trace
 
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
     from ..core.node import NodeCore
-    from ..trace.lines import RequestReceived, TraceEvent
+    from ..trace.events import RequestReceived, TraceEvent
     from ..trace.trace import Trace
     from .connections import Connection
     from .interceptor import Respond
@@ -87,17 +87,17 @@ class TraceRecorder:
                 return
             if isinstance(response, FetchResponse):
                 fetched = self._fetched(response)
-            self._trace.add(asked.asked_us, asked, self._node_id)
-        elif asked.call.api_key in READERS and self.is_of_reader(peer, asked.request):
+            self._trace.add(asked.received_us, asked, self._node_id)
+        elif asked.call.api_key in READER_APIS and self.is_of_reader(peer, asked.request):
             return
         now_us = self._trace.now_us()
         error_number = error_of(response)
-        message, weight = kept(response, size, peer.client_id)
+        message, weight = retain(response, size, peer.client_id)
         # the request is the event's as well: the other one may have fallen off the ring
         weight += asked.weight + ELEMENT_BYTES * len(fetched)
         error = Error(error_number) if error_number else NONE
         error_code = error_number if rendered is response else error_of(rendered)
-        group_now, latency_us = self.group_now(now, asked.group_id), now_us - asked.asked_us
+        group_now, latency_us = self.group_now(now, asked.group_id), now_us - asked.received_us
         answered = ResponseSent(
             asked, message, error, error_code, group_now, latency_us, peer.empty_fetches, size, weight
         )

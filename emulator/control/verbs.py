@@ -19,7 +19,7 @@ from ..core import overrides as levers
 from ..core.effects import Call
 from ..core.groups.classic.group import ClassicGroupState
 from ..core.refusal import RefusedError
-from ..trace.lines import VerbUsed
+from ..trace.events import VerbUsed
 from .resolve import coordinator_of, group_named, known, member_named
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from koordinator.wire.apis import APIS
 
 from ..core.effects import StateChanged
 from ..core.groups.classic.group import ClassicGroupState
-from ..trace.lines import ResponseSent
+from ..trace.events import ResponseSent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     from ..server.cluster_registry import ClusterRegistry, RegisteredCluster
-    from ..trace.lines import TraceEvent
+    from ..trace.events import TraceEvent
 
 GROUPS = "kafka_coordinator_group_groupmetadatamanager_num"
 """How the metrics of Kafka's `GroupMetadataManager` begin."""
@@ -46,7 +46,7 @@ class Watched:
     def note(self, happening: TraceEvent) -> None:
         """Something happened."""
         if isinstance(happening, ResponseSent):
-            self.answers[happening.asked.call.api_key, happening.error.name] += 1
+            self.answers[happening.received.call.api_key, happening.error.name] += 1
         elif isinstance(happening, StateChanged):
             began = self._began.pop(happening.group_id, None)
             if happening.after == ClassicGroupState.PREPARING_REBALANCE.value:

@@ -53,7 +53,7 @@ class Options:
     `seed` None is any seed; it decides every id the cluster makes. `trace` is a file for the trace, which is emptied
     when the cluster starts. `data_dir` is a directory that keeps the cluster; one that has kept one goes on with it:
     `topics` and `records` are for topics that are not there yet. `about` are columns of the trace's header, such as
-    those of `about_run`.
+    those of `run_columns`.
     """
 
     host: str = "127.0.0.1"

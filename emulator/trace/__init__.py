@@ -1,1 +1,1 @@
-"""The trace: events, their JSON lines, retention, and the trace file."""
+"""The trace: events, JSON lines, vocabulary, retention, and the trace file and topic."""

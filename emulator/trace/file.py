@@ -1,4 +1,4 @@
-"""The file behind `--trace` and `Emulator(trace=…)`: one event a line, as it happens."""
+"""The trace file of `--trace` and `Emulator(trace=…)`: one line for each event, written at once."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ if TYPE_CHECKING:
 
 
 class TraceFile:
-    """A sink for trace lines that never gets in the way of serving.
+    """A sink for trace lines that never disturbs serving.
 
-    Opening raises OSError. What the file held before is gone only with `begin`, and lines wait for that: an emulator
-    that cannot start leaves the trace of the one that runs alone. A line that cannot be written later (a full disk, a
-    reader that went away) is the end of the file: `warn` is called once, and this line and all that follow are only
-    counted, in `lost`.
+    Opening raises OSError. `begin` empties the file, and lines wait for it: an emulator that cannot start leaves the
+    trace of a running one intact. After the first write error (a full disk, a closed pipe) the file is closed, `warn`
+    is called once, and `lost` counts this line and all later ones.
     """
 
     def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
-        # unbuffered: what happened is in the file even if this process is killed
+        # unbuffered: the file is complete even if this process is killed
         self._file = path.open("ab", buffering=0)
         self._path = path
         self._warn = warn
@@ -28,16 +27,16 @@ class TraceFile:
         self.lost = 0
 
     def begin(self) -> None:
-        """Empty the file and write the lines that have been waiting."""
+        """Empty the file and write the waiting lines."""
         with suppress(OSError):
-            # a pipe or a device cannot be emptied, and need not be
+            # a pipe or a device cannot be truncated
             self._file.truncate(0)
         early, self._early = self._early or [], None
         for line in early:
             self(line)
 
     def __call__(self, line: str) -> None:
-        """Write one line, given without its end."""
+        """Write one line; `line` has no line terminator."""
         if self._early is not None:
             self._early.append(line)
             return
@@ -53,10 +52,10 @@ class TraceFile:
             with suppress(OSError):
                 self._file.close()
             reason = error.strerror or error
-            self._warn(f"trace file {self._path}: {reason}; serving goes on, events are counted, not written")
+            self._warn(f"trace file {self._path}: {reason}; serving continues, later events are only counted")
 
     def close(self) -> None:
-        """Close the file; if events were lost, say how many."""
+        """Close the file; warn with the number of lost events, if any."""
         with suppress(OSError):
             self._file.close()
         if self.lost:

@@ -1,4 +1,4 @@
-"""The events of the trace, and how each is written: one function for each kind, and the columns they share."""
+"""The JSON lines of the trace: one function for each event, and the columns that they share."""
 
 from __future__ import annotations
 
@@ -8,291 +8,161 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
-from koordinator.wire.values import value
 
-from ..core.effects import Fact, MemberChanged, OffsetsExpired, RebalanceAvoided, StateChanged, Superseded, TimerFired
-from .fault_events import HoldNoted, RuleNoted
-from .messages import Line, body_of, client_reason, outcome, who
+from ..core.effects import MemberChanged, OffsetsExpired, RebalanceAvoided, StateChanged, Superseded, TimerFired
+from .events import (
+    ClockMoved,
+    Connected,
+    Disconnected,
+    HoldEvent,
+    LeaderMoved,
+    NodeChanged,
+    PuppetChanged,
+    RequestReceived,
+    ResponseSent,
+    RuleEvent,
+    VerbUsed,
+)
+from .messages import Line, body_of, client_reason, join_columns, sender_columns
 
 if TYPE_CHECKING:
-    from koordinator.wire.apis import Message
-
     from ..core.effects import Call
+    from .events import TraceEvent
 
 
-@value
-class Connected:
-    """A connection was opened."""
-
-    connection: int
-    client_host: str
-
-
-@value
-class Disconnected:
-    """A connection was closed, by the peer (no reason) or by us."""
-
-    connection: int
-    client_host: str
-    client_id: str
-    reason: str
-    empty_fetches: int
-
-
-@value
-class RequestReceived:
-    """A request came in. `group_now` is the time of the one group it names; if it names none, the node's.
-
-    `size` is that of its frame in bytes, `weight` what the event takes in memory, roughly (`trace_kept`).
-    """
-
-    call: Call
-    request: Message
-    group_id: str | None
-    asked_us: int
-    group_now: int
-    software: tuple[str, str]
-    size: int
-    weight: int
-    rule_id: str | None = None
-
-
-@value
-class ResponseSent:
-    """A response to `asked` went out; `error_code` is the code on the wire, in whichever numbering.
-
-    `fetched`: topic and number of each partition whose records it brings, the first offset, and the one after the last.
-    """
-
-    asked: RequestReceived
-    response: Message
-    error: Error
-    error_code: int
-    group_now: int
-    latency_us: int
-    empty_fetches: int
-    size: int
-    weight: int
-    rule_id: str | None = None
-    synthetic: bool = False
-    fetched: tuple[tuple[str, int, int, int], ...] = ()
-
-
-@value
-class NodeChanged:
-    """A node was started, stopped, killed, paused, resumed, added or removed."""
-
-    change: str
-
-
-@value
-class LeaderMoved:
-    """Somebody moved a partition to a node; `group_id` is the group it was moved for, if it was."""
-
-    topic: str
-    partition: int
-    before: int
-    group_id: str | None
-
-
-@value
-class VerbUsed:
-    """Somebody did something from outside Kafka's protocol: `verb` with `arguments`, to a group if it is for one."""
-
-    verb: str
-    group_id: str | None
-    group_now: int
-    arguments: dict[str, object]
-
-
-@value
-class ClockMoved:
-    """A group's clock was moved, or runs another way from now on; `cause` is who did it: a lever, or `auto`."""
-
-    group_id: str
-    before: int
-    after: int
-    mode: str
-    cause: str
-
-
-@value
-class PuppetChanged:
-    """Something happened to a puppet: created, assigned, revoked, lost, stopped or failed. `holds` is after it."""
-
-    group_id: str
-    group_now: int
-    name: str
-    change: str
-    behaviour: str
-    member_id: str
-    instance_id: str | None
-    generation: int
-    error: str | None
-    holds: tuple[tuple[str, tuple[int, ...]], ...]
-
-
-TraceEvent = (
-    ResponseSent
-    | RequestReceived
-    | ClockMoved
-    | Connected
-    | Disconnected
-    | Fact
-    | HoldNoted
-    | LeaderMoved
-    | NodeChanged
-    | PuppetChanged
-    | RuleNoted
-    | VerbUsed
-)
-
-
-def line(seq: int, wall_us: int, happening: TraceEvent, node_id: int) -> Line:
-    """The event as a JSON object; columns without a value are left out. Node 0 is none: it is the whole cluster's."""
-    # by the table of `singledispatch`: its call looks into a dictionary of weak references first
-    columns = {"seq": seq, "wall_ts": wall_us, "node": node_id or None, **_columns.registry[type(happening)](happening)}
+def line(seq: int, wall_us: int, event: TraceEvent, node_id: int) -> Line:
+    """Return an event as a JSON object, without columns that have no value. Node 0 stands for the whole cluster."""
+    # the registry of `singledispatch`: calling it would look into a dictionary of weak references first
+    columns = {"seq": seq, "wall_ts": wall_us, "node": node_id or None, **_columns.registry[type(event)](event)}
     return {name: value for name, value in columns.items() if value is not None}
 
 
-def group_of(happening: TraceEvent) -> str | None:
-    """The group an event concerns, if it is one group."""
-    match happening:
-        case ResponseSent():
-            return happening.asked.group_id
-        case Connected() | Disconnected() | NodeChanged():
-            return None
-        case _:
-            return happening.group_id
-
-
 @singledispatch
-def _columns(happening: object) -> Line:
-    raise AssertionError(f"no line is written for {type(happening).__name__}")
+def _columns(event: object) -> Line:
+    raise AssertionError(f"no line for {type(event).__name__}")
 
 
 @_columns.register
-def _(happening: Connected) -> Line:
-    return {"kind": "conn", "change": "opened", "conn_id": happening.connection, "client_host": happening.client_host}
+def _(event: Connected) -> Line:
+    return {"kind": "conn", "change": "opened", "conn_id": event.connection, "client_host": event.client_host}
 
 
 @_columns.register
-def _(happening: Disconnected) -> Line:
+def _(event: Disconnected) -> Line:
     return {
         "kind": "conn",
         "change": "closed",
-        "conn_id": happening.connection,
-        "client_host": happening.client_host,
-        "client_id": happening.client_id,
-        "reason": happening.reason or None,
-        "empty_fetches": happening.empty_fetches or None,
+        "conn_id": event.connection,
+        "client_host": event.client_host,
+        "client_id": event.client_id,
+        "reason": event.reason or None,
+        "empty_fetches": event.empty_fetches or None,
     }
 
 
 @_columns.register
-def _(happening: NodeChanged) -> Line:
-    return {"kind": "node", "change": happening.change}
+def _(event: NodeChanged) -> Line:
+    return {"kind": "node", "change": event.change}
 
 
 @_columns.register
-def _(happening: VerbUsed) -> Line:
+def _(event: VerbUsed) -> Line:
     return {
         "kind": "verb",
-        **_group(happening.group_id, happening.group_now),
-        "verb": happening.verb,
-        "body": happening.arguments or None,
+        **_group_columns(event.group_id, event.group_now),
+        "verb": event.verb,
+        "body": event.arguments or None,
     }
 
 
 @_columns.register
-def _(happening: ClockMoved) -> Line:
+def _(event: ClockMoved) -> Line:
     return {
         "kind": "clock",
-        "group_id": happening.group_id,
-        "group_ts_us": happening.before * 1000,
-        "cause": happening.cause,
-        "mode": happening.mode,
-        "body": {"from_ms": happening.before, "to_ms": happening.after},
+        "group_id": event.group_id,
+        "group_ts_us": event.before * 1000,
+        "cause": event.cause,
+        "mode": event.mode,
+        "body": {"from_ms": event.before, "to_ms": event.after},
     }
 
 
 @_columns.register
-def _(happening: LeaderMoved) -> Line:
+def _(event: LeaderMoved) -> Line:
     return {
         "kind": "leader",
-        "group_id": happening.group_id,
-        "body": {"topic": happening.topic, "partition": happening.partition, "before": happening.before},
+        "group_id": event.group_id,
+        "body": {"topic": event.topic, "partition": event.partition, "before": event.before},
     }
 
 
 @_columns.register
-def _(happening: PuppetChanged) -> Line:
+def _(event: PuppetChanged) -> Line:
     return {
         "kind": "puppet",
-        "puppet": happening.name,
-        "change": happening.change,
-        "group_id": happening.group_id,
-        "group_ts_us": happening.group_now * 1000,
-        "member_id": happening.member_id or None,
-        "instance_id": happening.instance_id,
-        "generation": happening.generation if happening.generation >= 0 else None,
-        "error": happening.error,
-        "body": {"behaviour": happening.behaviour, "holds": {name: list(held) for name, held in happening.holds}},
+        "puppet": event.name,
+        "change": event.change,
+        "group_id": event.group_id,
+        "group_ts_us": event.group_now * 1000,
+        "member_id": event.member_id or None,
+        "instance_id": event.instance_id,
+        "generation": event.generation if event.generation >= 0 else None,
+        "error": event.error,
+        "body": {"behaviour": event.behaviour, "holds": {name: list(held) for name, held in event.holds}},
     }
 
 
 @_columns.register
-def _(happening: RuleNoted) -> Line:
-    return {"kind": "rule", "rule_id": happening.rule_id, **_hand(happening)}
+def _(event: RuleEvent) -> Line:
+    return {"kind": "rule", "rule_id": event.rule_id, **_fault_columns(event)}
 
 
 @_columns.register
-def _(happening: HoldNoted) -> Line:
-    return {"kind": "hold", "hold_id": happening.hold_id, **_hand(happening)}
+def _(event: HoldEvent) -> Line:
+    return {"kind": "hold", "hold_id": event.hold_id, **_fault_columns(event)}
 
 
-def _hand(happening: RuleNoted | HoldNoted) -> Line:
+def _fault_columns(event: RuleEvent | HoldEvent) -> Line:
     return {
-        "change": happening.change,
-        **(_call(happening.call, None) if happening.call is not None else {}),
-        "group_id": happening.group_id,
-        "group_ts_us": happening.group_now * 1000 if happening.group_now is not None else None,
-        "member_id": happening.member_id or None,
-        "body": dict(happening.body) or None,
+        "change": event.change,
+        **(_call_columns(event.call, None) if event.call is not None else {}),
+        "group_id": event.group_id,
+        "group_ts_us": event.group_now * 1000 if event.group_now is not None else None,
+        "member_id": event.member_id or None,
+        "body": dict(event.body) or None,
     }
 
 
 @_columns.register
-def _(happening: RequestReceived) -> Line:
-    request = happening.request
+def _(event: RequestReceived) -> Line:
+    request = event.request
     return {
         "kind": "request",
-        **_call(happening.call, happening.software),
-        **who(request),
-        **_group(happening.group_id, happening.group_now),
+        **_call_columns(event.call, event.software),
+        **sender_columns(request),
+        **_group_columns(event.group_id, event.group_now),
         "client_reason": client_reason(request),
-        "rule_id": happening.rule_id,
-        "body": body_of(request, happening.size),
+        "rule_id": event.rule_id,
+        "body": body_of(request, event.size),
     }
 
 
 @_columns.register
-def _(happening: ResponseSent) -> Line:
-    asked, request = happening.asked, happening.asked.request
-    refused = happening.error is not Error.NONE
+def _(event: ResponseSent) -> Line:
+    received = event.received
     return {
         "kind": "response",
-        **_call(asked.call, asked.software),
-        **who(request),
-        **_group(asked.group_id, happening.group_now),
-        **outcome(happening.response),
-        "error_code": happening.error_code,
-        "error": happening.error.name if refused else None,
-        "latency_us": happening.latency_us,
-        "empty_fetches": happening.empty_fetches or None,
-        "rule_id": happening.rule_id,
-        "synthetic": happening.synthetic or None,
-        "body": _fetched(happening) or body_of(happening.response, happening.size),
+        **_call_columns(received.call, received.software),
+        **sender_columns(received.request),
+        **_group_columns(received.group_id, event.group_now),
+        **join_columns(event.response),
+        "error_code": event.error_code,
+        "error": None if event.error is Error.NONE else event.error.name,
+        "latency_us": event.latency_us,
+        "empty_fetches": event.empty_fetches or None,
+        "rule_id": event.rule_id,
+        "synthetic": event.synthetic or None,
+        "body": _fetched(event) or body_of(event.response, event.size),
     }
 
 
@@ -356,7 +226,12 @@ def _(fact: TimerFired) -> Line:
 
 @_columns.register
 def _(fact: Superseded) -> Line:
-    return {"kind": "superseded", **_call(fact.call, None), "group_id": fact.group_id, "member_id": fact.member_id}
+    return {
+        "kind": "superseded",
+        **_call_columns(fact.call, None),
+        "group_id": fact.group_id,
+        "member_id": fact.member_id,
+    }
 
 
 @_columns.register
@@ -370,10 +245,10 @@ def _(fact: OffsetsExpired) -> Line:
     }
 
 
-# -- the columns they share ----------------------------------------------------------------------------------
+# -- shared columns ------------------------------------------------------------------------------------------
 
 
-def _call(call: Call, software: tuple[str, str] | None) -> Line:
+def _call_columns(call: Call, software: tuple[str, str] | None) -> Line:
     name, version = software or ("", "")
     return {
         "conn_id": call.connection,
@@ -387,9 +262,9 @@ def _call(call: Call, software: tuple[str, str] | None) -> Line:
     }
 
 
-def _fetched(happening: ResponseSent) -> Line | None:
-    return {"fetched": [list(each) for each in happening.fetched]} if happening.fetched else None
+def _fetched(event: ResponseSent) -> Line | None:
+    return {"fetched": [list(row) for row in event.fetched]} if event.fetched else None
 
 
-def _group(group_id: str | None, group_now: int) -> Line:
+def _group_columns(group_id: str | None, group_now: int) -> Line:
     return {} if group_id is None else {"group_id": group_id, "group_ts_us": group_now * 1000}

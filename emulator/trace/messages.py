@@ -1,4 +1,4 @@
-"""What a line of the trace says of a message: whom it is from, what came of it, and what is worth keeping of it."""
+"""The columns that the trace takes from requests and responses: group, member, error and body."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 Line = dict[str, object]
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
-"""Of a larger message the line has no body, only its size; a list of 10,000 members, for their leader, is smaller."""
+"""The largest message with a body in its line, in bytes; a list of 10,000 members for the leader is smaller."""
 
 GROUP_KEY = 0
-"""The type of a key of FindCoordinator that is a group's id."""
+"""The key type of a group id in FindCoordinator."""
 
 WITH_BODY = frozenset(
     {
@@ -40,19 +40,21 @@ WITH_BODY = frozenset(
         OffsetCommitResponse,
     }
 )
-"""The messages of which a line shows more than the plain fields."""
+"""The messages whose lines have a body."""
 
 
-NAME_SEVERAL = frozenset({OffsetFetchRequest, FindCoordinatorRequest})
+MULTI_GROUP_REQUESTS = frozenset({OffsetFetchRequest, FindCoordinatorRequest})
 """Requests that may name several groups."""
 
-HAVE_ROWS = frozenset({OffsetCommitResponse, LeaveGroupResponse, OffsetFetchResponse, FindCoordinatorResponse})
-"""Responses of which the rows have errors of their own."""
+ROW_ERROR_RESPONSES = frozenset(
+    {OffsetCommitResponse, LeaveGroupResponse, OffsetFetchResponse, FindCoordinatorResponse}
+)
+"""Responses whose rows have error codes."""
 
 
 def group_of_request(request: Message) -> str | None:
-    """The group a request names; None if it names none or several."""
-    if type(request) not in NAME_SEVERAL:
+    """Return the group that a request names; None if it names none or several."""
+    if type(request) not in MULTI_GROUP_REQUESTS:
         group_id: str | None = getattr(request, "group_id", None)
         return group_id
     if isinstance(request, OffsetFetchRequest):
@@ -63,8 +65,8 @@ def group_of_request(request: Message) -> str | None:
 
 
 def error_of(response: Message) -> int:
-    """The error of a response: its own, or else the first of its rows'; 0 if all went well."""
-    if type(response) not in HAVE_ROWS:
+    """Return the error code of a response, else the first error code of its rows; 0 for success."""
+    if type(response) not in ROW_ERROR_RESPONSES:
         code: int = getattr(response, "error_code", 0)
         return code
     rows: Iterable[int]
@@ -78,12 +80,12 @@ def error_of(response: Message) -> int:
         case FindCoordinatorResponse():
             rows = (response.error_code, *(row.error_code for row in response.coordinators))
         case _:
-            raise AssertionError(f"{type(response).__name__} has rows that nobody reads")
+            raise AssertionError(f"the rows of {type(response).__name__} are not declared here")
     return next((code for code in rows if code), 0)
 
 
-def who(request: Message) -> Line:
-    """Member, instance and generation as a request names them."""
+def sender_columns(request: Message) -> Line:
+    """Return the member, instance and generation that a request names."""
     member_id = getattr(request, "member_id", None)
     instance_id = getattr(request, "group_instance_id", None)
     if isinstance(request, LeaveGroupRequest) and len(request.members) == 1:
@@ -96,18 +98,18 @@ def who(request: Message) -> Line:
     }
 
 
-def outcome(response: Message) -> Line:
-    """What a JoinGroup made of the member that asked."""
+def join_columns(response: Message) -> Line:
+    """Return the member id and generation that a JoinGroup response assigns."""
     if not isinstance(response, JoinGroupResponse):
         return {}
-    outcome: Line = {"member_id": response.member_id} if response.member_id else {}
+    columns: Line = {"member_id": response.member_id} if response.member_id else {}
     if response.generation_id >= 0:
-        outcome["generation"] = response.generation_id
-    return outcome
+        columns["generation"] = response.generation_id
+    return columns
 
 
 def client_reason(request: Message) -> str | None:
-    """Why a member joins or leaves, in its own words (KIP-800)."""
+    """Return the reason that a client gives in JoinGroup or LeaveGroup (KIP-800)."""
     if isinstance(request, JoinGroupRequest):
         return request.reason
     if isinstance(request, LeaveGroupRequest):
@@ -116,17 +118,17 @@ def client_reason(request: Message) -> str | None:
 
 
 def body_of(message: Message, size: int) -> Line | None:
-    """What is worth keeping of a message of `size` bytes; of one that is too large only that."""
+    """Return the body of a message of `size` bytes; `{"omitted_bytes": size}` for one above BODY_BYTES_MAX."""
     if size > BODY_BYTES_MAX and type(message) in WITH_BODY:
         return {"omitted_bytes": size}
-    # by the table of `singledispatch`: its call looks into a dictionary of weak references first
+    # the registry of `singledispatch`: calling it would look into a dictionary of weak references first
     columns = _body.registry.get(type(message))
     return None if columns is None else columns(message)
 
 
 @singledispatch
 def _body(message: object) -> Line | None:
-    """What is worth keeping of a message: of joins, syncs, leaves and commits only."""
+    """Return the body of a message; only joins, syncs, leaves, commits and lookups have one."""
     del message
     return None
 
@@ -144,7 +146,7 @@ def _(request: JoinGroupRequest) -> Line:
         "rebalance_timeout_ms": request.rebalance_timeout_ms,
         "protocol_type": request.protocol_type,
         "protocols": [protocol.name for protocol in request.protocols],
-        **_subscribed(request),
+        **_subscription(request),
     }
 
 
@@ -162,8 +164,8 @@ def _(response: JoinGroupResponse) -> Line | None:
 
 @_body.register
 def _(request: SyncGroupRequest) -> Line | None:
-    given = {each.member_id: assigned(each.assignment) for each in request.assignments}
-    return {"assignments": given} if given else None
+    assignments = {row.member_id: assigned(row.assignment) for row in request.assignments}
+    return {"assignments": assignments} if assignments else None
 
 
 @_body.register
@@ -171,14 +173,14 @@ def _(response: SyncGroupResponse) -> Line | None:
     if response.error_code:
         return None
     if response.protocol_type == CONNECT:
-        return _told_worker(response.assignment)
+        return _worker_assignment(response.assignment)
     return {"assignment": assigned(response.assignment)}
 
 
 @_body.register
 def _(response: LeaveGroupResponse) -> Line | None:
-    refused = {row.member_id or row.group_instance_id or "": row.error_code for row in response.members}
-    return {"members": refused} if refused else None
+    members = {row.member_id or row.group_instance_id or "": row.error_code for row in response.members}
+    return {"members": members} if members else None
 
 
 @_body.register
@@ -204,33 +206,33 @@ def _(response: OffsetCommitResponse) -> Line | None:
 
 
 def assigned(assignment: bytes) -> dict[str, list[int]] | None:
-    """Topic -> partitions of a consumer's assignment; None if it is not one (empty, or another protocol's)."""
+    """Return a consumer's assignment, topic -> partitions; None if the bytes are empty or of another protocol."""
     try:
-        return {each.topic: list(each.partitions) for each in read_assignment(assignment).assigned_partitions}
+        return {row.topic: list(row.partitions) for row in read_assignment(assignment).assigned_partitions}
     except Malformed:
         return None
 
 
-def _told_worker(assignment: bytes) -> Line | None:
-    """Connector -> tasks that a worker of Kafka Connect is to start, and to stop; in how many ms to join again."""
+def _worker_assignment(assignment: bytes) -> Line | None:
+    """Return the tasks that a Kafka Connect worker starts and stops, by connector, and its rejoin delay in ms."""
     try:
-        told = read_worker_assignment(assignment)
+        worker = read_worker_assignment(assignment)
     except Malformed:
         return None
     body: Line = {
-        "started": {each.connector: list(each.tasks) for each in told.assignment or ()},
-        "stopped": {each.connector: list(each.tasks) for each in told.revoked or ()},
+        "started": {row.connector: list(row.tasks) for row in worker.assignment or ()},
+        "stopped": {row.connector: list(row.tasks) for row in worker.revoked or ()},
     }
-    return {**body, "delay_ms": told.delay} if told.delay else body
+    return {**body, "delay_ms": worker.delay} if worker.delay else body
 
 
-def _subscribed(request: JoinGroupRequest) -> Line:
-    """The topics a consumer wants, and the partitions it says it still owns (KIP-429); by its favourite protocol."""
+def _subscription(request: JoinGroupRequest) -> Line:
+    """Return the subscribed topics and the partitions still owned (KIP-429), from the consumer's first protocol."""
     try:
         subscription = read_subscription(request.protocols[0].metadata) if request.protocols else None
     except Malformed:
         subscription = None
     if subscription is None:
         return {"topics": None}
-    owned = {each.topic: list(each.partitions) for each in subscription.owned_partitions}
+    owned = {row.topic: list(row.partitions) for row in subscription.owned_partitions}
     return {"topics": list(subscription.topics), **({"owned": owned} if owned else {})}

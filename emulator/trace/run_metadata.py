@@ -1,6 +1,6 @@
-"""What ran, for the header of a trace: the run as CI names it, what is tested, and on what.
+"""Metadata of a test run for the header of a trace: the CI run, the tested commit, the platform and libraries.
 
-A column of which nothing is known is left out. What is found here never decides anything.
+Unknown columns are omitted. Nothing in the emulator depends on this metadata.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 RUN_ID = "KOORDINATOR_RUN_ID"
-"""The variable whose value is the id of the run, whatever CI says."""
+"""The environment variable that overrides the run id of the CI system."""
 
 LIBRARIES = ("kafka-python", "confluent-kafka", "aiokafka")
-"""The client libraries whose versions are told, if they are installed: they are not imported for that."""
+"""The client libraries whose installed versions are listed, without importing them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Who runs CI, known by the variable `sign`. The other fields are variables, the first that is set counts.
+    """A CI system, detected by the variable `marker`. The other fields list variables; the first one set applies.
 
-    The id of a run is all of `run_id` that is set: a second attempt, and a job beside it, are runs of their own.
+    The run id joins every set variable of `run_id`, so that a second attempt and a parallel job are separate runs.
     """
 
     name: str
-    sign: str
+    marker: str
     repo: tuple[str, ...]
     commit: tuple[str, ...]
     branch: tuple[str, ...]
@@ -85,23 +85,23 @@ PROVIDERS = (
         ("BITBUCKET_BUILD_NUMBER", "BITBUCKET_STEP_UUID"),
     ),
     Provider("travis", "TRAVIS", ("TRAVIS_REPO_SLUG",), ("TRAVIS_COMMIT",), ("TRAVIS_BRANCH",), ("TRAVIS_JOB_ID",)),
-    # last: agents of other systems may have its variables
+    # last: agents of other systems may set its variables
     Provider("jenkins", "JENKINS_URL", ("GIT_URL",), ("GIT_COMMIT",), ("GIT_BRANCH",), ("BUILD_TAG",)),
 )
-"""The systems whose variables are known, in the order in which they are looked for."""
+"""The known CI systems, in the order of detection."""
 
 
-def about_run(environ: Mapping[str, str]) -> dict[str, object]:
-    """The columns that are known here. `run_id` is missing if neither KOORDINATOR_RUN_ID nor CI gives one."""
+def run_columns(environ: Mapping[str, str]) -> dict[str, object]:
+    """Return the known columns. `run_id` is missing without KOORDINATOR_RUN_ID and outside CI."""
     system = f"{platform.system()}-{platform.release()}-{platform.machine()}"
-    columns = {**_of_ci(environ), "os": system, "libs": _libraries()}
+    columns = {**_ci_columns(environ), "os": system, "libs": _libraries()}
     if environ.get(RUN_ID):
         columns["run_id"] = environ[RUN_ID]
     return {name: value for name, value in columns.items() if value}
 
 
-def _of_ci(environ: Mapping[str, str]) -> dict[str, object]:
-    provider = next((each for each in PROVIDERS if environ.get(each.sign)), None)
+def _ci_columns(environ: Mapping[str, str]) -> dict[str, object]:
+    provider = next((each for each in PROVIDERS if environ.get(each.marker)), None)
     if provider is None:
         return {}
 
@@ -118,10 +118,10 @@ def _of_ci(environ: Mapping[str, str]) -> dict[str, object]:
 
 
 def _libraries() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in LIBRARIES:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -1,8 +1,8 @@
-"""The trace as the topic `__koordinator_trace`, for whoever follows it with a Kafka client.
+"""The trace as the topic `__koordinator_trace`, for Kafka clients.
 
-A record of its one partition is a line of the trace; its offset is the line's `seq`. The log is the trace's ring: it
-begins with the header, wherever that is, and when events fall off the ring its start moves on. Nothing is kept twice:
-a line is rendered when somebody fetches it. Reading it is not an event, or there would be no end to it.
+Each record of its single partition is a line of the trace; the record's offset is the line's `seq`. The log is a view
+of the ring: it starts with the header, and its start advances when the ring drops events. A fetch renders the lines
+that it returns. Reading the topic adds no events, which would never end.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 TRACE_TOPIC_ID = UUID("00000000-0000-4000-8000-7472616365ff")
-"""The same in every cluster: ids that are drawn come in an order that a seed repeats."""
+"""A constant: drawing an id would change the ids that a seed yields."""
 
-LINES_AT_ONCE = 500
-"""The most lines one fetch brings: rendering them keeps everybody else waiting."""
+LINES_PER_FETCH = 500
+"""The limit on lines in one fetch: rendering them delays all other clients."""
 
 LINE_BYTES = 300
-"""A line, roughly: how long it is is known when it is rendered."""
+"""The estimated size of a line; only rendering it gives the exact size."""
 
-READERS = frozenset(
+READER_APIS = frozenset(
     {
         ApiKey.DESCRIBE_CLUSTER,
         ApiKey.FETCH,
@@ -47,11 +47,11 @@ READERS = frozenset(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     }
 )
-"""The APIs with which a topic is read, and with which who reads it looks for those who lead it."""
+"""The APIs that consumers use to read a topic and to find its leader."""
 
 
 class TraceLog(PartitionLog):
-    """The trace's ring as the log of a partition, which nobody appends to."""
+    """The trace's ring as a read-only partition log."""
 
     tells_of_growth = False
 
@@ -62,31 +62,31 @@ class TraceLog(PartitionLog):
 
     @property
     def start(self) -> int:
-        """The offset of the header, before the oldest event that is kept."""
-        return self._trace.begins_at
+        """The offset of the header, before the oldest event in the ring."""
+        return self._trace.first_number
 
     @start.setter
     def start(self, offset: int) -> None:
-        """It is where the trace begins."""
+        """Ignore the value: the ring decides."""
 
     @property
     def end(self) -> int:
-        """The `seq` of the event to come."""
+        """The `seq` of the next event."""
         return self._trace.last_seq + 1
 
     @end.setter
     def end(self, offset: int) -> None:
-        """It is where the trace ends."""
+        """Ignore the value: the ring decides."""
 
     def readable_bytes(self, offset: int, bytes_max: int) -> int:
-        """How many bytes a read from `offset` would bring, roughly."""
+        """Return the estimated size of a read from `offset`."""
         return max(LINE_BYTES, min((self.end - offset) * LINE_BYTES, bytes_max)) if offset < self.end else 0
 
     def read(self, offset: int, bytes_max: int, *, first_whole: bool) -> bytes:
-        """One batch, of as many lines as fit in `bytes_max`; with `first_whole` of one line at least."""
+        """Return one batch of lines of at most `bytes_max` bytes; with `first_whole` at least one line."""
         records: list[Record] = []
         size = 0
-        for wall_us, line in islice(self._trace.lines_from(offset), LINES_AT_ONCE):
+        for wall_us, line in islice(self._trace.lines_from(offset), LINES_PER_FETCH):
             value = line.encode()
             size += len(value)
             if size > bytes_max and (records or not first_whole):
@@ -97,34 +97,34 @@ class TraceLog(PartitionLog):
         return write_batch(records, base_offset=offset, partition_leader_epoch=self.epoch_at(offset))
 
     def first_at_or_after(self, timestamp: int) -> tuple[int, int] | None:
-        """The offset and time of the first event not older than `timestamp`; None if there is none."""
+        """Return the offset and time of the first event at or after `timestamp` (ms); None if there is none."""
         times = ((seq, wall_us // 1000) for seq, wall_us in self._trace.times())
-        return next((found for found in times if found[1] >= timestamp), None)
+        return next((entry for entry in times if entry[1] >= timestamp), None)
 
     def with_greatest_timestamp(self) -> tuple[int, int] | None:
-        """The offset and time of the newest event."""
+        """Return the offset and time of the newest event."""
         newest = max((wall_us for _, wall_us in self._trace.times()), default=None)
         return None if newest is None else self.first_at_or_after(newest // 1000)
 
 
 def trace_topic(trace: Trace, cluster: ClusterState) -> Topic:
-    """The topic, led by one of the brokers that are registered."""
+    """Return the topic, led by a registered broker."""
     nodes = tuple(cluster.brokers)
     leader = min((node_id for node_id in nodes if cluster.is_up(node_id)), default=-1)
     return Topic(TRACE_TOPIC, TRACE_TOPIC_ID, [TraceLog(trace)], [nodes], [leader], [0])
 
 
 def reads_trace(message: Message) -> bool:
-    """Whether a request, or the answer to a Fetch, is about the trace alone."""
+    """Return whether a request, or a Fetch response, names only the trace topic."""
     match message:
         case FetchResponse():
-            named = {topic.topic or topic.topic_id for topic in message.responses}
+            topics = {topic.topic or topic.topic_id for topic in message.responses}
         case MetadataRequest():
-            named = {topic.name or topic.topic_id for topic in message.topics or ()}
+            topics = {topic.name or topic.topic_id for topic in message.topics or ()}
         case ListOffsetsRequest() | DescribeTopicPartitionsRequest():
-            named = {topic.name for topic in message.topics}
+            topics = {topic.name for topic in message.topics}
         case OffsetForLeaderEpochRequest():
-            named = {topic.topic for topic in message.topics}
+            topics = {topic.topic for topic in message.topics}
         case _:
             return False
-    return bool(named) and named <= {TRACE_TOPIC, TRACE_TOPIC_ID}
+    return bool(topics) and topics <= {TRACE_TOPIC, TRACE_TOPIC_ID}

@@ -22,7 +22,7 @@ from koordinator.emulator.config.settings import PROFILES, Settings, rules
 from koordinator.emulator.core.cluster import PLAINTEXT
 from koordinator.emulator.server.build import BROKERS_MAX, Options, build
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
-from koordinator.emulator.trace.run_metadata import about_run
+from koordinator.emulator.trace.run_metadata import run_columns
 
 from . import values
 from .control_options import ControlOptions, control_options
@@ -157,7 +157,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one argument per option
         trace=trace,
         data_dir=data_dir,
         seed=seed,
-        about=about_run(os.environ),
+        about=run_columns(os.environ),
     )
     run(options, control)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.broker.broker import Broker
     from koordinator.emulator.core.effects import Call
-    from koordinator.emulator.trace.lines import RequestReceived
+    from koordinator.emulator.trace.events import RequestReceived
     from koordinator.wire.apis import Message
 
 BEAT = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="nobody")

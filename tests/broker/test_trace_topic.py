@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from brokers.cluster import Nodes
 
-from koordinator.emulator.trace.topic import LINES_AT_ONCE, TRACE_TOPIC_ID
+from koordinator.emulator.trace.topic import LINES_PER_FETCH, TRACE_TOPIC_ID
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from koordinator.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -169,9 +169,9 @@ def test_a_fetch_brings_what_fits_but_a_line_in_any_case(nodes: Nodes) -> None:
 
 def test_a_fetch_keeps_nobody_waiting_for_more_than_so_many_lines(nodes: Nodes) -> None:
     reader, client = nodes.connect(), nodes.connect()
-    for _ in range(LINES_AT_ONCE):
+    for _ in range(LINES_PER_FETCH):
         beat(nodes, client)
-    assert list(lines(nodes, reader, 3)) == list(range(3, 3 + LINES_AT_ONCE))
+    assert list(lines(nodes, reader, 3)) == list(range(3, 3 + LINES_PER_FETCH))
 
 
 def test_it_is_told_to_who_asks_for_it_by_name_only(nodes: Nodes) -> None:

@@ -152,7 +152,7 @@ def test_a_trace_that_cannot_be_written_any_more_is_one_warning_and_a_count(
         for _ in range(3):
             ask(connection, API_VERSIONS)
     assert served.line("err") == (
-        f"koordinator: trace file {path}: Broken pipe; serving goes on, events are counted, not written"
+        f"koordinator: trace file {path}: Broken pipe; serving continues, later events are only counted"
     )
     assert served.stop() == 0
     (counted,) = served.rest("err")

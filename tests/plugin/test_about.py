@@ -10,7 +10,7 @@ import pytest
 
 import koordinator.handles.emulator  # noqa: F401 - once, instead of anew in each inner run
 from koordinator import Simulation
-from koordinator.emulator.trace.run_metadata import LIBRARIES, PROVIDERS, about_run
+from koordinator.emulator.trace.run_metadata import LIBRARIES, PROVIDERS, run_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +62,7 @@ def test_every_line_of_a_tests_trace_names_the_trace_and_all_traces_of_a_run_the
 ) -> None:
     monkeypatch.delenv("KOORDINATOR_RUN_ID", raising=False)
     for provider in PROVIDERS:
-        monkeypatch.delenv(provider.sign, raising=False)
+        monkeypatch.delenv(provider.marker, raising=False)
     pytester.makepyfile(test_app=ENDS)
     run(pytester)
     good, bad = lines_of(pytester, "test_good"), lines_of(pytester, "test_bad")
@@ -76,29 +76,29 @@ def test_every_line_of_a_tests_trace_names_the_trace_and_all_traces_of_a_run_the
 
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
 def test_a_run_is_known_by_what_its_ci_calls_it(provider: Any) -> None:
-    names = [provider.sign, *provider.repo, *provider.commit, *provider.branch, *provider.run_id]
-    found = about_run({name: name.lower() for name in names})
+    names = [provider.marker, *provider.repo, *provider.commit, *provider.branch, *provider.run_id]
+    found = run_columns({name: name.lower() for name in names})
     assert found["ci_provider"] == provider.name
     assert found["repo"] == provider.repo[0].lower()
     assert found["commit"] == provider.commit[0].lower()
     assert found["branch"] == provider.branch[0].lower()
     assert found["run_id"] == "-".join(name.lower() for name in provider.run_id)
-    assert about_run({provider.sign: "true", "KOORDINATOR_RUN_ID": "mine"})["run_id"] == "mine"
+    assert run_columns({provider.marker: "true", "KOORDINATOR_RUN_ID": "mine"})["run_id"] == "mine"
 
 
 def test_what_is_not_known_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(about_run({})) <= {"os", "libs"}
+    assert set(run_columns({})) <= {"os", "libs"}
 
     def missing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "version", missing)
-    assert set(about_run({})) == {"os"}
+    assert set(run_columns({})) == {"os"}
 
 
 def test_libraries_are_told_with_their_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "version", lambda name: f"1.{len(name)}")
-    assert about_run({})["libs"] == {name: f"1.{len(name)}" for name in LIBRARIES}
+    assert run_columns({})["libs"] == {name: f"1.{len(name)}" for name in LIBRARIES}
 
 
 def test_the_same_seed_and_the_same_header_are_the_same_trace(tmp_path: Path) -> None:

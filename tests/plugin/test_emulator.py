@@ -305,7 +305,7 @@ def test_a_trace_file_that_becomes_unwritable_is_one_warning_and_serving_goes_on
         lost = cluster.trace()[-1]["seq"]
     messages = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert messages == [
-        "trace file /dev/full: No space left on device; serving goes on, events are counted, not written",
+        "trace file /dev/full: No space left on device; serving continues, later events are only counted",
         f"trace file /dev/full: {lost + 1} events were not written",  # type: ignore[operator]
     ]
 

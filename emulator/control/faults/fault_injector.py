@@ -14,7 +14,7 @@ from koordinator.wire.messages.produce import ProduceRequest
 from koordinator.wire.schema import fields_of
 
 from ...broker.interceptor import CloseConnection, Interception, Park, Respond, Serve, Step, Write
-from ...trace.fault_events import HoldNoted, RuleNoted
+from ...trace.events import HoldEvent, RuleEvent
 from ..seeded_random import between, draw, log_normal
 from ..time.scheduler import Scheduler
 from ..verbs import Verbs
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
     from ...core.effects import Call
-    from ...trace.lines import RequestReceived, TraceEvent
+    from ...trace.events import RequestReceived, TraceEvent
     from .actions import Action
     from .rules import FaultRule
 
@@ -354,18 +354,18 @@ class FaultInjector:
             **({"clients": list(hold_point.clients)} if hold_point.clients else {}),
         }
         group = hold_point.match.group
-        self._note(0, HoldNoted(change, hold_point.id, group, body, group_now=self._scheduler.group_now(now, group)))
+        self._note(0, HoldEvent(change, hold_point.id, group, body, group_now=self._scheduler.group_now(now, group)))
 
     def note_rule(self, now: int, change: str, rule: FaultRule) -> None:
         """Trace that a rule was added or removed."""
         group = rule.match.group
-        self._note(0, RuleNoted(change, rule.id, group, rule.data(), group_now=self._scheduler.group_now(now, group)))
+        self._note(0, RuleEvent(change, rule.id, group, rule.data(), group_now=self._scheduler.group_now(now, group)))
 
     def _note_rule(
         self, now: int, change: str, rule_id: str, body: Mapping[str, object], in_flight: InFlightRequest
     ) -> None:
         group, call = in_flight.context.group, in_flight.call
-        noted = RuleNoted(
+        noted = RuleEvent(
             change, rule_id, group, body, call, in_flight.member_id, self._scheduler.group_now(now, group)
         )
         self._note(in_flight.context.node_id, noted)
@@ -379,7 +379,7 @@ class FaultInjector:
         body: Mapping[str, object] | None = None,
     ) -> None:
         group, call = in_flight.context.group, in_flight.call
-        noted = HoldNoted(
+        noted = HoldEvent(
             change, hold_point.id, group, body or {}, call, in_flight.member_id, self._scheduler.group_now(now, group)
         )
         self._note(in_flight.context.node_id, noted)

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from ...broker.versions.releases import ACCEPTED
-from ...trace.lines import RequestReceived
+from ...trace.events import RequestReceived
 from ..suggest import unknown
 from .actions import RuleError
 from .in_flight import RuleStats
@@ -101,7 +101,7 @@ class Faults:
 
 def nearest(runtime: ClusterRuntime, match: Match) -> str:
     """Describe the traced request that differs least from a match that nothing matched."""
-    received = [event for event in runtime.trace.happenings(0) if isinstance(event, RequestReceived)]
+    received = [event for event in runtime.trace.events_after(0) if isinstance(event, RequestReceived)]
     contexts = [RequestContext(runtime, 0, event.call, event.request) for event in received]
     contexts = [context for context in contexts if match.api in (ANY_API, context.api)]
     api = "request" if match.api == ANY_API else match.api

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from ...trace.lines import RequestReceived
+from ...trace.events import RequestReceived
 from ..suggest import unknown
 from .actions import ReturnError, RuleError
 from .error_responses import PLACES_OF, is_applied
@@ -217,7 +217,7 @@ class Holds:
         same_source = Match(ANY_API, client_id=match.client_id, group=match.group, broker=match.broker)
         return {
             event.call.connection
-            for event in self._runtime.trace.happenings(0)
+            for event in self._runtime.trace.events_after(0)
             if isinstance(event, RequestReceived)
             and event.call.connection in connections
             and (event.group_id is not None or match.group is None)

@@ -14,7 +14,7 @@ from koordinator.wire.apis import REQUEST_KEYS, ApiKey
 from ...broker.connections import Answer
 from ...broker.versions.releases import ACCEPTED
 from ...core.timers import Timers
-from ...trace.lines import PuppetChanged
+from ...trace.events import PuppetChanged
 from .connection import PuppetConnection
 from .puppet import PuppetClient
 from .states import Alarm, PuppetState

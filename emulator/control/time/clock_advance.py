@@ -22,7 +22,7 @@ from ...core.timers import (
     RebalanceTimeout,
     SessionExpiry,
 )
-from ...trace.lines import ClockMoved
+from ...trace.events import ClockMoved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...core.groups.classic.group import ClassicGroup, ClassicMember
     from ...core.groups.coordinator import Coordinator
     from ...core.timers import TimerKey
-    from ...trace.lines import TraceEvent
+    from ...trace.events import TraceEvent
 
 FIRINGS_MAX = 100
 """So often one timer fires at one and the same instant, and no more: it would do so for ever."""
@@ -140,14 +140,14 @@ class Move:
             assert broker is not None, "it was there a moment ago"
             self.outputs += broker.perform(self._now, effects)
         self._brokers.clock_changed(self._now, self._group_id)
-        has_happened = self._tell(trace.happenings(seq), at)
+        has_happened = self._tell(trace.events_after(seq), at)
         steps = 0
         while (due := self._brokers.deadline()) is not None and due <= self._now:
             seq, steps = trace.last_seq, steps + 1
             if steps > STEPS_MAX:
                 raise TimerLoop(f"group {self._group_id!r}: there is no end to what happens at {at} ms")
             self.outputs += self._brokers.step(self._now, due)
-            has_happened = self._tell(trace.happenings(seq), at) or has_happened
+            has_happened = self._tell(trace.events_after(seq), at) or has_happened
         return has_happened
 
     def _tell(self, happenings: Sequence[TraceEvent], at: int) -> bool:

@@ -14,7 +14,7 @@ from ...core.clock import mode_of
 from ...core.groups import offset_expiry as offsets_gone
 from ...core.groups.classic.group import ClassicGroupState
 from ...core.timers import InitialDelay, OffsetExpiryCheck, PendingMemberExpiry, PendingSyncExpiry, RebalanceTimeout
-from ...trace.lines import ClockMoved
+from ...trace.events import ClockMoved
 from ..resolve import coordinator_of, group_named, known, labels_of, member_named
 from .auto_clock import AutoClock
 from .clock_advance import KINDS, Move, is_awaited, is_live, nobody, note

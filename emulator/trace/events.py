@@ -1,0 +1,193 @@
+"""The events of the trace, besides the facts of the core (`core.effects.Fact`).
+
+Events keep the messages themselves; `lines` renders them when a reader asks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.values import value
+
+from ..core.effects import Fact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from koordinator.wire.apis import Message
+    from koordinator.wire.errors import Error
+
+    from ..core.effects import Call
+
+
+@value
+class Connected:
+    """A connection was opened."""
+
+    connection: int
+    client_host: str
+
+
+@value
+class Disconnected:
+    """A connection was closed by the peer (`reason` is empty) or by the broker."""
+
+    connection: int
+    client_host: str
+    client_id: str
+    reason: str
+    empty_fetches: int
+
+
+@value
+class RequestReceived:
+    """A request was received.
+
+    `group_now` is the time of the group that the request names, else the node's time, in ms. `received_us` is wall
+    time in microseconds. `size` is the size of the frame in bytes, `weight` the estimated memory of the event.
+    """
+
+    call: Call
+    request: Message
+    group_id: str | None
+    received_us: int
+    group_now: int
+    software: tuple[str, str]
+    size: int
+    weight: int
+    rule_id: str | None = None
+
+
+@value
+class ResponseSent:
+    """A response was sent. `error_code` is the code on the wire, in the configured numbering.
+
+    `fetched` has a row for each partition with records: topic, partition, first offset, and the offset after the last
+    record.
+    """
+
+    received: RequestReceived
+    response: Message
+    error: Error
+    error_code: int
+    group_now: int
+    latency_us: int
+    empty_fetches: int
+    size: int
+    weight: int
+    rule_id: str | None = None
+    synthetic: bool = False
+    fetched: tuple[tuple[str, int, int, int], ...] = ()
+
+
+@value
+class NodeChanged:
+    """A node was started, stopped, killed, paused, resumed, added or removed."""
+
+    change: str
+
+
+@value
+class LeaderMoved:
+    """A test moved a partition's leadership to a node; `group_id` is the group for which it did, if any."""
+
+    topic: str
+    partition: int
+    before: int
+    group_id: str | None
+
+
+@value
+class VerbUsed:
+    """A test changed a group or the cluster outside Kafka's protocol: `verb` with `arguments`."""
+
+    verb: str
+    group_id: str | None
+    group_now: int
+    arguments: dict[str, object]
+
+
+@value
+class ClockMoved:
+    """A group's clock was moved or changed its mode; `cause` is the test's operation, or `auto`."""
+
+    group_id: str
+    before: int
+    after: int
+    mode: str
+    cause: str
+
+
+@value
+class PuppetChanged:
+    """A puppet was created, assigned, revoked, lost, stopped or failed. `holds` is its assignment afterwards."""
+
+    group_id: str
+    group_now: int
+    name: str
+    change: str
+    behaviour: str
+    member_id: str
+    instance_id: str | None
+    generation: int
+    error: str | None
+    holds: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+@value
+class RuleEvent:
+    """A rule was `added`, `removed`, applied to a request (`used`), or not applicable to the group (`failed`).
+
+    `body` has the rule, its action, or the problem.
+    """
+
+    change: str
+    rule_id: str
+    group_id: str | None
+    body: Mapping[str, object]
+    call: Call | None = None
+    member_id: str | None = None
+    group_now: int | None = None
+
+
+@value
+class HoldEvent:
+    """A hold was `added` or `removed`; a request `entered` it, was `released`, or waits `behind` a held request.
+
+    A lock-step is a hold with automatic release.
+    """
+
+    change: str
+    hold_id: str
+    group_id: str | None
+    body: Mapping[str, object]
+    call: Call | None = None
+    member_id: str | None = None
+    group_now: int | None = None
+
+
+TraceEvent = (
+    ResponseSent
+    | RequestReceived
+    | ClockMoved
+    | Connected
+    | Disconnected
+    | Fact
+    | HoldEvent
+    | LeaderMoved
+    | NodeChanged
+    | PuppetChanged
+    | RuleEvent
+    | VerbUsed
+)
+
+
+def group_of(event: TraceEvent) -> str | None:
+    """Return the group of an event; None if it concerns none or several."""
+    match event:
+        case ResponseSent():
+            return event.received.group_id
+        case Connected() | Disconnected() | NodeChanged():
+            return None
+        case _:
+            return event.group_id
