@@ -68,7 +68,7 @@ class Control:
             "topics": Topics(brokers),
             "verbs": Verbs(brokers, leave),
             "verify": Verify(brokers),
-            "world": Snapshots(brokers, leave, {"rules": no_rules, "holds": no_holds, "puppets": troupe.disband}),
+            "world": Snapshots(brokers, leave, {"rules": no_rules, "holds": no_holds, "puppets": troupe.stop_all}),
         }
         self.operations: dict[str, Callable[..., Any]] = {
             f"{name}.{method}": operation

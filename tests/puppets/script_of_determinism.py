@@ -1,4 +1,4 @@
-"""A cluster on virtual time with puppets of every kind, and its trace: run by `test_determinism`."""
+"""Script of `test_determinism`: a cluster with virtual time, puppets of every behaviour, and its trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BEHAVIOURS = (
 
 
 def play(seed: int) -> list[dict[str, object]]:
-    """The trace of the script."""
+    """Return the trace of the script."""
     simulation = Simulation(topics={"t": 7, "u": 3}, brokers=3, seed=seed)
     with simulation as cluster:
         group, other = cluster.group("svc"), cluster.group("other")

@@ -1,4 +1,4 @@
-"""What a consumer says of itself in JoinGroup, and what it makes of what it is assigned."""
+"""Subscriptions and assignments of the consumer role."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def given(*partitions: int) -> bytes:
     )
 
 
-def test_an_eager_consumer_gives_up_everything_before_it_joins_again_and_the_sticky_assignor_remembers_it() -> None:
+def test_an_eager_consumer_revokes_all_but_the_sticky_assignor_sends_the_last_assignment() -> None:
     one = role("sticky")
     assert one.take(0, "sticky", 3, given(1, 2)) is None
     one.prepare("sticky")
@@ -37,7 +37,7 @@ def test_an_eager_consumer_gives_up_everything_before_it_joins_again_and_the_sti
     assert said.user_data == ASSIGNORS["sticky"].user_data({"t": (1, 2)}, 3)
 
 
-def test_a_cooperative_consumer_keeps_what_it_has_and_says_so() -> None:
+def test_a_cooperative_consumer_keeps_and_reports_its_partitions() -> None:
     one = role("cooperative-sticky")
     one.take(0, "cooperative-sticky", 3, given(1, 2))
     one.prepare("cooperative-sticky")
@@ -52,29 +52,29 @@ def test_a_cooperative_consumer_keeps_what_it_has_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("protocols", "keeps"), [(("cooperative-sticky",), True), (("cooperative-sticky", "range"), False)]
 )
-def test_a_consumer_is_cooperative_if_all_its_assignors_are(protocols: tuple[str, ...], *, keeps: bool) -> None:
+def test_a_consumer_is_cooperative_only_if_all_its_assignors_are(protocols: tuple[str, ...], *, keeps: bool) -> None:
     one = role(*protocols)
     one.take(0, "cooperative-sticky", 3, given(1, 2))
-    # KIP-429: who has to give something up joins again for a second round
+    # KIP-429: a consumer with revoked partitions rejoins for a second round
     assert one.take(0, "cooperative-sticky", 4, given(1)) == (0 if keeps else None)
     one.prepare("cooperative-sticky")
     assert bool(one.holds) == keeps
 
 
-def test_who_is_given_more_and_gives_nothing_up_is_content() -> None:
+def test_a_consumer_without_revoked_partitions_does_not_rejoin() -> None:
     one = role("cooperative-sticky")
     one.take(0, "cooperative-sticky", 3, given(1))
     assert one.take(0, "cooperative-sticky", 4, given(1, 2)) is None
 
 
-def test_what_is_claimed_at_first_is_said_without_a_generation() -> None:
+def test_initial_claims_are_sent_without_a_generation() -> None:
     ((_, metadata),) = role("cooperative-sticky", t=(0, 3)).offers()
     said = read_subscription(metadata)
     assert said.owned_partitions == (TopicPartition(topic="t", partitions=(0, 3)),)
     assert said.generation_id == -1
 
 
-def test_a_member_whose_subscription_cannot_be_read_gets_nothing() -> None:
+def test_a_member_with_an_unreadable_subscription_gets_no_partitions() -> None:
     one = role("range")
     ((_, metadata),) = one.offers()
     members = (
@@ -88,13 +88,13 @@ def test_a_member_whose_subscription_cannot_be_read_gets_nothing() -> None:
     assert one.holds == {"t": [0, 1, 2, 3]}
 
 
-def test_nothing_at_all_is_an_empty_assignment() -> None:
+def test_empty_bytes_are_an_empty_assignment() -> None:
     one = role("range")
     assert one.take(0, "range", 1, b"") is None
     assert one.holds == {}
 
 
-def test_a_consumer_of_every_topic_takes_no_internal_one() -> None:
+def test_a_subscription_to_all_topics_excludes_internal_topics() -> None:
     nodes = Nodes(1)
     nodes.cluster.offsets_topic()
     nodes.cluster.create_topic("u", 1)

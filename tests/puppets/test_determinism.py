@@ -15,7 +15,7 @@ LIMIT_S = 120
 
 
 def trace(seed: int, hash_seed: int) -> str:
-    """The trace of the script, in a process of its own."""
+    """Run the script in a subprocess and return its trace."""
     played = subprocess.run(
         [sys.executable, str(SCRIPT), str(seed)],
         env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
@@ -27,14 +27,14 @@ def trace(seed: int, hash_seed: int) -> str:
     return played.stdout
 
 
-def test_the_same_seed_puppets_and_script_give_the_same_trace_byte_for_byte() -> None:
+def test_the_same_seed_and_script_give_an_identical_trace() -> None:
     first, second = trace(7, hash_seed=1), trace(7, hash_seed=2)
     assert len(first.splitlines()) > 1_000
     assert {json.loads(line)["kind"] for line in first.splitlines()} >= {"puppet", "timer", "leader", "node", "state"}
     assert first == second
 
 
-def test_another_seed_gives_other_ids_only_and_what_is_ordered_by_them() -> None:
+def test_another_seed_changes_only_ids_and_their_order() -> None:
     first, second = trace(7, hash_seed=1).splitlines(), trace(8, hash_seed=1).splitlines()
     assert first != second
     shapes = [[_shape(line) for line in lines] for lines in (first, second)]
@@ -42,6 +42,6 @@ def test_another_seed_gives_other_ids_only_and_what_is_ordered_by_them() -> None
 
 
 def _shape(line: str) -> tuple[object, ...]:
-    """What happened when and to whom, without ids; dynamic members are assigned in the order of theirs."""
+    """Return the events without ids and without the assignments of dynamic members, which depend on id order."""
     event = json.loads(UUID.sub("id", line))
     return tuple(event.get(name) for name in ("kind", "wall_ts", "node", "conn_id", "api", "change", "timer", "error"))

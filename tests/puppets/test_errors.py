@@ -1,4 +1,4 @@
-"""What a puppet does on each error, and on each fault: what Java's consumer does."""
+"""Reactions of puppets to errors and faults, which are those of Java's consumer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ REFUSALS = {
     },
     "FindCoordinator": {"COORDINATOR_NOT_AVAILABLE": "stable"},
 }
-"""Where a puppet is in the end that was refused a request so once."""
+"""The final state of a puppet after one such error."""
 
 CASES = [(api, error, end) for api, ends in REFUSALS.items() for error, end in ends.items()]
 
@@ -75,7 +75,7 @@ def cluster(simulation: Simulation) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize(("api", "error", "end"), CASES)
-def test_a_puppet_that_is_refused_once_does_what_javas_consumer_does(
+def test_a_puppet_reacts_to_an_error_like_javas_consumer(
     api: str, error: str, end: str, cluster: Cluster, simulation: Simulation
 ) -> None:
     group = cluster.group("svc")
@@ -93,7 +93,7 @@ def test_a_puppet_that_is_refused_once_does_what_javas_consumer_does(
 
 @pytest.mark.parametrize(("error", "keeps_its_id"), [("UNKNOWN_MEMBER_ID", False), ("ILLEGAL_GENERATION", True)])
 @pytest.mark.parametrize("api", ["Heartbeat", "SyncGroup"])
-def test_22_costs_a_member_its_generation_and_25_its_id_as_well(
+def test_error_22_resets_the_generation_and_25_also_the_member_id(
     api: str, error: str, *, keeps_its_id: bool, cluster: Cluster, simulation: Simulation
 ) -> None:
     group = cluster.group("svc")
@@ -110,9 +110,7 @@ def test_22_costs_a_member_its_generation_and_25_its_id_as_well(
 
 
 @pytest.mark.parametrize("error", ["UNKNOWN_MEMBER_ID", "COORDINATOR_LOAD_IN_PROGRESS", "MEMBER_ID_REQUIRED"])
-def test_a_puppet_that_is_refused_for_ever_goes_on_at_a_pace(
-    error: str, cluster: Cluster, simulation: Simulation
-) -> None:
+def test_a_puppet_backs_off_on_permanent_errors(error: str, cluster: Cluster, simulation: Simulation) -> None:
     group = cluster.group("svc")
     rule = group.rule("JoinGroup", faults.error(error))
     one = group.puppet("one").join()
@@ -123,11 +121,11 @@ def test_a_puppet_that_is_refused_for_ever_goes_on_at_a_pace(
 
 @pytest.mark.parametrize("api", ["FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"])
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
-def test_a_puppet_comes_through_every_fault(api: str, fault: Action, cluster: Cluster, simulation: Simulation) -> None:
+def test_a_puppet_recovers_from_every_fault(api: str, fault: Action, cluster: Cluster, simulation: Simulation) -> None:
     group = cluster.group("svc")
     rule = group.rule(api, fault, once=True)
     one = group.puppet("one").join()
-    # as long as a request waits for its answer, and a member that was lost with one is missed
+    # a request timeout, plus the rebalance timeout of a member lost with its response
     simulation.pass_time(80)
     group.wait_stable(members=1)
     assert one.state == "stable"
@@ -139,7 +137,7 @@ def test_a_puppet_comes_through_every_fault(api: str, fault: Action, cluster: Cl
     assert rule.hits == 1
 
 
-def test_a_puppet_waits_at_a_hold_and_says_for_what(cluster: Cluster, simulation: Simulation) -> None:
+def test_a_held_puppet_names_the_api_in_flight(cluster: Cluster, simulation: Simulation) -> None:
     group = cluster.group("svc")
     with group.hold("SyncGroup", client_id="one") as held:
         one = group.puppet("one").join()
@@ -150,15 +148,13 @@ def test_a_puppet_waits_at_a_hold_and_says_for_what(cluster: Cluster, simulation
     one.wait("stable")
 
 
-def test_a_node_that_knows_no_coordinator_is_not_the_only_one_to_be_asked(cluster: Cluster) -> None:
+def test_a_puppet_asks_other_nodes_for_the_coordinator(cluster: Cluster) -> None:
     group = cluster.group("svc")
     group.rule("FindCoordinator", faults.error("COORDINATOR_NOT_AVAILABLE"), broker=1)
     group.puppet("one").join().wait("stable", timeout=1)
 
 
-def test_the_answer_to_one_request_does_not_end_the_wait_for_the_next_one(
-    cluster: Cluster, simulation: Simulation
-) -> None:
+def test_a_response_does_not_cancel_the_timeout_of_the_next_request(cluster: Cluster, simulation: Simulation) -> None:
     group = cluster.group("svc")
     one = group.puppet("one").join().wait("stable")
     group.rule("JoinGroup", faults.never_answer(), once=True)
@@ -172,9 +168,7 @@ def test_the_answer_to_one_request_does_not_end_the_wait_for_the_next_one(
     assert one.state == "stable"
 
 
-def test_the_answer_to_a_heartbeat_of_before_is_not_for_who_has_joined_again_meanwhile(
-    cluster: Cluster, simulation: Simulation
-) -> None:
+def test_a_heartbeat_error_of_an_earlier_generation_is_ignored(cluster: Cluster, simulation: Simulation) -> None:
     group = cluster.group("svc")
     one = group.puppet("one").join().wait("stable")
     before = one.member_id
@@ -187,9 +181,7 @@ def test_the_answer_to_a_heartbeat_of_before_is_not_for_who_has_joined_again_mea
     assert (one.state, one.member_id, one.generation) == ("stable", before, 2)
 
 
-def test_a_member_that_is_evicted_joins_anew_and_one_that_is_fenced_does_not(
-    cluster: Cluster, simulation: Simulation
-) -> None:
+def test_an_evicted_member_rejoins_and_a_fenced_member_fails(cluster: Cluster, simulation: Simulation) -> None:
     group = cluster.group("svc")
     one, two = group.puppet("one").join(), group.puppet("two", instance_id="2").join()
     group.wait_stable(members=2)

@@ -1,4 +1,4 @@
-"""Puppets through the handle of a cluster on virtual time."""
+"""Puppet handles of a cluster with virtual time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from koordinator import Simulation
 from koordinator.handles.puppets import PuppetTimeout
 
 
-def test_puppets_form_a_group_that_the_handle_shows() -> None:
+def test_the_group_handle_shows_a_group_of_puppets() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         group = cluster.group("svc")
         one, two = group.puppet("one", instance_id="1").join(), group.puppet("two", instance_id="2").join()
@@ -30,14 +30,14 @@ def test_a_puppet_commits_as_a_member() -> None:
         assert group.offsets == {("t", 0): 41, ("t", 3): 7}
 
 
-def test_a_wait_that_is_over_says_how_the_puppet_is() -> None:
+def test_a_puppet_timeout_describes_the_puppet() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         one = cluster.group("svc").puppet("one")
         with pytest.raises(PuppetTimeout, match=r"puppet 'one' was not stable within 1 s; it is .*'state': 'out'"):
             one.wait("stable", timeout=1)
 
 
-def test_what_a_puppet_claims_to_own_it_claims_once() -> None:
+def test_owned_partitions_are_claimed_only_once() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         one = cluster.group("svc").puppet("one", ("cooperative-sticky",), owned={"t": [2]})
         assert one.assignment == {"t": [2]}
@@ -45,7 +45,7 @@ def test_what_a_puppet_claims_to_own_it_claims_once() -> None:
         assert one.stop().assignment == {}
 
 
-def test_a_puppet_that_leaves_says_why() -> None:
+def test_a_leaving_puppet_sends_its_reason() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         group = cluster.group("svc")
         group.puppet("one").join().wait("stable").leave("the shift is over")

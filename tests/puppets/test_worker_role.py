@@ -1,4 +1,4 @@
-"""What a worker of Kafka Connect says and does, between JoinGroup's metadata and SyncGroup's assignment."""
+"""Metadata and assignments of the Connect worker role."""
 
 import pytest
 
@@ -11,7 +11,7 @@ ALL = ("sessioned", "compatible", "default")
 
 
 class Round:
-    """A group of workers that share out their work, protocol by protocol, the first one as the leader."""
+    """A group of worker roles; the first one leads."""
 
     def __init__(self, protocol: str, **workers: WorkerRole) -> None:
         self.protocol = protocol
@@ -37,12 +37,12 @@ class Round:
         return {name: worker.holds for name, worker in self.workers.items()}
 
 
-def worker(**given: object) -> WorkerRole:
-    return WorkerRole(ALL, CONNECTORS, **given)  # type: ignore[arg-type]
+def worker(**options: object) -> WorkerRole:
+    return WorkerRole(ALL, CONNECTORS, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("protocol", ["sessioned", "compatible"])
-def test_a_worker_keeps_its_tasks_until_it_is_told_to_stop_them_and_then_joins_again(protocol: str) -> None:
+def test_a_worker_keeps_its_tasks_until_their_revocation_and_then_rejoins(protocol: str) -> None:
     group = Round(protocol, w1=worker())
     assert group() == {"w1": None}
     assert group.holds == {"w1": {"c": [-1, 0, 1, 2, 3]}}
@@ -53,7 +53,7 @@ def test_a_worker_keeps_its_tasks_until_it_is_told_to_stop_them_and_then_joins_a
     assert group.holds == {"w1": {"c": [-1, 2, 3]}, "w2": {"c": [0, 1]}}
 
 
-def test_with_the_eager_protocol_a_worker_stops_everything_before_it_joins_again() -> None:
+def test_an_eager_worker_stops_all_tasks_before_a_rejoin() -> None:
     group = Round("default", w1=worker(), w2=worker())
     assert group() == {"w1": None, "w2": None}
     assert group.holds == {"w1": {"c": [-1, 1, 3]}, "w2": {"c": [0, 2]}}
@@ -61,7 +61,7 @@ def test_with_the_eager_protocol_a_worker_stops_everything_before_it_joins_again
     assert group.workers["w1"].holds == {}
 
 
-def test_a_delay_is_when_the_workers_join_again() -> None:
+def test_workers_rejoin_after_the_delay() -> None:
     group = Round("sessioned", w1=worker(running={"c": [-1, 0, 1]}), w2=worker(running={"c": [2, 3]}))
     assert group() == {"w1": None, "w2": None}
     del group.workers["w2"]
@@ -71,7 +71,7 @@ def test_a_delay_is_when_the_workers_join_again() -> None:
     assert group.holds == {"w1": {"c": [-1, 0, 1, 2, 3]}}
 
 
-def test_the_delay_is_what_the_leader_is_configured_with() -> None:
+def test_the_delay_is_the_leaders_setting() -> None:
     leader = worker(running={"c": [-1, 0, 1]}, scheduled_rebalance_max_delay_ms=5)
     group = Round("sessioned", w1=leader, w2=worker(running={"c": [2, 3]}))
     group()
@@ -79,7 +79,7 @@ def test_the_delay_is_what_the_leader_is_configured_with() -> None:
     assert group() == {"w1": 5}
 
 
-def test_a_worker_says_where_it_is_and_what_it_runs() -> None:
+def test_a_worker_reports_its_url_and_tasks() -> None:
     offered = dict(worker(url="http://w1:8083", running={"c": [0]}).offers())
     assert list(offered) == list(ALL)
     said = read_worker_subscription(offered["sessioned"])
@@ -95,32 +95,32 @@ def test_the_assignment_names_the_leader_and_its_url() -> None:
     assert (given.leader, given.leader_url, given.error) == ("w1", "http://w1:8083", 0)
 
 
-def test_a_leader_whose_connectors_have_changed_is_outdated() -> None:
+def test_a_change_of_connectors_makes_the_assignment_stale() -> None:
     connectors = {"c": 1}
     leader = WorkerRole(ALL, connectors)
-    assert not leader.is_outdated()
+    assert not leader.is_assignment_stale()
     group = Round("sessioned", w1=leader)
     group()
-    assert not leader.is_outdated()
+    assert not leader.is_assignment_stale()
     connectors["c"] = 2
-    assert leader.is_outdated()
+    assert leader.is_assignment_stale()
     group()
-    assert (leader.is_outdated(), leader.holds) == (False, {"c": [-1, 0, 1]})
+    assert (leader.is_assignment_stale(), leader.holds) == (False, {"c": [-1, 0, 1]})
 
 
-def test_who_is_a_new_process_runs_and_remembers_nothing() -> None:
+def test_a_new_process_starts_without_tasks_and_state() -> None:
     lost = worker(running={"c": [0]})
     lost.lose()
     assert lost.holds == {}
     assert read_worker_subscription(dict(lost.offers())["sessioned"]).allocation is None
 
 
-def test_a_protocol_that_workers_do_not_speak_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"workers speak sessioned, compatible, default, and not range"):
+def test_an_unknown_worker_protocol_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"workers support sessioned, compatible, default, not range"):
         WorkerRole(["range"], CONNECTORS)
 
 
-def test_what_cannot_be_read_is_nothing() -> None:
+def test_unreadable_metadata_is_treated_as_empty() -> None:
     left_out = worker(running={"c": [0]})
     assert left_out.take(0, "sessioned", 1, b"") is None
     assert left_out.holds == {"c": [0]}

@@ -1,4 +1,4 @@
-"""The assignors that puppets have: what a consumer that leads its group computes between JoinGroup and SyncGroup."""
+"""Partition assignors of puppets, run by a group's leader between JoinGroup and SyncGroup."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,4 +12,4 @@ __all__ = ["ASSIGNORS", "Assignment", "Assignor", "Candidate", "Partitions"]
 ASSIGNORS: Mapping[str, Assignor] = MappingProxyType(
     {each.name: each for each in (RANGE, ROUND_ROBIN, STICKY, COOPERATIVE_STICKY)}
 )
-"""By the name that members vote for."""
+"""Assignors by protocol name."""

@@ -1,7 +1,7 @@
-"""The algorithm of the sticky assignors (KIP-54): as balanced as can be, and then as little moved as can be.
+"""Algorithm of the sticky assignors (KIP-54): first balance, then as few moves as possible.
 
-It is that of Kafka's AbstractStickyAssignor, general case, as kafka-python has it, too: the results are the same.
-(For equal subscriptions Kafka has a shorter way, whose results are as balanced and as sticky, but not the same.)
+It follows the general case of Kafka's AbstractStickyAssignor, as in kafka-python, with the same results. (For equal
+subscriptions Kafka has a faster algorithm with equally balanced and sticky, but different results.)
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from .moves import Moves
 
 
 class Claim:
-    """What one member wants and what it says it has had: topics, partitions, and the generation of those (or -1)."""
+    """A member's subscription and claimed partitions, with the generation of the claim (-1 if unknown)."""
 
     __slots__ = ("generation", "partitions", "topics")
 
@@ -22,9 +22,9 @@ class Claim:
 
 
 class Balancing:
-    """One assignment in the making; `balanced()` is the whole of it.
+    """The computation of one assignment; `balanced()` runs it.
 
-    Members are numbers, their places in `claims`: the lower one goes first where all else is equal.
+    Members are indexes into `claims`; the lower index wins ties.
     """
 
     def __init__(self, claims: Sequence[Claim], sizes: Mapping[str, int]) -> None:
@@ -33,30 +33,30 @@ class Balancing:
         for member, topics in enumerate(self._topics):
             for topic in topics:
                 subscribers.setdefault(topic, []).append(member)
-        self._wanted_by = {
+        self._subscribers = {
             (topic, partition): subscribers[topic] for topic in sorted(subscribers) for partition in range(sizes[topic])
         }
-        self._has: list[list[TopicPartition]] = [[] for _ in claims]
+        self._assigned: list[list[TopicPartition]] = [[] for _ in claims]
         self._owner: dict[TopicPartition, int] = {}
-        self._owner_before: dict[TopicPartition, int] = {}
+        self._earlier_owner: dict[TopicPartition, int] = {}
         self._moves = Moves()
-        self._believe(claims)
+        self._accept_claims(claims)
 
     def balanced(self) -> list[list[TopicPartition]]:
-        """Who gets what, member by member."""
-        in_turn = self._candidates()
-        must_give = self._give_up_unwanted()
-        unowned = [partition for partition in in_turn if partition not in self._owner]
+        """Return the partitions of each member."""
+        ordered = self._move_order()
+        has_revoked = self._revoke_unsubscribed()
+        unowned = [partition for partition in ordered if partition not in self._owner]
         for partition in unowned:
-            self._give(partition, min(self._wanted_by[partition], key=self._load))
+            self._give(partition, min(self._subscribers[partition], key=self._load))
 
-        if not must_give:
+        if not has_revoked:
             self._even_out(unowned)
-        self._even_out(in_turn)
-        return self._has
+        self._even_out(ordered)
+        return self._assigned
 
-    def _believe(self, claims: Sequence[Claim]) -> None:
-        """Each partition is its claimant's; of several the one of the newest generation, then the first one."""
+    def _accept_claims(self, claims: Sequence[Claim]) -> None:
+        """Give each partition to its claimant: the newest generation wins, then the lowest member index."""
         claimed: dict[TopicPartition, dict[int, int]] = {}
         for member, claim in enumerate(claims):
             for partition in claim.partitions:
@@ -65,49 +65,49 @@ class Balancing:
             newest, *older = sorted(by_generation, reverse=True)
             self._give(partition, by_generation[newest])
             if older and partition[0] in self._topics[by_generation[older[0]]]:
-                self._owner_before[partition] = by_generation[older[0]]
+                self._earlier_owner[partition] = by_generation[older[0]]
 
-    def _candidates(self) -> list[TopicPartition]:
-        """All partitions in the order in which they are offered to somebody else.
+    def _move_order(self) -> list[TopicPartition]:
+        """Return all partitions in the order in which they are considered for a move.
 
-        Those that fewest members want come first. If all want the same and have had something, it is one of the member
-        that has most, again and again: one that was another's before if there is one, or else what it got last.
+        Partitions with the fewest subscribers come first. With equal subscriptions and existing claims, take partitions
+        one by one from the most loaded member: one with an earlier owner if it has one, else its last one.
         """
-        in_order = sorted(self._wanted_by, key=lambda partition: (len(self._wanted_by[partition]), partition))
-        if not any(self._has) or len(set(self._topics)) > 1:
-            return in_order
-        left = [[partition for partition in has if partition in self._wanted_by] for has in self._has]
-        offered: dict[TopicPartition, None] = {}
-        while any(left):
-            has_most = max(range(len(left)), key=lambda member: (len(left[member]), member))
-            disputed = [partition for partition in left[has_most] if partition in self._owner_before]
-            partition = min(disputed) if disputed else left[has_most][-1]
-            left[has_most].remove(partition)
-            offered[partition] = None
-        return list(offered | dict.fromkeys(in_order))
+        by_subscribers = sorted(self._subscribers, key=lambda partition: (len(self._subscribers[partition]), partition))
+        if not any(self._assigned) or len(set(self._topics)) > 1:
+            return by_subscribers
+        remaining = [[partition for partition in owned if partition in self._subscribers] for owned in self._assigned]
+        ordered: dict[TopicPartition, None] = {}
+        while any(remaining):
+            member = max(range(len(remaining)), key=lambda index: (len(remaining[index]), index))
+            disputed = [partition for partition in remaining[member] if partition in self._earlier_owner]
+            partition = min(disputed) if disputed else remaining[member][-1]
+            remaining[member].remove(partition)
+            ordered[partition] = None
+        return list(ordered | dict.fromkeys(by_subscribers))
 
-    def _give_up_unwanted(self) -> bool:
-        """Nobody keeps what does not exist or what it no longer wants; whether there was some of the latter."""
-        must_give = False
-        for member, has in enumerate(self._has):
-            for partition in list(has):
-                if partition[0] not in self._topics[member] or partition not in self._wanted_by:
-                    must_give = must_give or partition in self._wanted_by
-                    has.remove(partition)
+    def _revoke_unsubscribed(self) -> bool:
+        """Revoke partitions that are deleted or no longer subscribed; return whether any existing one was revoked."""
+        has_revoked = False
+        for member, owned in enumerate(self._assigned):
+            for partition in list(owned):
+                if partition[0] not in self._topics[member] or partition not in self._subscribers:
+                    has_revoked = has_revoked or partition in self._subscribers
+                    owned.remove(partition)
                     del self._owner[partition]
-        return must_give
+        return has_revoked
 
-    def _even_out(self, offered: Sequence[TopicPartition]) -> None:
-        """Move partitions to whoever has less by two or more, until nothing can be gained.
+    def _even_out(self, partitions: Sequence[TopicPartition]) -> None:
+        """Move partitions to members with a load lower by two or more, until no move improves the balance.
 
-        Every move makes loads more even. (Kafka looks in the end whether they are, and takes it all back if not.)
+        Every move improves the balance. (Kafka compares the final balance instead and reverts moves without a gain.)
         """
-        while self._can_improve() and sum(self._improve(partition) for partition in offered):
+        while self._can_improve() and sum(self._improve(partition) for partition in partitions):
             pass
 
     def _can_improve(self) -> bool:
-        """False if it certainly cannot; to look at every partition takes long."""
-        loads = [len(has) for has in self._has]
+        """Return whether loads differ enough for a move; cheaper than a check of every partition."""
+        loads = [len(owned) for owned in self._assigned]
         return max(loads) - min(loads) > 1
 
     def _improve(self, partition: TopicPartition) -> bool:
@@ -117,29 +117,29 @@ class Balancing:
         return taker is not None
 
     def _taker(self, partition: TopicPartition) -> int | None:
-        few_enough = len(self._has[self._owner[partition]]) - 1
-        before = self._owner_before.get(partition)
-        if before is not None and len(self._has[before]) < few_enough:
-            return before
-        taker = min(self._wanted_by[partition], key=self._load)
-        return taker if len(self._has[taker]) < few_enough else None
+        limit = len(self._assigned[self._owner[partition]]) - 1
+        earlier = self._earlier_owner.get(partition)
+        if earlier is not None and len(self._assigned[earlier]) < limit:
+            return earlier
+        taker = min(self._subscribers[partition], key=self._load)
+        return taker if len(self._assigned[taker]) < limit else None
 
     def _reassign(self, partition: TopicPartition, taker: int) -> None:
         giver = self._owner[partition]
-        instead = self._moves.instead_of(partition, giver, taker)
-        if self._owner[instead] != giver:
-            self._move(partition, self._owner[instead])
-        self._move(instead, taker)
+        substitute = self._moves.substitute(partition, giver, taker)
+        if self._owner[substitute] != giver:
+            self._move(partition, self._owner[substitute])
+        self._move(substitute, taker)
 
     def _move(self, partition: TopicPartition, taker: int) -> None:
         giver = self._owner[partition]
-        self._moves.moved(partition, giver, taker)
-        self._has[giver].remove(partition)
+        self._moves.record(partition, giver, taker)
+        self._assigned[giver].remove(partition)
         self._give(partition, taker)
 
     def _give(self, partition: TopicPartition, member: int) -> None:
-        self._has[member].append(partition)
+        self._assigned[member].append(partition)
         self._owner[partition] = member
 
     def _load(self, member: int) -> tuple[int, int]:
-        return len(self._has[member]), member
+        return len(self._assigned[member]), member

@@ -1,4 +1,4 @@
-"""How a leader of Kafka Connect shares out connectors and tasks: all anew, or incrementally with a delay (KIP-415)."""
+"""Assignment of connectors and tasks by a Kafka Connect leader: eager, or incremental with a delay (KIP-415)."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,28 +8,28 @@ from math import log
 from koordinator.wire.messages.connect_protocol import CONNECTOR
 
 Unit = tuple[str, int]
-"""What is shared out: a connector's task; the task -1 is the connector itself."""
+"""A connector and a task number; task -1 is the connector itself."""
 
 BACKOFF_MULTIPLIER = 40
-"""Revocations round after round wait 40 ms, 1.6 s, 64 s …, but never longer than the delay (KAFKA-12495)."""
+"""Consecutive revocations back off for 40 ms, 1.6 s, 64 s …, at most for the delay (KAFKA-12495)."""
 
 
 @dataclass(slots=True)
 class Change:
-    """What one worker is to start and to stop, in order."""
+    """The units that one worker is to start and to stop, in order."""
 
     started: list[Unit] = field(default_factory=list)
     stopped: list[Unit] = field(default_factory=list)
 
 
 def units_of(connectors: Mapping[str, int]) -> list[Unit]:
-    """All there is to run, of connectors with their numbers of tasks: connectors by name, then tasks."""
+    """Return all units of connectors with numbers of tasks: connectors by name, then tasks."""
     tasks = ((connector, task) for connector in sorted(connectors) for task in range(connectors[connector]))
     return [*((connector, CONNECTOR) for connector in sorted(connectors)), *tasks]
 
 
 def assign_eagerly(workers: Iterable[str], configured: Sequence[Unit]) -> dict[str, list[Unit]]:
-    """Everything anew, in turns: connectors, then tasks (Kafka's EagerAssignor)."""
+    """Assign all units to workers in turn: connectors, then tasks (Kafka's EagerAssignor)."""
     assigned: dict[str, list[Unit]] = {worker: [] for worker in sorted(workers)}
     for worker, unit in zip(cycle(assigned), configured, strict=False):
         assigned[worker].append(unit)
@@ -37,27 +37,27 @@ def assign_eagerly(workers: Iterable[str], configured: Sequence[Unit]) -> dict[s
 
 
 class IncrementalLeader:
-    """What a worker remembers as a leader (Kafka's IncrementalCooperativeAssignor).
+    """State of an incremental leader between rounds (Kafka's IncrementalCooperativeAssignor).
 
-    A worker that is gone leaves a gap. It is not filled at once but after `max_delay_ms`
-    (scheduled.rebalance.max.delay.ms), and who has come with nothing in the meantime gets it, most likely the same
-    worker after its restart. What too many have is revoked in one round and given away in the next one.
+    The units of a lost worker are reassigned after `max_delay_ms` (`scheduled.rebalance.max.delay.ms`), to workers that
+    joined without units meanwhile: most likely the lost worker after its restart. Excess units are revoked in one round
+    and assigned in the next.
 
-    Workers are gone through in the order of their member ids. (In Kafka it is that of a hash map.)
+    Workers are processed in the order of their member ids. (Kafka uses the order of a hash map.)
     """
 
     def __init__(self, max_delay_ms: int) -> None:
         self.delay_ms = 0
-        """In how many ms the workers are to join again after the last assignment; 0: not for that."""
+        """Delay in ms before the workers' next rejoin; 0 for no rejoin."""
         self._max_delay_ms = max_delay_ms
         self._assigned: set[Unit] = set()
         self._revoked: set[Unit] = set()
         self._generation = -1
         self._workers: frozenset[str] = frozenset()
         self._due_at = 0
-        self._came_empty: dict[str, None] = {}
+        self._idle_workers: dict[str, None] = {}
         self._has_balanced = False
-        self._balanced_in_a_row = 0
+        self._consecutive_revocations = 0
 
     def assign(
         self,
@@ -66,9 +66,10 @@ class IncrementalLeader:
         configured: Sequence[Unit],
         running: Mapping[str, Sequence[Unit]],
     ) -> dict[str, Change]:
-        """What each worker is to start and to stop, of what is configured, considering what workers say they run.
+        """Return the changes of each worker, given the configured units and the units that workers report as running.
 
-        now is in ms; generations are the last one whose assignment this worker has got (-1: none) and the one at hand.
+        `now` is in ms. `generations` are that of the last assignment this worker received (-1 for none) and the current
+        one.
         """
         completed, generation = generations
         if completed != self._generation:
@@ -80,14 +81,14 @@ class IncrementalLeader:
         lost = self._assigned - active - deleted
         created = set(configured) - self._assigned - active
 
-        gone = deleted | _duplicated(running)
-        changes = {worker: Change(stopped=[u for u in running[worker] if u in gone]) for worker in sorted(running)}
-        loads = {worker: [u for u in running[worker] if u not in gone] for worker in changes}
-        fill = self._handle_lost(now, lost, loads, changes)
+        to_stop = deleted | _duplicated(running)
+        changes = {worker: Change(stopped=[u for u in running[worker] if u in to_stop]) for worker in sorted(running)}
+        loads = {worker: [u for u in running[worker] if u not in to_stop] for worker in changes}
+        reassigned = self._handle_lost(now, lost, loads, changes)
         self._balance(now, configured, loads, changes)
         for is_kind in (_is_connector, _is_task):
-            units = [*sorted(filter(is_kind, created)), *sorted(filter(is_kind, fill))]
-            _share_out(units, is_kind, loads, changes)
+            units = [*sorted(filter(is_kind, created)), *sorted(filter(is_kind, reassigned))]
+            _assign_to_least_loaded(units, is_kind, loads, changes)
 
         self._revoked = {unit for change in changes.values() for unit in change.stopped}
         self._assigned = {unit for units in loads.values() for unit in units} - self._revoked | lost
@@ -98,19 +99,19 @@ class IncrementalLeader:
     def _handle_lost(
         self, now: int, lost: Collection[Unit], loads: dict[str, list[Unit]], changes: dict[str, Change]
     ) -> set[Unit]:
-        """What is to be shared out at once of what nobody runs any more; the rest waits for its worker."""
+        """Return the lost units to reassign now; keep the others for the return of their worker."""
         if not lost and not self._has_balanced:
             self._reset_delay()
             return set()
-        nobody_left = self._due_at <= 0 and self._workers <= loads.keys()
-        if nobody_left or self._max_delay_ms == 0:
+        no_worker_left = self._due_at <= 0 and self._workers <= loads.keys()
+        if no_worker_left or self._max_delay_ms == 0:
             return set(lost)
         if not 0 < self._due_at <= now:
-            self._came_empty |= dict.fromkeys(worker for worker, units in loads.items() if not units)
+            self._idle_workers |= dict.fromkeys(worker for worker, units in loads.items() if not units)
             self.delay_ms = min(self._due_at - now, self._max_delay_ms) if now < self._due_at else self._max_delay_ms
             self._due_at = now + self.delay_ms
             return set()
-        waiting = [worker for worker in self._came_empty if worker in loads]
+        waiting = [worker for worker in self._idle_workers if worker in loads]
         self._reset_delay()
         self._has_balanced = False
         if not waiting:
@@ -123,19 +124,19 @@ class IncrementalLeader:
     def _balance(
         self, now: int, configured: Sequence[Unit], loads: dict[str, list[Unit]], changes: dict[str, Change]
     ) -> None:
-        """Revoke what workers have too much of, unless a delay is on; twice in a row only after a while."""
+        """Revoke excess units, unless a delay is active; back off between consecutive revocations."""
         if self.delay_ms:
             self._has_balanced = False
             return
-        revocations = _too_much(configured, loads)
+        revocations = _excess(configured, loads)
         if not revocations:
             if self._has_balanced:
-                self._balanced_in_a_row = 0
+                self._consecutive_revocations = 0
             self._has_balanced = False
             return
         if self._has_balanced:
-            self._balanced_in_a_row += 1
-            self.delay_ms = _back_off_ms(self._balanced_in_a_row, self._max_delay_ms)
+            self._consecutive_revocations += 1
+            self.delay_ms = _backoff_ms(self._consecutive_revocations, self._max_delay_ms)
             if self.delay_ms:
                 self._due_at = now + self.delay_ms
                 return
@@ -146,16 +147,16 @@ class IncrementalLeader:
             loads[worker] = [unit for unit in loads[worker] if unit not in units]
 
     def _reset_delay(self) -> None:
-        self._came_empty = {}
+        self._idle_workers = {}
         self._due_at = 0
         self.delay_ms = 0
 
 
-def _back_off_ms(times: int, max_ms: int) -> int:
-    """Kafka's ExponentialBackoff, which computes in floating point and so may say 999 for 1,000."""
+def _backoff_ms(attempts: int, max_ms: int) -> int:
+    """Return the backoff of Kafka's ExponentialBackoff, including its rounding errors (999 for 1,000)."""
     if max_ms == 0:
         return 0
-    return int(BACKOFF_MULTIPLIER ** min(times, log(max_ms) / log(BACKOFF_MULTIPLIER)))
+    return int(BACKOFF_MULTIPLIER ** min(attempts, log(max_ms) / log(BACKOFF_MULTIPLIER)))
 
 
 def _duplicated(running: Mapping[str, Sequence[Unit]]) -> set[Unit]:
@@ -167,40 +168,40 @@ def _duplicated(running: Mapping[str, Sequence[Unit]]) -> set[Unit]:
     return twice
 
 
-def _too_much(configured: Sequence[Unit], loads: Mapping[str, Sequence[Unit]]) -> dict[str, list[Unit]]:
-    """What each worker runs beyond its share: of connectors, and of tasks, those it names first."""
-    too_much: dict[str, list[Unit]] = {}
+def _excess(configured: Sequence[Unit], loads: Mapping[str, Sequence[Unit]]) -> dict[str, list[Unit]]:
+    """Return the units of each worker beyond its share of connectors and of tasks: the first ones it reports."""
+    excess: dict[str, list[Unit]] = {}
     if not configured or not any(loads.values()):
-        return too_much
+        return excess
     for is_kind in (_is_connector, _is_task):
-        share, with_one_more = divmod(sum(map(is_kind, configured)), len(loads))
+        share, remainder = divmod(sum(map(is_kind, configured)), len(loads))
         of_kind = {worker: list(filter(is_kind, units)) for worker, units in loads.items()}
         counts = sorted(map(len, of_kind.values()), reverse=True)
-        if counts == [share + 1] * with_one_more + [share] * (len(loads) - with_one_more):
+        if counts == [share + 1] * remainder + [share] * (len(loads) - remainder):
             continue
         for worker, units in of_kind.items():
             if len(units) <= share:
                 continue
-            most = share + (with_one_more > 0)
-            with_one_more -= with_one_more > 0
+            most = share + (remainder > 0)
+            remainder -= remainder > 0
             if len(units) > most:
-                too_much.setdefault(worker, []).extend(units[: len(units) - most])
-    return too_much
+                excess.setdefault(worker, []).extend(units[: len(units) - most])
+    return excess
 
 
-def _share_out(
+def _assign_to_least_loaded(
     units: Sequence[Unit], is_kind: Callable[[Unit], bool], loads: dict[str, list[Unit]], changes: dict[str, Change]
 ) -> None:
-    """One for each of those that have least, again and again."""
-    count = {worker: sum(map(is_kind, has)) for worker, has in loads.items()}
+    """Assign units one by one to the worker with the fewest units of the kind."""
+    count = {worker: sum(map(is_kind, assigned)) for worker, assigned in loads.items()}
     order = sorted(count, key=lambda worker: (count[worker], worker))
-    left = iter(units)
+    remaining = iter(units)
     while True:
         least = count[order[0]]
         for worker in order:
             if count[worker] > least:
                 break
-            unit = next(left, None)
+            unit = next(remaining, None)
             if unit is None:
                 return
             _give(unit, worker, loads, changes)

@@ -1,21 +1,21 @@
-"""range and roundrobin: they know nothing of the generation before."""
+"""Assignors `range` and `roundrobin`, which ignore earlier assignments."""
 
 from collections.abc import Mapping, Sequence
 
-from .members import Assignment, Assignor, Candidate, in_order, nothing, subscribers
+from .members import Assignment, Assignor, Candidate, in_order, no_user_data, subscribers
 
 
 def assign_ranges(members: Sequence[Candidate], partitions: Mapping[str, int]) -> Assignment:
-    """Topic by topic, a run of partitions for each subscriber; the first ones get one more, until it comes out even.
+    """Assign a contiguous range of each topic's partitions to each subscriber; the first ones get the remainder.
 
-    Kafka's RangeAssignor where no racks are known.
+    Kafka's RangeAssignor without racks.
     """
     assigned: Assignment = {member.member_id: {} for member in members}
-    for topic, wanting in subscribers(members, partitions).items():
-        each, with_one_more = divmod(partitions[topic], len(wanting))
+    for topic, subscribed in subscribers(members, partitions).items():
+        quota, remainder = divmod(partitions[topic], len(subscribed))
         start = 0
-        for place, member in enumerate(wanting):
-            end = start + each + (place < with_one_more)
+        for index, member in enumerate(subscribed):
+            end = start + quota + (index < remainder)
             if end == start:
                 break
             assigned[member.member_id][topic] = list(range(start, end))
@@ -23,8 +23,8 @@ def assign_ranges(members: Sequence[Candidate], partitions: Mapping[str, int]) -
     return assigned
 
 
-def assign_in_turns(members: Sequence[Candidate], partitions: Mapping[str, int]) -> Assignment:
-    """All partitions of all topics, one for each member in turn; who is not subscribed to the topic is passed over.
+def assign_round_robin(members: Sequence[Candidate], partitions: Mapping[str, int]) -> Assignment:
+    """Assign all partitions to members in turn, skipping members not subscribed to the topic.
 
     Kafka's RoundRobinAssignor.
     """
@@ -40,5 +40,5 @@ def assign_in_turns(members: Sequence[Candidate], partitions: Mapping[str, int])
     return assigned
 
 
-RANGE = Assignor("range", is_cooperative=False, assign=assign_ranges, user_data=nothing)
-ROUND_ROBIN = Assignor("roundrobin", is_cooperative=False, assign=assign_in_turns, user_data=nothing)
+RANGE = Assignor("range", is_cooperative=False, assign=assign_ranges, user_data=no_user_data)
+ROUND_ROBIN = Assignor("roundrobin", is_cooperative=False, assign=assign_round_robin, user_data=no_user_data)

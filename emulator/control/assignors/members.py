@@ -1,4 +1,4 @@
-"""What an assignor is given and what it is: members that want topics, topics that have partitions."""
+"""Types of assignors: members with subscriptions, partitions and assignments."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ TopicPartition = tuple[str, int]
 """A partition of a topic."""
 
 Assignment = dict[str, dict[str, list[int]]]
-"""Partitions by topic by member id: ascending, topics in the order of their names, none that is empty."""
+"""Partitions by topic by member id: partitions ascending, topics by name, without empty topics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A member as its leader sees it: JoinGroup's answer with the subscription inside it decoded.
+    """A member with its decoded subscription, as the leader receives it in the JoinGroup response.
 
-    `owned` and `generation` are what a subscription of version 1 (KIP-429) and 2 (KIP-792) says the member still
-    holds and since when (-1: it does not say); `user_data` is where the sticky assignor says the same (KIP-54).
+    `owned` are the partitions of a version 1 subscription (KIP-429), `generation` that of version 2 (KIP-792; -1 if
+    absent). `user_data` holds the same information for the sticky assignor (KIP-54).
     """
 
     member_id: str
@@ -31,12 +31,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Assignor:
-    """A partition assignor of the consumer protocol, under the name members vote for.
+    """A partition assignor of the consumer protocol.
 
-    `assign(members, partitions)` is what a leader does: partitions has the number of partitions by topic, and a topic
-    that is not in it does not exist. Every member is in what comes back, with an empty place if it gets nothing.
-    `user_data(owned, generation)` is what a member puts into its next subscription for it, or None.
-    A cooperative assignor's members keep what they own while they join again (KIP-429).
+    `assign(members, partitions)` returns an entry for every member; `partitions` holds the number of partitions of each
+    existing topic. `user_data(owned, generation)` returns the user data of a member's next subscription, or None.
+    Members of a cooperative assignor keep their partitions during a rejoin (KIP-429).
     """
 
     name: str
@@ -46,22 +45,21 @@ class Assignor:
 
 
 def in_order(members: Iterable[Candidate]) -> list[Candidate]:
-    """Members as assignors go through them: static ones by instance id, then dynamic ones by member id.
+    """Sort members as assignors process them: static members by instance id, then dynamic members by member id.
 
-    A static member has its place again after a restart, though its member id is a new one (KIP-345; Kafka's
-    AbstractPartitionAssignor.MemberInfo).
+    A static member thus keeps its place across restarts (KIP-345; Kafka's AbstractPartitionAssignor.MemberInfo).
     """
     return sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or "", m.member_id))
 
 
 def subscribers(members: Iterable[Candidate], partitions: Mapping[str, int]) -> dict[str, list[Candidate]]:
-    """Who wants a topic, in order, by topics that exist, in the order of their names."""
-    wanted: dict[str, list[Candidate]] = {}
+    """Return the sorted subscribers of each existing topic, by topic name."""
+    by_topic: dict[str, list[Candidate]] = {}
     for member in in_order(members):
         for topic in dict.fromkeys(member.topics):
-            wanted.setdefault(topic, []).append(member)
-    return {topic: wanted[topic] for topic in sorted(wanted) if topic in partitions}
+            by_topic.setdefault(topic, []).append(member)
+    return {topic: by_topic[topic] for topic in sorted(by_topic) if topic in partitions}
 
 
-def nothing(_owned: Partitions, _generation: int) -> None:
-    """The user data of an assignor that wants to know nothing."""
+def no_user_data(_owned: Partitions, _generation: int) -> None:
+    """Return no user data, for assignors without state."""

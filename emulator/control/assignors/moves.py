@@ -1,20 +1,20 @@
-"""What has moved from whom to whom while a group is being balanced."""
+"""Record of partition moves between members during balancing."""
 
 from .members import TopicPartition
 
 
 class Moves:
-    """Keeps two members from handing each other partitions of one topic (Kafka's PartitionMovements).
+    """Moves of partitions, used to prevent two members from swapping partitions of a topic (PartitionMovements).
 
-    Members are numbers. A partition that moves on and on counts as moved once, from where it was at first.
+    Members are indexes. Several moves of a partition count as one, from its first owner.
     """
 
     def __init__(self) -> None:
         self._moved: dict[TopicPartition, tuple[int, int]] = {}
         self._between: dict[tuple[str, int, int], set[TopicPartition]] = {}
 
-    def moved(self, partition: TopicPartition, giver: int, taker: int) -> None:
-        """A partition goes from one member to another; if that is where it came from, it has not moved at all."""
+    def record(self, partition: TopicPartition, giver: int, taker: int) -> None:
+        """Record a move; a return to the first owner cancels the earlier moves."""
         first = giver
         if partition in self._moved:
             first, _ = pair = self._moved.pop(partition)
@@ -23,11 +23,11 @@ class Moves:
             self._moved[partition] = first, taker
             self._between.setdefault((partition[0], first, taker), set()).add(partition)
 
-    def instead_of(self, partition: TopicPartition, giver: int, taker: int) -> TopicPartition:
-        """What to move in its place: a partition of the topic that came the other way goes back rather than two cross.
+    def substitute(self, partition: TopicPartition, giver: int, taker: int) -> TopicPartition:
+        """Return the partition to move instead: one of the topic that moved in the opposite direction, if any.
 
-        Of several the first is taken. (Kafka and kafka-python take whichever their sets have first.)
+        Several candidates yield the lowest. (Kafka and kafka-python take the first one of a set.)
         """
         first, _ = self._moved.get(partition, (giver, giver))
-        back = self._between.get((partition[0], taker, first))
-        return min(back) if back else partition
+        opposite = self._between.get((partition[0], taker, first))
+        return min(opposite) if opposite else partition

@@ -1,4 +1,4 @@
-"""sticky and cooperative-sticky: members keep what they have had."""
+"""Assignors `sticky` and `cooperative-sticky`, which preserve earlier assignments."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -16,45 +16,45 @@ from .members import Assignment, Assignor, Candidate, Partitions, TopicPartition
 
 
 def assign_sticky(members: Sequence[Candidate], partitions: Mapping[str, int]) -> Assignment:
-    """As balanced as can be, then as little moved as can be; what members have had is in their user data (KIP-54)."""
-    return _assign(members, partitions, _remembered)
+    """Balance with as few moves as possible, from the earlier assignments in user data (KIP-54)."""
+    return _assign(members, partitions, _user_data_claim)
 
 
 def assign_cooperatively(members: Sequence[Candidate], partitions: Mapping[str, int]) -> Assignment:
-    """The same from what members say they own; what changes its owner is nobody's in this round (KIP-429).
+    """Balance from the owned partitions in subscriptions; leave moved partitions unassigned in this round (KIP-429).
 
-    Its owner sees that it is gone, gives it up and joins again, and then it is free for the new one.
+    Their owners revoke them and rejoin; the next round assigns them.
     """
-    assigned = _assign(members, partitions, _owned)
+    assigned = _assign(members, partitions, _owned_claim)
     claimed = {member.member_id: set(_pairs(member.owned)) for member in members}
-    given_up = {
+    revoked = {
         partition
         for member, owned in claimed.items()
         for partition in owned - {(topic, p) for topic, ps in assigned[member].items() for p in ps}
     }
     return {
-        member: _by_topic(pair for pair in _pairs(of) if pair in claimed[member] or pair not in given_up)
-        for member, of in assigned.items()
+        member: _by_topic(pair for pair in _pairs(by_topic) if pair in claimed[member] or pair not in revoked)
+        for member, by_topic in assigned.items()
     }
 
 
 def _assign(
     members: Sequence[Candidate], partitions: Mapping[str, int], claim: Callable[[Candidate], Claim]
 ) -> Assignment:
-    """Static members come first where all else is equal (KIP-345); Kafka's sticky assignors know member ids only."""
+    """Run the balancing. Static members win ties (KIP-345); Kafka's sticky assignors compare member ids only."""
     order = in_order(members)
     shares = Balancing([claim(member) for member in order], partitions).balanced() if order else []
     assigned = {member.member_id: _by_topic(share) for member, share in zip(order, shares, strict=True)}
     return {member.member_id: assigned[member.member_id] for member in members}
 
 
-def _remembered(member: Candidate) -> Claim:
+def _user_data_claim(member: Candidate) -> Claim:
     data = read_sticky(member.user_data)
-    previous = ((each.topic, partition) for each in data.previous_assignment for partition in each.partitions)
+    previous = ((row.topic, partition) for row in data.previous_assignment for partition in row.partitions)
     return Claim(member.topics, previous, data.generation)
 
 
-def _owned(member: Candidate) -> Claim:
+def _owned_claim(member: Candidate) -> Claim:
     generation = member.generation if member.generation >= 0 else read_cooperative_generation(member.user_data)
     return Claim(member.topics, _pairs(member.owned), generation)
 
@@ -70,7 +70,7 @@ def _by_topic(share: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return by_topic
 
 
-def _write_remembered(owned: Partitions, generation: int) -> bytes | None:
+def _write_assignment(owned: Partitions, generation: int) -> bytes | None:
     if generation < 0 and not owned:
         return None
     previous = tuple(consumer_protocol.TopicPartition(topic=t, partitions=tuple(ps)) for t, ps in owned.items())
@@ -81,7 +81,7 @@ def _write_generation(_owned: Partitions, generation: int) -> bytes:
     return write_cooperative_generation(generation)
 
 
-STICKY = Assignor("sticky", is_cooperative=False, assign=assign_sticky, user_data=_write_remembered)
+STICKY = Assignor("sticky", is_cooperative=False, assign=assign_sticky, user_data=_write_assignment)
 COOPERATIVE_STICKY = Assignor(
     "cooperative-sticky", is_cooperative=True, assign=assign_cooperatively, user_data=_write_generation
 )

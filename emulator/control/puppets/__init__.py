@@ -1,13 +1,13 @@
-"""Puppets: members of groups that live in the emulator, healthy ones and others (see `behaviours`).
+"""Puppets: simulated members of groups inside the emulator, with healthy or faulty behaviours (see `behaviours`).
 
-A puppet is a consumer without records: it asks brokers as any client does, over connections that carry messages instead
-of bytes (`Brokers.ask`), so that the trace, rules and holds meet it as they meet everybody else. What it does is what
-Java's consumer does (AbstractCoordinator, ConsumerCoordinator of kafka-clients 3.9).
+A puppet is a consumer without records. It sends requests over connections that carry messages instead of bytes
+(`ClusterRuntime.send_message`), so that the trace, rules and holds treat it like any client. It follows Java's consumer
+(AbstractCoordinator and ConsumerCoordinator of kafka-clients 3.9).
 
-    operations   what tests ask for (`puppets.create`, …)
-    troupe       all puppets of a cluster: who is called, and when
-    puppet       one member: join, sync, beat, rejoin, leave
-    requests     what it asks
-    line         its way to its coordinator
-    role         what it brings to the group: a consumer's subscription and assignors, or a Connect worker's
+    operations   operations of tests (`puppets.create`, …)
+    supervisor   all puppets of a cluster: timers, delivery of responses, connections
+    puppet       one member: join, sync, heartbeat, rejoin, leave
+    requests     its requests
+    connection   its connection to the coordinator
+    role         its embedded protocol: a consumer's subscription and assignors, or a Connect worker's tasks
 """

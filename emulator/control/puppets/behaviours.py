@@ -1,17 +1,18 @@
-"""How puppets behave: by the book, by hand, or badly in one of the ways that groups suffer from.
+"""Puppet behaviours: correct, manual, or one of the faults that groups suffer from.
 
-* `healthy`: as Java's consumer. It joins again as soon as a heartbeat tells it to.
-* `manual`: nothing of itself. Each call of a test is one request, and an answer is only kept.
-* `straggler` (`delay_s` 5): healthy, but it joins again only so long after it was told to; it goes on beating.
-* `flapping` (`every_s` 10): leaves so long after it got its assignment, and is back as long after that.
-* `silent`: joins, gets its assignment, and is never heard of again.
-* `never_syncs`: healthy, but as the leader it does not send SyncGroup, so that nobody gets an assignment.
-* `omits_members` (`members` 1): healthy, but as the leader it leaves so many of the others out; they get nothing.
-* `eager_only`: healthy, but offers only those of its protocols that are not cooperative.
-* `duplicate_instance_id` (`restart_s` 1): healthy, under an instance id that somebody else has; when it is fenced it
-  starts again after so long, as what a supervisor looks after does.
+* `healthy`: like Java's consumer; rejoins as soon as a heartbeat reports a rebalance.
+* `manual`: sends nothing by itself; each call of a test sends one request, and responses only update its state.
+* `straggler` (`delay_s` 5): healthy, but rejoins only `delay_s` after it learned of a rebalance; it keeps sending
+  heartbeats.
+* `flapping` (`every_s` 10): leaves `every_s` after each assignment and returns after the same time.
+* `silent`: joins, receives its assignment, and then sends nothing more.
+* `never_syncs`: healthy, but as leader it never sends SyncGroup, so that no member gets an assignment.
+* `omits_members` (`members` 1): healthy, but as leader it omits that number of members from the assignment.
+* `eager_only`: healthy, but offers only eager protocols.
+* `duplicate_instance_id` (`restart_s` 1): healthy, with an instance id that another member uses; after it is fenced it
+  restarts, like a process under a process manager.
 
-Times are the group's.
+All durations are in group time.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from koordinator.wire.messages.join_group import JoinGroupResponseMember
 
 HEALTHY, MANUAL, STRAGGLER, FLAPPING, SILENT = "healthy", "manual", "straggler", "flapping", "silent"
 NEVER_SYNCS, OMITS_MEMBERS, EAGER_ONLY = "never_syncs", "omits_members", "eager_only"
@@ -38,51 +41,62 @@ PARAMETERS: Mapping[str, tuple[str, float] | None] = {
     EAGER_ONLY: None,
     DUPLICATE_INSTANCE_ID: ("restart_s", 1),
 }
-"""The kinds of behaviour, with the parameter each has, if it has one, and what that is if nothing is said."""
+"""Behaviour kinds with the name and default of their parameter, if they have one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """A kind of behaviour and how much of it: `parameter` is in the unit its name in PARAMETERS ends with."""
+    """A behaviour kind with its parameter, in the unit of the parameter's name (see PARAMETERS)."""
 
     kind: str
     parameter: float = 0
 
     @property
     def delay_ms(self) -> int:
-        """The parameter, if it is a time in seconds, in milliseconds."""
+        """The parameter of a kind with a duration, in milliseconds."""
         return round(self.parameter * 1000)
 
+    def omitted(self, members: Iterable[JoinGroupResponseMember], leader_id: str) -> list[str]:
+        """Return the ids of the members that a leader of kind `omits_members` omits: the last ones by label."""
+        if self.kind != OMITS_MEMBERS:
+            return []
+        others = sorted(
+            (member.group_instance_id or member.member_id, member.member_id)
+            for member in members
+            if member.member_id != leader_id
+        )
+        return [member_id for _, member_id in others[-int(self.parameter) :]]
+
     def plain(self) -> dict[str, object]:
-        """As JSON has it."""
-        known = PARAMETERS[self.kind]
-        return {"kind": self.kind} if known is None else {"kind": self.kind, known[0]: self.parameter}
+        """Return the behaviour as JSON data."""
+        parameter = PARAMETERS[self.kind]
+        return {"kind": self.kind} if parameter is None else {"kind": self.kind, parameter[0]: self.parameter}
 
 
-def behaviour_of(given: str | Mapping[str, object]) -> Behaviour:
-    """A behaviour by its name, or by a mapping with `kind` and the parameter. ValueError names what there is."""
-    if isinstance(given, str):
-        kind, parameters = given, {}
-    else:
-        parameters = dict(given)
-        kind = str(parameters.pop("kind", ""))
+def behaviour_of(data: str | Mapping[str, object]) -> Behaviour:
+    """Parse a behaviour: its kind, or a mapping with `kind` and the parameter.
+
+    Raise ValueError for an unknown kind or an invalid parameter.
+    """
+    parameters = {"kind": data} if isinstance(data, str) else dict(data)
+    kind = str(parameters.pop("kind", ""))
     if kind not in PARAMETERS:
-        raise ValueError(f"behaviour {kind!r} is not known{nearest(kind, PARAMETERS)}; known: {', '.join(PARAMETERS)}")
-    known = PARAMETERS[kind]
-    if known is None:
+        raise ValueError(f"behaviour {kind!r} is not known{suggest(kind, PARAMETERS)}; known: {', '.join(PARAMETERS)}")
+    parameter = PARAMETERS[kind]
+    if parameter is None:
         if parameters:
-            raise ValueError(f"behaviour {kind!r} has no parameters, not even {', '.join(map(repr, parameters))}")
+            raise ValueError(f"behaviour {kind!r} has no parameters; remove {', '.join(map(repr, parameters))}")
         return Behaviour(kind)
-    name, value = known
-    given_value = parameters.pop(name, value)
+    name, default = parameter
+    value = parameters.pop(name, default)
     if parameters:
         raise ValueError(f"behaviour {kind!r} has only the parameter {name!r}, not {', '.join(map(repr, parameters))}")
-    if isinstance(given_value, bool) or not isinstance(given_value, int | float) or not 0 < given_value < float("inf"):
-        raise ValueError(f"behaviour {kind!r}: {name} must be a number above 0, not {given_value!r}")
-    return Behaviour(kind, given_value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ValueError(f"behaviour {kind!r}: {name} must be a number above 0, not {value!r}")
+    return Behaviour(kind, value)
 
 
-def nearest(name: object, known: Mapping[str, object]) -> str:
-    """A hint for who has mistyped a name; empty if nothing is near."""
-    near = get_close_matches(str(name), known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+def suggest(name: object, known: Mapping[str, object]) -> str:
+    """Return a hint with the closest known name; empty if no name is close."""
+    close = get_close_matches(str(name), known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""A puppet's way to its coordinator: it asks a broker who that is, connects, and does so again when it has moved."""
+"""Connections of a puppet: one to look up its coordinator, one to the coordinator itself."""
 
 from __future__ import annotations
 
@@ -20,190 +20,187 @@ if TYPE_CHECKING:
     from .supervisor import PuppetSupervisor
 
 RETRY_BACKOFF_MS = 100
-"""How long it waits before it tries again (`retry.backoff.ms`)."""
+"""`retry.backoff.ms`."""
 
 REQUEST_TIMEOUT_MS = 30_000
-"""How long it waits for an answer before it gives the connection up (`request.timeout.ms`)."""
+"""`request.timeout.ms`: the connection is closed after it."""
 
 JOIN_EXTRA_MS = 5_000
-"""A JoinGroup may take so much longer than the rebalance timeout (`JOIN_GROUP_TIMEOUT_LAPSE`)."""
+"""Request timeout of JoinGroup beyond the rebalance timeout (`JOIN_GROUP_TIMEOUT_LAPSE`)."""
 
 
-class Caller(Protocol):
-    """Whose line it is."""
+class ConnectionOwner(Protocol):
+    """The puppet of a connection."""
 
     group_id: str
     client_id: str
 
-    def answered(self, now: int, request: Message, response: Message) -> None:
-        """The coordinator has answered a request."""
+    def on_response(self, now: int, request: Message, response: Message) -> None:
+        """Handle the coordinator's response to a request."""
 
-    def cut_off(self, now: int) -> None:
-        """The connection is gone, and with it the answers to what was asked."""
+    def on_disconnect(self, now: int) -> None:
+        """Handle the loss of the connection and of all requests in flight."""
 
 
 class PuppetConnection:
-    """One puppet's connections. Requests that are sent while the coordinator is not known wait until it is."""
+    """A puppet's connection to its coordinator. Requests are queued until the coordinator is known."""
 
-    def __init__(self, troupe: PuppetSupervisor, caller: Caller) -> None:
-        self._troupe = troupe
-        self._caller = caller
-        self.group_id = caller.group_id
+    def __init__(self, supervisor: PuppetSupervisor, owner: ConnectionOwner) -> None:
+        self._supervisor = supervisor
+        self._owner = owner
+        self.group_id = owner.group_id
         self._connection: int | None = None
-        self._asking: int | None = None
-        self._unanswered: deque[Message] = deque()
+        self._lookup: int | None = None
+        self._in_flight: deque[Message] = deque()
         self._queued: list[Message] = []
-        self._tries = 0
-        self._backs_off = False
-        self.node_id = -1
-        """The node it takes for the coordinator; -1 if it knows none."""
+        self._attempts = 0
+        self._is_backing_off = False
 
     @property
-    def waits_for(self) -> Message | None:
-        """The request that is to be answered next, or sent first."""
-        if self._unanswered:
-            return self._unanswered[0]
+    def pending_request(self) -> Message | None:
+        """The oldest request in flight, or else the first queued request."""
+        if self._in_flight:
+            return self._in_flight[0]
         return self._queued[0] if self._queued else None
 
     @property
-    def is_idle(self) -> bool:
-        """Whether it is connected to a coordinator, and nothing is to be answered or sent."""
-        return self._connection is not None and not self._unanswered and not self._queued
-
-    @property
-    def is_up(self) -> bool:
-        """Whether it is connected to a coordinator."""
+    def is_connected(self) -> bool:
+        """Whether the connection to the coordinator is open."""
         return self._connection is not None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the connection is open without requests in flight or queued."""
+        return self.is_connected and not self._in_flight and not self._queued
+
     def send(self, now: int, request: Message) -> None:
-        """Send a request, at once or when the coordinator is known."""
+        """Send a request at once, or queue it until the coordinator is known."""
         connection = self._connection
-        if connection is None or self._backs_off:
+        if connection is None or self._is_backing_off:
             self._queued.append(request)
-            if not self._backs_off:
-                self._find(now)
+            if not self._is_backing_off:
+                self._find_coordinator(now)
             return
-        self._unanswered.append(request)
+        self._in_flight.append(request)
         if not isinstance(request, HeartbeatRequest):
-            # a heartbeat that is not answered is missed when the next ones are due
-            self._await(now, request)
-        self._troupe.ask(now, connection, request)
+            # heartbeats have no timeout: the next heartbeats detect a missing response
+            self._start_timeout(now, request)
+        self._supervisor.send(now, connection, request)
 
-    def lose_coordinator(self, now: int) -> None:
-        """It is not the coordinator, or does not answer: look for it anew, a little later."""
+    def rediscover(self, now: int) -> None:
+        """Disconnect and look up the coordinator again after a backoff."""
         self._disconnect(now)
-        self._back_off(now)
+        self._start_backoff(now)
 
-    def pause(self, now: int) -> None:
-        """Send what is sent next a little later: it was refused just now."""
-        if not self._backs_off:
-            self._back_off(now)
+    def back_off(self, now: int) -> None:
+        """Delay the next request by the retry backoff."""
+        if not self._is_backing_off:
+            self._start_backoff(now)
 
-    def hang_up(self, now: int) -> None:
-        """Close everything and forget what was to be sent or answered."""
+    def close(self, now: int) -> None:
+        """Close all connections and discard requests in flight and queued."""
         self._disconnect(now)
-        self._stop_asking(now)
+        self._close_lookup(now)
         self._queued.clear()
-        self._backs_off = False
-        self._troupe.end_wait(self)
+        self._is_backing_off = False
+        self._supervisor.cancel_timers(self)
 
-    # -- from the troupe -------------------------------------------------------------------------------------
+    # -- called by the supervisor ----------------------------------------------------------------------------
 
-    def answered(self, now: int, connection: int, response: Message) -> None:
-        """Something was answered on one of its connections."""
+    def on_response(self, now: int, connection: int, response: Message) -> None:
+        """Handle a response on the coordinator's or the lookup connection."""
         if connection == self._connection:
-            request = self._unanswered.popleft()
-            if not (isinstance(request, HeartbeatRequest) or self._unanswered or self._backs_off):
-                self._troupe.end_wait(self)
-            self._caller.answered(now, request, response)
+            request = self._in_flight.popleft()
+            if not (isinstance(request, HeartbeatRequest) or self._in_flight or self._is_backing_off):
+                self._supervisor.cancel_timers(self)
+            self._owner.on_response(now, request, response)
         else:
             assert isinstance(response, FindCoordinatorResponse)
-            self._stop_asking(now)
-            self._troupe.end_wait(self)
-            self._found(now, response)
+            self._close_lookup(now)
+            self._supervisor.cancel_timers(self)
+            self._connect(now, response)
 
-    def closed(self, now: int, connection: int) -> None:
-        """One of its connections was closed by the node."""
-        if connection == self._asking:
-            self._asking = None
-            self._tries += 1
-            self._back_off(now)
+    def on_close(self, now: int, connection: int) -> None:
+        """Handle a connection closed by the node."""
+        if connection == self._lookup:
+            self._lookup_failed(now)
         elif connection == self._connection:
             self._connection = None
-            self._cut_off(now)
+            self._connection_lost(now)
 
-    def time_is_up(self, now: int) -> None:
-        """It has waited long enough: to try again, or for an answer."""
-        if self._backs_off:
-            self._backs_off = False
+    def timer_expired(self, now: int) -> None:
+        """Handle the end of a backoff or a request timeout."""
+        if self._is_backing_off:
+            self._is_backing_off = False
             if self._connection is None:
-                self._find(now)
+                self._find_coordinator(now)
             else:
                 self._send_queued(now)
-        elif self._asking is not None:
-            number = self._asking
-            self._stop_asking(now)
-            self._asking = number
-            self.closed(now, number)
-        elif self._unanswered:
-            self._cut_off(now)
+        elif self._lookup is not None:
+            self._close_lookup(now)
+            self._lookup_failed(now)
+        elif self._in_flight:
+            self._connection_lost(now)
 
-    # -- inside ----------------------------------------------------------------------------------------------
+    # -- internal --------------------------------------------------------------------------------------------
 
-    def _find(self, now: int) -> None:
-        if self._asking is not None:
+    def _find_coordinator(self, now: int) -> None:
+        if self._lookup is not None:
             return
-        node_id = self._troupe.broker_to_ask(self._tries)
+        node_id = self._supervisor.bootstrap_node(self._attempts)
         if node_id is None:
-            self._back_off(now)
+            self._start_backoff(now)
             return
-        if self._troupe.version(ApiKey.FIND_COORDINATOR) >= KEYS_SINCE:
+        if self._supervisor.version(ApiKey.FIND_COORDINATOR) >= KEYS_SINCE:
             request = FindCoordinatorRequest(key_type=GROUP, coordinator_keys=(self.group_id,))
         else:
             request = FindCoordinatorRequest(key_type=GROUP, key=self.group_id)
-        self._asking = self._troupe.connect(now, node_id, self._caller.client_id, self)
-        self._await(now, request)
-        self._troupe.ask(now, self._asking, request)
+        self._lookup = self._supervisor.connect(now, node_id, self._owner.client_id, self)
+        self._start_timeout(now, request)
+        self._supervisor.send(now, self._lookup, request)
 
-    def _found(self, now: int, response: FindCoordinatorResponse) -> None:
+    def _connect(self, now: int, response: FindCoordinatorResponse) -> None:
         row = response.coordinators[0] if response.coordinators else None
         if row is None or response.error_code or row.error_code != Error.NONE:
-            self._tries += 1
-            self._back_off(now)
+            self._lookup_failed(now)
             return
-        self.node_id = row.node_id
-        self._connection = self._troupe.connect(now, row.node_id, self._caller.client_id, self)
+        self._connection = self._supervisor.connect(now, row.node_id, self._owner.client_id, self)
         self._send_queued(now)
+
+    def _lookup_failed(self, now: int) -> None:
+        self._lookup = None
+        self._attempts += 1
+        self._start_backoff(now)
 
     def _send_queued(self, now: int) -> None:
         queued, self._queued = self._queued, []
         for request in queued:
             self.send(now, request)
 
-    def _await(self, now: int, request: Message) -> None:
+    def _start_timeout(self, now: int, request: Message) -> None:
         timeout_ms = REQUEST_TIMEOUT_MS
         if isinstance(request, JoinGroupRequest):
             timeout_ms = max(timeout_ms, request.rebalance_timeout_ms + JOIN_EXTRA_MS)
-        self._troupe.wait(now, self, timeout_ms)
+        self._supervisor.start_timeout(now, self, timeout_ms)
 
-    def _back_off(self, now: int) -> None:
-        self._backs_off = True
-        self._troupe.back_off(now, self, RETRY_BACKOFF_MS)
+    def _start_backoff(self, now: int) -> None:
+        self._is_backing_off = True
+        self._supervisor.start_backoff(now, self, RETRY_BACKOFF_MS)
 
-    def _cut_off(self, now: int) -> None:
-        """Whatever was to be answered or sent the caller asks again, if he still wants it."""
+    def _connection_lost(self, now: int) -> None:
+        """Discard all requests; the owner sends again those that still matter."""
         self._disconnect(now)
         self._queued.clear()
-        self._back_off(now)
-        self._caller.cut_off(now)
+        self._start_backoff(now)
+        self._owner.on_disconnect(now)
 
     def _disconnect(self, now: int) -> None:
         if self._connection is not None:
-            self._troupe.hang_up(now, self._connection)
-        self._connection, self.node_id = None, -1
-        self._unanswered.clear()
+            self._supervisor.disconnect(now, self._connection)
+        self._connection = None
+        self._in_flight.clear()
 
-    def _stop_asking(self, now: int) -> None:
-        if self._asking is not None:
-            self._troupe.hang_up(now, self._asking)
-        self._asking = None
+    def _close_lookup(self, now: int) -> None:
+        if self._lookup is not None:
+            self._supervisor.disconnect(now, self._lookup)
+        self._lookup = None

@@ -1,4 +1,4 @@
-"""What a consumer brings to its group: its topics, its assignors, and the partitions it holds."""
+"""Consumer role: a subscription, assignors, and the assigned partitions."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 READ_MAX = 1024
-"""So many subscriptions are kept that have been read."""
+"""Number of decoded subscriptions in the cache."""
 
 
 class ConsumerRole:
-    """A consumer that is subscribed to `topics`; None: to every topic there is, like a pattern that fits them all.
+    """A consumer subscribed to `topics`; None subscribes to all topics, like a pattern that matches every name.
 
-    `protocols` are names of assignors. It keeps its partitions while it joins again if all of them are cooperative
-    (KIP-429, `ConsumerCoordinator`). `owned` is what it says at its first JoinGroup that it holds.
+    `protocols` are names of assignors. If all of them are cooperative, the consumer keeps its partitions while it
+    rejoins (KIP-429, `ConsumerCoordinator`). The first JoinGroup claims the partitions in `owned`.
     """
 
     protocol_type = CONSUMER
@@ -50,8 +50,8 @@ class ConsumerRole:
         self._topics = topics
         self._is_cooperative = all(assignor.is_cooperative for assignor in self._assignors)
         self._held: dict[str, tuple[int, ...]] = {topic: tuple(owned[topic]) for topic in sorted(owned)}
-        # what the sticky assignor remembers of the last generation, though the partitions were given up (KIP-54)
-        self._given = self._held
+        # the last assignment, which the sticky assignor sends even after a revocation (KIP-54)
+        self._last_assignment = self._held
         self._generation = -1
         self._assigned_for: Mapping[str, int] | None = None
 
@@ -61,7 +61,7 @@ class ConsumerRole:
         return {topic: list(partitions) for topic, partitions in self._held.items()}
 
     def offers(self) -> tuple[tuple[str, bytes], ...]:
-        """A subscription for each assignor."""
+        """Return one subscription per assignor."""
         topics = tuple(self._subscribed())
         owned = tuple(TopicPartition(topic=topic, partitions=tuple(held)) for topic, held in self._held.items())
         return tuple(
@@ -70,7 +70,7 @@ class ConsumerRole:
                 write_subscription(
                     ConsumerProtocolSubscription(
                         topics=topics,
-                        user_data=assignor.user_data(self._given, self._generation),
+                        user_data=assignor.user_data(self._last_assignment, self._generation),
                         owned_partitions=owned,
                         generation_id=self._generation if owned else -1,
                     )
@@ -80,7 +80,7 @@ class ConsumerRole:
         )
 
     def prepare(self, protocol: str | None) -> None:
-        """Eager: give up everything. Cooperative: give up what it is not subscribed to any more."""
+        """Revoke all partitions (eager), or those of topics no longer subscribed (cooperative)."""
         del protocol
         if not self._is_cooperative:
             self._held = {}
@@ -89,46 +89,46 @@ class ConsumerRole:
             self._held = {topic: held for topic, held in self._held.items() if topic in topics}
 
     def lose(self) -> None:
-        """Hold nothing."""
+        """Discard the assignment."""
         self._held, self._assigned_for = {}, None
 
     def assign(
         self, now: int, protocol: str, generation: int, leader_id: str, members: Sequence[JoinGroupResponseMember]
     ) -> dict[str, bytes]:
-        """Let the assignor assign; a member whose subscription cannot be read wants nothing."""
+        """Run the assignor; a member with an unreadable subscription gets no partitions."""
         del now, generation, leader_id
         candidates = [_candidate(member) for member in members]
-        wanted = {topic for candidate in candidates for topic in candidate.topics}
-        partitions = {topic: self._cluster.partition_count(topic) for topic in sorted(wanted)}
+        topics = {topic for candidate in candidates for topic in candidate.topics}
+        partitions = {topic: self._cluster.partition_count(topic) for topic in sorted(topics)}
         self._assigned_for = partitions
-        there = {topic: count for topic, count in partitions.items() if count > 0}
-        assigned = ASSIGNORS[protocol].assign(candidates, there)
+        existing = {topic: count for topic, count in partitions.items() if count > 0}
+        assigned = ASSIGNORS[protocol].assign(candidates, existing)
         return {
             member_id: write_assignment(
                 ConsumerProtocolAssignment(
                     assigned_partitions=tuple(
-                        TopicPartition(topic=topic, partitions=tuple(given)) for topic, given in places.items()
+                        TopicPartition(topic=topic, partitions=tuple(numbers)) for topic, numbers in by_topic.items()
                     )
                 )
             )
-            for member_id, places in assigned.items()
+            for member_id, by_topic in assigned.items()
         }
 
     def take(self, now: int, protocol: str, generation: int, assignment: bytes) -> int | None:
-        """Hold what is assigned. A cooperative one that has to give something up joins again at once (KIP-429)."""
+        """Replace the assignment. A cooperative consumer with revoked partitions rejoins at once (KIP-429)."""
         del now, protocol
         try:
-            given = {each.topic: each.partitions for each in read_assignment(assignment).assigned_partitions}
+            assigned = {row.topic: row.partitions for row in read_assignment(assignment).assigned_partitions}
         except Malformed:
-            # a leader that has left it out sends nothing at all
-            given = {}
-        revoked = any(set(held) - set(given.get(topic, ())) for topic, held in self._held.items())
-        self._held = self._given = given
+            # the assignment is empty if the leader omitted this member
+            assigned = {}
+        revoked = any(set(held) - set(assigned.get(topic, ())) for topic, held in self._held.items())
+        self._held = self._last_assignment = assigned
         self._generation = generation
         return 0 if revoked and self._is_cooperative else None
 
-    def is_outdated(self) -> bool:
-        """Whether topics have come, gone or grown since it assigned, as a leader looks for in its metadata."""
+    def is_assignment_stale(self) -> bool:
+        """Return whether subscribed topics were created, deleted or extended since the last assignment."""
         before = self._assigned_for
         if before is None:
             return False
@@ -144,19 +144,18 @@ class ConsumerRole:
 
 
 _read = lru_cache(maxsize=READ_MAX)(read_subscription)
-"""Members say the same again and again."""
 
 
 def _candidate(member: JoinGroupResponseMember) -> Candidate:
     try:
-        wants = _read(member.metadata)
+        subscription = _read(member.metadata)
     except Malformed:
         return Candidate(member.member_id, member.group_instance_id)
     return Candidate(
         member_id=member.member_id,
         instance_id=member.group_instance_id,
-        topics=wants.topics,
-        owned={each.topic: each.partitions for each in wants.owned_partitions},
-        generation=wants.generation_id,
-        user_data=wants.user_data,
+        topics=subscription.topics,
+        owned={row.topic: row.partitions for row in subscription.owned_partitions},
+        generation=subscription.generation_id,
+        user_data=subscription.user_data,
     )

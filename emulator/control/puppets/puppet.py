@@ -1,13 +1,12 @@
-"""One puppet: a member of a group, as Java's consumer is one (`AbstractCoordinator`), or as its behaviour has it.
+"""Puppet: a simulated member that follows Java's consumer (`AbstractCoordinator`), except for its faulty behaviour.
 
-Its requests are those of the newest versions the release serves. What it is told is acted on at once; there is no
-application that would have to call `poll`. Sent with each JoinGroup and LeaveGroup is the reason in Java's words
-(KIP-800).
+A puppet sends the newest request versions of the release. It acts on responses at once, without an application that
+calls `poll`. JoinGroup and LeaveGroup carry the reasons of Java's consumer (KIP-800).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
 from koordinator.wire.errors import Error
@@ -18,9 +17,9 @@ from koordinator.wire.messages.offset_commit import OffsetCommitResponse
 from koordinator.wire.messages.sync_group import SyncGroupResponse
 
 from . import requests
-from .behaviours import DUPLICATE_INSTANCE_ID, FLAPPING, MANUAL, NEVER_SYNCS, OMITS_MEMBERS, SILENT, STRAGGLER
+from .behaviours import DUPLICATE_INSTANCE_ID, FLAPPING, MANUAL, NEVER_SYNCS, SILENT, STRAGGLER
 from .connection import PuppetConnection
-from .states import COORDINATOR_GONE, JOIN_AGAIN, NO_GENERATION, TRY_AGAIN, Alarm, PuppetState
+from .states import COORDINATOR_MOVED, NO_GENERATION, REJOIN_AT_ONCE, RETRIABLE, PuppetState, PuppetTimer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,28 +31,28 @@ if TYPE_CHECKING:
     from .supervisor import PuppetSupervisor
 
 NONE = Error.NONE
-"""Looked up once: on Python 3.11 that takes as long as a call."""
+"""Cached: attribute access on an Enum is slow on Python 3.11."""
 
-JOINS_AT_ONCE = 3
-"""So many times in one instant it joins; what goes wrong again after that is tried again a little later."""
+MAX_IMMEDIATE_JOINS = 3
+"""JoinGroup requests sent at one instant of group time before the puppet backs off."""
 
-BEATS_PER_SESSION = 3
-"""How many heartbeats it sends in a session timeout, in the group's time, as Kafka's documentation advises."""
+HEARTBEATS_PER_SESSION = 3
+"""Heartbeats per session timeout, in group time, as Kafka's documentation recommends."""
 
-NODE_BEAT_MS = 200
-"""It sends the next heartbeat as soon as so much of the node's time has passed, so that it learns of a rebalance at
-once, as `client_config` has it for clients; while a group's clock jumps only the group's time passes."""
+NODE_HEARTBEAT_MS = 200
+"""Heartbeat interval in node time, as in `client_config`, so that puppets learn of rebalances quickly. A jump of the
+group clock advances group time alone."""
 
 
 class PuppetClient:
-    """A member of a group. Times in milliseconds; `new_role` makes what it brings along, anew after each `stop`.
+    """A simulated member of a group. Times are in ms; `new_role` creates its role at first and after each `stop`.
 
-    Its verbs raise ValueError where it cannot do that now, and have done nothing then.
+    Public actions raise ValueError, without side effects, if the puppet's state does not allow them.
     """
 
     def __init__(  # noqa: PLR0913 - what a consumer is configured with
         self,
-        troupe: PuppetSupervisor,
+        supervisor: PuppetSupervisor,
         *,
         group_id: str,
         name: str,
@@ -79,92 +78,93 @@ class PuppetClient:
         self.protocol: str | None = None
         self.leader_id = ""
         self.error: Error = Error.NONE
-        """What its last request was answered with."""
+        """The error of the last response."""
         self._new_role = new_role
         self.role = new_role()
-        self._troupe = troupe
+        self._supervisor = supervisor
         self._is_manual = behaviour.kind == MANUAL
-        self._line = PuppetConnection(troupe, self)
+        self._connection = PuppetConnection(supervisor, self)
         self._members: tuple[JoinGroupResponseMember, ...] = ()
         self._skips_assignment = False
         self._joins = (0, 0)
         self._reason: str | None = None
+        # the heartbeat of the current generation, sent repeatedly
         self._heartbeat: HeartbeatRequest | None = None
-        self._beaten_at = 0
-        self.alarms = {alarm: (self, alarm) for alarm in Alarm}
-        """The keys of its timers."""
+        self._heartbeat_sent_at = 0
+        self.timers = {timer: (self, timer) for timer in PuppetTimer}
+        """Keys of the puppet's timers."""
 
     def __repr__(self) -> str:
         return f"<Puppet {self.name!r} of {self.group_id!r}: {self.state.value}>"
 
-    # -- what a test may ask of it ---------------------------------------------------------------------------
+    # -- actions ---------------------------------------------------------------------------------------------
 
     @property
-    def waits_for(self) -> str | None:
-        """The API whose answer it waits for, if it waits."""
-        request = self._line.waits_for
+    def pending_api(self) -> str | None:
+        """The API of the request in flight, if there is one."""
+        request = self._connection.pending_request
         return None if request is None else APIS[REQUEST_KEYS[type(request)]].name
 
     @property
     def is_leader(self) -> bool:
-        """Whether the present generation is its to assign."""
+        """Whether the puppet leads the current generation."""
         return bool(self.member_id) and self.leader_id == self.member_id
 
     def join(self, now: int, reason: str | None = None) -> None:
-        """Send JoinGroup; as a member, anew."""
+        """Send JoinGroup; a member rejoins."""
         self._refuse("join", PuppetState.JOINING, PuppetState.SYNCING, PuppetState.LEAVING)
         if self.state is PuppetState.FAILED:
             self._reset(now)
         if reason is None and self.state in (PuppetState.STABLE, PuppetState.JOINED):
             reason = "rebalance enforced by user"
-        self._troupe.cancel(self, Alarm.REJOIN)
+        self._supervisor.cancel(self, PuppetTimer.REJOIN)
         self._join(now, reason)
 
     def sync(self, now: int) -> None:
-        """Send SyncGroup, with everybody's assignment if it is the leader."""
+        """Send SyncGroup; the leader includes all assignments."""
         self._refuse_unless("sync", PuppetState.JOINED)
         self._sync(now)
 
     def heartbeat(self, now: int) -> None:
         """Send a heartbeat."""
         self._refuse_unless("heartbeat", PuppetState.JOINED, PuppetState.STABLE)
-        self._beat(now)
+        self._send_heartbeat(now)
 
     def commit(self, now: int, offsets: Mapping[tuple[str, int], int]) -> None:
         """Commit offsets, as a member of its generation."""
         self._refuse_unless("commit", PuppetState.JOINED, PuppetState.STABLE)
-        self._line.send(now, requests.offset_commit(self, offsets))
+        self._connection.send(now, requests.offset_commit(self, offsets))
 
     def leave(self, now: int, reason: str | None = None) -> None:
-        """Send LeaveGroup, at once: a JoinGroup or SyncGroup that waits for its answer is abandoned."""
+        """Send LeaveGroup at once and abandon a JoinGroup or SyncGroup in flight."""
         self._refuse("leave", PuppetState.OUT, PuppetState.FAILED, PuppetState.LEAVING)
         if not self.member_id:
             self.stop(now)
             return
-        self._troupe.silence(self)
-        if self._line.waits_for is not None:
-            # what is sent behind it on the same connection would wait with it
-            self._line.hang_up(now)
+        self._supervisor.cancel_all(self)
+        if self._connection.pending_request is not None:
+            # LeaveGroup on the same connection would wait behind it
+            self._connection.close(now)
         self.state = PuppetState.LEAVING
         self._reason = "the consumer is being closed" if reason is None else reason
         self._leave(now)
 
     def stop(self, now: int) -> None:
-        """End without a word, as a process that is killed. It has forgotten everything when it joins again."""
+        """Stop without LeaveGroup, like a killed process. A later join starts without a member id or assignment."""
         self._refuse("stop", PuppetState.OUT)
-        self._troupe.silence(self)
-        self._line.hang_up(now)
-        self._out(now)
+        self._supervisor.cancel_all(self)
+        self._connection.close(now)
+        self._reset_to_out(now)
         self.role = self._new_role()
-        self._note(now, "stopped")
+        self._supervisor.note(now, self, "stopped")
 
-    # -- from the line ---------------------------------------------------------------------------------------
+    # -- called by the connection ----------------------------------------------------------------------------
 
-    def answered(self, now: int, request: Message, response: Message) -> None:
-        """The coordinator has answered."""
+    def on_response(self, now: int, request: Message, response: Message) -> None:
+        """Handle a response of the coordinator."""
         match response:
             case HeartbeatResponse():
-                # to look a member of an enumeration up by its number takes long
+                # the lookup in the enumeration is slow
                 self.error = Error(response.error_code) if response.error_code else NONE
                 if response.error_code:
                     assert isinstance(request, HeartbeatRequest)
@@ -179,13 +179,12 @@ class PuppetClient:
                 self._left(now, response)
             case OffsetCommitResponse():
                 codes = (row.error_code for topic in response.topics for row in topic.partitions)
-                refused = next((code for code in codes if code), 0)
-                self.error = Error(refused) if refused else NONE
+                self.error = Error(next((code for code in codes if code), 0))
             case _:
-                raise AssertionError(f"a puppet asks for no {type(response).__name__}")
+                raise AssertionError(f"puppets send no request with a {type(response).__name__}")
 
-    def cut_off(self, now: int) -> None:
-        """The connection is gone. What was to be answered on it is asked again, of whoever coordinates then."""
+    def on_disconnect(self, now: int) -> None:
+        """Send the interrupted request again, to the coordinator found next."""
         match self.state:
             case PuppetState.JOINING | PuppetState.SYNCING if self._is_manual:
                 self.state = PuppetState.OUT if self.generation == NO_GENERATION else PuppetState.JOINED
@@ -196,93 +195,91 @@ class PuppetClient:
             case _:
                 pass
 
-    # -- its timers ------------------------------------------------------------------------------------------
+    # -- timers ----------------------------------------------------------------------------------------------
 
-    def alarmed(self, now: int, alarm: Alarm) -> None:
-        """A time has come."""
-        match alarm:
-            case Alarm.BEAT:
-                self._beat_is_due(now)
-            case Alarm.REJOIN if self.state in (PuppetState.STABLE, PuppetState.JOINED, PuppetState.JOINING):
+    def timer_expired(self, now: int, timer: PuppetTimer) -> None:
+        """Act on an expired timer; ignore it in states that it does not apply to."""
+        match timer:
+            case PuppetTimer.HEARTBEAT:
+                self._heartbeat_due(now)
+            case PuppetTimer.REJOIN if self.state in (PuppetState.STABLE, PuppetState.JOINED, PuppetState.JOINING):
                 self._join(now, self._reason)
-            case Alarm.BEHAVE if self.state is PuppetState.STABLE:
+            case PuppetTimer.BEHAVE if self.state is PuppetState.STABLE:
                 self.leave(now)
-            case Alarm.BEHAVE if self.state in (PuppetState.OUT, PuppetState.FAILED):
+            case PuppetTimer.BEHAVE if self.state in (PuppetState.OUT, PuppetState.FAILED):
                 self._reset(now)
                 self._join(now, None)
             case _:
-                # it is on its way somewhere else
                 pass
 
     @property
-    def beat_interval_ms(self) -> int:
-        """How often it beats, in the group's time."""
+    def interval_ms(self) -> int:
+        """The heartbeat interval in group time."""
         interval_ms = self.heartbeat_interval_ms
-        return self.session_timeout_ms // BEATS_PER_SESSION if interval_ms is None else interval_ms
+        return self.session_timeout_ms // HEARTBEATS_PER_SESSION if interval_ms is None else interval_ms
 
     @property
-    def beats_idly(self) -> bool:
-        """Whether it is in its group, beats, and would find nothing to do if all is well there."""
-        is_calm = self.state is PuppetState.STABLE and self._line.is_idle
-        return is_calm and self._troupe.is_set(self, Alarm.BEAT) and not self._leads_outdated
+    def is_idle(self) -> bool:
+        """Whether the puppet is a stable member with nothing to do but heartbeats."""
+        is_stable = self.state is PuppetState.STABLE and self._connection.is_idle
+        is_sending = self._supervisor.is_timer_set(self, PuppetTimer.HEARTBEAT)
+        return is_stable and is_sending and not self._has_stale_assignment
 
     @property
-    def _leads_outdated(self) -> bool:
-        """Whether it is the leader, and topics are not what it assigned them by any more."""
-        return self.leader_id == self.member_id and self.role.is_outdated()
+    def _has_stale_assignment(self) -> bool:
+        """Whether the puppet leads and topics or connectors changed since its assignment."""
+        return self.leader_id == self.member_id and self.role.is_assignment_stale()
 
-    def _beat_is_due(self, now: int) -> None:
-        line = self._line
-        if line.is_idle:
-            self._beat(now)
-        elif line.is_up and self._troupe.group_now(now, self.group_id) - self._beaten_at >= self.session_timeout_ms:
-            # its session has ended, as far as it knows
-            line.lose_coordinator(now)
-        self._set_beat(now)
-        if self.state is PuppetState.STABLE and self._leads_outdated:
+    def _heartbeat_due(self, now: int) -> None:
+        connection = self._connection
+        if connection.is_idle:
+            self._send_heartbeat(now)
+        elif connection.is_connected:
+            silent_ms = self._supervisor.group_now(now, self.group_id) - self._heartbeat_sent_at
+            if silent_ms >= self.session_timeout_ms:
+                connection.rediscover(now)
+        self._schedule_heartbeat(now)
+        if self.state is PuppetState.STABLE and self._has_stale_assignment:
             self._rejoin(now, "cached metadata has changed")
 
-    def _set_beat(self, now: int) -> None:
-        node_ms = NODE_BEAT_MS if self.heartbeat_interval_ms is None else None
-        self._troupe.set_alarm(now, self, Alarm.BEAT, self.beat_interval_ms, node_ms)
+    def _schedule_heartbeat(self, now: int) -> None:
+        node_ms = NODE_HEARTBEAT_MS if self.heartbeat_interval_ms is None else None
+        self._supervisor.set_timer(now, self, PuppetTimer.HEARTBEAT, self.interval_ms, node_ms)
 
-    def _beat(self, now: int) -> None:
-        self._beaten_at = self._troupe.group_now(now, self.group_id)
-        self._line.send(now, self._heartbeat or self._new_heartbeat())
-
-    def _new_heartbeat(self) -> HeartbeatRequest:
-        """The heartbeat of this generation, which is sent again and again."""
-        self._heartbeat = heartbeat = requests.heartbeat(self)
-        return heartbeat
+    def _send_heartbeat(self, now: int) -> None:
+        self._heartbeat_sent_at = self._supervisor.group_now(now, self.group_id)
+        if self._heartbeat is None:
+            self._heartbeat = requests.heartbeat(self)
+        self._connection.send(now, self._heartbeat)
 
     # -- JoinGroup -------------------------------------------------------------------------------------------
 
     def _rejoin(self, now: int, reason: str, delay_ms: int = 0) -> None:
         if delay_ms:
             self._reason = reason
-            self._troupe.set_alarm(now, self, Alarm.REJOIN, delay_ms)
+            self._supervisor.set_timer(now, self, PuppetTimer.REJOIN, delay_ms)
         else:
-            self._troupe.cancel(self, Alarm.REJOIN)
+            self._supervisor.cancel(self, PuppetTimer.REJOIN)
             self._join(now, reason)
 
     def _join(self, now: int, reason: str | None) -> None:
-        group_now = self._troupe.group_now(now, self.group_id)
-        at, times = self._joins
-        self._joins = (group_now, times + 1 if at == group_now else 1)
-        self._troupe.cancel(self, Alarm.BEAT)
+        group_now = self._supervisor.group_now(now, self.group_id)
+        joined_at, count = self._joins
+        self._joins = (group_now, count + 1 if joined_at == group_now else 1)
+        self._supervisor.cancel(self, PuppetTimer.HEARTBEAT)
         if self.state in (PuppetState.STABLE, PuppetState.JOINED, PuppetState.SYNCING):
-            held = self.role.holds
+            before = self.role.holds
             self.role.prepare(self.protocol)
-            if self.role.holds != held:
-                self._note(now, "revoked")
+            if self.role.holds != before:
+                self._supervisor.note(now, self, "revoked")
         self.state = PuppetState.JOINING
-        if self._joins[1] > JOINS_AT_ONCE:
-            self._line.pause(now)
-        self._line.send(now, requests.join_group(self, reason, self._troupe.version(ApiKey.JOIN_GROUP)))
+        if self._joins[1] > MAX_IMMEDIATE_JOINS:
+            self._connection.back_off(now)
+        self._connection.send(now, requests.join_group(self, reason, self._supervisor.version(ApiKey.JOIN_GROUP)))
 
     def _joined(self, now: int, response: JoinGroupResponse) -> None:
         if self.error is not Error.NONE:
-            self._join_refused(now, response)
+            self._join_failed(now, response)
             return
         self.member_id, self.generation = response.member_id, response.generation_id
         self.protocol, self.leader_id = response.protocol_name, response.leader
@@ -292,171 +289,162 @@ class PuppetClient:
         if self._is_manual:
             return
         if self.behaviour.kind == NEVER_SYNCS and self.is_leader:
-            self._set_beat(now)
+            self._schedule_heartbeat(now)
             return
         self._sync(now)
 
-    def _join_refused(self, now: int, response: JoinGroupResponse) -> None:
+    def _join_failed(self, now: int, response: JoinGroupResponse) -> None:
         error = self.error
         if error is Error.MEMBER_ID_REQUIRED:
             self.member_id = response.member_id
         elif error is Error.UNKNOWN_MEMBER_ID:
             self._reset(now)
-        elif error in COORDINATOR_GONE:
-            self._line.lose_coordinator(now)
-        elif error not in TRY_AGAIN:
+        elif error in COORDINATOR_MOVED:
+            self._connection.rediscover(now)
+        elif error not in RETRIABLE:
             self._fail(now)
             return
         if self._is_manual:
             self.state = PuppetState.OUT
             return
-        if error in TRY_AGAIN:
-            self._line.pause(now)
-        given_id = error is Error.MEMBER_ID_REQUIRED
-        failed = "rebalance failed due to MemberIdRequiredException"
-        self._join(now, failed if given_id else f"encountered {error.name} from JOIN_GROUP response")
+        if error in RETRIABLE:
+            self._connection.back_off(now)
+        if error is Error.MEMBER_ID_REQUIRED:
+            reason = "rebalance failed due to MemberIdRequiredException"
+        else:
+            reason = f"encountered {error.name} from JOIN_GROUP response"
+        self._join(now, reason)
 
     # -- SyncGroup -------------------------------------------------------------------------------------------
 
     def _sync(self, now: int) -> None:
         assigned = self._assign(now) if self.is_leader else {}
         if self._skips_assignment:
-            # it leads, and watches the topics from now on, but the group goes on with the assignment it has (KIP-814)
+            # the leader watches topics from now on, but the group keeps its assignment (KIP-814)
             assigned = {}
         self.state = PuppetState.SYNCING
-        self._line.send(now, requests.sync_group(self, assigned, self._troupe.version(ApiKey.SYNC_GROUP)))
+        self._connection.send(now, requests.sync_group(self, assigned, self._supervisor.version(ApiKey.SYNC_GROUP)))
 
     def _assign(self, now: int) -> dict[str, bytes]:
-        group_now = self._troupe.group_now(now, self.group_id)
+        group_now = self._supervisor.group_now(now, self.group_id)
         protocol = self.protocol or ""
         assigned = self.role.assign(group_now, protocol, self.generation, self.member_id, self._members)
-        if self.behaviour.kind == OMITS_MEMBERS:
-            others = sorted(
-                (member.group_instance_id or member.member_id, member.member_id)
-                for member in self._members
-                if member.member_id != self.member_id
-            )
-            for _, member_id in others[-int(self.behaviour.parameter) :]:
-                assigned.pop(member_id, None)
+        for member_id in self.behaviour.omitted(self._members, self.member_id):
+            assigned.pop(member_id, None)
         return assigned
 
     def _synced(self, now: int, response: SyncGroupResponse) -> None:
         error = self.error
         if error is not Error.NONE:
-            self._sync_refused(now)
+            self._sync_failed(now)
             return
-        group_now = self._troupe.group_now(now, self.group_id)
+        group_now = self._supervisor.group_now(now, self.group_id)
         delay_ms = self.role.take(group_now, self.protocol or "", self.generation, response.assignment)
         self.state = PuppetState.STABLE
-        self._note(now, "assigned")
+        self._supervisor.note(now, self, "assigned")
         if self._is_manual or self.behaviour.kind == SILENT:
             return
-        self._set_beat(now)
+        self._schedule_heartbeat(now)
         if delay_ms is not None:
             self._rejoin(now, "need to revoke partitions and rejoin", delay_ms)
-        elif self.behaviour.kind == FLAPPING and not self._troupe.is_set(self, Alarm.BEHAVE):
-            self._troupe.set_alarm(now, self, Alarm.BEHAVE, self.behaviour.delay_ms)
+        elif self.behaviour.kind == FLAPPING and not self._supervisor.is_timer_set(self, PuppetTimer.BEHAVE):
+            self._supervisor.set_timer(now, self, PuppetTimer.BEHAVE, self.behaviour.delay_ms)
 
-    def _sync_refused(self, now: int) -> None:
+    def _sync_failed(self, now: int) -> None:
         error = self.error
         if error is Error.FENCED_INSTANCE_ID:
             self._fail(now)
             return
-        if error in COORDINATOR_GONE:
-            self._line.lose_coordinator(now)
+        if error in COORDINATOR_MOVED:
+            self._connection.rediscover(now)
         elif error is Error.UNKNOWN_MEMBER_ID:
             self._reset(now)
         elif error is Error.ILLEGAL_GENERATION:
-            self._lose_generation(now)
+            self._reset_generation(now)
         if self._is_manual:
             self.state = PuppetState.JOINED if self.member_id else PuppetState.OUT
             return
-        if error not in JOIN_AGAIN:
-            self._line.pause(now)
+        if error not in REJOIN_AT_ONCE:
+            self._connection.back_off(now)
         self._join(now, f"encountered {error.name} from SYNC_GROUP response")
 
     # -- Heartbeat and LeaveGroup ----------------------------------------------------------------------------
 
     def _heartbeat_failed(self, now: int, request: HeartbeatRequest, error: Error) -> None:
         if request is not self._heartbeat or self.state not in (PuppetState.STABLE, PuppetState.JOINED):
-            # it was sent in a generation that is over
+            # response of an earlier generation
             return
         if self._is_manual:
             if error in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
-                self._out(now)
+                self._reset_to_out(now)
             return
-        if error in COORDINATOR_GONE:
-            self._line.lose_coordinator(now)
+        if error in COORDINATOR_MOVED:
+            self._connection.rediscover(now)
         elif error is Error.REBALANCE_IN_PROGRESS:
-            self._rebalances(now)
+            self._rejoin_on_rebalance(now)
         elif error is Error.FENCED_INSTANCE_ID:
             self._fail(now)
         elif error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
             if error is Error.UNKNOWN_MEMBER_ID:
                 self._reset(now)
             else:
-                self._lose_generation(now)
+                self._reset_generation(now)
             self._rejoin(now, f"encountered {error.name} from HEARTBEAT response")
 
-    def _rebalances(self, now: int) -> None:
+    def _rejoin_on_rebalance(self, now: int) -> None:
         reason = "group is already rebalancing"
         if self.behaviour.kind != STRAGGLER:
             self._rejoin(now, reason)
-        elif not self._troupe.is_set(self, Alarm.REJOIN):
+        elif not self._supervisor.is_timer_set(self, PuppetTimer.REJOIN):
             self._rejoin(now, reason, self.behaviour.delay_ms)
 
     def _leave(self, now: int) -> None:
-        self._line.send(now, requests.leave_group(self, self._reason, self._troupe.version(ApiKey.LEAVE_GROUP)))
+        self._connection.send(
+            now, requests.leave_group(self, self._reason, self._supervisor.version(ApiKey.LEAVE_GROUP))
+        )
 
     def _left(self, now: int, response: LeaveGroupResponse) -> None:
         codes = (response.error_code, *(row.error_code for row in response.members))
         self.error = Error(next((code for code in codes if code), 0))
-        self._line.hang_up(now)
-        self._out(now)
+        self._connection.close(now)
+        self._reset_to_out(now)
         if self.behaviour.kind == FLAPPING:
-            self._troupe.set_alarm(now, self, Alarm.BEHAVE, self.behaviour.delay_ms)
+            self._supervisor.set_timer(now, self, PuppetTimer.BEHAVE, self.behaviour.delay_ms)
 
-    # -- inside ----------------------------------------------------------------------------------------------
+    # -- internal --------------------------------------------------------------------------------------------
 
     def _fail(self, now: int) -> None:
-        """What cannot be helped, as for Java's consumer, whose application gets an exception."""
-        self._troupe.silence(self)
-        self._line.hang_up(now)
-        self._out(now)
+        """Stop after a fatal error, which Java's consumer raises to the application."""
+        self._supervisor.cancel_all(self)
+        self._connection.close(now)
+        self._reset_to_out(now)
         self.state = PuppetState.FAILED
-        self._note(now, "failed")
+        self._supervisor.note(now, self, "failed")
         if self.behaviour.kind == DUPLICATE_INSTANCE_ID and self.error is Error.FENCED_INSTANCE_ID:
-            self._troupe.set_alarm(now, self, Alarm.BEHAVE, self.behaviour.delay_ms)
+            self._supervisor.set_timer(now, self, PuppetTimer.BEHAVE, self.behaviour.delay_ms)
 
-    def _out(self, now: int) -> None:
+    def _reset_to_out(self, now: int) -> None:
         self._reset(now)
         self.state = PuppetState.OUT
 
     def _reset(self, now: int) -> None:
         self.member_id = ""
-        self._lose_generation(now)
+        self._reset_generation(now)
 
-    def _lose_generation(self, now: int) -> None:
+    def _reset_generation(self, now: int) -> None:
         self.generation, self.protocol, self.leader_id = NO_GENERATION, None, ""
         self._heartbeat = None
         if self.role.holds:
             self.role.lose()
-            self._note(now, "lost")
+            self._supervisor.note(now, self, "lost")
         if self.state in (PuppetState.STABLE, PuppetState.JOINED, PuppetState.SYNCING):
-            # there is nothing to be prepared
+            # the next join has no assignment to revoke
             self.state = PuppetState.JOINING
 
-    def _note(self, now: int, change: str) -> None:
-        self._troupe.note(now, self, change)
-
-    def _refuse(self, verb: str, *states: PuppetState) -> None:
+    def _refuse(self, action: str, *states: PuppetState) -> None:
         if self.state in states:
-            self._cannot(verb)
+            waits = f" and waits for {self.pending_api}" if self.pending_api else ""
+            raise ValueError(f"puppet {self.name!r} cannot {action}: it is {self.state.value}{waits}")
 
-    def _refuse_unless(self, verb: str, *states: PuppetState) -> None:
-        if self.state not in states:
-            self._cannot(verb)
-
-    def _cannot(self, verb: str) -> NoReturn:
-        waits = f" and waits for {self.waits_for}" if self.waits_for else ""
-        raise ValueError(f"puppet {self.name!r} cannot {verb}: it is {self.state.value}{waits}")
+    def _refuse_unless(self, action: str, *states: PuppetState) -> None:
+        self._refuse(action, *(state for state in PuppetState if state not in states))

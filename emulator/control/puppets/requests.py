@@ -1,4 +1,4 @@
-"""What puppets ask: requests of a member as it is, without the fields that a version has not."""
+"""Requests of puppets, from their current state; fields that the version lacks stay at their default."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from .puppet import PuppetClient
 
 JOIN_REASON_SINCE, LEAVE_REASON_SINCE = 8, 5
-"""The versions that have a reason (KIP-800)."""
+"""The first versions with a reason (KIP-800)."""
 
 PROTOCOL_SINCE = 5
-"""The version of SyncGroup that names the protocol (KIP-559)."""
+"""The first version of SyncGroup with the protocol name (KIP-559)."""
 
 
 def join_group(puppet: PuppetClient, reason: str | None, version: int) -> JoinGroupRequest:
-    """Let me in, with what its role offers now."""
+    """Return a JoinGroup with the protocols that the role offers."""
     return JoinGroupRequest(
         group_id=puppet.group_id,
         session_timeout_ms=puppet.session_timeout_ms,
@@ -43,15 +43,15 @@ def join_group(puppet: PuppetClient, reason: str | None, version: int) -> JoinGr
 
 
 def sync_group(puppet: PuppetClient, assigned: Mapping[str, bytes], version: int) -> SyncGroupRequest:
-    """What do I get? `assigned` is what a leader gives to whom."""
-    is_named = version >= PROTOCOL_SINCE
+    """Return a SyncGroup; `assigned` holds the leader's assignments by member id."""
+    has_protocol = version >= PROTOCOL_SINCE
     return SyncGroupRequest(
         group_id=puppet.group_id,
         generation_id=puppet.generation,
         member_id=puppet.member_id,
         group_instance_id=puppet.instance_id,
-        protocol_type=puppet.role.protocol_type if is_named else None,
-        protocol_name=puppet.protocol if is_named else None,
+        protocol_type=puppet.role.protocol_type if has_protocol else None,
+        protocol_name=puppet.protocol if has_protocol else None,
         assignments=tuple(
             SyncGroupRequestAssignment(member_id=member_id, assignment=assignment)
             for member_id, assignment in assigned.items()
@@ -60,7 +60,7 @@ def sync_group(puppet: PuppetClient, assigned: Mapping[str, bytes], version: int
 
 
 def heartbeat(puppet: PuppetClient) -> HeartbeatRequest:
-    """I am here."""
+    """Return a heartbeat of the current generation."""
     return HeartbeatRequest(
         group_id=puppet.group_id,
         generation_id=puppet.generation,
@@ -70,7 +70,7 @@ def heartbeat(puppet: PuppetClient) -> HeartbeatRequest:
 
 
 def leave_group(puppet: PuppetClient, reason: str | None, version: int) -> LeaveGroupRequest:
-    """I am going."""
+    """Return a LeaveGroup."""
     identity = MemberIdentity(
         member_id=puppet.member_id,
         group_instance_id=puppet.instance_id,
@@ -80,7 +80,7 @@ def leave_group(puppet: PuppetClient, reason: str | None, version: int) -> Leave
 
 
 def offset_commit(puppet: PuppetClient, offsets: Mapping[tuple[str, int], int]) -> OffsetCommitRequest:
-    """This is how far I am, by topic and partition."""
+    """Return an OffsetCommit of offsets by topic and partition."""
     by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
     for (topic, partition), offset in offsets.items():
         row = OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset, committed_metadata="")

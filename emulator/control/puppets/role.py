@@ -1,4 +1,4 @@
-"""What a puppet brings to its group: what it offers, how it assigns as the leader, what it makes of an assignment."""
+"""The role of a puppet in its group: the protocols it offers, its assignments as leader, and its own assignment."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ if TYPE_CHECKING:
 
 
 class Role(Protocol):
-    """The embedded protocol of one puppet, which may remember what it holds. Times are the group's, in ms."""
+    """The embedded protocol of one puppet, with the assignment it holds. Times are group times, in ms."""
 
     @property
     def protocol_type(self) -> str:
-        """The type of JoinGroup: "consumer" or "connect"."""
+        """JoinGroup's protocol type: "consumer" or "connect"."""
 
     @property
     def holds(self) -> dict[str, list[int]]:
-        """What it holds, as plain data: partitions by topic; or tasks by connector, -1 being the connector itself."""
+        """The current assignment: partitions by topic, or tasks by connector (-1 is the connector itself)."""
 
     def offers(self) -> tuple[tuple[str, bytes], ...]:
-        """The protocols of JoinGroup, most preferred first, with metadata that says what it holds now."""
+        """Return JoinGroup's protocols with metadata, most preferred first."""
 
     def prepare(self, protocol: str | None) -> None:
-        """It is about to join again, after a generation that used this protocol: an eager one gives up everything."""
+        """Revoke the assignment before a rejoin, as far as the protocol of the last generation requires it."""
 
     def lose(self) -> None:
-        """It is no member any more: whatever it held belongs to others."""
+        """Discard the assignment after the membership ended."""
 
     def assign(
         self, now: int, protocol: str, generation: int, leader_id: str, members: Sequence[JoinGroupResponseMember]
     ) -> dict[str, bytes]:
-        """As the leader, assign: what each of the members of JoinGroup's answer gets in SyncGroup."""
+        """As leader, return the assignment of each member of the JoinGroup response."""
 
     def take(self, now: int, protocol: str, generation: int, assignment: bytes) -> int | None:
-        """It is given this. In how many ms it wants to join again: 0 is at once, None is not at all."""
+        """Apply an assignment; return the delay in ms until the next rejoin, or None for no rejoin."""
 
-    def is_outdated(self) -> bool:
-        """Whether what it has assigned as the leader would be another thing now."""
+    def is_assignment_stale(self) -> bool:
+        """Return whether topics or connectors changed since this leader's last assignment."""

@@ -1,4 +1,4 @@
-"""Where a puppet is, what it waits for, and the errors after which it knows how to go on."""
+"""States and timers of puppets, and the errors that they recover from."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from koordinator.wire.errors import Error
 
 NO_GENERATION = -1
 
-COORDINATOR_GONE = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
-TRY_AGAIN = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS, Error.REBALANCE_IN_PROGRESS})
-"""What a JoinGroup is refused with that is worth another try on the same connection."""
+COORDINATOR_MOVED = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
+RETRIABLE = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS, Error.REBALANCE_IN_PROGRESS})
+"""JoinGroup errors that are retried on the same connection."""
 
-JOIN_AGAIN = COORDINATOR_GONE | {Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION}
-"""What a SyncGroup is refused with that a JoinGroup helps with at once; after other errors it comes a little later."""
+REJOIN_AT_ONCE = COORDINATOR_MOVED | {Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION}
+"""SyncGroup errors after which a puppet rejoins at once; after other errors it backs off first."""
 
 
 class PuppetState(Enum):
-    """Where a puppet is; not what the coordinator thinks of it."""
+    """The state of a puppet from its own view, not the coordinator's."""
 
     OUT = "out"
     JOINING = "joining"
@@ -28,12 +28,12 @@ class PuppetState(Enum):
     FAILED = "failed"
 
 
-class Alarm(Enum):
-    """What a puppet waits for in the time of its group."""
+class PuppetTimer(Enum):
+    """A puppet's timers in group time."""
 
-    BEAT = "beat"
+    HEARTBEAT = "heartbeat"
     REJOIN = "rejoin"
     BEHAVE = "behave"
 
-    # alarms are parts of keys, and hashed all the time: an enumeration's own is a function in Python
+    # timer keys are hashed often, and Enum.__hash__ is a Python function
     __hash__ = object.__hash__

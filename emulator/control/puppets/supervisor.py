@@ -1,8 +1,7 @@
-"""All puppets of a cluster: who is called when, by whom, and what leaves the nodes by it. A ticker of `ClusterRuntime`.
+"""Supervisor of a cluster's puppets: it delivers responses, runs timers and opens connections. A `Ticker` of nodes.
 
-Alarms of puppets are due in the time of their group, so that a group's clock takes them along wherever it is put;
-what is waited for on the network is due in the node's time. Some things are due when either has gone by, as a back-off
-is: a clock that stands still must not keep a puppet from finding its coordinator, and a jump of it is waiting enough.
+Puppet timers run in group time, so that they follow a group's clock; network timeouts run in node time. A backoff ends
+in either time: a stopped clock must not keep a puppet from finding its coordinator, and a clock jump ends the backoff.
 """
 
 from __future__ import annotations
@@ -17,11 +16,10 @@ from ...core.timers import Timers
 from ...trace.events import PuppetChanged
 from .connection import PuppetConnection
 from .puppet import PuppetClient
-from .states import Alarm, PuppetState
+from .states import PuppetState, PuppetTimer
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from typing import TypeGuard
 
     from koordinator.wire.apis import Message
 
@@ -29,239 +27,230 @@ if TYPE_CHECKING:
     from ...broker.connections import Output
     from ...core.clock import GroupClock
 
-Key = tuple[PuppetClient, Alarm] | PuppetConnection
-"""What is waited for: an alarm of a puppet, or whatever a line waits for."""
+Key = tuple[PuppetClient, PuppetTimer] | PuppetConnection
+"""Timer keys: a timer of a puppet, or the timeout or backoff of a connection."""
 
-NEWEST_USED = {ApiKey.OFFSET_COMMIT: 9}
-"""From version 10 on topics are named by id (KIP-848), which puppets do not look up."""
-
-
-def is_beat(key: Key) -> TypeGuard[tuple[PuppetClient, Alarm]]:
-    """Whether this is the time of a heartbeat."""
-    return isinstance(key, tuple) and key[1] is Alarm.BEAT
+MAX_VERSIONS = {ApiKey.OFFSET_COMMIT: 9}
+"""OffsetCommit names topics by id since version 10 (KIP-848); puppets do not resolve topic ids."""
 
 
 class PuppetSupervisor:
-    """The puppets of a cluster, by group and name. Times are the node's, unless they are called the group's."""
+    """The puppets of a cluster, by group and name. Times are node times unless named group time."""
 
-    def __init__(self, brokers: ClusterRuntime) -> None:
+    def __init__(self, runtime: ClusterRuntime) -> None:
         self.puppets: dict[tuple[str, str], PuppetClient] = {}
-        self._brokers = brokers
-        self._mail = brokers.inbox
-        self._clock_of = brokers.cluster.clock_of
+        self._runtime = runtime
+        self._mail = runtime.inbox
+        self._clock_of = runtime.cluster.clock_of
         self._versions = {
-            key: min(versions.max, NEWEST_USED.get(ApiKey(key), versions.max))
-            for key, versions in ACCEPTED[brokers.cluster.settings.kafka_version].items()
+            key: min(versions.max, MAX_VERSIONS.get(ApiKey(key), versions.max))
+            for key, versions in ACCEPTED[runtime.cluster.settings.kafka_version].items()
         }
-        self._lines: dict[int, PuppetConnection] = {}
-        self._alarms: dict[str, Timers[Key]] = {}
-        # when the first alarm of each group is due, in the node's time
-        self._agenda: Timers[str] = Timers()
-        self._waits: Timers[Key] = Timers()
+        self._connections: dict[int, PuppetConnection] = {}
+        self._group_timers: dict[str, Timers[Key]] = {}
+        # first deadline of each group's timers, in node time
+        self._group_deadlines: Timers[str] = Timers()
+        self._node_timers: Timers[Key] = Timers()
         self._outputs: list[Output] = []
 
-    def disband(self, now: int) -> None:
-        """End all puppets without a word, and forget them."""
+    def stop_all(self, now: int) -> None:
+        """Stop and remove all puppets without LeaveGroup."""
         for puppet in self.puppets.values():
             if puppet.state is not PuppetState.OUT:
                 puppet.stop(now)
         self.puppets.clear()
 
-    # -- as a ticker -----------------------------------------------------------------------------------------
+    # -- ticker ----------------------------------------------------------------------------------------------
 
     def deadline(self) -> int | None:
-        """When `tick` is wanted next: at once if there is mail."""
+        """Return the time of the next `tick`: at once if responses wait for delivery."""
         if self._mail:
             return min(at for at, _ in self._mail)
-        alarm, wait = self._agenda.deadline(), self._waits.deadline()
-        if alarm is None or wait is None:
-            return wait if alarm is None else alarm
-        return min(alarm, wait)
+        deadlines = self._group_deadlines.deadline(), self._node_timers.deadline()
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def tick(self, now: int) -> list[Output]:
-        """Let puppets read what they were told, and do what is due; returns what leaves the nodes by it."""
+        """Deliver responses and run due timers; return the outputs of the nodes."""
         while True:
             if self._mail:
                 self._deliver()
-            elif (due := self._agenda.pop_due(now)) is not None:
-                self._next_alarm(*due)
-            elif (waited := self._waits.pop_due(now)) is not None:
-                at, key = waited
-                self._cancel_alarm(key)
-                self._fire(at, key)
+            elif (due := self._group_deadlines.pop_due(now)) is not None:
+                self._expire_next(*due)
+            elif (expired := self._node_timers.pop_due(now)) is not None:
+                at, key = expired
+                self._cancel_group_timer(key)
+                self._expire(at, key)
             else:
                 outputs, self._outputs = self._outputs, []
                 return outputs
 
     def group_deadline(self, group_id: str) -> int | None:
-        """When the first alarm of a group is due, in the group's time."""
-        alarms = self._alarms.get(group_id)
-        return None if alarms is None else alarms.deadline()
+        """Return the first deadline of a group's timers, in group time."""
+        timers = self._group_timers.get(group_id)
+        return None if timers is None else timers.deadline()
 
     def clock_changed(self, now: int, group_id: str) -> None:
-        """The clock of a group was moved, or runs another way."""
-        alarms = self._alarms.get(group_id)
-        if alarms is not None:
-            self._schedule(now, group_id, alarms, self._clock_of(group_id, now))
+        """Reschedule a group's timers after a change of its clock."""
+        timers = self._group_timers.get(group_id)
+        if timers is not None:
+            self._schedule(now, group_id, timers, self._clock_of(group_id, now))
 
-    # -- who beats -------------------------------------------------------------------------------------------
+    # -- heartbeats ------------------------------------------------------------------------------------------
 
     def heartbeating_members(self, group_id: str, generation: int) -> set[str]:
-        """The members of a stable generation whose heartbeats will come, and change nothing."""
+        """Return the members of a stable generation that will only send heartbeats."""
         return {
             puppet.member_id
             for (group, _), puppet in self.puppets.items()
-            if group == group_id and puppet.generation == generation and puppet.beats_idly
+            if group == group_id and puppet.generation == generation and puppet.is_idle
         }
 
     def skip_heartbeats(self, group_id: str, member_ids: Collection[str], until: int) -> None:
-        """Do not send those heartbeats of these members that are due before `until`, in the group's time."""
-        alarms = self._alarms.get(group_id)
+        """Skip the heartbeats of members that are due before `until`, in group time."""
+        timers = self._group_timers.get(group_id)
         for (group, _), puppet in self.puppets.items():
-            if alarms is None or group != group_id or puppet.member_id not in member_ids:
+            if timers is None or group != group_id or puppet.member_id not in member_ids:
                 continue
-            key = puppet.alarms[Alarm.BEAT]
-            due, every_ms = alarms.get(key), puppet.beat_interval_ms
+            key = puppet.timers[PuppetTimer.HEARTBEAT]
+            due, interval_ms = timers.get(key), puppet.interval_ms
             if due is not None and due < until:
-                alarms.set(key, due + -((due - until) // every_ms) * every_ms)
+                timers.set(key, due + -((due - until) // interval_ms) * interval_ms)
 
     def next_action(self, group_id: str) -> int | None:
-        """When it is time next for anything else than a heartbeat, in the group's time."""
-        alarms = self._alarms.get(group_id)
-        others = [] if alarms is None else [at for at, key in alarms.pending() if not is_beat(key)]
-        return others[0] if others else None
+        """Return the first deadline of a group's timers other than heartbeats, in group time."""
+        timers = self._group_timers.get(group_id)
+        pending = () if timers is None else timers.pending()
+        return next((at for at, key in pending if not _is_heartbeat(key)), None)
 
-    # -- inside, as a ticker ---------------------------------------------------------------------------------
+    # -- delivery and expiry ---------------------------------------------------------------------------------
 
     def _deliver(self) -> None:
         at, item = self._mail.popleft()
-        line = self._lines.get(item.connection)
-        if line is None:
-            # it has hung up
+        connection = self._connections.get(item.connection)
+        if connection is None:
+            # closed by the puppet
             return
         if isinstance(item, Answer):
-            line.answered(at, item.connection, item.response)
+            connection.on_response(at, item.connection, item.response)
         else:
-            del self._lines[item.connection]
-            line.closed(at, item.connection)
+            del self._connections[item.connection]
+            connection.on_close(at, item.connection)
 
-    def _next_alarm(self, at: int, group_id: str) -> None:
-        alarms, clock = self._alarms[group_id], self._clock_of(group_id, at)
-        due = alarms.pop_due(clock.read(at))
-        self._schedule(at, group_id, alarms, clock)
+    def _expire_next(self, at: int, group_id: str) -> None:
+        timers, clock = self._group_timers[group_id], self._clock_of(group_id, at)
+        due = timers.pop_due(clock.read(at))
+        self._schedule(at, group_id, timers, clock)
         if due is not None:
-            self._waits.cancel(due[1])
-            self._fire(at, due[1])
+            self._node_timers.cancel(due[1])
+            self._expire(at, due[1])
 
     @staticmethod
-    def _fire(at: int, key: Key) -> None:
+    def _expire(at: int, key: Key) -> None:
         if isinstance(key, PuppetConnection):
-            key.time_is_up(at)
+            key.timer_expired(at)
         else:
-            puppet, alarm = key
-            puppet.alarmed(at, alarm)
+            puppet, timer = key
+            puppet.timer_expired(at, timer)
 
-    # -- time, for puppets and their lines -------------------------------------------------------------------
+    # -- timers of puppets and connections -------------------------------------------------------------------
 
     def group_now(self, now: int, group_id: str) -> int:
-        """What the clock of a group shows."""
+        """Return a group's time."""
         return self._clock_of(group_id, now).read(now)
 
-    def set_alarm(
-        self, now: int, puppet: PuppetClient, alarm: Alarm, delay_ms: int, node_ms: int | None = None
+    def set_timer(
+        self, now: int, puppet: PuppetClient, timer: PuppetTimer, delay_ms: int, node_ms: int | None = None
     ) -> None:
-        """Call `puppet.alarmed` after so long in the group's time, or after `node_ms` of the node's, if sooner."""
-        key = puppet.alarms[alarm]
+        """Call `puppet.timer_expired` after `delay_ms` of group time or `node_ms` of node time, whichever is first."""
+        key = puppet.timers[timer]
         self._set(now, puppet.group_id, key, delay_ms)
         if node_ms is not None:
-            self._waits.set(key, now + node_ms)
+            self._node_timers.set(key, now + node_ms)
 
-    def cancel(self, puppet: PuppetClient, alarm: Alarm) -> None:
-        """Do not, after all."""
-        key = puppet.alarms[alarm]
-        self._waits.cancel(key)
-        self._cancel_alarm(key)
+    def cancel(self, puppet: PuppetClient, timer: PuppetTimer) -> None:
+        """Cancel a timer of a puppet."""
+        key = puppet.timers[timer]
+        self._node_timers.cancel(key)
+        self._cancel_group_timer(key)
 
-    def silence(self, puppet: PuppetClient) -> None:
-        """Cancel every alarm of a puppet."""
-        for alarm in Alarm:
-            self.cancel(puppet, alarm)
+    def cancel_all(self, puppet: PuppetClient) -> None:
+        """Cancel every timer of a puppet."""
+        for timer in PuppetTimer:
+            self.cancel(puppet, timer)
 
-    def is_set(self, puppet: PuppetClient, alarm: Alarm) -> bool:
-        """Whether an alarm is set."""
-        return puppet.alarms[alarm] in self._alarms.get(puppet.group_id, ())
+    def is_timer_set(self, puppet: PuppetClient, timer: PuppetTimer) -> bool:
+        """Return whether a timer of a puppet is set."""
+        return puppet.timers[timer] in self._group_timers.get(puppet.group_id, ())
 
-    def wait(self, now: int, line: PuppetConnection, delay_ms: int) -> None:
-        """Call `line.time_is_up` after so long, in the node's time, instead of whenever that was to be."""
-        self._waits.set(line, now + delay_ms)
+    def start_timeout(self, now: int, connection: PuppetConnection, delay_ms: int) -> None:
+        """Call `connection.timer_expired` after `delay_ms` of node time; replace an earlier timeout."""
+        self._node_timers.set(connection, now + delay_ms)
 
-    def back_off(self, now: int, line: PuppetConnection, delay_ms: int) -> None:
-        """Likewise, or when so long has gone by in the group's time."""
-        self._waits.set(line, now + delay_ms)
-        self._set(now, line.group_id, line, delay_ms)
+    def start_backoff(self, now: int, connection: PuppetConnection, delay_ms: int) -> None:
+        """Call `connection.timer_expired` after `delay_ms` of node or group time, whichever is first."""
+        self._node_timers.set(connection, now + delay_ms)
+        self._set(now, connection.group_id, connection, delay_ms)
 
-    def end_wait(self, line: PuppetConnection) -> None:
-        """Do not call it."""
-        self._waits.cancel(line)
-        self._cancel_alarm(line)
+    def cancel_timers(self, connection: PuppetConnection) -> None:
+        """Cancel the timeout and the backoff of a connection."""
+        self._node_timers.cancel(connection)
+        self._cancel_group_timer(connection)
 
-    def _cancel_alarm(self, key: Key) -> None:
-        alarms = self._alarms.get(key.group_id if isinstance(key, PuppetConnection) else key[0].group_id)
-        if alarms is not None and key in alarms:
-            # what the agenda has of it stays: nothing is due then
-            alarms.cancel(key)
+    def _cancel_group_timer(self, key: Key) -> None:
+        timers = self._group_timers.get(key.group_id if isinstance(key, PuppetConnection) else key[0].group_id)
+        if timers is not None and key in timers:
+            # its entry in `_group_deadlines` stays; `_expire_next` finds nothing due
+            timers.cancel(key)
 
     def _set(self, now: int, group_id: str, key: Key, delay_ms: int) -> None:
-        alarms = self._alarms.get(group_id)
-        if alarms is None:
-            alarms = self._alarms[group_id] = Timers()
-        clock, before = self._clock_of(group_id, now), alarms.deadline()
-        alarms.set(key, clock.read(now) + delay_ms)
-        if alarms.deadline() != before:
-            self._schedule(now, group_id, alarms, clock)
+        timers = self._group_timers.get(group_id)
+        if timers is None:
+            timers = self._group_timers[group_id] = Timers()
+        clock, before = self._clock_of(group_id, now), timers.deadline()
+        timers.set(key, clock.read(now) + delay_ms)
+        if timers.deadline() != before:
+            self._schedule(now, group_id, timers, clock)
 
-    def _schedule(self, now: int, group_id: str, alarms: Timers[Key], clock: GroupClock) -> None:
-        deadline = alarms.deadline()
+    def _schedule(self, now: int, group_id: str, timers: Timers[Key], clock: GroupClock) -> None:
+        deadline = timers.deadline()
         at = None if deadline is None else clock.due_at(deadline, now)
         if at is None:
-            self._agenda.cancel(group_id)
+            self._group_deadlines.cancel(group_id)
         else:
-            self._agenda.set(group_id, at)
+            self._group_deadlines.set(group_id, at)
 
-    # -- the network, for lines ------------------------------------------------------------------------------
+    # -- network ---------------------------------------------------------------------------------------------
 
     def version(self, key: ApiKey) -> int:
-        """The version of an API that puppets use."""
+        """Return the version of an API that puppets use."""
         return self._versions[key]
 
-    def broker_to_ask(self, tries: int) -> int | None:
-        """Which node is asked for a coordinator after so many vain tries; None if all are down."""
-        there = [node_id for node_id, state in self._brokers.states.items() if state != "down"]
-        return there[tries % len(there)] if there else None
+    def bootstrap_node(self, attempts: int) -> int | None:
+        """Return the node to ask for a coordinator after failed attempts; None if all nodes are down."""
+        node_ids = [node_id for node_id, state in self._runtime.states.items() if state != "down"]
+        return node_ids[attempts % len(node_ids)] if node_ids else None
 
-    def connect(self, now: int, node_id: int, client_id: str, line: PuppetConnection) -> int:
-        """Connect a line to a node; the number of the connection."""
-        connection = self._brokers.connect_puppet(now, node_id, client_id)
-        self._lines[connection] = line
-        return connection
+    def connect(self, now: int, node_id: int, client_id: str, connection: PuppetConnection) -> int:
+        """Open a connection to a node and return its number."""
+        number = self._runtime.connect_puppet(now, node_id, client_id)
+        self._connections[number] = connection
+        return number
 
-    def ask(self, now: int, connection: int, request: Message) -> None:
-        """Send a request, in the newest version."""
-        self._outputs += self._brokers.send_message(
-            now, connection, self._versions[REQUEST_KEYS[type(request)]], request
-        )
+    def send(self, now: int, number: int, request: Message) -> None:
+        """Send a request in the newest version."""
+        self._outputs += self._runtime.send_message(now, number, self._versions[REQUEST_KEYS[type(request)]], request)
 
-    def hang_up(self, now: int, connection: int) -> None:
+    def disconnect(self, now: int, number: int) -> None:
         """Close a connection."""
-        if self._lines.pop(connection, None) is not None:
-            self._brokers.disconnected(now, connection)
+        if self._connections.pop(number, None) is not None:
+            self._runtime.disconnected(now, number)
 
-    # -- the trace -------------------------------------------------------------------------------------------
+    # -- trace -----------------------------------------------------------------------------------------------
 
     def note(self, now: int, puppet: PuppetClient, change: str) -> None:
-        """Something happened to a puppet."""
-        trace = self._brokers.trace
-        node_id = max(self._brokers.cluster.coordinator_of(puppet.group_id), 0)
+        """Trace a change of a puppet."""
+        trace = self._runtime.trace
+        node_id = max(self._runtime.cluster.coordinator_of(puppet.group_id), 0)
         trace.add(
             trace.now_us(),
             PuppetChanged(
@@ -274,7 +263,11 @@ class PuppetSupervisor:
                 instance_id=puppet.instance_id,
                 generation=puppet.generation,
                 error=puppet.error.name if puppet.error else None,
-                holds=tuple((name, tuple(held)) for name, held in puppet.role.holds.items()),
+                holds=tuple((topic, tuple(owned)) for topic, owned in puppet.role.holds.items()),
             ),
             node_id,
         )
+
+
+def _is_heartbeat(key: Key) -> bool:
+    return isinstance(key, tuple) and key[1] is PuppetTimer.HEARTBEAT

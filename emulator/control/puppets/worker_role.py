@@ -1,4 +1,4 @@
-"""A worker of Kafka Connect as a puppet: it runs connectors and tasks instead of consuming partitions."""
+"""Worker role: a Kafka Connect worker, which runs connectors and tasks instead of consuming partitions."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ..assignors.connect import Unit
 
 MAX_DELAY_MS = 300_000
-"""Kafka's default of scheduled.rebalance.max.delay.ms."""
+"""Kafka's default of `scheduled.rebalance.max.delay.ms`."""
 
 
 class WorkerRole:
-    """What Kafka's WorkerCoordinator does; the connectors, with their numbers of tasks, are the same for all workers.
+    """A worker after Kafka's WorkerCoordinator. `connectors` maps connectors to numbers of tasks, equal on all workers.
 
-    running is what it says it runs when it first joins, as a worker does that has kept running while its coordinator
-    was away. Times are the group's, in ms. ValueError for protocols that workers do not speak.
+    The first JoinGroup reports `running`, like a worker that kept running while its coordinator was unavailable. Times
+    are group times, in ms. Raise ValueError for protocols that Connect does not have.
     """
 
     protocol_type = CONNECT
@@ -50,7 +50,7 @@ class WorkerRole:
     ) -> None:
         unknown = [protocol for protocol in protocols if protocol not in PROTOCOLS]
         if unknown:
-            raise ValueError(f"workers speak {', '.join(reversed(PROTOCOLS))}, and not {', '.join(unknown)}")
+            raise ValueError(f"workers support {', '.join(reversed(PROTOCOLS))}, not {', '.join(unknown)}")
         self._protocols = tuple(protocols)
         self._connectors = connectors
         self._url = url
@@ -63,23 +63,23 @@ class WorkerRole:
 
     @property
     def holds(self) -> dict[str, list[int]]:
-        """The tasks it runs, by connector; -1 is the connector itself."""
-        return {each.connector: sorted(each.tasks) for each in _by_connector(sorted(self._running))}
+        """The running tasks by connector; -1 is the connector itself."""
+        return {row.connector: sorted(row.tasks) for row in _by_connector(sorted(self._running))}
 
     def offers(self) -> tuple[tuple[str, bytes], ...]:
-        """JoinGroup's protocols, with what it runs in all but the eager one."""
+        """Return JoinGroup's protocols; all but the eager one report the running tasks."""
         return tuple((protocol, self._metadata(PROTOCOLS[protocol])) for protocol in self._protocols)
 
     def prepare(self, protocol: str | None) -> None:
-        """It is about to join again: with the eager protocol it stops everything, otherwise nothing."""
+        """Stop all tasks before a rejoin with the eager protocol; otherwise keep them."""
         if protocol == "default":
             self._running = []
 
     def lose(self) -> None:
-        """It runs nothing any more, and remembers nothing: what comes back is a new process.
+        """Stop all tasks and discard all state; the next join is that of a new process.
 
-        (A Java worker that was merely thrown out goes on running, and is told to stop what others have got meanwhile:
-        that is a puppet with `running`.)
+        (A Java worker that lost its membership keeps running and later revokes tasks that other workers received. A
+        puppet with `running` models that.)
         """
         self._running = []
         self._last = None
@@ -89,14 +89,14 @@ class WorkerRole:
     def assign(
         self, now: int, protocol: str, generation: int, leader_id: str, members: Sequence[JoinGroupResponseMember]
     ) -> dict[str, bytes]:
-        """As the leader: what each worker is to run (eager), or to start and to stop."""
-        said = {member.member_id: _said(member.metadata) for member in members}
-        config_offset = max(subscription.config_offset for subscription in said.values())
-        leader_url = said[leader_id].url
+        """As leader, return each worker's assignment: all tasks (eager), or the tasks to start and stop."""
+        subscriptions = {member.member_id: _read_subscription(member.metadata) for member in members}
+        config_offset = max(subscription.config_offset for subscription in subscriptions.values())
+        leader_url = subscriptions[leader_id].url
         version = PROTOCOLS[protocol]
         self._assigned_of = configured = units_of(self._connectors)
 
-        def blob(started: Iterable[Unit], stopped: Iterable[Unit] = (), delay: int = 0) -> bytes:
+        def encode(started: Iterable[Unit], stopped: Iterable[Unit] = (), delay: int = 0) -> bytes:
             return write_worker_assignment(
                 WorkerAssignment(
                     leader=leader_id,
@@ -110,56 +110,56 @@ class WorkerRole:
             )
 
         if version == 0:
-            return {worker: blob(units) for worker, units in assign_eagerly(said, configured).items()}
-        running = {worker: _allocated(subscription) for worker, subscription in said.items()}
+            return {worker: encode(units) for worker, units in assign_eagerly(subscriptions, configured).items()}
+        running = {worker: _allocated(subscription) for worker, subscription in subscriptions.items()}
         changes = self._leading.assign(now, (self._completed, generation), configured, running)
         delay = self._leading.delay_ms
-        return {worker: blob(change.started, change.stopped, delay) for worker, change in changes.items()}
+        return {worker: encode(change.started, change.stopped, delay) for worker, change in changes.items()}
 
     def take(self, _now: int, protocol: str, generation: int, assignment: bytes) -> int | None:
-        """Start and stop what the assignment says; join again at once if something was stopped, or after its delay.
+        """Start and stop tasks. Rejoin at once if tasks were stopped, else after the assignment's delay.
 
-        Who is left out by the leader goes on with what it has.
+        A worker that the leader omitted keeps its tasks.
         """
-        given = _given(assignment)
-        stopped = set(_units(given.revoked))
+        assigned = _read_assignment(assignment)
+        stopped = set(_units(assigned.revoked))
         kept = [] if protocol == "default" else [unit for unit in self._running if unit not in stopped]
-        self._running = list(dict.fromkeys([*_units(given.assignment), *kept]))
-        self._last = given
-        self._config_offset = max(self._config_offset, given.config_offset)
+        self._running = list(dict.fromkeys([*_units(assigned.assignment), *kept]))
+        self._last = assigned
+        self._config_offset = max(self._config_offset, assigned.config_offset)
         self._completed = generation
-        if stopped or given.error:
+        if stopped or assigned.error:
             return 0
-        return given.delay or None
+        return assigned.delay or None
 
-    def is_outdated(self) -> bool:
-        """Whether connectors have come or gone since it led."""
+    def is_assignment_stale(self) -> bool:
+        """Return whether connectors changed since this leader's last assignment."""
         return self._assigned_of is not None and self._assigned_of != units_of(self._connectors)
 
     def _metadata(self, version: int) -> bytes:
         allocation = None
         if self._last is not None:
-            runs = WorkerAssignment(
+            running = WorkerAssignment(
                 leader=self._last.leader,
                 leader_url=self._last.leader_url,
                 config_offset=self._last.config_offset,
                 assignment=_by_connector(self._running),
                 delay=self._last.delay,
             )
-            allocation = write_worker_assignment(runs, version)
+            allocation = write_worker_assignment(running, version)
         return write_worker_subscription(
             WorkerSubscription(url=self._url, config_offset=self._config_offset, allocation=allocation), version
         )
 
 
-def _said(metadata: bytes) -> WorkerSubscription:
+def _read_subscription(metadata: bytes) -> WorkerSubscription:
     try:
         return read_worker_subscription(metadata)
     except Malformed:
         return WorkerSubscription(url="", config_offset=-1)
 
 
-def _given(assignment: bytes) -> WorkerAssignment:
+def _read_assignment(assignment: bytes) -> WorkerAssignment:
     try:
         return read_worker_assignment(assignment)
     except Malformed:
@@ -167,11 +167,11 @@ def _given(assignment: bytes) -> WorkerAssignment:
 
 
 def _allocated(subscription: WorkerSubscription) -> list[Unit]:
-    return [] if subscription.allocation is None else _units(_given(subscription.allocation).assignment)
+    return [] if subscription.allocation is None else _units(_read_assignment(subscription.allocation).assignment)
 
 
 def _units(tasks: Sequence[ConnectorTasks] | None) -> list[Unit]:
-    return [(each.connector, task) for each in tasks or () for task in each.tasks]
+    return [(row.connector, task) for row in tasks or () for task in row.tasks]
 
 
 def _by_connector(units: Iterable[Unit]) -> tuple[ConnectorTasks, ...]:

@@ -1,4 +1,4 @@
-"""How connectors and tasks are shared out: Kafka Connect's answers, the article's bounce, and what must always hold."""
+"""Connect assignments: Kafka Connect's results, a worker's bounce, and invariants."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,8 +18,8 @@ DELAY_MS = 300_000
 
 
 @pytest.mark.parametrize("number", range(60))
-def test_the_incremental_assignor_says_what_kafkas_says(number: int) -> None:
-    """tests/kafka/test_connect_assignor.py looks whether this is what Kafka says, and plays random groups, too."""
+def test_the_incremental_assignor_matches_kafka(number: int) -> None:
+    """tests/kafka/test_connect_assignor.py checks these lines against Kafka, and random groups."""
     max_delay_ms, rounds = read(ROUNDS)[number]
     leader = IncrementalLeader(max_delay_ms)
     for question, answer in rounds:
@@ -27,7 +27,7 @@ def test_the_incremental_assignor_says_what_kafkas_says(number: int) -> None:
 
 
 class Workers:
-    """Workers that do as they are told, with one of them as the leader."""
+    """Workers that follow their assignments; one of them leads."""
 
     def __init__(self, **running: list[int]) -> None:
         self.running = {name: [("c", task) for task in tasks] for name, tasks in running.items()}
@@ -51,13 +51,13 @@ SIX = [("c", task) for task in range(6)]
 
 @pytest.fixture
 def article() -> Workers:
-    """C1{P1,2} C2{P4,5} C3{P3,6} after a first round in which nothing changes."""
+    """Create C1{P1,2} C2{P4,5} C3{P3,6}, after a first round without changes."""
     workers = Workers(C1=[0, 1], C2=[3, 4], C3=[2, 5])
     assert all(change == Change() for change in workers.round(0, SIX).values())
     return workers
 
 
-def test_who_bounces_in_time_gets_its_tasks_back_in_the_third_round(article: Workers) -> None:
+def test_a_worker_that_returns_in_time_gets_its_tasks_back_in_the_third_round(article: Workers) -> None:
     del article.running["C2"]
     article.round(1_000, SIX)
     assert (article.tasks, article.leader.delay_ms) == ({"C1": [0, 1], "C3": [2, 5]}, DELAY_MS)
@@ -70,22 +70,22 @@ def test_who_bounces_in_time_gets_its_tasks_back_in_the_third_round(article: Wor
     assert article.leader.delay_ms == 0
 
 
-def test_the_tasks_of_who_stays_away_are_shared_out_after_the_delay(article: Workers) -> None:
+def test_the_tasks_of_a_lost_worker_are_reassigned_after_the_delay(article: Workers) -> None:
     del article.running["C2"]
     article.round(1_000, SIX)
     article.round(301_000, SIX)
     assert article.tasks == {"C1": [0, 1, 3], "C3": [2, 4, 5]}
 
 
-def test_a_new_leader_knows_nothing_of_who_is_missing(article: Workers) -> None:
-    """It takes what nobody runs for new, and waits for nobody."""
+def test_a_new_leader_does_not_wait_for_missing_workers(article: Workers) -> None:
+    """A new leader treats units that no worker runs as new and assigns them at once."""
     del article.running["C1"]
     article.leader = IncrementalLeader(DELAY_MS)
     article.round(1_000, SIX)
     assert (article.tasks, article.leader.delay_ms) == ({"C2": [0, 3, 4], "C3": [1, 2, 5]}, 0)
 
 
-def test_what_too_many_have_is_revoked_first_and_given_away_next() -> None:
+def test_excess_units_are_revoked_first_and_assigned_in_the_next_round() -> None:
     workers = Workers(C1=[0, 1, 2, 3, 4, 5])
     workers.round(0, SIX)
     workers.running["C2"] = []
@@ -95,15 +95,15 @@ def test_what_too_many_have_is_revoked_first_and_given_away_next() -> None:
     assert (second["C1"], second["C2"].started) == (Change(), [("c", 0), ("c", 1), ("c", 2)])
 
 
-def test_the_eager_assignor_takes_turns_over_connectors_and_then_tasks() -> None:
+def test_the_eager_assignor_assigns_connectors_before_tasks_in_turn() -> None:
     assigned = assign_eagerly(["w2", "w1"], units_of({"b": 1, "a": 2}))
     assert assigned == {"w1": [("a", -1), ("a", 0), ("b", 0)], "w2": [("b", -1), ("a", 1)]}
 
 
 @patient
 @given(st.data())
-def test_nothing_runs_twice_and_all_of_it_runs_evenly_in_the_end(data: st.DataObject) -> None:
-    """Workers come and go while connectors stay; then rounds follow until no delay is left."""
+def test_units_never_run_twice_and_are_balanced_in_the_end(data: st.DataObject) -> None:
+    """Workers join and leave while connectors stay; then rounds follow until no delay is left."""
     configured = units_of(data.draw(st.dictionaries(st.sampled_from("abc"), st.integers(0, 6), min_size=1)))
     workers = Workers(w0=[])
     now = 0

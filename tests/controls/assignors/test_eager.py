@@ -1,4 +1,4 @@
-"""range and roundrobin: as kafka-python has them, and as Kafka does where kafka-python does not."""
+"""Assignors `range` and `roundrobin`, compared with kafka-python, or with Kafka where the two differ."""
 
 import time
 from collections.abc import Mapping
@@ -27,16 +27,16 @@ def by_kafka_python(name: str, members: list[Candidate], partitions: Mapping[str
 
 @patient
 @given(members=groups() | groups(instances=True), partitions=sizes)
-def test_range_is_kafka_pythons(members: list[Candidate], partitions: dict[str, int]) -> None:
+def test_range_matches_kafka_python(members: list[Candidate], partitions: dict[str, int]) -> None:
     assert RANGE.assign(members, partitions) == by_kafka_python("range", members, partitions)
 
 
 @patient
 @given(members=groups(equal=True) | groups(instances=True, equal=True), partitions=sizes)
-def test_roundrobin_is_kafka_pythons_where_all_want_the_same(
+def test_roundrobin_matches_kafka_python_for_equal_subscriptions(
     members: list[Candidate], partitions: dict[str, int]
 ) -> None:
-    """Where they do not, kafka-python 3.0.12 raises KeyError when it should pass a member over."""
+    """For other subscriptions, kafka-python 3.0.12 raises KeyError where it should skip a member."""
     assert ROUND_ROBIN.assign(members, partitions) == by_kafka_python("roundrobin", members, partitions)
 
 
@@ -46,14 +46,16 @@ def test_roundrobin_is_kafka_pythons_where_all_want_the_same(
 def test_every_partition_is_owned_by_one_subscriber(
     name: str, members: list[Candidate], partitions: dict[str, int]
 ) -> None:
-    """kafka-python 3.0.12 leaves members out where static and dynamic ones come mixed: it is not asked here."""
+    """kafka-python 3.0.12 omits members if static and dynamic ones are mixed, so this test does not compare with it."""
     assert owned_exactly_once(ASSIGNORS[name].assign(members, partitions), members, partitions)
 
 
 @EAGER
 @patient
 @given(members=groups(instances=None, equal=True), partitions=st.fixed_dictionaries({TOPICS[0]: st.integers(1, 40)}))
-def test_one_topic_is_shared_out_to_within_one(name: str, members: list[Candidate], partitions: dict[str, int]) -> None:
+def test_shares_of_one_topic_differ_by_one_at_most(
+    name: str, members: list[Candidate], partitions: dict[str, int]
+) -> None:
     shares = counts(ASSIGNORS[name].assign(members, partitions))
     assert max(shares) - min(shares) <= 1
 
@@ -61,27 +63,27 @@ def test_one_topic_is_shared_out_to_within_one(name: str, members: list[Candidat
 @EAGER
 @patient
 @given(st.data(), groups(instances=None), sizes)
-def test_the_order_in_which_members_joined_changes_nothing(
+def test_the_join_order_does_not_matter(
     name: str, data: st.DataObject, members: list[Candidate], partitions: dict[str, int]
 ) -> None:
     again = data.draw(st.permutations(members))
     assert ASSIGNORS[name].assign(again, partitions) == ASSIGNORS[name].assign(members, partitions)
 
 
-def test_the_first_of_a_range_have_one_more() -> None:
+def test_range_gives_the_remainder_to_the_first_members() -> None:
     members = [Candidate(m, topics=["t"]) for m in "cab"]
     assigned = RANGE.assign(members, {"t": 8})
     assert assigned == {"a": {"t": [0, 1, 2]}, "b": {"t": [3, 4, 5]}, "c": {"t": [6, 7]}}
 
 
-def test_a_range_starts_anew_with_every_topic() -> None:
-    """The example of Kafka's RangeAssignor: two topics of three partitions, and C0 has four of the six."""
+def test_range_assigns_each_topic_separately() -> None:
+    """The example of Kafka's RangeAssignor: of two topics with three partitions each, C0 gets four."""
     members = [Candidate(m, topics=["t0", "t1"]) for m in ("C0", "C1")]
     assigned = RANGE.assign(members, {"t0": 3, "t1": 3})
     assert assigned == {"C0": {"t0": [0, 1], "t1": [0, 1]}, "C1": {"t0": [2], "t1": [2]}}
 
 
-def test_roundrobin_passes_over_who_is_not_subscribed() -> None:
+def test_roundrobin_skips_unsubscribed_members() -> None:
     """The example of Kafka's RoundRobinAssignor."""
     members = [Candidate(f"C{n}", topics=[f"t{t}" for t in range(n + 1)]) for n in range(3)]
     assigned = ROUND_ROBIN.assign(members, {"t0": 1, "t1": 2, "t2": 3})
@@ -100,7 +102,7 @@ def test_static_members_come_first_and_by_their_instance_ids(name: str) -> None:
     assert assigned == {"z": {"t": [0]}, "y": {"t": [1]}, "a": {"t": [2]}, "b": {"t": [3]}}
 
 
-def test_kip_345_nine_partitions_stay_where_they_are_when_a_has_a_new_member_id() -> None:
+def test_a_new_member_id_of_a_static_member_moves_no_partition() -> None:
     before = RANGE.assign([Candidate(str(n), i, ["t"]) for n, i in ((1, "A"), (2, "B"), (3, "C"))], {"t": 9})
     assert before == {"1": {"t": [0, 1, 2]}, "2": {"t": [3, 4, 5]}, "3": {"t": [6, 7, 8]}}
     after = RANGE.assign([Candidate(str(n), i, ["t"]) for n, i in ((2, "B"), (3, "C"), (4, "A"))], {"t": 9})
@@ -108,7 +110,7 @@ def test_kip_345_nine_partitions_stay_where_they_are_when_a_has_a_new_member_id(
 
 
 @EAGER
-def test_a_topic_that_does_not_exist_is_nobodys(name: str) -> None:
+def test_a_topic_that_does_not_exist_is_ignored(name: str) -> None:
     assert ASSIGNORS[name].assign([Candidate("a", topics=["t", "no-such"])], {"t": 1}) == {"a": {"t": [0]}}
     assert ASSIGNORS[name].assign([Candidate("a", topics=["no-such"])], {}) == {"a": {}}
 

@@ -1,4 +1,4 @@
-"""sticky and cooperative-sticky: kafka-python's results, and what KIP-54 and KIP-429 promise."""
+"""Assignors `sticky` and `cooperative-sticky`: kafka-python's results and the guarantees of KIP-54 and KIP-429."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ BOTH = pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
 
 
 def by_kafka_python(name: str, members: Sequence[Candidate], partitions: Mapping[str, int]) -> Assignment:
-    """kafka-python knows the topics that somebody wants, as a consumer's cluster metadata does."""
+    """Return the subscribed topics, the ones that kafka-python's cluster metadata contains."""
     sticky: Any = pytest.importorskip("kafka.coordinator.assignors.sticky.sticky_assignor")
     cooperative: Any = pytest.importorskip("kafka.coordinator.assignors.cooperative_sticky")
     theirs = sticky.StickyPartitionAssignor if name == "sticky" else cooperative.CooperativeStickyAssignor
@@ -40,7 +40,7 @@ def by_kafka_python(name: str, members: Sequence[Candidate], partitions: Mapping
 
 
 def settled(name: str, members: Sequence[Candidate], partitions: Mapping[str, int], generation: int = 1) -> Assignment:
-    """What is assigned when rounds no longer change anything; a cooperative group needs a second one."""
+    """Return the final assignment after all rounds; a cooperative group needs two."""
     assigned = ASSIGNORS[name].assign(members, partitions)
     for later in range(generation, generation + 3):
         again = ASSIGNORS[name].assign(remembering(name, members, assigned, later), partitions)
@@ -52,7 +52,7 @@ def settled(name: str, members: Sequence[Candidate], partitions: Mapping[str, in
 
 
 def moved(before: Assignment, after: Assignment) -> int:
-    """How many partitions are with another member than before."""
+    """Return the number of partitions that moved to another member."""
     was = {p: member for member, of in before.items() for p in flat({member: of})}
     return sum(was.get(p, member) != member for member, of in after.items() for p in flat({member: of}))
 
@@ -60,17 +60,19 @@ def moved(before: Assignment, after: Assignment) -> int:
 @BOTH
 @patient
 @given(members=groups(), partitions=sizes)
-def test_a_first_assignment_is_kafka_pythons(name: str, members: list[Candidate], partitions: dict[str, int]) -> None:
+def test_a_first_assignment_matches_kafka_python(
+    name: str, members: list[Candidate], partitions: dict[str, int]
+) -> None:
     assert ASSIGNORS[name].assign(members, partitions) == by_kafka_python(name, members, partitions)
 
 
 @BOTH
 @patient
 @given(data=st.data(), equal=st.booleans(), partitions=sizes, later=sizes)
-def test_whatever_members_claim_to_have_had_it_is_kafka_pythons(
+def test_later_assignments_match_kafka_python(
     name: str, data: st.DataObject, *, equal: bool, partitions: dict[str, int], later: dict[str, int]
 ) -> None:
-    """Members come, go, change what they want, and remember several generations; topics come, go, shrink and grow."""
+    """Members and topics appear, disappear and change, with claims of several generations."""
     everybody = data.draw(groups(equal=equal))
     assigned: Assignment = {}
     claims: dict[str, Candidate] = {}
@@ -95,18 +97,18 @@ def test_whatever_members_claim_to_have_had_it_is_kafka_pythons(
 
 @patient
 @given(st.randoms(use_true_random=False))
-def test_whatever_members_claim_is_kafka_pythons(random: Random) -> None:
+def test_arbitrary_claims_match_kafka_python(random: Random) -> None:
     agree_about(random)
 
 
 @pytest.mark.parametrize("seed", [445, 1137, 1193, 1244])
-def test_partitions_that_would_cross_go_back_as_kafka_pythons_do(seed: int) -> None:
-    """Groups in which `Moves` decides."""
+def test_opposite_moves_are_reverted_like_kafka_python(seed: int) -> None:
+    """Groups in which `Moves` changes the result."""
     agree_about(Random(seed))
 
 
 def agree_about(random: Random) -> None:
-    """Both assign the same, in a group whose members claim anything they want."""
+    """Compare both implementations in a group with arbitrary claims."""
     members, partitions = claiming(random)
     assigned = STICKY.assign(members, partitions)
     assert assigned == by_kafka_python("sticky", members, partitions)
@@ -132,7 +134,7 @@ def disputed_by_strangers(name: str, members: Sequence[Candidate]) -> bool:
 @BOTH
 @patient
 @given(data=st.data(), partitions=sizes, later=sizes)
-def test_every_partition_is_in_the_end_owned_by_one_subscriber(
+def test_every_partition_ends_with_one_subscriber(
     name: str, data: st.DataObject, partitions: dict[str, int], later: dict[str, int]
 ) -> None:
     members = data.draw(groups(instances=None))
@@ -157,9 +159,7 @@ def test_with_equal_subscriptions_shares_differ_by_one_at_most(
 @BOTH
 @patient
 @given(members=groups(instances=None), partitions=sizes)
-def test_nothing_moves_when_nothing_has_changed(
-    name: str, members: list[Candidate], partitions: dict[str, int]
-) -> None:
+def test_an_unchanged_group_moves_no_partition(name: str, members: list[Candidate], partitions: dict[str, int]) -> None:
     before = settled(name, members, partitions)
     assert ASSIGNORS[name].assign(remembering(name, members, before, 5), partitions) == before
 
@@ -167,7 +167,7 @@ def test_nothing_moves_when_nothing_has_changed(
 @BOTH
 @patient
 @given(data=st.data(), members=groups(instances=None, equal=True), partitions=sizes)
-def test_when_a_member_leaves_the_others_keep_what_they_have(
+def test_the_other_members_keep_their_partitions_when_one_leaves(
     name: str, data: st.DataObject, members: list[Candidate], partitions: dict[str, int]
 ) -> None:
     assume(len(members) > 1)
@@ -183,7 +183,7 @@ def test_when_a_member_leaves_the_others_keep_what_they_have(
 @BOTH
 @patient
 @given(data=st.data(), members=groups(equal=True), partitions=sizes)
-def test_when_a_member_joins_only_its_share_moves(
+def test_only_the_share_of_a_new_member_moves(
     name: str, data: st.DataObject, members: list[Candidate], partitions: dict[str, int]
 ) -> None:
     before = settled(name, members, partitions)
@@ -198,10 +198,10 @@ def test_when_a_member_joins_only_its_share_moves(
 
 @patient
 @given(data=st.data(), members=groups(instances=None), partitions=sizes)
-def test_no_partition_is_given_to_one_member_while_another_holds_it(
+def test_a_cooperative_round_assigns_no_partition_that_another_member_holds(
     data: st.DataObject, members: list[Candidate], partitions: dict[str, int]
 ) -> None:
-    """KIP-429: between two rounds who owned a partition is its owner still, or nobody is."""
+    """KIP-429: between two rounds a partition has its old owner or none."""
     before = settled("cooperative-sticky", members, partitions)
     others = data.draw(
         st.lists(st.sampled_from([*members, Candidate("new", topics=["t0", "t1"])]), min_size=1, unique_by=id)
@@ -211,10 +211,10 @@ def test_no_partition_is_given_to_one_member_while_another_holds_it(
     assert all(held.get(p, member) == member for member, of in first_round.items() for p in flat({member: of}))
 
 
-# The article's example, and Kafka's own
+# Published examples, and Kafka's own
 
 
-def test_a_newcomer_gets_the_articles_partitions_in_two_rounds() -> None:
+def test_a_new_cooperative_member_gets_its_partitions_in_two_rounds() -> None:
     asking = [
         Candidate(m, topics=["t"], owned={"t": had}, generation=7) for m, had in (("C1", (0, 1, 2)), ("C2", (3, 4, 5)))
     ]
@@ -225,8 +225,8 @@ def test_a_newcomer_gets_the_articles_partitions_in_two_rounds() -> None:
     assert second == {"C1": {"t": [0, 1]}, "C2": {"t": [3, 4]}, "C3": {"t": [2, 5]}}
 
 
-def test_what_roundrobin_would_shuffle_stays_when_a_member_leaves() -> None:
-    """The first example of KIP-54: C1 leaves, C0 and C2 keep three partitions each and share out its two."""
+def test_sticky_keeps_partitions_that_roundrobin_would_move() -> None:
+    """The first example of KIP-54: C1 leaves; C0 and C2 keep three partitions each and split its two."""
     topics = {"t0": 2, "t1": 2, "t2": 2, "t3": 2}
     members = [Candidate(f"C{n}", topics=list(topics)) for n in range(3)]
     before = STICKY.assign(members, topics)
@@ -242,8 +242,8 @@ def test_what_roundrobin_would_shuffle_stays_when_a_member_leaves() -> None:
     }
 
 
-def test_a_zombies_older_claim_does_not_count() -> None:
-    """The generation in the user data decides (KIP-54's version 1)."""
+def test_a_claim_of_an_older_generation_is_ignored() -> None:
+    """The generation in the user data determines the owner (version 1 of KIP-54)."""
     data = STICKY.user_data
     old = Candidate("a", topics=["t"], user_data=data({"t": [0, 1]}, 3))
     new = Candidate("b", topics=["t"], user_data=data({"t": [0, 1]}, 4))
@@ -252,8 +252,8 @@ def test_a_zombies_older_claim_does_not_count() -> None:
     assert STICKY.assign([old, new], {"t": 1}) == {"a": {}, "b": {"t": [0]}}
 
 
-def test_the_generation_of_what_is_owned_decides_for_the_cooperative_one_too() -> None:
-    """KIP-792; before it the assignor's own user data says the generation."""
+def test_a_cooperative_claim_of_an_older_generation_is_ignored() -> None:
+    """KIP-792; before it, the assignor's user data held the generation."""
     old = Candidate("a", topics=["t"], owned={"t": (0,)}, generation=3)
     new = Candidate("b", topics=["t"], owned={"t": (0,)}, generation=4)
     assert COOPERATIVE.assign([old, new], {"t": 1}) == {"a": {}, "b": {"t": [0]}}
@@ -261,14 +261,14 @@ def test_the_generation_of_what_is_owned_decides_for_the_cooperative_one_too() -
     assert COOPERATIVE.assign([older, new], {"t": 1}) == {"a": {"t": [0]}, "b": {}}
 
 
-def test_user_data_is_what_kafkas_assignors_write() -> None:
+def test_user_data_matches_kafkas_assignors() -> None:
     assert STICKY.user_data({}, -1) is None
     assert STICKY.user_data({"t": [0, 2]}, 7) == bytes.fromhex("00000001 000174 00000002 00000000 00000002 00000007")
     assert COOPERATIVE.user_data({"t": [0]}, 7) == bytes.fromhex("00000007")
     assert ASSIGNORS["range"].user_data({"t": [0]}, 7) is None
 
 
-def test_version_0_of_the_user_data_is_read_and_rubbish_is_nothing() -> None:
+def test_user_data_of_version_0_is_read_and_garbage_is_ignored() -> None:
     v0 = bytes.fromhex("00000001 000174 00000001 00000002")
     assert read_sticky(v0).generation == -1
     members = [Candidate("a", topics=["t"]), Candidate("b", topics=["t"], user_data=v0)]

@@ -1,4 +1,4 @@
-"""Puppets on a cluster without sockets, time by hand."""
+"""Puppets on nodes without sockets, with explicit time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 SESSION_MS = 6_000
 REBALANCE_MS = 30_000
-BEAT_MS = 2_000
-"""What puppets have if nothing else is said."""
+HEARTBEAT_MS = 2_000
+"""Default settings of puppets."""
 
 
-class Show(Nodes):
-    """Nodes with topic t (4 partitions), and puppets of the group g."""
+class PuppetScene(Nodes):
+    """Nodes with topic t (4 partitions) and puppets of group g."""
 
     def __init__(self, nodes: int = 1, **settings: object) -> None:
         settings.setdefault("group_initial_rebalance_delay_ms", 0)
@@ -27,52 +27,52 @@ class Show(Nodes):
         self.puppets = Puppets(self.runtime, self._perform)
         self.clocks = Clocks(self.runtime, self._perform)
 
-    def puppet(self, name: str, *, joins: bool = True, group: str = GROUP, **given: Any) -> dict[str, Any]:
-        """Make a puppet, and let it join."""
-        given.setdefault("heartbeat_interval_ms", BEAT_MS)
-        described = self.puppets.create(self.now, group=group, name=name, **given)
-        return self.tell(name, "join", group=group) if joins else described
+    def puppet(self, name: str, *, joins: bool = True, group: str = GROUP, **options: Any) -> dict[str, Any]:
+        """Create a puppet and, if `joins`, let it join."""
+        options.setdefault("heartbeat_interval_ms", HEARTBEAT_MS)
+        created = self.puppets.create(self.now, group=group, name=name, **options)
+        return self.perform(name, "join", group=group) if joins else created
 
-    def tell(self, name: str, verb: str, group: str = GROUP, **given: Any) -> dict[str, Any]:
-        """Tell a puppet something."""
+    def perform(self, name: str, verb: str, group: str = GROUP, **options: Any) -> dict[str, Any]:
+        """Perform an operation on a puppet."""
         self._perform(self.runtime.tick(self.now))
-        told: dict[str, Any] = getattr(self.puppets, verb)(self.now, group=group, name=name, **given)
-        return told
+        data: dict[str, Any] = getattr(self.puppets, verb)(self.now, group=group, name=name, **options)
+        return data
 
-    def look(self, name: str, group: str = GROUP) -> dict[str, Any]:
-        """How a puppet is."""
+    def describe(self, name: str, group: str = GROUP) -> dict[str, Any]:
+        """Describe a puppet."""
         return self.puppets.describe(self.now, group=group, name=name)
 
     def state(self, name: str) -> str:
-        """Where a puppet is."""
-        return str(self.look(name)["state"])
+        """Return the state of a puppet."""
+        return str(self.describe(name)["state"])
 
     def holds(self, *names: str) -> dict[str, list[int]]:
-        """The partitions of t that puppets hold."""
-        return {name: self.look(name)["assignment"].get("t", []) for name in names}
+        """Return the partitions of t that puppets hold."""
+        return {name: self.describe(name)["assignment"].get("t", []) for name in names}
 
     def group(self, group: str = GROUP) -> ClassicGroup:
-        """The group, as its coordinator has it."""
+        """Return the group from its coordinator."""
         broker = self.runtime.broker_of_group(group)
         assert broker is not None
         return broker.node.coordinator.groups[group]
 
     def members(self, group: str = GROUP) -> set[str]:
-        """The client ids of the members there are."""
+        """Return the client ids of the members."""
         return {member.client_id for member in self.group(group).members.values()}
 
     def is_settled(self, group: str = GROUP) -> bool:
-        """Stable, and nobody owes a SyncGroup."""
-        there = self.group(group)
-        return there.state.value == "Stable" and not there.pending_sync_members
+        """Return whether the group is stable without pending SyncGroups."""
+        current = self.group(group)
+        return current.state.value == "Stable" and not current.pending_sync_members
 
     def advance(self, ms: int, group: str = GROUP) -> None:
-        """Put the clock of the group ahead, while the nodes' time stands still; nobody's session is spared."""
+        """Advance the group clock while node time stands still, without keeping sessions alive."""
         self._perform(self.runtime.tick(self.now))
         self.clocks.advance(self.now, group=group, by=f"{ms}ms", keep_alive="none")
 
     def events(self, kind: str, **columns: object) -> list[dict[str, Any]]:
-        """The events of the trace of one kind, with these columns."""
+        """Return the trace events of a kind with these column values."""
         return [
             line
             for line in self.trace.events()
