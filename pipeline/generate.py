@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from koordinator.emulator.config.options import Options
 from koordinator.emulator.control.puppets.operations import Puppets
 from koordinator.emulator.control.puppets.states import PuppetState
 from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
 from koordinator.emulator.core.cluster import PLAINTEXT, Endpoint
-from koordinator.emulator.server.build import Options, build_cluster
+from koordinator.emulator.server.build import build_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -25,11 +25,12 @@ from tables import table
 
 from koordinator.cli.serve import serve
 from koordinator.emulator.broker import broker, connections
+from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.settings import Settings, rules
 from koordinator.emulator.core.data import fetch_sessions, log, produce, topic
 from koordinator.emulator.core.groups.classic import join
 from koordinator.emulator.http.openapi import document_of
-from koordinator.emulator.server.build import Options, build
+from koordinator.emulator.server.build import build
 from koordinator.emulator.trace import messages as trace_messages
 from koordinator.emulator.trace import trace
 from koordinator.emulator.trace.vocabulary import vocabulary_json

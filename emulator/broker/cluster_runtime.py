@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
     from koordinator.wire.apis import Message
 
+    from ..config.seed_record import SeedRecord
     from ..config.settings import Settings
     from ..core.cluster import ClusterState
-    from ..core.data.seed_records import SeedRecord, StoredRecord
+    from ..core.data.seed_records import StoredRecord
     from ..core.data.topic import Topic
     from ..core.effects import Call
     from ..core.groups.coordinator_records import CoordinatorRecord

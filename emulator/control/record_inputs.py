@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import cast
 
-from ..core.data.seed_records import SeedRecord
+from ..config.seed_record import SeedRecord
 
 RecordLike = str | bytes | tuple[str | bytes | None, str | bytes | None] | Mapping[str, object] | SeedRecord
 """A value; a key and a value; or a mapping with some of `key value partition timestamp headers`."""

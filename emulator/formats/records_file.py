@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ..core.data.seed_records import SeedRecord
+from ..config.seed_record import SeedRecord
 from ..core.data.topic import illegal_name
 from . import json_lines
 from .json_lines import BadLine

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from ..config.options import Options
     from ..control.control import Control
-    from ..server.build import Options
     from ..server.cluster_registry import ClusterRegistry
     from .routes import Route
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from ..config.options import Interface, options_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..server.build import Options
+    from ..config.options import Option, Options
     from .routes import Route
 
 NAMES = {name: getattr(collections.abc, name) for name in collections.abc.__all__} | {"Any": Any, "Literal": Literal}
@@ -31,25 +33,28 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 
-class NewCluster(Arguments):
-    """A cluster that is wished: the arguments of `koordinator.Emulator`, as far as they are not about files."""
+class ClusterRequest(Arguments):
+    """The part of a request for a cluster that is not an option of the cluster."""
 
-    id: str | None = Field(None, min_length=1, description="what it is called in paths; any free name if left out")
-    brokers: int = Field(1, ge=1)
-    topics: dict[str, int] = Field({}, description="partitions by topic")
-    config: dict[str, Any] = Field({}, description="broker settings under Kafka's names, such as group.max.size")
-    profile: str | None = None
-    kafka_version: str | None = None
-    error_codes: str | None = None
-    seed: int | None = Field(None, ge=0)
-    port: int = Field(0, ge=0, le=65535, description="of its first broker; 0: any in --port-range, or any free one")
-    listeners: dict[str, str] = {}
-    advertised: dict[str, str] = Field({}, description="what clients are told, HOST:PORT by listener")
+    id: str | None = Field(None, min_length=1, description="Id of the cluster in paths; a free id by default.")
 
     def options(self, defaults: Options) -> Options:
-        """What is said here, and for the rest what holds for every cluster of the process."""
-        said = {name: getattr(self, name) for name in self.model_fields_set if name != "id"}
-        return replace(defaults, **said)
+        """Return the options of this request; `defaults` has those of every cluster of the process."""
+        return replace(defaults, **{name: getattr(self, name) for name in self.model_fields_set if name != "id"})
+
+
+def _field(option: Option) -> Any:  # noqa: ANN401 - type and pydantic field
+    default = {"default_factory": option.default} if option.is_mapping else {"default": option.default}
+    bounds = {"ge": option.lowest, "le": option.highest} if option.is_integer else {}
+    return option.type, Field(**default, **bounds, description=option.help)
+
+
+NewCluster = create_model(
+    "NewCluster",
+    __base__=ClusterRequest,
+    __doc__="A cluster to create. The options are those of `koordinator.Emulator`, except for files.",
+    **{option.name: _field(option) for option in options_of(Interface.HTTP)},
+)
 
 
 def arguments_of(operation: Callable[..., Any], route: Route) -> tuple[type[Arguments], type[Arguments]]:

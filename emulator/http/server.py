@@ -13,8 +13,8 @@ from ..server.listening_sockets import listen, port_of
 from .app import app_of
 
 if TYPE_CHECKING:
+    from ..config.options import Options
     from ..control.control import Control
-    from ..server.build import Options
     from ..server.cluster_registry import ClusterRegistry
 
 

@@ -7,7 +7,7 @@ import logging
 import platform
 import random
 import time
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -17,6 +17,7 @@ from koordinator import __version__
 from ..broker.cluster_runtime import ClusterRuntime
 from ..broker.listeners import Listeners, advertised
 from ..broker.unreached_listeners import UnreachedListeners
+from ..config.options import BROKERS_MAX
 from ..config.settings import InvalidSetting, Settings
 from ..control.control import Control
 from ..core.cluster import ClusterState
@@ -29,49 +30,13 @@ from .node_listeners import NodeListeners
 from .server import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
     import trio
 
-    from ..core.data.seed_records import SeedRecord
-
-BROKERS_MAX = 100
-"""The most brokers a cluster may begin with."""
+    from ..config.options import Options
 
 SEED_BITS = 32
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What a user can ask of a cluster.
-
-    `topics` gives partitions by name; `records` what is in topics from the start (a topic that is not in `topics` is
-    made as for a client). `config` has settings under Kafka's names; `profile`, `kafka_version`, `error_codes` and
-    `clock` are settings of ours that may stand there as well, None means that they are not given here. `port` 0 is any
-    free port; another one is that of the first of the `brokers`, the others have the following ones. `listeners` and
-    `advertised` are those of `listeners.Listeners`.
-    `seed` None is any seed; it decides every id the cluster makes. `trace` is a file for the trace, which is emptied
-    when the cluster starts. `data_dir` is a directory that keeps the cluster; one that has kept one goes on with it:
-    `topics` and `records` are for topics that are not there yet. `about` are columns of the trace's header, such as
-    those of `run_columns`.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    brokers: int = 1
-    listeners: Mapping[str, str] = field(default_factory=dict)
-    advertised: Mapping[str, str] = field(default_factory=dict)
-    topics: Mapping[str, int] = field(default_factory=dict)
-    records: Mapping[str, Sequence[SeedRecord]] = field(default_factory=dict)
-    config: Mapping[str, object] = field(default_factory=dict)
-    profile: str | None = None
-    kafka_version: str | None = None
-    error_codes: str | None = None
-    clock: str | None = None
-    trace: str | Path | None = None
-    data_dir: str | Path | None = None
-    seed: int | None = None
-    about: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

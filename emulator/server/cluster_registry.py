@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
-from .build import Options, build
+from .build import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ..config.options import Options
     from .build import ServedCluster
 
 T = TypeVar("T")

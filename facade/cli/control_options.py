@@ -1,90 +1,115 @@
-"""The options of `koordinator serve` that are about control over HTTP."""
+"""The options of `koordinator serve` for control over HTTP."""
 
 from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from koordinator.emulator.broker.listeners import is_loopback
+from koordinator.emulator.config.options import PORT_MAX, PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_F = TypeVar("_F", bound="Callable[..., object]")
 
 RANDOM = "random"
-"""Stands for a token that is made anew, and told in the first line."""
+"""The value of `--control-token` that generates a token."""
 
 TOKEN_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class ControlOptions:
-    """Where control is to be had, and by whom. `port` None: nowhere."""
+    """Where the control plane listens, and which token it requires.
+
+    `port` None: there is no control plane. `token` None: requests need no token. `ports` are those of clusters that
+    are created over HTTP; None allows any free port. `generated_token` is the token if koordinator generated it.
+    """
 
     host: str
     port: int | None
     token: str | None
     is_insecure: bool
     ports: range | None
-    made_token: str | None = None
-    """The token, if it was made here and nobody else knows it yet."""
+    generated_token: str | None = None
 
     def with_token(self) -> ControlOptions:
-        """The same with a token in the place of `RANDOM`: none, if everybody is to be obeyed."""
+        """Return a copy in which a generated token replaces `RANDOM`; with `is_insecure` there is none."""
         if self.token != RANDOM:
             return self
-        made = None if self.is_insecure else secrets.token_urlsafe(TOKEN_BYTES)
-        return replace(self, token=made, made_token=made)
+        token = None if self.is_insecure else secrets.token_urlsafe(TOKEN_BYTES)
+        return replace(self, token=token, generated_token=token)
 
     def check(self) -> None:
-        """Refuse to let anybody on the network control clusters without a token."""
+        """Raise click.UsageError for a control plane that the network can reach without a token."""
         if self.port is None or self.token is not None or self.is_insecure or is_loopback(self.host):
             return
         raise click.UsageError(
-            f"--control-host {self.host}: everybody who reaches it could control the clusters; give --control-token,"
-            " or say --insecure-control"
+            f"--control-host {self.host}: anyone on the network could control the clusters; give --control-token,"
+            " or --insecure-control to allow it"
         )
 
 
-def control_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options; they come as `control_host` and so on, and `ControlOptions` takes them together."""
+def control_options(command: _F) -> _F:
+    """Add the options to a command; its arguments have the names of the flags (`control_host`)."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command
 
 
 def port_range(_context: click.Context, _option: click.Parameter, value: str | None) -> range | None:
-    """`20000-20099` as ports."""
+    """Parse `20000-20099`."""
     if value is None:
         return None
     first, _, last = value.partition("-")
-    if not first.isdigit() or not last.isdigit() or not 0 < int(first) <= int(last) < 2**16:
-        raise click.BadParameter(f"{value!r}: two ports with a dash between are wanted, such as 20000-20099")
+    if not first.isdigit() or not last.isdigit() or not 0 < int(first) <= int(last) <= PORT_MAX:
+        raise click.BadParameter(f"{value!r}: must be two ports with a hyphen between them, such as 20000-20099")
     return range(int(first), int(last) + 1)
 
 
 OPTIONS = (
     click.option(
         "--control-port",
-        type=click.IntRange(0, 65_535),
-        help="Let clusters be controlled over HTTP on this port; 0 is any. Needs koordinator[control].",
+        type=click.IntRange(0, PORT_MAX),
+        metavar="N",
+        envvar=f"{PREFIX}CONTROL_PORT",
+        show_envvar=True,
+        help="Serve the HTTP control API on this port; 0 picks a free port. Needs koordinator[control].",
     ),
-    click.option("--control-host", default="127.0.0.1", show_default=True, help="Address or name to be controlled on."),
+    click.option(
+        "--control-host",
+        default="127.0.0.1",
+        metavar="HOST",
+        envvar=f"{PREFIX}CONTROL_HOST",
+        show_envvar=True,
+        show_default=True,
+        help="Address or name on which the control API listens.",
+    ),
     click.option(
         "--control-token",
         metavar="TOKEN",
-        help="Obey only who sends `Authorization: Bearer TOKEN`; `random` makes one, which is in the first line.",
+        envvar=f"{PREFIX}CONTROL_TOKEN",
+        show_envvar=True,
+        help="Require `Authorization: Bearer TOKEN`; `random` generates a token and prints it in the first line.",
     ),
     click.option(
-        "--insecure-control", is_flag=True, help="Obey everybody, on any --control-host, without a --control-token."
+        "--insecure-control",
+        is_flag=True,
+        envvar=f"{PREFIX}INSECURE_CONTROL",
+        show_envvar=True,
+        help="Accept unauthenticated control requests on any --control-host.",
     ),
     click.option(
         "--port-range",
         metavar="FIRST-LAST",
         callback=port_range,
-        help="The ports of clusters that are made over HTTP.  [default: any free ones]",
+        envvar=f"{PREFIX}PORT_RANGE",
+        show_envvar=True,
+        show_default="any free ports",
+        help="Ports of clusters that are created over HTTP.",
     ),
 )

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 from koordinator.emulator.broker.offsets_log import records_of
+from koordinator.emulator.config.options import Options
 from koordinator.emulator.core.data.topic import OFFSETS_TOPIC
 from koordinator.emulator.core.refusal import RefusedError
-from koordinator.emulator.server.build import Options, build
+from koordinator.emulator.server.build import build
 from koordinator.emulator.storage.data_dir import DataDir, DataDirRefused
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_records
 
 from .offsets import NotDone
-from .serve import say
+from .serve import log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ def read(path: Path) -> list[CoordinatorRecord]:
     if not path.is_dir():
         raise click.UsageError(f"data directory {path}: there is none")
     try:
-        data_dir = DataDir(path, say)
+        data_dir = DataDir(path, log)
     except DataDirRefused as error:
         raise click.UsageError(str(error)) from error
     records: list[CoordinatorRecord] = []
@@ -55,7 +56,7 @@ def load(path: Path, records: list[CoordinatorRecord], now: int) -> None:
     Raises click.UsageError for a directory that cannot be used, NotDone if the disk does not take them.
     """
     try:
-        parts = build(Options(data_dir=path), say)
+        parts = build(Options(data_dir=path), log)
     except DataDirRefused as error:
         raise click.UsageError(str(error)) from error
     try:

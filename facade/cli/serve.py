@@ -1,4 +1,4 @@
-"""`koordinator serve`: a cluster for as long as the process lives."""
+"""`koordinator serve`: run a cluster until a signal."""
 
 from __future__ import annotations
 
@@ -11,195 +11,94 @@ import sys
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import trio
 
 import koordinator
-from koordinator.emulator.config.settings import PROFILES, Settings, rules
+from koordinator.emulator.config.options import Options
 from koordinator.emulator.core.cluster import PLAINTEXT
-from koordinator.emulator.server.build import BROKERS_MAX, Options, build
+from koordinator.emulator.server.build import build
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
 from koordinator.emulator.trace.run_metadata import run_columns
 
 from . import values
+from .cluster_options import cluster_options
 from .control_options import ControlOptions, control_options
-from .variables import with_variables
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from koordinator.emulator.core.data.seed_records import SeedRecord
     from koordinator.emulator.server.build import ServedCluster
     from koordinator.emulator.server.cluster_registry import RegisteredCluster
 
 ENDS = (signal.SIGINT, signal.SIGTERM)
-"""The signals that end the process in order."""
+"""The signals that stop the process cleanly."""
 
-GARBAGE = (700, 10, 1_000)
-"""Python's thresholds, but that all objects are looked through a hundred times less often."""
-
-FILE = click.Path(path_type=Path)
+GC_THRESHOLDS = (700, 10, 1_000)
+"""Python's default thresholds, except that full collections are a hundred times rarer."""
 
 
-@with_variables
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address or name to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65_535), default=9092, show_default=True, help="Port to listen on; 0 is any."
-)
-@click.option(
-    "--brokers",
-    type=click.IntRange(1, BROKERS_MAX),
-    default=1,
-    show_default=True,
-    help="How many brokers. The port is that of the first one, the others have the following ones.",
-)
-@click.option(
-    "--listener",
-    "listeners",
-    multiple=True,
-    metavar="NAME=HOST:PORT",
-    callback=values.places,
-    help="Listen here, too; on broker 2 only with 2:NAME. May be given more than once.",
-)
-@click.option(
-    "--advertised",
-    multiple=True,
-    metavar="NAME=HOST:PORT",
-    callback=values.places,
-    help="What clients that came in by a listener are told instead of where it listens. May be given more than once.",
-)
-@click.option(
-    "--topic",
-    "topics",
-    multiple=True,
-    metavar="NAME:PARTITIONS",
-    callback=values.topics,
-    help="Make a topic. May be given more than once.",
-)
-@click.option(
-    "--records",
-    type=FILE,
-    metavar="FILE",
-    callback=values.records,
-    help="Fill topics with the records of a file, one JSON object a line; only its topic is needed.",
-)
-@click.option(
-    "--config",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=values.assignments,
-    help="Give a setting, by its name in Kafka (group.max.size=10). May be given more than once.",
-)
-@click.option("--profile", type=click.Choice(list(PROFILES)), help="What settings begin with.  [default: fast]")
-@click.option(
-    "--kafka-version",
-    type=click.Choice(rules()["kafka.version"].choices),
-    help=f"The release of Kafka to be, with its versions and its coordinator.  [default: {Settings().kafka_version}]",
-)
-@click.option(
-    "--error-codes",
-    type=click.Choice(rules()["error.codes"].choices),
-    help="Error numbers: as released Kafka has them, or as the KIPs print them.  [default: kafka]",
-)
-@click.option("--trace", type=FILE, metavar="FILE", help="Write everything that happens to a file, as JSON lines.")
-@click.option(
-    "--data-dir",
-    type=FILE,
-    metavar="DIR",
-    help="Keep topics, records, groups and offsets in a directory, and begin with those it has kept.",
-)
-@click.option("--seed", type=click.IntRange(min=0), help="The same seed gives the same ids.  [default: any]")
+@cluster_options
 @control_options
-def serve(  # noqa: PLR0913, PLR0917 - one argument per option
-    host: str,
-    port: int,
-    brokers: int,
-    listeners: dict[str, str],
-    advertised: dict[str, str],
-    topics: dict[str, int],
-    records: dict[str, list[SeedRecord]],
-    config: dict[str, str],
-    profile: str | None,
-    kafka_version: str | None,
-    error_codes: str | None,
-    trace: Path | None,
-    data_dir: Path | None,
-    seed: int | None,
+def serve(
+    *,
     control_host: str,
     control_port: int | None,
     control_token: str | None,
-    insecure_control: bool,  # noqa: FBT001 - an option's
+    insecure_control: bool,
     port_range: range | None,
+    **options: Any,  # noqa: ANN401 - the fields of Options
 ) -> None:
     """Serve a cluster until SIGINT or SIGTERM.
 
-    The first line on stdout says, as JSON, that clients can connect, and where; it is the only one.
+    When clients can connect, one line of JSON on stdout reports their address. Nothing else is written there.
     """
     control = ControlOptions(control_host, control_port, control_token, insecure_control, port_range).with_token()
     control.check()
-    values.once(config, profile=profile, kafka_version=kafka_version, error_codes=error_codes)
-    options = Options(
-        host=host,
-        port=port,
-        brokers=brokers,
-        listeners=listeners,
-        advertised=advertised,
-        topics=topics,
-        records=records,
-        config=config,
-        profile=profile,
-        kafka_version=kafka_version,
-        error_codes=error_codes,
-        trace=trace,
-        data_dir=data_dir,
-        seed=seed,
-        about=run_columns(os.environ),
-    )
-    run(options, control)
+    values.check_given_once(options)
+    run(Options(**options, about=run_columns(os.environ)), control)
 
 
 def run(options: Options, control: ControlOptions) -> None:
-    """Serve until a signal. Raises click.UsageError, with nothing started, if that cannot be."""
-    serve_control = None if control.port is None else _server()
+    """Serve until a signal. Raises click.UsageError, with nothing started, if the cluster cannot be built or served."""
+    serve_control = None if control.port is None else _import_serve_control()
     try:
-        parts = build(options, say)
+        parts = build(options, log)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     except OSError as error:
         raise click.UsageError(f"trace file {options.trace}: {error.strerror or error}") from error
-    # the trace keeps half a million objects that are no garbage: to look through them all takes a quarter of a second,
-    # in which nobody is answered, and finds nothing
+    # the trace holds up to half a million live objects; a full collection would block the loop for 250 ms
     gc.freeze()
-    gc.set_threshold(*GARBAGE)
-    refusal = trio.run(_until_a_signal, parts, control, serve_control)
-    if refusal is not None:
-        raise click.UsageError(refusal.strerror or str(refusal))
+    gc.set_threshold(*GC_THRESHOLDS)
+    failure = trio.run(_serve_until_signal, parts, control, serve_control)
+    if failure is not None:
+        raise click.UsageError(failure.strerror or str(failure))
 
 
-def _server() -> Callable[..., Awaitable[None]]:
-    """What serves control; click.UsageError if it is not installed."""
+def _import_serve_control() -> Callable[..., Awaitable[None]]:
+    """Return the server of the control plane. Raises click.UsageError if its packages are not installed."""
     try:
         module = import_module("koordinator.emulator.http.server")
     except ImportError as error:
         raise click.UsageError(
             f"--control-port needs {error.name}, which is not installed: pip install 'koordinator[control]'"
         ) from error
-    served: Callable[..., Awaitable[None]] = module.serve_control
-    return served
+    serve_control: Callable[..., Awaitable[None]] = module.serve_control
+    return serve_control
 
 
-async def _until_a_signal(
+async def _serve_until_signal(
     parts: ServedCluster, control: ControlOptions, serve_control: Callable[..., Awaitable[None]] | None
 ) -> OSError | None:
-    """Listen, say so, serve; returns why nothing can listen, or None after a signal."""
-    # before the first line: who has read it may send a signal
+    """Listen, announce the cluster and serve. Return None after a signal, or the error that prevented serving."""
+    # before the announcement: its reader may send a signal at once
     with trio.open_signal_receiver(*ENDS) as signals:
         async with trio.open_nursery() as nursery:
-            fleet = ClusterRegistry(nursery, say, control.ports)
+            fleet = ClusterRegistry(nursery, log, control.ports)
             url = None
             try:
                 first = await fleet.add(parts, FIRST)
@@ -211,39 +110,39 @@ async def _until_a_signal(
                 nursery.cancel_scope.cancel()
                 return error
             for warning in parts.warnings:
-                say(f"warning: {warning}")
+                log(f"warning: {warning}")
             for line in parts.node_listeners.advertised_elsewhere():
-                say(line)
+                log(line)
             try:
-                click.echo(json.dumps(announcement(first, url, control.made_token)))
+                click.echo(json.dumps(announcement(first, url, control.generated_token)))
             except OSError as error:
                 nursery.cancel_scope.cancel()
-                # what could not be written would be tried again at the end of the process, and be reported there
+                # the interpreter would flush the same text again at exit, and report a second error
                 sys.stdout = None
-                return OSError(error.errno or errno.EPIPE, f"cannot say that it serves: {error.strerror or error}")
+                return OSError(error.errno or errno.EPIPE, f"cannot write to stdout: {error.strerror or error}")
             await anext(signals)
             nursery.cancel_scope.cancel()
     return None
 
 
-def announcement(hosted: RegisteredCluster, control_url: str | None, control_token: str | None) -> dict[str, object]:
-    """The line that says that clients can connect; with the token for control if nobody else knows it."""
-    parts = hosted.cluster
-    said = {
-        **hosted.described(),
+def announcement(cluster: RegisteredCluster, control_url: str | None, control_token: str | None) -> dict[str, object]:
+    """Return the object of the line on stdout; it includes the control token only if koordinator generated it."""
+    parts = cluster.parts
+    line = {
+        **cluster.described(),
         "host": parts.options.host,
         "port": parts.cluster.brokers[1].endpoints[PLAINTEXT].port,
         "pid": os.getpid(),
         "version": koordinator.__version__,
     }
     if control_url is not None:
-        said["control_url"] = control_url
+        line["control_url"] = control_url
         if control_token is not None:
-            said["control_token"] = control_token
-    return said
+            line["control_token"] = control_token
+    return line
 
 
-def say(line: str) -> None:
-    """One line on stderr; who has closed it does not want to know."""
+def log(line: str) -> None:
+    """Write one line to stderr; a closed stderr is not an error."""
     with suppress(OSError):
         click.echo(f"koordinator: {line}", err=True)

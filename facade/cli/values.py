@@ -1,7 +1,7 @@
-"""What the options of the command line mean: pure functions that read them, or say what is wrong.
+"""Parsers of the values of command-line options.
 
-Each raises `click.BadParameter` or `click.UsageError` with one line that names the option, the value and what is
-allowed.
+Each raises `click.BadParameter` or `click.UsageError` with one line that names the option, the value and the allowed
+values.
 """
 
 from __future__ import annotations
@@ -18,69 +18,66 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from koordinator.emulator.core.data.seed_records import SeedRecord
+    from koordinator.emulator.config.seed_record import SeedRecord
 
 
-def topics(_context: click.Context, _option: click.Parameter, given: Iterable[str]) -> dict[str, int]:
-    """`--topic NAME:PARTITIONS`, any number of times: partitions by topic."""
-    wanted: dict[str, int] = {}
-    for text in given:
-        name, colon, count = text.rpartition(":")
+def topics(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> dict[str, int]:
+    """Parse each `--topic NAME:PARTITIONS`; return the number of partitions by topic."""
+    partitions_by_topic: dict[str, int] = {}
+    for entry in entries:
+        name, colon, count = entry.rpartition(":")
         if not colon:
-            raise click.BadParameter(f"{text!r}: must be NAME:PARTITIONS, such as orders:6")
-        wrong = illegal_name(name)
-        if wrong is not None:
-            raise click.BadParameter(f"{text!r}: {wrong}")
+            raise click.BadParameter(f"{entry!r}: must be NAME:PARTITIONS, such as orders:6")
+        problem = illegal_name(name)
+        if problem is not None:
+            raise click.BadParameter(f"{entry!r}: {problem}")
         if name in INTERNAL_TOPICS:
-            raise click.BadParameter(f"{text!r}: {name} is internal to Kafka")
-        if not (count.isascii() and count.isdigit() and len(count) <= len(str(PARTITIONS_MAX))):
-            raise click.BadParameter(f"{text!r}: PARTITIONS must be an integer from 1 to {PARTITIONS_MAX}")
-        partitions = int(count)
-        if not 1 <= partitions <= PARTITIONS_MAX:
-            raise click.BadParameter(f"{text!r}: PARTITIONS must be an integer from 1 to {PARTITIONS_MAX}")
-        if name in wanted:
-            raise click.BadParameter(f"{text!r}: topic {name} is given twice")
-        wanted[name] = partitions
-    return wanted
+            raise click.BadParameter(f"{entry!r}: {name} is internal to Kafka")
+        # the length first: int() refuses thousands of digits with an exception of its own
+        is_number = count.isascii() and count.isdigit() and len(count) <= len(str(PARTITIONS_MAX))
+        if not (is_number and 1 <= int(count) <= PARTITIONS_MAX):
+            raise click.BadParameter(f"{entry!r}: PARTITIONS must be an integer from 1 to {PARTITIONS_MAX}")
+        if name in partitions_by_topic:
+            raise click.BadParameter(f"{entry!r}: topic {name} is given twice")
+        partitions_by_topic[name] = int(count)
+    return partitions_by_topic
 
 
-def assignments(_context: click.Context, _option: click.Parameter, given: Iterable[str]) -> dict[str, str]:
-    """`--config NAME=VALUE`, any number of times: values by name, not yet looked at."""
+def assignments(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> dict[str, str]:
+    """Split each `--config NAME=VALUE`; the values are checked later."""
+    return _by_name(entries, "NAME=VALUE, such as group.max.size=10")
+
+
+def addresses(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> dict[str, str]:
+    """Split each `--listener NAME=HOST:PORT`; the addresses are checked later."""
+    return _by_name(entries, "NAME=HOST:PORT, such as OUTSIDE=0.0.0.0:19092")
+
+
+def _by_name(entries: Iterable[str], form: str) -> dict[str, str]:
     values: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
+    for entry in entries:
+        name, equals, value = entry.partition("=")
         name = name.strip()
         if not equals:
-            raise click.BadParameter(f"{text!r}: must be NAME=VALUE, such as group.max.size=10")
+            raise click.BadParameter(f"{entry!r}: must be {form}")
         if name in values:
-            raise click.BadParameter(f"{text!r}: {name} is given twice")
+            raise click.BadParameter(f"{entry!r}: {name} is given twice")
         values[name] = value
     return values
 
 
-def places(_context: click.Context, _option: click.Parameter, given: Iterable[str]) -> dict[str, str]:
-    """`--listener NAME=HOST:PORT`, any number of times: places by name, not yet looked at."""
-    values: dict[str, str] = {}
-    for text in given:
-        name, equals, place = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{text!r}: must be NAME=HOST:PORT, such as OUTSIDE=0.0.0.0:19092")
-        if name in values:
-            raise click.BadParameter(f"{text!r}: {name} is given twice")
-        values[name] = place
-    return values
-
-
-def once(config: Mapping[str, str], **flags: object) -> None:
-    """Refuse a setting that is given both by `--config` and by its own flag (`error_codes` for `--error-codes`)."""
-    for flag, value in flags.items():
-        name, option = flag.replace("_", "."), "--" + flag.replace("_", "-")
-        if value is not None and name in config:
-            raise click.UsageError(f"{name} is given twice, by {option} and by --config")
+def check_given_once(options: Mapping[str, object]) -> None:
+    """Raise click.UsageError for a setting that both `--config` and its own flag give."""
+    config = options["config"]
+    assert isinstance(config, dict)
+    for option in ("profile", "kafka_version", "error_codes"):
+        name, flag = option.replace("_", "."), "--" + option.replace("_", "-")
+        if options[option] is not None and name in config:
+            raise click.UsageError(f"{name} is given twice, by {flag} and by --config")
 
 
 def records(_context: click.Context, _option: click.Parameter, path: Path | None) -> dict[str, list[SeedRecord]]:
-    """`--records FILE`: what is in the file, by topic."""
+    """Read the file of `--records`; return its records by topic."""
     if path is None:
         return {}
     try:

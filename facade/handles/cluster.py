@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
-from koordinator.emulator.core.data.seed_records import SeedRecord, StoredRecord
+from koordinator.emulator.config.seed_record import SeedRecord
+from koordinator.emulator.core.data.seed_records import StoredRecord
 
 from .clients import client_config
 from .faults import ClusterFaults

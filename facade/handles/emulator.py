@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
+from koordinator.emulator.config.options import Options
 from koordinator.emulator.control.control import is_met
-from koordinator.emulator.server.build import Options, build
+from koordinator.emulator.server.build import build
 
 from .cluster import Cluster
 from .port import BlockingCallInLoop, ClusterStopped, call_text

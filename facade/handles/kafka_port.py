@@ -39,7 +39,7 @@ from .port import ClusterStopped, EmulatorOnly, call_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from koordinator.emulator.core.data.seed_records import SeedRecord
+    from koordinator.emulator.config.seed_record import SeedRecord
 
     from ..client.groups import Described
 

@@ -10,9 +10,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.broker.listeners import host_port
+from koordinator.emulator.config.options import Options
 from koordinator.emulator.control.control import Control, is_met
 from koordinator.emulator.core.cluster import PLAINTEXT, Endpoint
-from koordinator.emulator.server.build import Options, build_cluster
+from koordinator.emulator.server.build import build_cluster
 
 from .cluster import Cluster
 from .port import ClusterStopped, call_text

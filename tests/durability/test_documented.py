@@ -8,10 +8,10 @@ from pathlib import Path
 from brokers.crashing_files import CrashingFiles
 from brokers.durable_broker import DIR, Kept
 
-from koordinator.emulator.core.data.seed_records import SeedRecord
+from koordinator.emulator.config.options import Options
+from koordinator.emulator.config.seed_record import SeedRecord
 from koordinator.emulator.core.data.unflushed_log import UnflushedLog
 from koordinator.emulator.server import build as assemble
-from koordinator.emulator.server.build import Options
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.wire.records import Record, read_header, write_batch
 

@@ -8,7 +8,7 @@ import pytest
 from brokers.crashing_files import CrashingFiles
 from brokers.durable_broker import DIR, Kept
 
-from koordinator.emulator.core.data.seed_records import SeedRecord
+from koordinator.emulator.config.seed_record import SeedRecord
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.wire.errors import Error
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator import fixtures, handles
+from koordinator.emulator.config.options import Options
 from koordinator.emulator.http.routes import ROUTES
-from koordinator.emulator.server.build import Options, build
+from koordinator.emulator.server.build import build
 from koordinator.handles.checks import GroupTimeout
 from koordinator.handles.port import BlockingCallInLoop, ClusterStopped
 from koordinator.handles.remote import Remote

@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 
     from koordinator.wire.schema import Message
 
+    from ...config.seed_record import SeedRecord
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call
-    from .seed_records import SeedRecord, StoredRecord
+    from .seed_records import StoredRecord
     from .topic import Topic
 
 

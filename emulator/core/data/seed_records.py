@@ -17,6 +17,7 @@ from ..refusal import Refusal, RefusedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from ...config.seed_record import SeedRecord
     from ..cluster import ClusterState
     from .topic import Topic
 
@@ -27,17 +28,6 @@ BATCH_BYTES = 256 * 1024
 """The size in bytes at which a batch is closed; a single record may be larger."""
 
 _RECORD_OVERHEAD = 64  # upper bound of a record's numeric fields
-
-
-@dataclass(frozen=True, slots=True)
-class SeedRecord:
-    """A record to write. Without a partition the key decides, else round-robin; without a timestamp (ms) it is now."""
-
-    key: bytes | None = None
-    value: bytes | None = None
-    partition: int | None = None
-    timestamp: int | None = None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from clients.frame_clients import Peer, Wire
 
+from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import PLAINTEXT
 from koordinator.emulator.server import build as assemble
-from koordinator.emulator.server.build import Options
 from koordinator.emulator.storage.data_dir import DataDir
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import create_topics, delete_topics, fetch, offset_commit, offset_fetch, produce

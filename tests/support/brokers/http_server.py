@@ -9,8 +9,8 @@ from functools import partial
 
 import trio
 
+from koordinator.emulator.config.options import Options
 from koordinator.emulator.http.server import serve_control
-from koordinator.emulator.server.build import Options
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
 
 WAIT_S = 30
