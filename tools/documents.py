@@ -140,12 +140,10 @@ def options_table() -> str:
     )
     rows = []
     for option in plugin_options.OPTIONS:
-        argument = f"`{option.argument}=`" if option.argument is not None else ""
-        default = "that of `Emulator`" if option.default is None else f"`{option.default}`"
-        if option.name in UNSET:
-            default = UNSET[option.name]
-        flag = f"`{option.flag}={option.shown}`"
-        rows.append((option.doc, argument, flag, f"`{option.variable}`", f"`{option.ini}`", default))
+        argument = f"`{option.name}=`" if option in plugin_options.ARGUMENT_OPTIONS else ""
+        default = f"`{option.default_text}`" if option.default_text else ""
+        flag = f"`{option.pytest_flag}={option.pytest_metavar}`"
+        rows.append((option.help, argument, flag, f"`{option.variable}`", f"`{option.ini}`", default))
     return table(head, rows)
 
 
@@ -156,16 +154,9 @@ def serve_table() -> str:
     for option in serve.params:
         assert isinstance(option, click.Option), option
         shown = option.opts[0] if option.is_flag else f"{option.opts[0]} {option.make_metavar(context)}"
-        shown = shown.replace("INTEGER RANGE", "N").replace("TEXT", "HOST")
-        text, _, default = (option.help or "").partition("  [default: ")
-        if option.show_default:
-            default = str(option.default)
-        rows.append((f"`{shown}`", f"`{option.envvar}`", default.rstrip("]"), text))
+        default = option.show_default if isinstance(option.show_default, str) else str(option.default)
+        rows.append((f"`{shown}`", f"`{option.envvar}`", default if option.show_default else "", option.help))
     return table(("option", "variable", "default", "meaning"), rows)
-
-
-UNSET = {"seed": "random; the header shows it", "bootstrap": ""}
-"""Texts for options without a default."""
 
 
 def _reaction(reaction: error_reactions.Reaction) -> str:

@@ -158,20 +158,20 @@ class Options:
     )
     listeners: Mapping[str, str] = _option(
         dict,
-        "Add a listener to every broker, or with 2:NAME to broker 2.",
+        "Add listeners to every broker, or with 2:NAME to broker 2.",
         metavar="NAME=HOST:PORT",
         interfaces=Interface.SOCKETS,
         singular="listener",
     )
     advertised: Mapping[str, str] = _option(
         dict,
-        "Advertise this address to the clients of a listener.",
+        "Advertise other addresses to the clients of a listener.",
         metavar="NAME=HOST:PORT",
         interfaces=Interface.SOCKETS,
     )
     topics: Mapping[str, int] = _option(
         dict,
-        "Create a topic.",
+        "Create topics.",
         metavar="NAME:PARTITIONS",
         interfaces=Interface.SOCKETS | Interface.SIMULATION,
         singular="topic",
@@ -184,7 +184,7 @@ class Options:
     )
     config: Mapping[str, object] = _option(
         dict,
-        "Set a broker config, such as group.max.size=10.",
+        "Set broker configs, such as group.max.size=10.",
         metavar="NAME=VALUE",
         interfaces=Interface.SOCKETS | Interface.SIMULATION,
     )

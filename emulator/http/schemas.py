@@ -44,9 +44,9 @@ class ClusterRequest(Arguments):
 
 
 def _field(option: Option) -> Any:  # noqa: ANN401 - type and pydantic field
-    default = {"default_factory": option.default} if option.is_mapping else {"default": option.default}
-    bounds = {"ge": option.lowest, "le": option.highest} if option.is_integer else {}
-    return option.type, Field(**default, **bounds, description=option.help)
+    default = option.default() if option.is_mapping else option.default
+    bounds: dict[str, Any] = {"ge": option.lowest, "le": option.highest} if option.is_integer else {}
+    return option.type, Field(default, description=option.help, **bounds)
 
 
 NewCluster = create_model(

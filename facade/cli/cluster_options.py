@@ -49,7 +49,7 @@ def _click_option(option: Option) -> Callable[[_F], _F]:
         help=f"{option.help.rstrip('.')} (repeatable)." if is_repeatable else option.help,
         envvar=option.variable,
         show_envvar=True,
-        show_default=option.unset or default is not None,
+        show_default=option.unset or not (default is None or option.is_mapping),
     )
 
 

@@ -125,11 +125,13 @@ async def _serve_until_signal(
     return None
 
 
-def announcement(cluster: RegisteredCluster, control_url: str | None, control_token: str | None) -> dict[str, object]:
+def announcement(
+    registered: RegisteredCluster, control_url: str | None, control_token: str | None
+) -> dict[str, object]:
     """Return the object of the line on stdout; it includes the control token only if koordinator generated it."""
-    parts = cluster.parts
+    parts = registered.cluster
     line = {
-        **cluster.described(),
+        **registered.described(),
         "host": parts.options.host,
         "port": parts.cluster.brokers[1].endpoints[PLAINTEXT].port,
         "pid": os.getpid(),

@@ -179,7 +179,7 @@ def test_it_ends_with_2_if_nobody_can_read_that_it_serves() -> None:
     command = [sys.executable, "-m", "koordinator", "serve", "--port", "0"]
     ran = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
     os.close(write_end)
-    assert (ran.returncode, ran.stderr) == (2, "koordinator serve: cannot say that it serves: Broken pipe\n")
+    assert (ran.returncode, ran.stderr) == (2, "koordinator serve: cannot write to stdout: Broken pipe\n")
 
 
 def test_there_may_be_several_brokers_with_listeners_by_name(serve: Callable[..., Served]) -> None:

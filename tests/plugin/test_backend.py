@@ -204,12 +204,12 @@ def test_the_same_tests_run_there_and_those_for_the_emulator_are_skipped_and_cou
     here = ("--koordinator-backend=kafka", f"--koordinator-bootstrap={bootstrap}")
     result = run(pytester, *here, "--strict-markers", "-rs", "--koordinator-brokers=2")
     result.assert_outcomes(passed=3, skipped=3, failed=1)
-    result.stdout.fnmatch_lines([f"koordinator: on the Kafka at {bootstrap}; skipped as only on the emulator: 3"])
+    result.stdout.fnmatch_lines([f"koordinator: Kafka at {bootstrap}; skipped as only on the emulator: 3"])
     result.stdout.fnmatch_lines_random(
         [
-            "SKIPPED * koordinator: only on the emulator: it is marked so",
-            "SKIPPED * koordinator: only on the emulator: it wishes brokers=3",
-            "SKIPPED * koordinator: only on the emulator: it wishes config={'group.max.size': 2}",
+            "SKIPPED * koordinator: only on the emulator: marked koordinator_emulator_only",
+            "SKIPPED * koordinator: only on the emulator: the test sets brokers=3",
+            "SKIPPED * koordinator: only on the emulator: the test sets config={'group.max.size': 2}",
             "E *GroupTimeout: group 'svc' was not stable within 0 s",
         ]
     )
@@ -225,4 +225,6 @@ def test_a_kafka_that_is_not_there_is_one_clear_error(pytester: pytest.Pytester)
 
 def test_seeds_cannot_be_explored_there(pytester: pytest.Pytester, bootstrap: str) -> None:
     here = ("--koordinator-backend=kafka", f"--koordinator-bootstrap={bootstrap}", "--koordinator-explore=2")
-    run(pytester, *here).stderr.fnmatch_lines(["*--koordinator-explore needs the emulator: no seed decides a Kafka"])
+    run(pytester, *here).stderr.fnmatch_lines(
+        ["*--koordinator-explore needs the emulator: a running Kafka has no seed"]
+    )

@@ -12,7 +12,7 @@ from clients.raw_member import Rival
 from koordinator import Emulator
 from koordinator.client.link import Address, Deadline, Link
 from koordinator.fixtures import leaks
-from koordinator.fixtures.leaks import left_open
+from koordinator.fixtures.leaks import leaked_clients
 
 if TYPE_CHECKING:
     import pytest
@@ -39,7 +39,7 @@ def test_close_all():
         each.close()
 """
 
-STILL_OPEN = "koordinator: still open when the test had ended: 1 connection of client 'app'."
+STILL_OPEN = "koordinator: still open when the test ended: 1 connection of client 'app'."
 
 
 def run(pytester: pytest.Pytester, *arguments: str, more: str = "") -> pytest.RunResult:
@@ -50,7 +50,7 @@ def run(pytester: pytest.Pytester, *arguments: str, more: str = "") -> pytest.Ru
 def test_a_client_that_is_left_connected_is_warned_of_by_name(pytester: pytest.Pytester) -> None:
     result = run(pytester)
     result.assert_outcomes(passed=2, warnings=1)
-    result.stdout.fnmatch_lines([f"*LeakWarning: {STILL_OPEN} Close the client in the test, or say leaks='ignore' *"])
+    result.stdout.fnmatch_lines([f"*LeakWarning: {STILL_OPEN} Close the client in the test, or set leaks='ignore' *"])
 
 
 def test_it_is_an_error_or_ignored_where_that_is_chosen(pytester: pytest.Pytester) -> None:
@@ -85,23 +85,23 @@ def test_an_unknown_choice_is_one_clear_error(pytester: pytest.Pytester) -> None
     result.stdout.fnmatch_lines(["*UsageError: @pytest.mark.koordinator: leaks='wran': must be one of ignore, *"])
 
 
-def test_members_are_named_that_their_client_has_left_open() -> None:
+def test_members_are_named_that_their_client_has_leaked_clients() -> None:
     with Emulator(topics={"orders": 1}) as cluster, Rival(cluster.bootstrap_servers, "one") as rival:
         rival.send_join()
         rival.receive()
-        (line,) = left_open(cluster._port)
+        (line,) = leaked_clients(cluster._port)
         assert line == "1 connection of client 'rival', member 'one' of group 'g'"
 
 
-def test_a_client_that_is_just_closing_is_not_left_open() -> None:
+def test_a_client_that_is_just_closing_is_not_leaked_clients() -> None:
     with Emulator() as cluster:
         host, _, port = cluster.bootstrap_servers.rpartition(":")
         for _ in range(200):
             with closing(Link(Address(host, int(port)), Deadline(10), "1", "app")):
                 pass
-            assert left_open(cluster._port) == []
-        assert left_open(cluster._port) == []
-    assert left_open(cluster._port) == [], "nothing is left of a cluster that has stopped"
+            assert leaked_clients(cluster._port) == []
+        assert leaked_clients(cluster._port) == []
+    assert leaked_clients(cluster._port) == [], "nothing is left of a cluster that has stopped"
 
 
 def test_a_client_that_closes_in_the_background_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_a_client_that_closes_in_the_background_is_waited_for(monkeypatch: pytes
         link = Link(Address(host, int(port)), Deadline(10), "1", "app")
         closing_soon = threading.Timer(0.05, link.close)
         closing_soon.start()
-        assert left_open(cluster._port) == []
+        assert leaked_clients(cluster._port) == []
         closing_soon.join(10)
 
 
@@ -122,7 +122,7 @@ def test_a_test_that_leaves_clients_open_ends_soon() -> None:
             host, _, port = cluster.bootstrap_servers.rpartition(":")
             links = [Link(Address(host, int(port)), Deadline(10), "1", f"app-{number}") for number in range(50)]
             before = time.perf_counter()
-            assert len(left_open(cluster._port)) == 50
+            assert len(leaked_clients(cluster._port)) == 50
             cluster.stop()
             took.append(time.perf_counter() - before)
             for link in links:

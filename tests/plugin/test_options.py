@@ -1,16 +1,20 @@
-"""What can be chosen for a run, in each of the places, and which place counts."""
+"""The options of a run and the precedence of the places that give them."""
 
 from __future__ import annotations
 
 import inspect
+from typing import TYPE_CHECKING
 
 import pytest
 
 from koordinator import Emulator
 from koordinator.fixtures.options import ARGUMENTS, OPTIONS
 
+if TYPE_CHECKING:
+    from koordinator.emulator.config.options import Option
+
 PLACES = ("ini", "config", "environment", "command line", "marker", "argument")
-"""From the last that counts to the first."""
+"""The places, from the lowest precedence to the highest."""
 
 TEST = """
 import pytest
@@ -26,45 +30,43 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest("-p", "no:hypothesispytest", *arguments)
 
 
-def test_the_arguments_the_marker_may_have_are_those_of_the_emulator() -> None:
-    assert list(ARGUMENTS) == list(inspect.signature(Emulator).parameters)
+def test_the_marker_takes_the_arguments_of_the_emulator_and_leaks() -> None:
+    assert set(ARGUMENTS) == {*inspect.signature(Emulator).parameters, "leaks"}
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_nearer_place_comes_before_a_farther_one(
+def test_a_nearer_place_overrides_a_farther_one(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    said = {each: number for number, each in enumerate(PLACES[: PLACES.index(place) + 1], start=1)}
-    if "ini" in said:
-        pytester.makeini(f"[pytest]\nkoordinator_brokers = {said['ini']}")
-    config = f"{{'brokers': {said['config']}}}" if "config" in said else "{}"
+    value = {each: number for number, each in enumerate(PLACES[: PLACES.index(place) + 1], start=1)}
+    if "ini" in value:
+        pytester.makeini(f"[pytest]\nkoordinator_brokers = {value['ini']}")
+    config = f"{{'brokers': {value['config']}}}" if "config" in value else "{}"
     pytester.makeconftest(f"import pytest\n@pytest.fixture(scope='session')\ndef koordinator_config(): return {config}")
-    if "environment" in said:
-        monkeypatch.setenv("KOORDINATOR_BROKERS", str(said["environment"]))
-    on_command_line = [f"--koordinator-brokers={said['command line']}"] if "command line" in said else []
-    marker, argument = (f"brokers={said[each]}" if each in said else "" for each in ("marker", "argument"))
-    pytester.makepyfile(TEST.format(marker=marker, argument=argument, expected=said[place]))
+    if "environment" in value:
+        monkeypatch.setenv("KOORDINATOR_BROKERS", str(value["environment"]))
+    on_command_line = [f"--koordinator-brokers={value['command line']}"] if "command line" in value else []
+    marker, argument = (f"brokers={value[each]}" if each in value else "" for each in ("marker", "argument"))
+    pytester.makepyfile(TEST.format(marker=marker, argument=argument, expected=value[place]))
     run(pytester, *on_command_line).assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_an_option_has_one_name_in_all_places(pytester: pytest.Pytester, option: object) -> None:
-    stem = option.name
-    assert option.flag == f"--koordinator-{stem}".replace("_", "-")
-    assert option.variable == f"KOORDINATOR_{stem.upper()}"
-    assert option.ini == f"koordinator_{stem}"
-    assert option.argument in {None, stem}
+def test_an_option_has_one_name_in_all_places(pytester: pytest.Pytester, option: Option) -> None:
+    assert option.pytest_flag == f"--koordinator-{option.name}".replace("_", "-")
+    assert option.variable == f"KOORDINATOR_{option.name.upper()}"
+    assert option.ini == f"koordinator_{option.name}"
     help_text = " ".join(run(pytester, "--help").stdout.str().split())
-    assert f"{option.flag}={option.shown} " in help_text
+    assert f"{option.pytest_flag}={option.pytest_metavar} " in help_text
     assert f"{option.ini} (string): " in help_text
 
 
 MISTAKES = {
     "--koordinator-leaks=wran": "*--koordinator-leaks=wran: must be one of ignore, warn, error; did you mean warn?",
     "--koordinator-seed=many": "*--koordinator-seed=many: must be an integer from 0",
-    "--koordinator-brokers=0": "*--koordinator-brokers=0: must be an integer from 1",
-    "--koordinator-backend=kafka": "*--koordinator-backend=kafka and --koordinator-bootstrap=HOST:PORT go together",
-    "--koordinator-bootstrap=a:1": "*--koordinator-backend=kafka and --koordinator-bootstrap=HOST:PORT go together",
+    "--koordinator-brokers=0": "*--koordinator-brokers=0: must be an integer from 1 to 100",
+    "--koordinator-backend=kafka": "*--koordinator-backend=kafka and --koordinator-bootstrap=HOST:PORT need each other",
+    "--koordinator-bootstrap=a:1": "*--koordinator-backend=kafka and --koordinator-bootstrap=HOST:PORT need each other",
 }
 
 
@@ -115,7 +117,9 @@ def seeds_of(pytester: pytest.Pytester, *arguments: str) -> list[str]:
     return sorted(pytester.path.joinpath("seeds").read_text().splitlines())
 
 
-def test_the_seed_of_the_run_decides_those_of_its_clusters_whatever_else_runs(pytester: pytest.Pytester) -> None:
+def test_the_seed_of_the_run_determines_those_of_its_clusters(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makepyfile(test_it=SEEDS)
     fixed, one, two = seeds_of(pytester, "--koordinator-seed=5")
     assert fixed == "fixed[7, 8]"
@@ -126,7 +130,7 @@ def test_the_seed_of_the_run_decides_those_of_its_clusters_whatever_else_runs(py
     assert seeds_of(pytester, "test_it.py::test_two") != seeds_of(pytester, "test_it.py::test_two")
 
 
-def test_under_xdist_all_workers_have_the_seed_in_the_header(pytester: pytest.Pytester) -> None:
+def test_under_xdist_all_workers_use_the_seed_of_the_header(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it=SEEDS)
     result = pytester.runpytest_subprocess("-n", "2", timeout=120)
     (header,) = (line for line in result.outlines if line.startswith("koordinator: "))
@@ -134,7 +138,7 @@ def test_under_xdist_all_workers_have_the_seed_in_the_header(pytester: pytest.Py
     assert seeds_of(pytester, header.removeprefix("koordinator: ")) == seen
 
 
-def test_a_seed_on_the_command_line_replaces_that_of_the_config_but_not_that_of_a_marker(
+def test_a_seed_on_the_command_line_overrides_the_config_but_not_a_marker(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makepyfile(test_it=SEEDS)

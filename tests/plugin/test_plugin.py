@@ -115,10 +115,10 @@ def test_arguments_come_before_the_nearer_marker_the_farther_marker_and_the_conf
 MARK = "@pytest.mark.koordinator"
 
 MISTAKES = {
-    "topcis={'a': 1}": f"{MARK}: unknown argument 'topcis', did you mean 'topics'?; known: topics,",
-    "zzz=1": f"{MARK}: unknown argument 'zzz'; known: topics, config,",
+    "topcis={'a': 1}": f"{MARK}: unknown argument 'topcis', did you mean 'topics'?; known: host,",
+    "zzz=1": f"{MARK}: unknown argument 'zzz'; known: host, port,",
     "'a'": f"{MARK} takes arguments by name, such as topics={{'orders': 4}}, not 'a'",
-    "**{'group.max.size': 2}": f"{MARK}: unknown argument 'group.max.size'; settings of the broker go into config=",
+    "**{'group.max.size': 2}": f"{MARK}: unknown argument 'group.max.size'; broker configs go into config=",
     "config={'group.max.sise': 2}": "koordinator: group.max.sise=2: not a setting of a Kafka broker; the nearest is",
     "config={'group.max.size': 'many'}": "koordinator: group.max.size=many: must be an integer from 1",
     "topics={'orders': 0}": "koordinator: topic 'orders': a topic has at least 1 partition, not 0",
@@ -150,7 +150,7 @@ def test_a_mistake_in_the_marker_is_one_clear_error(pytester: pytest.Pytester, m
     ("returned", "message"),
     [
         ("None", "koordinator_config must return a dict of arguments of Emulator, not None"),
-        ("{'max_size': 2}", "koordinator_config: unknown argument 'max_size'; known: topics,*"),
+        ("{'max_size': 2}", "koordinator_config: unknown argument 'max_size'; known: host,*"),
     ],
 )
 def test_a_mistake_in_the_config_is_one_clear_error(pytester: pytest.Pytester, returned: str, message: str) -> None:
@@ -208,14 +208,14 @@ def test_a_cluster_that_died_is_an_error_of_its_test_only(pytester: pytest.Pytes
 
 
 def test_the_marker_and_the_fixtures_are_documented(pytester: pytest.Pytester) -> None:
-    run(pytester, "--markers").stdout.fnmatch_lines(["@pytest.mark.koordinator(topics, config, profile, *"])
+    run(pytester, "--markers").stdout.fnmatch_lines(["@pytest.mark.koordinator(host, port, brokers, *"])
     run(pytester, "--fixtures").stdout.fnmatch_lines(
         ["koordinator_config *", "koordinator_factory *", "koordinator -- *"]
     )
 
 
 def test_having_the_plugin_installed_imports_no_emulator() -> None:
-    heavy = "('trio', 'construct', 'crc32c', 'click', 'rich', 'koordinator.emulator', 'koordinator.wire')"
+    heavy = "('trio', 'construct', 'crc32c', 'click', 'rich', 'koordinator.emulator.core', 'koordinator.wire')"
     code = f"import sys, koordinator.fixtures.plugin; print([name for name in {heavy} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert run.stdout.strip() == "[]"

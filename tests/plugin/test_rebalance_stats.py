@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from koordinator.fixtures import figures
+from koordinator.fixtures import rebalance_stats
 
 SUPPORT = Path(__file__).parents[1] / "support"
 
@@ -24,11 +24,11 @@ def test_the_figures_are_the_rebalances_and_the_time_in_join_phases_of_all_group
         {"kind": "conn", "wall_ts": 2_000_000},
     ]
     second = [state("a", 0, "PreparingRebalance"), state("a", 10, "Empty")]
-    assert figures.properties([first, second]) == [
+    assert rebalance_stats.properties([first, second]) == [
         ("koordinator_rebalances", 3),
         ("koordinator_join_ms", 1000 + 1900 + 10),
     ]
-    assert figures.properties([]) == [("koordinator_rebalances", 0), ("koordinator_join_ms", 0)]
+    assert rebalance_stats.properties([]) == [("koordinator_rebalances", 0), ("koordinator_join_ms", 0)]
 
 
 REBALANCING = """
@@ -58,7 +58,7 @@ def test_the_slowest_tests_are_shown_and_github_gets_a_table(
     pytester.makeini(f"[pytest]\npythonpath = {SUPPORT}")
     result = pytester.runpytest_subprocess("--koordinator-slowest=2", "-W", "ignore", *workers, timeout=120)
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["*= koordinator: the most time in join phases =*"])
+    result.stdout.fnmatch_lines(["*= koordinator: longest join phases =*"])
     result.stdout.fnmatch_lines_random(["*s  2 rebalances * test_it.py::*2]", "*s  1 rebalance * test_it.py::*1]"])
     result.stdout.no_fnmatch_line("*s  0 rebalances *")
     before, title, _, head, _, first, second, third = summary.read_text().rstrip().splitlines()

@@ -11,7 +11,7 @@ import pytest
 
 import koordinator.handles.emulator  # noqa: F401 - once, instead of anew in each inner run
 from koordinator.emulator.pages import perfetto
-from koordinator.fixtures.artefacts import folder_name
+from koordinator.fixtures.artifacts import folder_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -196,7 +196,7 @@ def test_a_folder_that_cannot_be_made_is_told_and_hides_nothing(project: pytest.
     result = run(project)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
-        ["the trace could not be kept: *test-results*", "rerun: pytest test_app.py::test_bad *"]
+        ["the trace could not be written: *test-results*", "rerun: pytest test_app.py::test_bad *"]
     )
 
 
@@ -206,7 +206,7 @@ def test_a_mistake_of_ours_in_writing_it_hides_nothing(
     monkeypatch.setattr(perfetto, "perfetto_of", lambda lines: lines["no such thing"])
     result = run(project)
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["the trace could not be kept: TypeError: *", "rerun: pytest *::test_bad *"])
+    result.stdout.fnmatch_lines(["the trace could not be written: TypeError: *", "rerun: pytest *::test_bad *"])
 
 
 MANY_GROUPS = """

@@ -75,7 +75,7 @@ def test_it_stops_at_the_first_seed_that_fails_and_says_how_to_repeat_it(pyteste
         [
             "*- koordinator timeline -*",
             "full trace: test-results/test_it-test_fails_at_the_third-seed102/trace*",
-            "seed 102 fails, number 3 of those that were tried",
+            "failing seed: 102 (attempt 3)",
             "rerun: pytest test_it.py::test_fails_at_the_third --koordinator-seed=102 --koordinator-explore=1",
         ]
     )
@@ -135,14 +135,14 @@ def test_what_does_not_pass_is_not_run_again(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it=OTHERS)
     result = pytester.runpytest("-p", "no:hypothesispytest", "--koordinator-explore=9", "--koordinator-seed=5")
     result.assert_outcomes(skipped=1, xfailed=1, errors=1)
-    result.stdout.fnmatch_lines(["seed 5 fails, number 1 of *", "rerun: pytest *::test_broken --koordinator-seed=5 *"])
+    result.stdout.fnmatch_lines(["failing seed: 5 (attempt 1)", "rerun: pytest *::test_broken --koordinator-seed=5 *"])
 
 
 def test_it_works_over_several_processes(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it=TESTS)
     result = pytester.runpytest_subprocess("-n", "2", "--koordinator-explore=4", "--koordinator-seed=7", timeout=120)
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["seed 9 fails, number 3 of those that were tried"])
+    result.stdout.fnmatch_lines(["failing seed: 9 (attempt 3)"])
 
 
 RACE = """
@@ -160,4 +160,4 @@ def test_a_race_that_is_always_won_otherwise_is_lost_under_some_seed(pytester: p
     pytester.runpytest("-p", "no:hypothesispytest").assert_outcomes(passed=1)
     result = pytester.runpytest("-p", "no:hypothesispytest", "--koordinator-explore=50", "--koordinator-seed=1")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["seed * fails, number * of those that were tried"])
+    result.stdout.fnmatch_lines(["failing seed: * (attempt *)"])
