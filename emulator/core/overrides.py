@@ -14,6 +14,7 @@ from koordinator.wire.primitives import ZERO_UUID
 from .effects import Call
 from .groups.classic import rebalance
 from .groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember, CommittedOffset
+from .groups.classic.transitions import Cause
 from .groups.group_records import offset_record
 from .groups.group_store import GroupStore, Reason
 from .groups.pending_writes import OffsetsCommitted
@@ -39,7 +40,7 @@ def force_rebalance(store: GroupStore, group: ClassicGroup, reason: str) -> None
             f"group {group.id!r} is {group.state.value}: only one that is Stable or CompletingRebalance can be made to"
             " rebalance"
         )
-    rebalance.prepare(store, group, Reason("forced", reason))
+    rebalance.prepare(store, group, Reason(Cause.FORCED, reason))
 
 
 def end_session(store: GroupStore, group: ClassicGroup, member: ClassicMember) -> None:

@@ -15,7 +15,8 @@ from koordinator.wire.errors import Error
 from ..dialect import Dialect
 from ..effects import Append, MemberChanged, Reply, StateChanged, Superseded
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
-from .classic.group import MAY_COME_FROM, ClassicGroup, ClassicGroupState, ClassicMember
+from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
+from .classic.transitions import Cause, next_state
 from .coordinator_records import offsets_partition
 from .group_records import group_tombstone, offset_tombstone
 from .pending_writes import GroupDeleted
@@ -43,8 +44,8 @@ NONE = Error.NONE
 class Reason:
     """Why a group rebalances or a member leaves: the kind, Kafka's wording, and the client's own reason (KIP-800)."""
 
-    cause: str
-    reason: str
+    cause: Cause
+    text: str
     member_id: str | None = None
     client_reason: str | None = None
 
@@ -142,7 +143,7 @@ class GroupStore:
         `state_changed_at` stays as it was, because a failed write may undo the removal.
         """
         reason = f"Group {group.id} transitioned to Dead in generation {group.generation}"
-        self._change(group, ClassicGroupState.DEAD, Reason("removed", reason))
+        self.transition(group, Reason(Cause.REMOVED, reason))
         del self.groups[group.id]
         self.deadlines.cancel(group.id)
         if group.clock.is_plain:
@@ -161,26 +162,14 @@ class GroupStore:
 
     def unload(self, group: ClassicGroup) -> None:
         """Drop a group that another node coordinates now; its records stay."""
-        self._change(
-            group,
-            ClassicGroupState.DEAD,
-            Reason("unloaded", f"Unloading group metadata for generation {group.generation}."),
-        )
+        self.transition(group, Reason(Cause.UNLOADED, f"Unloading group metadata for generation {group.generation}."))
         del self.groups[group.id]
         self.deadlines.cancel(group.id)
         self.serve_held_requests(group)
 
-    def restore(self, group: ClassicGroup, state: ClassicGroupState, why: Reason) -> None:
-        """Set the state of a group that was just loaded."""
-        self._change(group, state, why)
-
     def undo_delete(self, group: ClassicGroup) -> None:
         """Restore an Empty group whose tombstones could not be written."""
-        self._change(
-            group,
-            ClassicGroupState.EMPTY,
-            Reason("store_error", f"The removal of group {group.id} could not be written"),
-        )
+        self.transition(group, Reason(Cause.STORE_ERROR, f"The removal of group {group.id} could not be written"))
         self.groups[group.id] = group
         group.clock = self.cluster.group_clocks.setdefault(group.id, group.clock)
         self.schedule_expiry_check(group)
@@ -244,28 +233,29 @@ class GroupStore:
         """The latest write in flight, or None."""
         return next(reversed(self.writes.values()), None)
 
-    def transition(self, group: ClassicGroup, state: ClassicGroupState, why: Reason) -> None:
-        """Move a living group to another state."""
-        assert group.state in MAY_COME_FROM[state], f"{group.id}: {group.state.value} -> {state.value}"
-        self._change(group, state, why)
-        group.state_changed_at = group.now
+    def transition(self, group: ClassicGroup, why: Reason) -> None:
+        """Change the state of a group; `TRANSITIONS` decides the next state from the cause.
 
-    def _change(self, group: ClassicGroup, state: ClassicGroupState, why: Reason) -> None:
+        Raises TransitionError if the cause does not apply to the current state.
+        """
+        before, after = group.state, next_state(group.state, why.cause)
         self.emit(
             StateChanged(
                 group_id=group.id,
                 group_now=group.now,
-                before=group.state.value,
-                after=state.value,
+                before=before.value,
+                after=after.value,
                 generation=group.generation,
-                cause=why.cause,
-                reason=why.reason,
+                cause=why.cause.value,
+                reason=why.text,
                 member_id=why.member_id,
                 client_reason=why.client_reason,
             )
         )
-        group.previous_state = group.state
-        group.state = state
+        group.previous_state, group.state = before, after
+        if why.cause is not Cause.LOADED and ClassicGroupState.DEAD not in (before, after):
+            # a loaded group has the time of its record, and a removal may be undone
+            group.state_changed_at = group.now
         group.earliest_offset_expiry = 0
         if group.clock.mode == "auto":
             self.cluster.auto_clock_groups[group.id] = None
@@ -277,7 +267,9 @@ class GroupStore:
 
     def member_changed(self, group: ClassicGroup, member: ClassicMember, change: str, why: Reason) -> None:
         """Emit that a member was added, removed or replaced."""
-        self.emit(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause, why.reason))
+        self.emit(
+            MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause.value, why.text)
+        )
 
     def new_member_id(self, prefix: str) -> str:
         """Return `<client id or instance id>-<uuid>`, as Kafka builds member ids."""

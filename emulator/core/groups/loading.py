@@ -14,7 +14,8 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
 
 from .classic import rebalance
-from .classic.group import ClassicGroupState, ClassicMember, CommittedOffset
+from .classic.group import ClassicMember, CommittedOffset
+from .classic.transitions import Cause
 from .group_store import GroupStore, Reason
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _restore(store: GroupStore, group: ClassicGroup, value: GroupMetadataValue) 
     if not group.members:
         return
     loaded = f"Loaded group {group.id} with {len(group.members)} members."
-    store.restore(group, ClassicGroupState.STABLE, Reason("loaded", loaded))
+    store.transition(group, Reason(Cause.LOADED, loaded))
     for member in group.members.values():
         store.restart_session(group, member)
     size, highest = len(group.members), store.settings.group_max_size
@@ -92,7 +93,7 @@ def _restore(store: GroupStore, group: ClassicGroup, value: GroupMetadataValue) 
             f"Freshly-loaded group {group.id} (size {size}) is over capacity {highest}. "
             "Rebalancing in order to give a chance for consumers to commit offsets"
         )
-        rebalance.prepare(store, group, Reason("over_capacity", reason))
+        rebalance.prepare(store, group, Reason(Cause.OVER_CAPACITY, reason))
 
 
 def _member(stored: MemberMetadata, group: GroupMetadataValue) -> ClassicMember:

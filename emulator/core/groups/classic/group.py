@@ -49,20 +49,6 @@ class ClassicGroupState(Enum):
     DEAD = "Dead"
 
 
-MAY_COME_FROM = {
-    ClassicGroupState.EMPTY: {ClassicGroupState.PREPARING_REBALANCE},
-    ClassicGroupState.PREPARING_REBALANCE: {
-        ClassicGroupState.EMPTY,
-        ClassicGroupState.COMPLETING_REBALANCE,
-        ClassicGroupState.STABLE,
-    },
-    ClassicGroupState.COMPLETING_REBALANCE: {ClassicGroupState.PREPARING_REBALANCE},
-    ClassicGroupState.STABLE: {ClassicGroupState.COMPLETING_REBALANCE},
-    ClassicGroupState.DEAD: set(ClassicGroupState),
-}
-"""The valid previous states of each state."""
-
-
 @dataclass(slots=True, eq=False)
 class ClassicMember:
     """A member. `joining` and `syncing` are its parked JoinGroup and SyncGroup, or None.

@@ -20,6 +20,7 @@ from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember, Protocols
 from .membership import validate_joiner
 from .rebalance import join_error
+from .transitions import Cause
 
 if TYPE_CHECKING:
     from koordinator.wire.messages.join_group import JoinGroupRequest
@@ -126,7 +127,7 @@ def reject_over_capacity(store: GroupStore, group: ClassicGroup, call: Call, req
     if member_id in group.members or dialect.rejection_removes_pending_id:
         member = group.remove(member_id)
         if member is not None:
-            why = Reason("over_capacity", f"Group {group.id} has reached its maximum size", member_id)
+            why = Reason(Cause.OVER_CAPACITY, f"Group {group.id} has reached its maximum size", member_id)
             store.member_changed(group, member, "removed", why)
     store.reply(call, join_error(Error.GROUP_MAX_SIZE_REACHED, ""))
     if dialect.rejection_completes_join:
@@ -181,7 +182,7 @@ def add_member(store: GroupStore, group: ClassicGroup, call: Call, request: Join
     group.timers.set(member.session, group.now + NEW_MEMBER_JOIN_TIMEOUT_MS)
     given = client_reason(request)
     reason = f"Adding new member {member_id} with group instance id {member.instance_id}; client reason: {given}"
-    why = Reason("member_join", reason, member_id, request.reason)
+    why = Reason(Cause.MEMBER_JOIN, reason, member_id, request.reason)
     store.member_changed(group, member, "added", why)
     rebalance.prepare_or_complete(store, group, why)
 
@@ -193,16 +194,19 @@ def rejoin(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGrou
     given = client_reason(request)
     match group.state:
         case ClassicGroupState.PREPARING_REBALANCE:
-            cause, reason = "member_rejoin", f"Member {member.id} is joining group during {group.state.value}"
+            cause, reason = Cause.MEMBER_REJOIN, f"Member {member.id} is joining group during {group.state.value}"
         case ClassicGroupState.STABLE if member.id == group.leader_id:
             # the leader found new partitions, or a cooperative rebalance has a second step: assign again
-            cause, reason = "leader_rejoin", f"Leader {member.id} re-joining group during {group.state.value}"
+            cause, reason = Cause.LEADER_REJOIN, f"Leader {member.id} re-joining group during {group.state.value}"
         case ClassicGroupState.COMPLETING_REBALANCE | ClassicGroupState.STABLE if unchanged:
             # the member may have missed the response: repeat it
             member.last_call = call
             return store.reply(call, rebalance.join_response(group, member))
         case ClassicGroupState.COMPLETING_REBALANCE | ClassicGroupState.STABLE:
-            cause, reason = "metadata_change", f"Updating metadata for member {member.id} during {group.state.value}"
+            cause, reason = (
+                Cause.METADATA_CHANGE,
+                f"Updating metadata for member {member.id} during {group.state.value}",
+            )
         case ClassicGroupState.EMPTY | ClassicGroupState.DEAD:
             return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))
         case _:
@@ -230,7 +234,9 @@ def replace_static_member(
     store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest, old: ClassicMember, member_id: str
 ) -> None:
     """Give a static member that returns without its id a new one, and fence the old one (KIP-345)."""
-    fenced = Reason("fenced", f"Static member {old.id} with instance id {old.instance_id} was replaced by {member_id}")
+    fenced = Reason(
+        Cause.FENCED, f"Static member {old.id} with instance id {old.instance_id} was replaced by {member_id}"
+    )
     old_leader_id = group.leader_id or ""
     store.reply(group.take_join(old), join_error(Error.FENCED_INSTANCE_ID, old.id))
     rebalance.reply_to_sync(store, group, old, rebalance.sync_error(Error.FENCED_INSTANCE_ID))
@@ -253,13 +259,13 @@ def replace_static_member(
             write = StaticMemberReplaced(group, call, member, old.id, old_leader_id, *before)
             return store.append(group.id, [group_record(group, assignments)], write)
         case ClassicGroupState.STABLE:
-            cause = "protocol_change"
+            cause = Cause.PROTOCOL_CHANGE
             reason = (
                 f"Group's selectedProtocol will change because static member {member.id} with instance id "
                 f"{member.instance_id} joined with change of protocol; client reason: {given}"
             )
         case ClassicGroupState.COMPLETING_REBALANCE | ClassicGroupState.PREPARING_REBALANCE:
-            cause = "metadata_change"
+            cause = Cause.METADATA_CHANGE
             reason = (
                 f"Updating metadata for static member {member.id} with instance id {member.instance_id}; "
                 f"client reason: {given}"

@@ -15,6 +15,7 @@ from ..group_store import GroupStore, Reason
 from ..pending_writes import GroupEmptied
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState
+from .transitions import Cause
 
 if TYPE_CHECKING:
     from ...effects import Call
@@ -135,7 +136,9 @@ def _after_leave(store: GroupStore, group: ClassicGroup, left: list[MemberIdenti
     reason = f"explicit `LeaveGroup` request for ({names}) members."
     match group.state:
         case ClassicGroupState.STABLE | ClassicGroupState.COMPLETING_REBALANCE if may_rebalance:
-            rebalance.prepare(store, group, Reason("member_leave", reason, left[0].member_id or None, left[0].reason))
+            rebalance.prepare(
+                store, group, Reason(Cause.MEMBER_LEAVE, reason, left[0].member_id or None, left[0].reason)
+            )
         case ClassicGroupState.PREPARING_REBALANCE:
             rebalance.complete_if_all_joined(store, group)
         case (
@@ -163,7 +166,7 @@ def _remove_leaving_member(store: GroupStore, group: ClassicGroup, identity: Mem
             return error
     reason = f"Removing member {member_id} on LeaveGroup; client reason: {identity.reason or 'not provided'}"
     rebalance.remove_member(
-        store, group, group.members[member_id], Reason("member_leave", reason, member_id, identity.reason)
+        store, group, group.members[member_id], Reason(Cause.MEMBER_LEAVE, reason, member_id, identity.reason)
     )
     return Error.NONE
 

@@ -19,6 +19,7 @@ from ..group_records import group_record
 from ..group_store import GroupStore, Reason
 from ..pending_writes import GroupEmptied
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
+from .transitions import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +43,7 @@ def prepare(store: GroupStore, group: ClassicGroup, why: Reason) -> None:
     group.pending_sync_members.clear()
     group.timers.cancel(PendingSyncExpiry(group.generation))
     initial = group.state is ClassicGroupState.EMPTY
-    store.transition(group, ClassicGroupState.PREPARING_REBALANCE, why)
+    store.transition(group, why)
     if initial:
         delay = store.settings.group_initial_rebalance_delay_ms
         remaining = max(group.rebalance_timeout_ms - delay, 0)
@@ -95,7 +96,7 @@ def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
     missing = [member for member in group.members.values() if member.joining is None and not member.is_static]
     if missing:
         names = ", ".join(member.id for member in missing)
-        why = Reason("join_timeout", f"Group {group.id} removed dynamic members who haven't joined: [{names}]")
+        why = Reason(Cause.JOIN_TIMEOUT, f"Group {group.id} removed dynamic members who haven't joined: [{names}]")
         for member in missing:
             group.remove(member.id)
             store.member_changed(group, member, "removed", why)
@@ -105,12 +106,12 @@ def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
         return
     group.form_generation(store.dialect.vote_order)
     if not group.members:
-        why = Reason("emptied", f"Group {group.id} with generation {group.generation} is now empty.")
-        store.transition(group, ClassicGroupState.EMPTY, why)
+        why = Reason(Cause.EMPTIED, f"Group {group.id} with generation {group.generation} is now empty.")
+        store.transition(group, why)
         store.append(group.id, [group_record(group, {})], GroupEmptied(group))
         return
     stabilized = f"Stabilized group {group.id} generation {group.generation} with {len(group.members)} members."
-    store.transition(group, ClassicGroupState.COMPLETING_REBALANCE, Reason("joined", f"{stabilized} ({reason})"))
+    store.transition(group, Reason(Cause.JOINED, f"{stabilized} ({reason})"))
     members = member_list(group)
     for member in group.members.values():
         call = group.take_join(member)
@@ -193,7 +194,7 @@ def expire_pending_sync(store: GroupStore, group: ClassicGroup) -> None:
     The timer is cancelled when every member has synced, and when the generation ends.
     """
     names = ", ".join(group.pending_sync_members)
-    why = Reason("sync_timeout", f"Removing [{names}] on pending sync request expiration")
+    why = Reason(Cause.SYNC_TIMEOUT, f"Removing [{names}] on pending sync request expiration")
     for member_id in list(group.pending_sync_members):
         member = group.remove(member_id)
         if member is not None:
@@ -216,7 +217,7 @@ def expire_session(store: GroupStore, group: ClassicGroup, member_id: str) -> No
     waits = member.joining is not None or member.syncing is not None
     if waits and not member.is_new:
         return
-    why = Reason("session_expired", f"removing member {member_id} on heartbeat expiration.", member_id)
+    why = Reason(Cause.SESSION_EXPIRED, f"removing member {member_id} on heartbeat expiration.", member_id)
     remove_member(store, group, member, why)
     if group.state is ClassicGroupState.PREPARING_REBALANCE:
         complete_after_expiry(store, group)

@@ -17,6 +17,7 @@ from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
 from .membership import validate_member
 from .rebalance import sync_error
+from .transitions import Cause
 
 if TYPE_CHECKING:
     from ...effects import Call
@@ -95,14 +96,14 @@ def assignment_stored(store: GroupStore, write: AssignmentStored, error: Error) 
         error_code = store.dialect.group_write_error(error)
         rebalance.fail_parked_syncs(store, group, error_code)
         reason = f"Error {error_code.name} when storing group assignment during SyncGroup (member: {write.leader_id})."
-        rebalance.prepare_or_complete(store, group, Reason("store_error", reason, write.leader_id))
+        rebalance.prepare_or_complete(store, group, Reason(Cause.STORE_ERROR, reason, write.leader_id))
         return
     statics = sum(member.is_static for member in group.members.values())
     reason = (
         f"Assignment received from leader {write.leader_id} for group {group.id} for generation {group.generation}. "
         f"The group has {len(group.members)} members, {statics} of which are static."
     )
-    store.transition(group, ClassicGroupState.STABLE, Reason("assigned", reason, write.leader_id))
+    store.transition(group, Reason(Cause.ASSIGNED, reason, write.leader_id))
     for member in group.members.values():
         member.assignment = write.assignments.get(member.id, b"")
         rebalance.reply_to_sync(store, group, member, sync_response(group, member))
