@@ -8,5 +8,5 @@ from scenes.play import Play
 
 @pytest.fixture
 def play() -> Play:
-    """A coordinator without initial delay, and nobody in it yet."""
+    """Return a coordinator without members and initial delay."""
     return Play()

@@ -11,9 +11,6 @@ from koordinator.wire.messages import delete_groups, list_groups
 A = ("t", 0)
 
 
-# -- DescribeGroups ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("version", [0, 5])
 def test_an_unknown_group_is_dead(play: Play, version: int) -> None:
     row = play.describe("nope", version)
@@ -31,7 +28,7 @@ def test_kip_1043_from_v6_on_an_unknown_group_is_an_error_too(play: Play) -> Non
 
 
 def test_a_stable_group_shows_all_of_its_members(play: Play) -> None:
-    a, b = play.f2(client_id="billing")
+    a, b = play.stable_pair(client_id="billing")
     row = play.describe(version=1)
     assert (row.group_state, row.protocol_type, row.protocol_data) == ("Stable", "consumer", "range")
     assert {
@@ -44,8 +41,8 @@ def test_a_stable_group_shows_all_of_its_members(play: Play) -> None:
 
 
 def test_before_the_assignment_there_is_no_metadata_and_the_last_assignment_is_shown(play: Play) -> None:
-    """New; the old coordinator showed no assignment."""
-    a, b = play.fc2()
+    """New coordinator; the old one shows no assignment."""
+    a, b = play.unsynced_pair()
     row = play.describe()
     assert (row.group_state, row.protocol_type, row.protocol_data) == ("CompletingRebalance", "consumer", "")
     assert {member.member_id: (member.member_metadata, member.member_assignment) for member in row.members} == {
@@ -55,8 +52,8 @@ def test_before_the_assignment_there_is_no_metadata_and_the_last_assignment_is_s
 
 
 def test_in_a_join_phase_the_last_assignment_is_shown(play: Play) -> None:
-    """New; the old coordinator showed none."""
-    _, b = play.f2()
+    """New coordinator; the old one shows none."""
+    _, b = play.stable_pair()
     play.join(b, protocols=CHANGED)
     row = play.describe()
     assert (row.group_state, row.protocol_data) == ("PreparingRebalance", "")
@@ -67,7 +64,7 @@ def test_in_a_join_phase_the_last_assignment_is_shown(play: Play) -> None:
 
 
 def test_an_assignment_that_never_came_is_not_shown_afterwards(play: Play) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     play.join(b, protocols=CHANGED)
     play.join(a)
     play.join(b)
@@ -78,7 +75,7 @@ def test_an_assignment_that_never_came_is_not_shown_afterwards(play: Play) -> No
 
 @pytest.mark.parametrize(("version", "instance_id"), [(3, None), (4, "i1")])
 def test_kip_345_instances_are_shown_from_v4_on(play: Play, version: int, instance_id: str | None) -> None:
-    play.fs1()
+    play.static_member()
     assert [member.group_instance_id for member in play.describe(version=version).members] == [instance_id]
 
 
@@ -86,21 +83,18 @@ def test_kip_345_instances_are_shown_from_v4_on(play: Play, version: int, instan
     ("version", "asked", "operations"),
     [(2, "no", -(2**31)), (3, "no", -(2**31)), (3, "yes", 3400), (5, "yes", 3400)],
 )
-def test_kip_430_operations_are_told_who_asks(play: Play, version: int, asked: str, operations: int) -> None:
-    play.f1()
+def test_kip_430_operations_are_told_who_exchanges(play: Play, version: int, asked: str, operations: int) -> None:
+    play.stable_member()
     assert play.describe(version=version, operations=asked == "yes").authorized_operations == operations
-
-
-# -- ListGroups ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def three(play: Play) -> Play:
-    """Groups that are stable, empty and in a join phase."""
+    """Create a Stable, an Empty and a rebalancing group."""
     for name in ("stable", "empty", "joining"):
         asked = play.join("", version=3, group=name, session=60_000)
         play.settle()
-        member_id = asked.answer.member_id
+        member_id = asked.response.member_id
         play.sync(1, member_id, group=name)
         if name == "empty":
             play.leave(member_id, group=name)
@@ -143,16 +137,13 @@ def test_states_are_spelled_as_kafka_spells_them(three: Play) -> None:
 @pytest.mark.parametrize("version", [0, 3])
 def test_before_v4_only_group_and_protocol_type_are_listed(play: Play, version: int) -> None:
     play.commit()
-    play.f1(group="h")
+    play.stable_member(group="h")
     rows = [(row.group_id, row.protocol_type, row.group_state) for row in play.list_groups(version).groups]
     assert rows == [("g", "", ""), ("h", "consumer", "")]
 
 
-# -- DeleteGroups (KIP-229) ----------------------------------------------------------------------------------
-
-
 def test_only_empty_groups_are_deleted(play: Play) -> None:
-    a = play.f1(group="stable")
+    a = play.stable_member(group="stable")
     play.commit(group="simple")
     assert play.delete("stable", "simple", "unknown") == {
         "stable": Error.NON_EMPTY_GROUP,
@@ -173,20 +164,20 @@ def test_a_group_that_waits_for_members_is_not_empty_though_nobody_is_in_it() ->
 
 
 def test_a_group_is_deleted_with_its_offsets_and_starts_over(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     play.commit(1, a, offsets={A: 1})
     play.leave(a)
     assert play.delete("g") == {"g": Error.NONE}
     assert [record.value for record in play.appended[-1].records] == [None, None]
     joined = play.join(play.new_id())
     play.settle()
-    assert (joined.answer.generation_id, play.offset(*A)) == (1, -1)
+    assert (joined.response.generation_id, play.offset(*A)) == (1, -1)
 
 
 def test_a_name_given_twice_is_answered_once(play: Play) -> None:
     play.commit()
     request = delete_groups.DeleteGroupsRequest(groups_names=("g", "g"))
-    rows = play.ask(request, 2).answer.results
+    rows = play.send(request, 2).response.results
     assert [(row.group_id, row.error_code) for row in rows] == [("g", Error.NONE)]
 
 
@@ -202,17 +193,17 @@ def test_the_answer_waits_for_all_tombstones(play: Play) -> None:
     play.commit(group="g")
     play.commit(group="h")
     play.writes = None
-    asked = play.ask(delete_groups.DeleteGroupsRequest(groups_names=("g", "h")), 2)
-    play._perform(play.coordinator.appended(play.now, play.under_way.pop(0).token, Error.NONE))
+    asked = play.send(delete_groups.DeleteGroupsRequest(groups_names=("g", "h")), 2)
+    play._perform(play.coordinator.appended(play.now, play.in_flight.pop(0).token, Error.NONE))
     assert asked.parked
-    play.written()
-    assert {row.error_code for row in asked.answer.results} == {Error.NONE}
+    play.complete_writes()
+    assert {row.error_code for row in asked.response.results} == {Error.NONE}
 
 
 def test_a_list_of_groups_is_no_sign_of_life(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     play.wait(9_999)
-    play.ask(list_groups.ListGroupsRequest(), 0)
+    play.send(list_groups.ListGroupsRequest(), 0)
     play.describe()
     play.wait(1)
     assert play.heartbeat(1, a) is Error.UNKNOWN_MEMBER_ID

@@ -1,4 +1,4 @@
-"""When a write to `__consumer_offsets` fails: who is told what, and what is as it was before."""
+"""Failed writes to `__consumer_offsets`: the error each client gets, and the state that is restored."""
 
 from __future__ import annotations
 
@@ -28,39 +28,33 @@ OF_A_GROUP = [
 FAILURE = Error.NOT_ENOUGH_REPLICAS
 
 
-# -- assignments ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
 def test_parked_syncs_are_told_and_a_rebalance_starts(play: Play, failure: Error, told: Error) -> None:
-    a, b = play.fc2()
+    a, b = play.unsynced_pair()
     play.writes = failure
     asks = [play.sync(2, b), play.sync(2, a, {a: b"a2", b: b"b2"})]
-    assert [(asked.error, asked.answer.assignment) for asked in asks] == [(told, b"")] * 2
+    assert [(asked.error, asked.response.assignment) for asked in asks] == [(told, b"")] * 2
     assert play.heartbeat(2, a) is play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
     assert {member.member_assignment for member in play.describe().members} == {b""}
     play.writes = Error.NONE
     assert play.join(b).parked
-    assert play.join(a).answer.generation_id == 3
+    assert play.join(a).response.generation_id == 3
 
 
 def test_a_second_write_of_an_assignment_does_not_matter_once_the_first_has_failed(play: Play) -> None:
-    a, _ = play.fc2()
+    a, _ = play.unsynced_pair()
     play.writes = None
     play.sync(2, a)
     play.sync(2, a)
-    play.written(FAILURE)
+    play.complete_writes(FAILURE)
     assert play.state() == "PreparingRebalance"
-
-
-# -- static members ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
 def test_a_static_member_that_came_back_is_told_and_all_is_as_before(play: Play, failure: Error, told: Error) -> None:
-    p, q = play.fs2()
+    p, q = play.static_pair()
     play.writes = failure
-    refused = play.join("", "i1", protocols=CHANGED, session=20_000, rebalance=90_000, version=9).answer
+    refused = play.join("", "i1", protocols=CHANGED, session=20_000, rebalance=90_000, version=9).response
     assert (refused.error_code, refused.member_id, refused.generation_id) == (told, "", 2)
     assert (refused.leader, refused.protocol_type, refused.protocol_name) == (p, "consumer", "range")
     group: ClassicGroup = play.group()
@@ -73,63 +67,60 @@ def test_a_static_member_that_came_back_is_told_and_all_is_as_before(play: Play,
     assert (group.leader_id, group.static_members, group.awaiting_join) == (p, {"i1": p, "i2": q}, 0)
     assert group.timers[member.session] == play.now + 10_000
     assert play.heartbeat(2, p, "i1") is play.heartbeat(2, q, "i2") is Error.NONE
-    assert play.sync(2, p, instance_id="i1").answer.assignment == b"p2"
+    assert play.sync(2, p, instance_id="i1").response.assignment == b"p2"
 
 
 def test_a_static_member_that_came_back_twice_ends_up_under_its_latest_id(play: Play) -> None:
-    play.fs1()
+    play.static_member()
     play.writes = None
     first, second = play.join("", "i1"), play.join("", "i1")
     assert (first.error, second.parked) == (Error.FENCED_INSTANCE_ID, True)
-    play._perform(play.coordinator.appended(play.now, play.under_way.pop(0).token, FAILURE))
-    play.written()
-    assert list(play.group().members) == [second.answer.member_id]
+    play._perform(play.coordinator.appended(play.now, play.in_flight.pop(0).token, FAILURE))
+    play.complete_writes()
+    assert list(play.group().members) == [second.response.member_id]
 
 
 def test_a_static_member_that_syncs_meanwhile_is_fenced_with_the_id_that_is_taken_back(play: Play) -> None:
-    p, q = play.fs2()
+    p, q = play.static_pair()
     play.writes = None
     back = play.join("", "i2")
     play.join(p, "i1")
-    q2 = back.answer.member_id
-    assert (play.state(), back.answer.generation_id) == ("CompletingRebalance", 3)
+    q2 = back.response.member_id
+    assert (play.state(), back.response.generation_id) == ("CompletingRebalance", 3)
     waiting = play.sync(3, q2, instance_id="i2")
-    play.written(FAILURE)
+    play.complete_writes(FAILURE)
     assert waiting.error is Error.FENCED_INSTANCE_ID
     assert play.heartbeat(3, q, "i2") is Error.NONE
     assert play.heartbeat(3, q2, "i2") is Error.FENCED_INSTANCE_ID
 
 
 def test_a_static_member_that_came_back_is_not_answered_twice_if_a_rebalance_overtakes_the_write(play: Play) -> None:
-    p, _ = play.fs2()
+    p, _ = play.static_pair()
     play.writes = None
     back = play.join("", "i2")
-    assert play.join(p, "i1").answer.generation_id == back.answer.generation_id == 3
-    play.written()
-    assert (len(back.answers), play.state()) == (1, "CompletingRebalance")
+    assert play.join(p, "i1").response.generation_id == back.response.generation_id == 3
+    play.complete_writes()
+    assert (len(back.responses), play.state()) == (1, "CompletingRebalance")
 
 
 def test_a_session_that_ends_during_the_write_starts_anew_with_the_next_heartbeat(play: Play) -> None:
-    """Kafka starts it before the write, and not again with the answer."""
-    p, _ = play.fs2(session=6_000)
+    """Kafka restarts the session before the write, and not again with the response."""
+    p, _ = play.static_pair(session=6_000)
     play.writes = None
     back = play.join("", "i2", session=6_000)
-    assert play.keep(10_000, (2, p, "i1")) is Error.NONE
-    play.written()
-    assert back.answer.generation_id == 2
-    assert play.keep(10_000, (2, p, "i1")) is Error.NONE
-    assert play.heartbeat(2, back.answer.member_id, "i2") is Error.NONE
-    assert play.keep(6_000, (2, p, "i1")) is Error.REBALANCE_IN_PROGRESS
-
-
-# -- groups that are new, or go ------------------------------------------------------------------------------
+    assert play.keep_alive(10_000, (2, p, "i1")) is Error.NONE
+    play.complete_writes()
+    assert back.response.generation_id == 2
+    assert play.keep_alive(10_000, (2, p, "i1")) is Error.NONE
+    assert play.heartbeat(2, back.response.member_id, "i2") is Error.NONE
+    assert play.keep_alive(6_000, (2, p, "i1")) is Error.REBALANCE_IN_PROGRESS
 
 
 @pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
 def test_a_group_that_could_not_be_written_never_was(failure: Error, told: Error) -> None:
     play = Play(group_initial_rebalance_delay_ms=3_000)
     play.writes = failure
-    refused = play.join("", version=3).answer
+    refused = play.join("", version=3).response
     assert (refused.error_code, refused.member_id) == (told, "")
     assert play.state() == "Dead"
     assert play.coordinator.deadline() is None
@@ -149,22 +140,22 @@ def test_what_others_do_in_a_new_group_is_gone_if_its_first_write_fails(error: E
     first, second = play.new_id(), play.new_id()
     joining = [play.join(first), play.join(second)]
     play.wait(2_000)
-    assert [asked.answer.generation_id for asked in joining] == [1, 1]
+    assert [asked.response.generation_id for asked in joining] == [1, 1]
     syncing, again = play.sync(1, second), play.join(second, protocols=CHANGED)
     assert (syncing.error, again.parked) == (Error.REBALANCE_IN_PROGRESS, True)
-    play.written(error)
+    play.complete_writes(error)
     if error is Error.NONE:
         assert (again.parked, play.state()) == (True, "PreparingRebalance")
     else:
-        assert (again.error, again.answer.member_id, play.state()) == (Error.COORDINATOR_NOT_AVAILABLE, "", "Dead")
+        assert (again.error, again.response.member_id, play.state()) == (Error.COORDINATOR_NOT_AVAILABLE, "", "Dead")
 
 
 def test_a_parked_sync_is_told_that_its_group_could_not_be_written(play: Play) -> None:
     play.writes = None
     p = play.join("", "i1")
     play.settle()
-    syncing = play.sync(1, p.answer.member_id)
-    play.written(FAILURE)
+    syncing = play.sync(1, p.response.member_id)
+    play.complete_writes(FAILURE)
     assert syncing.error is Error.COORDINATOR_NOT_AVAILABLE
     assert play.state() == "Dead"
 
@@ -173,7 +164,7 @@ def test_a_parked_sync_is_told_that_its_group_could_not_be_written(play: Play) -
 def test_the_first_write_of_a_group_deleted_meanwhile_does_not_matter(play: Play, error: Error) -> None:
     play.writes = None
     play.new_id()
-    creation = play.under_way.pop()
+    creation = play.in_flight.pop()
     play.writes = Error.NONE
     assert play.delete("g") == {"g": Error.NONE}
     x = play.new_id()
@@ -188,14 +179,14 @@ def test_a_simple_group_that_could_not_be_written_never_was(play: Play) -> None:
 
 
 def test_a_group_that_is_in_the_log_stays_though_a_commit_failed(play: Play) -> None:
-    play.fe()
+    play.emptied()
     play.writes = FAILURE
     assert play.commit_errors() == [Error.COORDINATOR_NOT_AVAILABLE]
     assert play.state() == "Empty"
 
 
 def test_a_group_that_could_not_be_deleted_is_there_with_all_it_had(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     play.commit(1, a, offsets={A: 7})
     play.leave(a)
     emptied_at = play.group().state_changed_at
@@ -208,25 +199,25 @@ def test_a_group_that_could_not_be_deleted_is_there_with_all_it_had(play: Play) 
     play.writes = Error.NONE
     joined = play.join(play.new_id())
     play.settle()
-    assert joined.answer.generation_id == 3
+    assert joined.response.generation_id == 3
 
 
 def test_a_deleted_group_does_not_come_back_over_a_new_one(play: Play) -> None:
     play.commit(offsets={A: 7})
     play.writes = None
     deleting = play.start_delete("g")
-    tombstones = play.under_way.pop()
+    tombstones = play.in_flight.pop()
     play.writes = Error.NONE
     x = play.new_id()
     play._perform(play.coordinator.appended(play.now, tombstones.token, FAILURE))
-    assert deleting.answer.results[0].error_code == Error.COORDINATOR_NOT_AVAILABLE
+    assert deleting.response.results[0].error_code == Error.COORDINATOR_NOT_AVAILABLE
     assert play.join(x).parked
     assert play.offset(*A) == -1
 
 
 @pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
 def test_an_empty_generation_that_could_not_be_written_stays_empty(play: Play, failure: Error, told: Error) -> None:
-    a = play.f1()
+    a = play.stable_member()
     play.writes = failure
     answer = play.leave(a)
     assert (answer.error_code, answer.members) == (told, ())
@@ -234,15 +225,12 @@ def test_an_empty_generation_that_could_not_be_written_stays_empty(play: Play, f
 
 
 def test_who_leaves_last_is_answered_when_that_is_written(play: Play) -> None:
-    p, q = play.fs2()
+    p, q = play.static_pair()
     play.writes = None
     first, last = play.start_leave(p), play.start_leave(("", "i2"), q)
     assert (first.parked, last.parked) == (False, True)
-    play.written()
-    assert [(row.member_id, row.error_code) for row in last.answer.members] == [("", 0), (q, Error.UNKNOWN_MEMBER_ID)]
-
-
-# -- offsets -------------------------------------------------------------------------------------------------
+    play.complete_writes()
+    assert [(row.member_id, row.error_code) for row in last.response.members] == [("", 0), (q, Error.UNKNOWN_MEMBER_ID)]
 
 
 @pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
@@ -267,7 +255,7 @@ def test_an_offset_committed_meanwhile_counts_more_than_one_brought_back(play: P
     play.commit(offsets={A: 1})
     play.writes = None
     play._perform(play.coordinator.topics_deleted(play.now, ["t"]))
-    tombstones = play.under_way.pop()
+    tombstones = play.in_flight.pop()
     play.writes = Error.NONE
     play.commit(offsets={A: 2})
     play._perform(play.coordinator.appended(play.now, tombstones.token, FAILURE))

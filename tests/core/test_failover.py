@@ -1,4 +1,4 @@
-"""A coordinator moves: what a group still knows afterwards is what was written (KIP-345; coordinator.md D.4)."""
+"""A change of coordinator: a group keeps exactly what was written (KIP-345)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def partition(play: Play) -> int:
 
 
 def log(play: Play) -> list[CoordinatorRecord]:
-    """What is in the partition of group g, from its first record on."""
+    """Return the records of group g's partition, oldest first."""
     return [record for each in play.appended if each.partition == partition(play) for record in each.records]
 
 
@@ -59,16 +59,16 @@ def play(request: pytest.FixtureRequest) -> Play:
 
 class TestLoading:
     def test_a_stable_group_goes_on_as_if_nothing_had_been(self, play: Play) -> None:
-        a, b = play.f2()
+        a, b = play.stable_pair()
         before = play.describe()
         reload(play)
         assert (play.heartbeat(2, a), play.heartbeat(2, b)) == (Error.NONE, Error.NONE)
-        assert play.sync(2, a).answer.assignment == b"a2"
-        assert play.sync(2, b).answer.assignment == b"b2"
+        assert play.sync(2, a).response.assignment == b"a2"
+        assert play.sync(2, b).response.assignment == b"b2"
         assert play.describe() == before
 
     def test_a_generation_that_was_not_written_is_lost_with_its_new_members(self, play: Play) -> None:
-        a, b = play.f2()
+        a, b = play.stable_pair()
         c, generation = play.joined_by(a, b)
         reload(play)
         assert play.heartbeat(generation, c) is Error.UNKNOWN_MEMBER_ID
@@ -84,19 +84,19 @@ class TestLoading:
     def test_of_several_protocols_only_the_selected_one_is_known_so_that_an_unchanged_rejoin_rebalances(
         self, play: Play
     ) -> None:
-        a, b = play.f2(protocols=BOTH)
+        a, b = play.stable_pair(protocols=BOTH)
         assert not play.join(b, protocols=BOTH).parked
         reload(play)
         assert play.join(b, protocols=BOTH).parked
         assert play.heartbeat(2, a) is Error.REBALANCE_IN_PROGRESS
 
     def test_with_a_single_protocol_an_unchanged_rejoin_is_answered_at_once(self, play: Play) -> None:
-        _, b = play.f2()
+        _, b = play.stable_pair()
         reload(play)
-        assert play.join(b).answer.generation_id == 2
+        assert play.join(b).response.generation_id == 2
 
     def test_every_member_has_a_whole_session(self, play: Play) -> None:
-        a, b = play.f2(session=10_000)
+        a, b = play.stable_pair(session=10_000)
         play.wait(9_000)
         reload(play)
         play.wait(9_999)
@@ -106,7 +106,7 @@ class TestLoading:
         assert play.heartbeat(2, b) is Error.UNKNOWN_MEMBER_ID
 
     def test_offsets_are_as_they_were_committed(self, play: Play) -> None:
-        a = play.f1()
+        a = play.stable_member()
         play.commit(1, a, offsets={("t", 0): 5, ("t", 1): 7}, metadata="m", leader_epoch=3)
         play.commit(1, a, offsets={("t", 0): 6})
         before = play.fetch()
@@ -123,7 +123,7 @@ class TestLoading:
         assert play.offset("t", 0) == 1
 
     def test_a_group_that_was_deleted_does_not_come_back(self, play: Play) -> None:
-        play.fe()
+        play.emptied()
         play.commit(offsets={("t", 0): 1})
         assert play.delete("g") == {"g": Error.NONE}
         reload(play)
@@ -131,38 +131,38 @@ class TestLoading:
         assert play.fetch() == {}
 
     def test_an_empty_group_keeps_its_generation(self, play: Play) -> None:
-        play.fe()
+        play.emptied()
         reload(play)
         assert play.state() == "Empty"
         again = play.join(play.new_id())
         play.settle()
-        assert again.answer.generation_id == 3
+        assert again.response.generation_id == 3
 
     def test_what_a_group_is_subscribed_to_is_known(self, play: Play) -> None:
-        a = play.f1(protocols=CHANGED)
+        a = play.stable_member(protocols=CHANGED)
         play.commit(1, a, offsets={("t", 0): 1, ("u", 0): 1})
         reload(play)
         assert play.delete_offsets(("u", 0)) == (Error.NONE, [Error.GROUP_SUBSCRIBED_TO_TOPIC])
 
     def test_the_trace_says_that_the_group_was_loaded(self, play: Play) -> None:
-        play.f1()
+        play.stable_member()
         reload(play)
-        causes = [fact.cause for fact in play.noted(StateChanged)][-2:]
+        causes = [fact.cause for fact in play.facts_of(StateChanged)][-2:]
         assert causes == ["unloaded", "loaded"]
 
 
 class TestStaticMembers:
     def test_an_instance_is_known_and_fencing_works_at_once(self, play: Play) -> None:
-        p, q = play.fs2()
+        p, q = play.static_pair()
         reload(play)
         assert play.heartbeat(2, "x", "i2") is Error.FENCED_INSTANCE_ID
         assert play.heartbeat(2, q, "i2") is Error.NONE
-        answer = play.join("", "i2").answer
+        answer = play.join("", "i2").response
         assert (answer.generation_id, answer.leader) == (2, p)
 
     def test_kafka_10284_a_replaced_id_stays_replaced(self, play: Play) -> None:
-        _, q = play.fs2()
-        new = play.join("", "i2").answer.member_id
+        _, q = play.static_pair()
+        new = play.join("", "i2").response.member_id
         reload(play)
         assert play.heartbeat(2, new, "i2") is Error.NONE
         assert play.heartbeat(2, q, "i2") is Error.FENCED_INSTANCE_ID
@@ -172,7 +172,7 @@ class TestGroupMaxSize:
     @pytest.mark.parametrize(("version", "at_once"), [("3.9", True), ("4.3", False)])
     def test_kafka_9885_a_group_loaded_over_capacity_rebalances_and_shrinks(self, version: str, at_once: bool) -> None:  # noqa: FBT001
         large = Play(kafka_version=version)
-        a, b, c = large.f3()
+        a, b, c = large.stable_trio()
         small = Play(kafka_version=version, group_max_size=2)
         load(small, log(large))
         assert [small.heartbeat(3, each) for each in (a, b, c)] == [Error.REBALANCE_IN_PROGRESS] * 3
@@ -183,43 +183,45 @@ class TestGroupMaxSize:
         if not at_once:
             assert first.parked
             small.wait(30_000)
-        assert first.answer.generation_id == second.answer.generation_id == 4
-        assert {row.member_id for row in first.answer.members} == {a, b}
+        assert first.response.generation_id == second.response.generation_id == 4
+        assert {row.member_id for row in first.response.members} == {a, b}
 
 
 class TestResignation:
     def test_a_parked_join_is_told_who_asked_and_that_it_is_not_here(self, play: Play) -> None:
-        a, _ = play.f2()
+        a, _ = play.stable_pair()
         parked = play.join(a)
         resign(play)
-        assert (parked.error, parked.answer.member_id) == (Error.NOT_COORDINATOR, a)
+        assert (parked.error, parked.response.member_id) == (Error.NOT_COORDINATOR, a)
 
     def test_a_parked_sync_is_told_that_it_is_not_here(self, play: Play) -> None:
-        _, b = play.fc2()
+        _, b = play.unsynced_pair()
         parked = play.sync(2, b)
         resign(play)
-        assert (parked.error, parked.answer.assignment) == (Error.NOT_COORDINATOR, b"")
+        assert (parked.error, parked.response.assignment) == (Error.NOT_COORDINATOR, b"")
 
     def test_writes_under_way_are_told_that_it_is_not_here_and_count_for_nothing(self, play: Play) -> None:
-        a = play.f1()
+        a = play.stable_member()
         play.writes = None
         commit = play.commit(1, a)
         resign(play)
-        assert [row.error_code for topic in commit.answer.topics for row in topic.partitions] == [Error.NOT_COORDINATOR]
-        play.written()
+        assert [row.error_code for topic in commit.response.topics for row in topic.partitions] == [
+            Error.NOT_COORDINATOR
+        ]
+        play.complete_writes()
         play.writes = Error.NONE
         load(play, log(play)[:-1])
         assert play.fetch(("t", 0))["t", 0][0] == -1
 
     def test_no_timer_of_the_group_fires_any_more(self, play: Play) -> None:
-        play.f2()
+        play.stable_pair()
         resign(play)
         before = len(play.facts)
         play.wait(3_600_000)
         assert play.facts[before:] == []
 
     def test_groups_of_other_partitions_stay(self, play: Play) -> None:
-        play.f1()
+        play.stable_member()
         play.commit(group="elsewhere", offsets={("t", 0): 9})
         assert play.coordinator.store.partition_of("elsewhere") != partition(play)
         resign(play)
@@ -268,7 +270,7 @@ class TestOldRecords:
         topic_id = play.cluster.topics["t"].topic_id
         row = OffsetFetchRequestTopics(topic_id=topic_id, partition_indexes=(0,))
         asked = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=(row,)),))
-        ((fetched,),) = [each.partitions for each in play.ask(asked, 10).answer.groups[0].topics]
+        ((fetched,),) = [each.partitions for each in play.send(asked, 10).response.groups[0].topics]
         assert (fetched.committed_offset, fetched.error_code) == (-1, Error.NONE)
 
     def test_values_written_are_read_back(self) -> None:
@@ -283,7 +285,7 @@ def test_a_partition_that_cannot_be_read_is_empty_to_old_and_nobodys_to_new(
     version: str, state: str, error: Error
 ) -> None:
     play = Play(kafka_version=version)
-    play.f1()
+    play.stable_member()
     resign(play)
     play._perform(play.coordinator.begin_load(play.now, partition(play)))
     assert play.describe().error_code == Error.COORDINATOR_LOAD_IN_PROGRESS

@@ -1,4 +1,4 @@
-"""Every group has a clock of its own, and how time passes makes no difference to what happens."""
+"""Every group has its own clock, and the size of time steps does not change the outcome."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ A = ("t", 0)
 
 @pytest.fixture
 def play() -> Play:
-    """Expiry checks once in a month, so that nothing is due but what the tests are about."""
+    """Return a play with an expiry check once a month, so that only the timers under test fire."""
     return Play(offsets_retention_check_interval_ms=30 * DAY)
 
 
 def two_groups(play: Play) -> tuple[str, str]:
-    return play.f1(group="ahead"), play.f1(group="here")
+    return play.stable_member(group="ahead"), play.stable_member(group="here")
 
 
 def test_a_clock_put_ahead_lets_pass_in_one_group_what_is_not_due_in_another(play: Play) -> None:
@@ -51,7 +51,7 @@ def test_a_group_that_is_ahead_lives_at_the_same_pace(play: Play) -> None:
 def test_facts_and_records_of_a_group_bear_its_own_time(play: Play) -> None:
     play.advance(DAY, "ahead")
     two_groups(play)
-    stamps = {fact.group_id: fact.group_now for fact in play.noted(StateChanged)}
+    stamps = {fact.group_id: fact.group_now for fact in play.facts_of(StateChanged)}
     assert stamps == {"ahead": START + DAY, "here": START}
     play.commit(group="simple")
     play.advance(DAY, "simple2")
@@ -61,11 +61,11 @@ def test_facts_and_records_of_a_group_bear_its_own_time(play: Play) -> None:
 
 
 def test_what_a_clock_jumps_over_happens_each_at_its_own_time(play: Play) -> None:
-    play.f1(group="ahead")
+    play.stable_member(group="ahead")
     play.advance(5_000, "ahead")
-    assert play.noted(TimerFired)[1:] == []
+    assert play.facts_of(TimerFired)[1:] == []
     play.advance(HOUR - 5_000, "ahead")
-    empty = play.noted(StateChanged)[-1]
+    empty = play.facts_of(StateChanged)[-1]
     assert (empty.after, empty.group_now) == ("Empty", START + 10_000)
 
 
@@ -87,7 +87,7 @@ def test_a_group_made_anew_is_still_ahead(play: Play) -> None:
 
 
 def test_the_timer_goes_before_the_request_of_the_same_time(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     play.now += 10_000
     assert play.heartbeat(1, a) is Error.UNKNOWN_MEMBER_ID
 
@@ -103,26 +103,23 @@ def test_expiry_checks_follow_the_groups_clock() -> None:
     assert play.group("late").timers[OffsetExpiryCheck()] == START + 1_000
 
 
-# -- a clock that stands still ------------------------------------------------------------------------------
-
-
 def test_nothing_of_a_group_whose_clock_stands_still_is_due_until_it_is_moved(play: Play) -> None:
-    play.f1(group="still")
+    play.stable_member(group="still")
     play.set_clock("manual", "still")
     play.wait(30 * DAY)
     assert play.group("still").members
     play.advance(9_999, "still")
     assert play.group("still").members
     play.advance(1, "still")
-    assert (play.noted(TimerFired)[-1].due, play.noted(StateChanged)[-1].after) == (START + 10_000, "Empty")
+    assert (play.facts_of(TimerFired)[-1].due, play.facts_of(StateChanged)[-1].after) == (START + 10_000, "Empty")
 
 
 def test_a_move_of_a_standing_clock_lets_what_it_passes_happen_each_at_its_own_time(play: Play) -> None:
     play.set_clock("manual", "still")
-    play.f1(group="still")
+    play.stable_member(group="still")
     play.wait(DAY)
     play.advance(HOUR, "still")
-    assert play.noted(StateChanged)[-1].group_now == START + 10_000
+    assert play.facts_of(StateChanged)[-1].group_now == START + 10_000
     assert play.group_now("still") == START + HOUR
 
 
@@ -130,13 +127,13 @@ def test_what_is_due_at_once_happens_though_the_clock_stands_still() -> None:
     play = Play(group_initial_rebalance_delay_ms=0)
     play.set_clock("manual")
     play.wait(777)
-    assert play.f1()
+    assert play.stable_member()
     assert play.coordinator.deadline() is None
-    assert {fact.group_now for fact in play.noted(StateChanged)} == {START}
+    assert {fact.group_now for fact in play.facts_of(StateChanged)} == {START}
 
 
 def test_a_clock_that_runs_again_goes_on_from_where_it_stood(play: Play) -> None:
-    play.f1()
+    play.stable_member()
     play.set_clock("manual")
     play.wait(DAY)
     play.set_clock("real")
@@ -155,7 +152,7 @@ def test_a_clock_runs_in_no_way_but_those_there_are(play: Play) -> None:
 
 def test_the_setting_says_how_the_clock_of_a_new_group_runs() -> None:
     play = Play(group_clock="manual")
-    play.f1()
+    play.stable_member()
     play.wait(DAY)
     assert (play.group_now(), play.group().clock.mode) == (START, "manual")
 
@@ -168,11 +165,8 @@ def test_of_a_group_that_is_gone_its_clock_is_kept_if_that_was_moved(play: Play)
     assert list(play.cluster.group_clocks) == ["moved"]
 
 
-# -- determinism ---------------------------------------------------------------------------------------------
-
-
 def story(play: Play) -> None:
-    """Groups that owe much: sessions, ids, initial delays, join phases, syncs and offsets to expire."""
+    """Create groups with many pending timers: sessions, ids, initial delays, join phases, syncs and offset expiry."""
     play.advance(DAY, "ahead")
     patient: dict[str, Any] = {"session": 120_000, "rebalance": 90_000}
     for group, jump in (("ahead", 0), ("here", 0), ("jumped", 7_777)):
@@ -181,18 +175,18 @@ def story(play: Play) -> None:
         play.join("", "i2", group=group, **patient)
         dynamic = play.join("", version=3, group=group)
         play.wait(6_100)
-        assert static.answer.generation_id == 1
+        assert static.response.generation_id == 1
         for asked in (static, dynamic):
-            play.sync(1, asked.answer.member_id, group=group)
-        play.commit(1, dynamic.answer.member_id, offsets={A: 1, ("u", 0): 2}, group=group)
-        play.join(static.answer.member_id, "i1", group=group, protocols=CHANGED, **patient)
+            play.sync(1, asked.response.member_id, group=group)
+        play.commit(1, dynamic.response.member_id, offsets={A: 1, ("u", 0): 2}, group=group)
+        play.join(static.response.member_id, "i1", group=group, protocols=CHANGED, **patient)
         play.advance(jump, group)
     play.commit(group="simple")
     play.join("", version=3, group="last")
 
 
 def told(steps: Iterable[int]) -> tuple[list[object], list[object]]:
-    """The facts of the story and an hour after it, in steps of so many ms, and all the answers."""
+    """Return the facts and responses of the story and one hour after it, in steps of `step` ms."""
     play = Play(
         group_initial_rebalance_delay_ms=3_000,
         offsets_retention_minutes=2,
@@ -204,7 +198,7 @@ def told(steps: Iterable[int]) -> tuple[list[object], list[object]]:
         play.wait(min(step, end - play.now))
         if play.now == end:
             break
-    return list(play.facts), [(asked.call, asked.answers) for asked in play._asks.values()]
+    return list(play.facts), [(asked.call, asked.responses) for asked in play._exchanges.values()]
 
 
 def test_a_jump_of_an_hour_is_3600_ticks_of_a_second_is_uneven_steps() -> None:
@@ -222,7 +216,7 @@ def test_a_jump_of_an_hour_is_3600_ticks_of_a_second_is_uneven_steps() -> None:
 
 
 def test_ticks_when_nothing_is_due_say_nothing(play: Play) -> None:
-    play.f1()
+    play.stable_member()
     before = len(play.facts)
     for _ in range(10):
         play.settle()

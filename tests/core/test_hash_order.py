@@ -1,4 +1,4 @@
-"""The order of hash tables, held to what Java 17 and Scala 2.13.15 say of the same strings."""
+"""The order of hash tables, compared with the output of Java 17 and Scala 2.13.15."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES = [
         "v6 v7 eager sticky range roundrobin v1 v2 v3 v4 cooperative-sticky v5",
     ),
     (
-        # too many for the buckets there were
+        # more than the initial buckets can hold
         "range roundrobin sticky cooperative-sticky v1 v2 v3 v4 v5 v6 v7 eager connect sessioned",
         "v7 v5 v1 v4 v3 sessioned cooperative-sticky eager connect v2 v6 roundrobin range sticky",
         "v6 v7 eager range roundrobin cooperative-sticky sessioned sticky v1 v2 v3 v4 connect v5",

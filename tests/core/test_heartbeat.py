@@ -1,4 +1,4 @@
-"""Heartbeat: what a member learns from it, and how long it lives without (KAFKA-10134)."""
+"""Heartbeat: its errors, and the session without it (KAFKA-10134)."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ def test_a_group_nobody_knows_has_no_members(play: Play) -> None:
 
 
 def test_in_a_join_phase_members_are_told_to_rejoin(play: Play) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     play.join(b, protocols=CHANGED)
     assert play.heartbeat(2, a) is play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
     assert play.heartbeat(1, a) is Error.ILLEGAL_GENERATION
 
 
 def test_kafka_10134_before_the_assignment_a_heartbeat_is_a_normal_one(play: Play) -> None:
-    a, b = play.fc2(rebalance=60_000)
-    assert play.keep(30_000, (2, a), (2, b)) is Error.NONE
+    a, b = play.unsynced_pair(rebalance=60_000)
+    assert play.keep_alive(30_000, (2, a), (2, b)) is Error.NONE
 
 
 @pytest.mark.parametrize("generation", [1, 2])
 def test_an_empty_group_has_no_members(play: Play, generation: int) -> None:
-    assert play.heartbeat(generation, play.fe()) is Error.UNKNOWN_MEMBER_ID
+    assert play.heartbeat(generation, play.emptied()) is Error.UNKNOWN_MEMBER_ID
 
 
 def test_membership_is_checked_before_the_generation(play: Play) -> None:
-    play.f1()
+    play.stable_member()
     assert play.heartbeat(9, "ghost") is Error.UNKNOWN_MEMBER_ID
 
 
 def test_a_silent_member_is_out_after_its_session_timeout(play: Play) -> None:
-    a, b = play.f2(session=6_000)
-    assert play.keep(5_999, (2, a)) is Error.NONE
+    a, b = play.stable_pair(session=6_000)
+    assert play.keep_alive(5_999, (2, a)) is Error.NONE
     play.wait(1)
     assert play.heartbeat(2, a) is Error.REBALANCE_IN_PROGRESS
-    joined = play.join(a, session=6_000).answer
+    joined = play.join(a, session=6_000).response
     assert (joined.generation_id, [row.member_id for row in joined.members]) == (3, [a])
     assert play.heartbeat(2, b) is Error.UNKNOWN_MEMBER_ID
 
 
 def test_when_the_last_member_is_silent_the_group_is_empty(play: Play) -> None:
-    play.f1()
+    play.stable_member()
     play.wait(10_000)
     assert (play.state(), play.group().generation, play.group().leader) == ("Empty", 2, None)
 
 
 def test_a_leader_that_falls_silent_is_followed_by_another(play: Play) -> None:
-    _, b = play.f2(session=6_000)
-    play.keep(6_000, (2, b))
-    joined = play.join(b, session=6_000).answer
+    _, b = play.stable_pair(session=6_000)
+    play.keep_alive(6_000, (2, b))
+    joined = play.join(b, session=6_000).response
     assert (joined.leader, [row.member_id for row in joined.members]) == (b, [b])
 
 
 @pytest.mark.parametrize("told", [Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID])
 def test_a_heartbeat_that_is_refused_refreshes_nothing(play: Play, told: Error) -> None:
-    a = play.f1()
+    a = play.stable_member()
     play.wait(5_000)
     assert play.heartbeat(*((9, a) if told is Error.ILLEGAL_GENERATION else (1, "ghost"))) is told
     play.wait(5_000)
@@ -72,7 +72,7 @@ def test_a_heartbeat_that_is_refused_refreshes_nothing(play: Play, told: Error) 
 
 @pytest.mark.parametrize("state", ["Stable", "CompletingRebalance", "PreparingRebalance"])
 def test_a_heartbeat_starts_the_session_anew_in_every_state(play: Play, state: str) -> None:
-    a, b = play.fc2() if state == "CompletingRebalance" else play.f2()
+    a, b = play.unsynced_pair() if state == "CompletingRebalance" else play.stable_pair()
     if state == "PreparingRebalance":
         play.join(b, protocols=CHANGED)
     assert play.state() == state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from scenes.play import Ask, Play
+from scenes.play import Exchange, Play
 
 from koordinator.wire.errors import Error
 
@@ -21,9 +21,9 @@ def play() -> Play:
 
 
 def answered_at(play: Play, arrivals: list[int], *, rebalance: int = 30_000) -> list[int]:
-    """When joins that arrive at these times are answered, in ms; all of them in one generation."""
+    """Return when joins sent at these times are answered, in ms; all in one generation."""
     start = play.now
-    asks: list[Ask[JoinGroupResponse]] = []
+    asks: list[Exchange[JoinGroupResponse]] = []
     at: dict[int, int] = {}
     for now in range(0, 20_001, 100):
         play.wait(start + now - play.now)
@@ -32,8 +32,8 @@ def answered_at(play: Play, arrivals: list[int], *, rebalance: int = 30_000) -> 
         for number, asked in enumerate(asks):
             if not asked.parked:
                 at.setdefault(number, now)
-    assert len({asked.answer.generation_id for asked in asks}) == 1
-    (leader,) = [asked.answer for asked in asks if asked.answer.members]
+    assert len({asked.response.generation_id for asked in asks}) == 1
+    (leader,) = [asked.response for asked in asks if asked.response.members]
     assert len(leader.members) == len(arrivals)
     return [at[number] for number in range(len(arrivals))]
 
@@ -58,21 +58,21 @@ def test_each_delay_that_brought_a_member_is_followed_by_another_up_to_the_rebal
 def test_members_of_a_later_rebalance_do_not_extend_the_next_delay(play: Play) -> None:
     first = play.join("", version=3)
     play.wait(DELAY)
-    play.sync(1, first.answer.member_id)
-    # the second of them comes into a join phase that is running
+    play.sync(1, first.response.member_id)
+    # the second one joins a running join phase
     others = [play.join("", version=3), play.join("", version=3)]
-    play.join(first.answer.member_id)
-    play.leave(*(asked.answer.member_id for asked in [first, *others]))
+    play.join(first.response.member_id)
+    play.leave(*(asked.response.member_id for asked in [first, *others]))
     assert play.state() == "Empty"
     assert answered_at(play, [0]) == [DELAY]
 
 
 def test_a_group_that_became_empty_waits_as_a_new_one_does(play: Play) -> None:
-    """The old coordinator extended the delay only at generation 0."""
+    """The old coordinator extends the delay only at generation 0."""
     asked = play.join("", version=3)
     play.wait(DELAY)
-    play.sync(1, asked.answer.member_id)
-    play.leave(asked.answer.member_id)
+    play.sync(1, asked.response.member_id)
+    play.leave(asked.response.member_id)
     assert play.state() == "Empty"
     assert answered_at(play, [0, 1_000]) == [6_000, 6_000]
 
@@ -83,7 +83,7 @@ def test_a_join_sent_again_does_not_extend_the_delay(play: Play) -> None:
     play.wait(1_000)
     second = play.join(a)
     play.wait(2_000)
-    assert (first.parked, second.answer.generation_id) == (True, 1)
+    assert (first.parked, second.response.generation_id) == (True, 1)
 
 
 def test_an_id_handed_out_neither_extends_the_delay_nor_holds_it_up(play: Play) -> None:
@@ -91,7 +91,7 @@ def test_an_id_handed_out_neither_extends_the_delay_nor_holds_it_up(play: Play) 
     play.wait(1_000)
     play.new_id()
     play.wait(2_000)
-    assert joining.answer.generation_id == 1
+    assert joining.response.generation_id == 1
 
 
 def test_everybody_being_there_does_not_end_the_delay(play: Play) -> None:
@@ -102,7 +102,7 @@ def test_everybody_being_there_does_not_end_the_delay(play: Play) -> None:
     play.wait(2_899)
     assert all(asked.parked for asked in asks)
     play.wait(3_001)
-    assert [asked.answer.generation_id for asked in asks] == [1, 1]
+    assert [asked.response.generation_id for asked in asks] == [1, 1]
 
 
 def test_everybody_leaving_does_not_end_the_delay_either(play: Play) -> None:
@@ -110,24 +110,24 @@ def test_everybody_leaving_does_not_end_the_delay_either(play: Play) -> None:
     joining = play.join(a)
     play.wait(1_000)
     assert play.leave_errors(a) == [Error.NONE]
-    assert (joining.error, joining.answer.member_id) == (Error.UNKNOWN_MEMBER_ID, "")
+    assert (joining.error, joining.response.member_id) == (Error.UNKNOWN_MEMBER_ID, "")
     play.wait(1_999)
     assert play.state() == "PreparingRebalance"
     play.wait(1)
     assert play.state() == "Empty"
     following = play.join(play.new_id())
     play.wait(DELAY)
-    assert following.answer.generation_id == 2
+    assert following.response.generation_id == 2
 
 
 def test_an_id_that_expires_ends_the_delay_if_nobody_else_is_missing(play: Play) -> None:
-    """New: what a timer removes may end the initial delay early, what leaves may not."""
+    """New coordinator: a timer that removes a member may end the initial delay early, a leave may not."""
     joining = play.join(play.new_id())
     play.new_id(session=1_000)
     play.wait(999)
     assert joining.parked
     play.wait(1)
-    assert joining.answer.generation_id == 1
+    assert joining.response.generation_id == 1
 
 
 def test_without_a_delay_a_join_still_parks_for_an_instant() -> None:
@@ -136,16 +136,16 @@ def test_without_a_delay_a_join_still_parks_for_an_instant() -> None:
     assert joining.parked
     assert play.coordinator.deadline() == play.now
     play.settle()
-    assert joining.answer.generation_id == 1
+    assert joining.response.generation_id == 1
 
 
 def test_a_member_of_the_last_stretch_extends_the_next_delay_once(play: Play) -> None:
-    """A flag that nobody clears: in Kafka, too, the group's next first rebalance pays for it."""
+    """A flag that is never cleared: in Kafka, too, it extends the group's next initial delay."""
     first = play.join("", version=3, rebalance=3_000)
     play.wait(1_000)
     second = play.join("", version=3, rebalance=3_000)
     play.wait(2_000)
-    play.leave(first.answer.member_id, second.answer.member_id)
+    play.leave(first.response.member_id, second.response.member_id)
     assert play.state() == "Empty"
     assert answered_at(play, [0]) == [6_000]
     assert play.group().new_member_added is False

@@ -1,4 +1,4 @@
-"""Whatever clients do, and however writes end, these hold."""
+"""Invariants that hold for every sequence of requests and every result of writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from scenes.play import RANGE, Ask, Play
+from scenes.play import RANGE, Exchange, Play
 
 from koordinator.emulator.core import overrides as levers
 from koordinator.emulator.core.effects import Superseded
@@ -45,7 +45,7 @@ OFFERS = st.sampled_from(
     ]
 )
 TIMEOUTS = st.sampled_from([0, 1_000, 6_000, 30_000])
-# not 2.4, which forgets members: nobody watches a new one until it is heard of again (KAFKA-9752)
+# without 2.4, where a new member has no session until its second request (KAFKA-9752)
 RELEASES: Any = st.sampled_from(
     [
         {"kafka_version": "2.8"},
@@ -60,13 +60,13 @@ SILENCE = 4_000_000
 
 
 class Clients(RuleBasedStateMachine):
-    """Clients of two groups that remember, and mix up, the ids and generations they were told."""
+    """Clients of two groups that reuse, and mix up, the ids and generations they received."""
 
     def __init__(self) -> None:
         super().__init__()
         self.play = Play()
         self.ids: list[str] = ["ghost"]
-        self.joins: list[Ask[JoinGroupResponse]] = []
+        self.joins: list[Exchange[JoinGroupResponse]] = []
 
     @initialize(release=RELEASES, delay=st.sampled_from([0, 3_000]), size_max=st.sampled_from([2, 3, 1_000]))
     def begin(self, release: dict[str, Any], delay: int, size_max: int) -> None:
@@ -80,8 +80,8 @@ class Clients(RuleBasedStateMachine):
 
     def somebody(self, data: st.DataObject) -> str:
         for asked in self.joins:
-            if asked.answers and asked.answers[0].member_id and asked.answers[0].member_id not in self.ids:
-                self.ids.append(asked.answers[0].member_id)
+            if asked.responses and asked.responses[0].member_id and asked.responses[0].member_id not in self.ids:
+                self.ids.append(asked.responses[0].member_id)
         return data.draw(st.sampled_from(self.ids[-6:]), label="who")
 
     def generation(self, data: st.DataObject, group: str) -> int:
@@ -179,7 +179,7 @@ class Clients(RuleBasedStateMachine):
     def delete_offsets(self, group: str, topic: str) -> None:
         rows = (OffsetDeleteRequestPartition(partition_index=0),)
         topics = (OffsetDeleteRequestTopic(name=topic, partitions=rows),)
-        self.play.ask(OffsetDeleteRequest(group_id=group, topics=topics), 0)
+        self.play.send(OffsetDeleteRequest(group_id=group, topics=topics), 0)
 
     @rule()
     def delete_topic(self) -> None:
@@ -214,34 +214,32 @@ class Clients(RuleBasedStateMachine):
     def write(self, writes: Error | None) -> None:
         self.play.writes = writes
         if writes is not None:
-            self.play.written(writes)
+            self.play.complete_writes(writes)
 
     @precondition(lambda self: self.play.coordinator.groups)
     @rule()
     def silence(self) -> None:
-        """Long after the last word everybody has been answered, everybody is out, and nothing is pending."""
+        """Long after the last request every call is answered, no group has members, and no timer is set."""
         play = self.play
         play.writes = Error.NONE
-        play.written()
+        play.complete_writes()
         for group_id in ("g", "h"):
             self.thaw(group_id)
-        # so long that no group has a member, so short that those with offsets may still be there
+        # long enough for every session to expire, short enough for some offsets to remain
         for _ in range(20):
             play.wait(SILENCE // 20)
-        superseded = {fact.call for fact in play.noted(Superseded)}
-        for asked in play._asks.values():
-            assert asked.answers or asked.call in superseded
+        superseded = {fact.call for fact in play.facts_of(Superseded)}
+        for asked in play._exchanges.values():
+            assert asked.responses or asked.call in superseded
         for group in play.coordinator.groups.values():
             assert (group.state, group.members, group.pending_members) == (ClassicGroupState.EMPTY, {}, {})
             assert [key for _, key in group.timers.pending()] == [OffsetExpiryCheck()]
         assert play.coordinator.store.writes == {}
         assert not play.coordinator.groups or play.coordinator.deadline() is not None
 
-    # -- what holds at any time ------------------------------------------------------------------------------
-
     @invariant()
     def no_call_is_answered_twice(self) -> None:
-        assert all(len(asked.answers) <= 1 for asked in self.play._asks.values())
+        assert all(len(asked.responses) <= 1 for asked in self.play._exchanges.values())
 
     @invariant()
     def what_is_unanswered_is_parked_or_superseded_or_waits_for_a_write(self) -> None:
@@ -254,8 +252,8 @@ class Clients(RuleBasedStateMachine):
         ]
         assert len(parked) == len(set(parked))
         waiting = [call for write in self.play.coordinator.store.writes.values() for call in _calls(write)]
-        superseded = {fact.call for fact in self.play.noted(Superseded)}
-        unanswered = {asked.call for asked in self.play._asks.values() if asked.parked}
+        superseded = {fact.call for fact in self.play.facts_of(Superseded)}
+        unanswered = {asked.call for asked in self.play._exchanges.values() if asked.parked}
         held = [call for group in self.play.coordinator.groups.values() for _, call, _ in group.held_requests]
         assert {*parked, *held} <= unanswered
         assert unanswered <= {*parked, *waiting, *superseded, *held}
@@ -314,7 +312,7 @@ def members_are_alive(group: ClassicGroup) -> None:
 def timers_are_wanted(group: ClassicGroup) -> None:
     keys = [key for _, key in group.timers.pending()]
     phases = [key for key in keys if isinstance(key, InitialDelay | RebalanceTimeout)]
-    # one that is frozen needs none: it ends when it thaws
+    # a frozen group needs none: its phase ends with the thaw
     wanted = {
         group.state is ClassicGroupState.PREPARING_REBALANCE,
         not group.is_frozen and group.state is ClassicGroupState.PREPARING_REBALANCE,

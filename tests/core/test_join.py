@@ -1,4 +1,4 @@
-"""JoinGroup: who may join, and what it does to the group (the original group protocol; KIP-429, KIP-559, KIP-800)."""
+"""JoinGroup: admission, and its effect on the group (the original group protocol; KIP-429, KIP-559, KIP-800)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ def two_protocols(first: str, second: str) -> tuple[tuple[str, bytes], ...]:
     return (first, first.encode()), (second, second.encode())
 
 
-# -- refusals ------------------------------------------------------------------------------------------------
-
-
 def test_an_empty_group_id_is_invalid(play: Play) -> None:
     assert play.join("", group="").error is Error.INVALID_GROUP_ID
 
@@ -28,8 +25,8 @@ def test_an_empty_group_id_is_invalid(play: Play) -> None:
 @pytest.mark.parametrize("session", [5_999, 1_800_001])
 def test_a_session_timeout_out_of_bounds_is_refused_and_changes_nothing(session: int) -> None:
     play = Play(group_min_session_timeout_ms=6_000)
-    a = play.f1()
-    refused = play.join(a, session=session).answer
+    a = play.stable_member()
+    refused = play.join(a, session=session).response
     assert (refused.error_code, refused.member_id) == (Error.INVALID_SESSION_TIMEOUT, a)
     assert play.heartbeat(1, a) is Error.NONE
 
@@ -46,14 +43,14 @@ def test_a_session_timeout_out_of_bounds_does_not_create_the_group(play: Play) -
 
 
 def test_a_member_id_nobody_gave_out_is_unknown_and_creates_no_group(play: Play) -> None:
-    refused = play.join("ghost").answer
+    refused = play.join("ghost").response
     assert (refused.error_code, refused.member_id) == (Error.UNKNOWN_MEMBER_ID, "ghost")
     assert play.state() == "Dead"
 
 
 def test_a_stranger_is_unknown_to_a_group_that_exists(play: Play) -> None:
-    play.f1()
-    refused = play.join("ghost").answer
+    play.stable_member()
+    refused = play.join("ghost").response
     assert (refused.error_code, refused.member_id) == (Error.UNKNOWN_MEMBER_ID, "ghost")
 
 
@@ -63,9 +60,9 @@ def test_a_stranger_is_unknown_to_a_group_that_exists(play: Play) -> None:
     ids=["without a protocol type", "without a protocol"],
 )
 def test_the_first_member_needs_a_protocol_type_and_a_protocol(play: Play, asked: dict[str, Any]) -> None:
-    refused = play.join("", **asked).answer
+    refused = play.join("", **asked).response
     assert (refused.error_code, refused.member_id) == (Error.INCONSISTENT_GROUP_PROTOCOL, "")
-    # refused, but the group has been created by it
+    # refused, but it has created the group
     assert play.state() == "Empty"
 
 
@@ -75,30 +72,30 @@ def test_the_first_member_needs_a_protocol_type_and_a_protocol(play: Play, asked
     ids=["another type", "no protocol", "no protocol in common"],
 )
 def test_a_joiner_needs_the_type_and_a_protocol_all_members_offer(play: Play, asked: dict[str, Any]) -> None:
-    a = play.f1()
-    refused = play.join("", **asked).answer
+    a = play.stable_member()
+    refused = play.join("", **asked).response
     assert (refused.error_code, refused.member_id) == (Error.INCONSISTENT_GROUP_PROTOCOL, "")
     assert play.heartbeat(1, a) is Error.NONE
 
 
 def test_even_the_only_member_cannot_switch_to_an_entirely_new_list(play: Play) -> None:
-    a = play.f1()
-    refused = play.join(a, protocols=(("roundrobin", b""),)).answer
+    a = play.stable_member()
+    refused = play.join(a, protocols=(("roundrobin", b""),)).response
     assert (refused.error_code, refused.member_id) == (Error.INCONSISTENT_GROUP_PROTOCOL, a)
     assert play.heartbeat(1, a) is Error.NONE
 
 
 def test_one_protocol_in_common_is_enough_and_the_vote_uses_the_new_list(play: Play) -> None:
-    a = play.f1()
-    joined = play.join(a, protocols=(("roundrobin", b"rr"), *RANGE)).answer
+    a = play.stable_member()
+    joined = play.join(a, protocols=(("roundrobin", b"rr"), *RANGE)).response
     assert (joined.generation_id, joined.protocol_name) == (2, "roundrobin")
 
 
 def test_a_protocol_only_some_members_offer_is_no_candidate(play: Play) -> None:
-    a = play.f1(protocols=two_protocols("x", "y"))
+    a = play.stable_member(protocols=two_protocols("x", "y"))
     b = play.new_id(protocols=(("y", b"y"),))
     asks = [play.join(b, protocols=(("y", b"y"),)), play.join(a, protocols=two_protocols("x", "y"))]
-    assert {asked.answer.protocol_name for asked in asks} == {"y"}
+    assert {asked.response.protocol_name for asked in asks} == {"y"}
     refused = play.join("", protocols=(("x", b"x"),))
     assert refused.error is Error.INCONSISTENT_GROUP_PROTOCOL
 
@@ -107,70 +104,67 @@ def test_of_two_protocols_with_one_name_the_first_counts(play: Play) -> None:
     twice = (("range", b"first"), ("range", b"second"))
     joined = play.join(play.new_id(protocols=twice), protocols=twice)
     play.settle()
-    assert [row.metadata for row in joined.answer.members] == [b"first"]
+    assert [row.metadata for row in joined.response.members] == [b"first"]
 
 
 def test_a_group_that_was_empty_takes_any_protocol_type(play: Play) -> None:
-    play.fe()
+    play.emptied()
     x = play.new_id(protocol_type="connect", protocols=(("v0", b""),))
     joined = play.join(x, protocol_type="connect", protocols=(("v0", b""),), version=7)
     play.settle()
-    assert joined.answer.protocol_type == "connect"
+    assert joined.response.protocol_type == "connect"
 
 
 def test_a_refusal_carries_nothing_but_the_error_and_the_id(play: Play) -> None:
-    refused = play.join("ghost", version=9).answer
+    refused = play.join("ghost", version=9).response
     assert {name: getattr(refused, name) for name in NOTHING} == NOTHING
-
-
-# -- answers -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("version", "name"), [(6, ""), (7, None)])
 def test_kip_559_no_protocol_is_empty_before_v7_and_null_since(play: Play, version: int, name: str | None) -> None:
-    asked = play.join("", version=version).answer
+    asked = play.join("", version=version).response
     assert (asked.protocol_name, asked.protocol_type) == (name, None)
 
 
 def test_kip_559_a_join_answers_protocol_type_and_name(play: Play) -> None:
     joined = play.join(play.new_id(), version=7)
     play.settle()
-    assert (joined.answer.protocol_type, joined.answer.protocol_name) == ("consumer", "range")
+    assert (joined.response.protocol_type, joined.response.protocol_name) == ("consumer", "range")
 
 
 def test_only_the_leader_is_told_the_members(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     b = play.new_id()
     follower, leader = play.join(b, protocols=CHANGED), play.join(a)
-    assert leader.answer.leader == follower.answer.leader == a
-    assert {row.member_id: row.metadata for row in leader.answer.members} == {a: RANGE[0][1], b: CHANGED[0][1]}
-    assert (follower.answer.members, follower.answer.member_id) == ((), b)
+    assert leader.response.leader == follower.response.leader == a
+    assert {row.member_id: row.metadata for row in leader.response.members} == {a: RANGE[0][1], b: CHANGED[0][1]}
+    assert (follower.response.members, follower.response.member_id) == ((), b)
 
 
 def test_most_votes_win_among_what_all_members_offer(play: Play) -> None:
-    a = play.f1(protocols=two_protocols("range", "rr"))
+    a = play.stable_member(protocols=two_protocols("range", "rr"))
     ids = [play.new_id(protocols=two_protocols("rr", "range")) for _ in range(2)]
     asks = [play.join(each, protocols=two_protocols("rr", "range")) for each in ids]
     leader = play.join(a, protocols=two_protocols("range", "rr"))
-    assert {asked.answer.protocol_name for asked in [*asks, leader]} == {"rr"}
-    assert {row.metadata for row in leader.answer.members} == {b"rr"}
+    assert {asked.response.protocol_name for asked in [*asks, leader]} == {"rr"}
+    assert {row.metadata for row in leader.response.members} == {b"rr"}
 
 
 def test_a_tie_is_decided_the_same_for_all(play: Play) -> None:
-    a = play.f1(protocols=two_protocols("x", "y"))
+    a = play.stable_member(protocols=two_protocols("x", "y"))
     b = play.new_id(protocols=two_protocols("y", "x"))
     asks = [play.join(b, protocols=two_protocols("y", "x")), play.join(a, protocols=two_protocols("x", "y"))]
-    (chosen,) = {asked.answer.protocol_name for asked in asks}
+    (chosen,) = {asked.response.protocol_name for asked in asks}
     assert chosen is not None
-    assert {row.metadata for row in asks[1].answer.members} == {chosen.encode()}
+    assert {row.metadata for row in asks[1].response.members} == {chosen.encode()}
 
 
 @pytest.mark.parametrize("reason", [None, "", "need to revoke partitions"])
 def test_kip_800_a_reason_changes_nothing_but_the_facts(play: Play, reason: str | None) -> None:
-    a = play.f1()
+    a = play.stable_member()
     joined = play.join(a, version=8, reason=reason)
-    assert joined.answer.generation_id == 2
-    started = [fact for fact in play.noted(StateChanged) if fact.after == "PreparingRebalance"][-1]
+    assert joined.response.generation_id == 2
+    started = [fact for fact in play.facts_of(StateChanged) if fact.after == "PreparingRebalance"][-1]
     assert started.client_reason == reason
     assert started.reason.endswith(f"client reason: {reason or 'not provided'}")
 
@@ -180,25 +174,22 @@ def test_a_member_id_is_the_client_id_and_a_uuid(play: Play) -> None:
     assert (name, len(uuid)) == ("billing", 36)
 
 
-# -- rejoining -----------------------------------------------------------------------------------------------
-
-
 def test_a_follower_that_rejoins_unchanged_is_answered_at_once_without_a_rebalance(play: Play) -> None:
-    a, b = play.f2()
-    again = play.join(b).answer
+    a, b = play.stable_pair()
+    again = play.join(b).response
     assert (again.generation_id, again.leader, again.members, again.member_id) == (2, a, (), b)
     assert play.heartbeat(2, a) is Error.NONE
 
 
 def test_a_follower_that_rejoins_unchanged_does_not_refresh_its_session(play: Play) -> None:
-    a, b = play.f2()
-    play.keep(8_000, (2, a))
-    assert play.join(b).answer.generation_id == 2
-    assert play.keep(2_000, (2, a)) is Error.REBALANCE_IN_PROGRESS
+    a, b = play.stable_pair()
+    play.keep_alive(8_000, (2, a))
+    assert play.join(b).response.generation_id == 2
+    assert play.keep_alive(2_000, (2, a)) is Error.REBALANCE_IN_PROGRESS
 
 
 def test_a_follower_that_rejoins_unchanged_keeps_its_timeouts(play: Play) -> None:
-    _, b = play.f2()
+    _, b = play.stable_pair()
     play.join(b, session=60_000, rebalance=90_000)
     member = play.group().members[b]
     assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (10_000, 30_000)
@@ -210,65 +201,65 @@ def test_a_follower_that_rejoins_unchanged_keeps_its_timeouts(play: Play) -> Non
     ids=["metadata", "list"],
 )
 def test_a_follower_that_has_changed_rebalances(play: Play, protocols: tuple[tuple[str, bytes], ...]) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     changed = play.join(b, protocols=protocols)
     assert changed.parked
     assert play.heartbeat(2, a) is Error.REBALANCE_IN_PROGRESS
-    leader = play.join(a).answer
-    assert (leader.generation_id, changed.answer.generation_id) == (3, 3)
+    leader = play.join(a).response
+    assert (leader.generation_id, changed.response.generation_id) == (3, 3)
     assert {row.member_id: row.metadata for row in leader.members}[b] == protocols[0][1]
 
 
 def test_the_order_of_protocols_is_a_change(play: Play) -> None:
-    a = play.f1(protocols=two_protocols("x", "y"))
+    a = play.stable_member(protocols=two_protocols("x", "y"))
     b, _ = play.joined_by(a, protocols=two_protocols("x", "y"))
     assert not play.join(b, protocols=two_protocols("x", "y")).parked
     assert play.join(b, protocols=two_protocols("y", "x")).parked
 
 
 def test_a_leader_that_rejoins_always_rebalances(play: Play) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     leader = play.join(a)
     assert leader.parked
     assert play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
-    assert play.join(b).answer.generation_id == leader.answer.generation_id == 3
+    assert play.join(b).response.generation_id == leader.response.generation_id == 3
 
 
 def test_a_sole_leader_that_rejoins_gets_its_next_generation_at_once(play: Play) -> None:
-    assert play.join(play.f1()).answer.generation_id == 2
+    assert play.join(play.stable_member()).response.generation_id == 2
 
 
 def test_before_the_assignment_a_rejoin_unchanged_is_given_the_same_answer_again(play: Play) -> None:
-    a, b = play.fc2()
-    leader, follower = play.join(a).answer, play.join(b).answer
+    a, b = play.unsynced_pair()
+    leader, follower = play.join(a).response, play.join(b).response
     assert (leader.generation_id, {row.member_id for row in leader.members}) == (2, {a, b})
     assert (follower.generation_id, follower.members, follower.leader) == (2, (), a)
     assert play.state() == "CompletingRebalance"
 
 
 def test_before_the_assignment_a_changed_rejoin_rebalances_and_ends_parked_syncs(play: Play) -> None:
-    a, b = play.fc2()
+    a, b = play.unsynced_pair()
     syncing = play.sync(2, b)
     changed = play.join(a, protocols=CHANGED)
-    assert (syncing.error, syncing.answer.assignment) == (Error.REBALANCE_IN_PROGRESS, b"")
+    assert (syncing.error, syncing.response.assignment) == (Error.REBALANCE_IN_PROGRESS, b"")
     assert changed.parked
-    assert play.join(b).answer.generation_id == changed.answer.generation_id == 3
+    assert play.join(b).response.generation_id == changed.response.generation_id == 3
 
 
 def test_before_the_assignment_a_new_member_rebalances(play: Play) -> None:
-    a, b = play.fc2()
+    a, b = play.unsynced_pair()
     syncing = play.sync(2, b)
     c = play.join("", version=3)
     assert syncing.error is Error.REBALANCE_IN_PROGRESS
     assert c.parked
     assert play.heartbeat(2, a) is Error.REBALANCE_IN_PROGRESS
     leader = play.join(a)
-    assert play.join(b).answer.generation_id == c.answer.generation_id == 3
-    assert len(leader.answer.members) == 3
+    assert play.join(b).response.generation_id == c.response.generation_id == 3
+    assert len(leader.response.members) == 3
 
 
 def test_kafka_14009_a_rejoin_brings_new_timeouts(play: Play) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     play.join(b, session=20_000, rebalance=90_000, protocols=CHANGED)
     member = play.group().members[b]
     assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (20_000, 90_000)
@@ -277,32 +268,32 @@ def test_kafka_14009_a_rejoin_brings_new_timeouts(play: Play) -> None:
 
 
 def test_a_second_join_takes_the_place_of_the_parked_one_which_is_never_answered(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     b = play.new_id()
     first, second = play.join(b), play.join(b)
     leader = play.join(a)
-    assert (first.parked, second.answer.generation_id) == (True, 2)
-    assert [row.member_id for row in leader.answer.members] == [a, b]
-    assert [fact.call for fact in play.noted(Superseded)] == [first.call]
+    assert (first.parked, second.response.generation_id) == (True, 2)
+    assert [row.member_id for row in leader.response.members] == [a, b]
+    assert [fact.call for fact in play.facts_of(Superseded)] == [first.call]
 
 
 def test_a_rejoin_never_changes_client_id_and_host(play: Play) -> None:
-    a = play.f1(client_id="first")
+    a = play.stable_member(client_id="first")
     play.join(a, client_id="second")
     assert play.describe().members[0].client_id == "first"
 
 
 def test_an_empty_group_has_used_up_a_generation(play: Play) -> None:
-    play.fe()
+    play.emptied()
     joined = play.join(play.new_id())
     play.settle()
-    assert joined.answer.generation_id == 3
+    assert joined.response.generation_id == 3
 
 
 def test_kip_429_owned_partitions_are_bytes_like_any_other(play: Play) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     owned = write_subscription(ConsumerProtocolSubscription(topics=("t",), user_data=b"owned: t-0"))
     changed = play.join(b, protocols=(("range", owned),))
     assert changed.parked
-    leader = play.join(a).answer
+    leader = play.join(a).response
     assert {row.member_id: row.metadata for row in leader.members} == {a: SUBSCRIBED_TO_T, b: owned}

@@ -1,4 +1,4 @@
-"""LeaveGroup: one member or several (KIP-345), and what becomes of those who stay."""
+"""LeaveGroup: one member or several (KIP-345), and the members that stay."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def test_in_an_unknown_group_each_member_is_unknown(play: Play) -> None:
 
 @pytest.mark.parametrize("who", ["a member", "a stranger"])
 def test_before_v3_the_result_of_the_one_member_is_the_answer(play: Play, who: str) -> None:
-    a = play.f1()
+    a = play.stable_member()
     member_id, told = (a, Error.NONE) if who == "a member" else ("ghost", Error.UNKNOWN_MEMBER_ID)
-    assert play.ask(LeaveGroupRequest(group_id="g", member_id=member_id), 2).error is told
+    assert play.send(LeaveGroupRequest(group_id="g", member_id=member_id), 2).error is told
 
 
 def test_kip_345_several_leave_at_once_each_with_its_own_result(play: Play) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     answer = play.leave(a, "ghost", ("", "i9"), "")
     assert answer.error_code == Error.NONE
     assert [(row.member_id, row.group_instance_id, row.error_code) for row in answer.members] == [
@@ -50,41 +50,41 @@ def test_kip_345_several_leave_at_once_each_with_its_own_result(play: Play) -> N
 
 
 def test_nobody_leaves_twice(play: Play) -> None:
-    _, b = play.f2()
+    _, b = play.stable_pair()
     assert play.leave_errors(b, b) == [Error.NONE, Error.UNKNOWN_MEMBER_ID]
 
 
 def test_an_empty_list_is_legal_and_changes_nothing(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     answer = play.leave()
     assert (answer.error_code, answer.members) == (Error.NONE, ())
     assert play.heartbeat(1, a) is Error.NONE
 
 
 def test_who_is_refused_changes_nothing(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     assert play.leave_errors("ghost") == [Error.UNKNOWN_MEMBER_ID]
     assert play.heartbeat(1, a) is Error.NONE
 
 
 def test_a_follower_that_leaves_rebalances_those_who_stay(play: Play) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     play.leave(b)
     assert play.heartbeat(2, a) is Error.REBALANCE_IN_PROGRESS
-    joined = play.join(a).answer
+    joined = play.join(a).response
     assert (joined.generation_id, joined.leader, [row.member_id for row in joined.members]) == (3, a, [a])
 
 
 def test_a_leader_that_leaves_is_followed_by_another(play: Play) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     play.leave(a)
     assert play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
-    joined = play.join(b).answer
+    joined = play.join(b).response
     assert (joined.generation_id, joined.leader, [row.member_id for row in joined.members]) == (3, b, [b])
 
 
 def test_the_last_member_that_leaves_empties_the_group_at_once(play: Play) -> None:
-    play.fe()
+    play.emptied()
     described = play.describe()
     assert (described.group_state, described.protocol_type, described.protocol_data) == ("Empty", "consumer", "")
     assert play.group().generation == 2
@@ -92,7 +92,7 @@ def test_the_last_member_that_leaves_empties_the_group_at_once(play: Play) -> No
 
 
 def test_an_empty_generation_is_written(play: Play) -> None:
-    play.fe()
+    play.emptied()
     (record,) = play.appended[-1].records
     value = record.value
     assert isinstance(value, GroupMetadataValue)
@@ -101,30 +101,30 @@ def test_an_empty_generation_is_written(play: Play) -> None:
 
 
 def test_a_batch_is_evaluated_once_when_all_of_it_has_left(play: Play) -> None:
-    assert play.leave_errors(*play.f3()) == [Error.NONE] * 3
+    assert play.leave_errors(*play.stable_trio()) == [Error.NONE] * 3
     assert play.state() == "Empty"
     joined = play.join(play.new_id())
     play.settle()
-    assert joined.answer.generation_id == 5
+    assert joined.response.generation_id == 5
 
 
 def test_a_leave_from_a_join_phase_ends_it_if_nobody_else_is_missing(play: Play) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     joining = play.join(a)
     play.leave(b)
-    assert [row.member_id for row in joining.answer.members] == [a]
+    assert [row.member_id for row in joining.response.members] == [a]
 
 
 def test_the_parked_join_of_who_leaves_is_answered(play: Play) -> None:
-    a, b, _ = play.f3()
+    a, b, _ = play.stable_trio()
     joining = play.join(b, protocols=(("range", b"new"),))
     play.leave(b)
-    assert (joining.error, joining.answer.member_id) == (Error.UNKNOWN_MEMBER_ID, "")
+    assert (joining.error, joining.response.member_id) == (Error.UNKNOWN_MEMBER_ID, "")
     assert play.heartbeat(3, a) is Error.REBALANCE_IN_PROGRESS
 
 
 def test_before_the_assignment_a_leave_ends_parked_syncs(play: Play) -> None:
-    a, b = play.fc2()
+    a, b = play.unsynced_pair()
     waiting = play.sync(2, b)
     play.leave(a)
     assert waiting.error is Error.REBALANCE_IN_PROGRESS
@@ -132,8 +132,8 @@ def test_before_the_assignment_a_leave_ends_parked_syncs(play: Play) -> None:
 
 @pytest.mark.parametrize("reason", [None, "", "the consumer is being closed"])
 def test_kip_800_a_reason_changes_nothing_but_the_facts(play: Play, reason: str | None) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     assert [row.error_code for row in play.leave(b, reason=reason).members] == [Error.NONE]
     assert play.heartbeat(2, a) is Error.REBALANCE_IN_PROGRESS
-    assert play.noted(StateChanged)[-1].client_reason == reason
-    assert play.noted(MemberChanged)[-1].reason.endswith(f"client reason: {reason or 'not provided'}")
+    assert play.facts_of(StateChanged)[-1].client_reason == reason
+    assert play.facts_of(MemberChanged)[-1].reason.endswith(f"client reason: {reason or 'not provided'}")

@@ -1,4 +1,4 @@
-"""A node answers for the groups it keeps, and for none of them while they are being loaded."""
+"""A node serves the groups of its own partitions, once they are loaded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOADING, ELSEWHERE = Error.COORDINATOR_LOAD_IN_PROGRESS, Error.NOT_COORDINATOR
 
 @dataclass
 class Away:
-    """A play with a stable group g, which this node does not answer for now; `told` is why."""
+    """A play with a Stable group g that the node does not serve now; `error` is the reason."""
 
     play: Play
     member_id: str
@@ -31,7 +31,7 @@ class Away:
 @pytest.fixture(params=[LOADING, ELSEWHERE], ids=lambda told: told.name)
 def away(request: pytest.FixtureRequest) -> Away:
     play = Play()
-    member_id = play.f1()
+    member_id = play.stable_member()
     play.commit(1, member_id)
     partition = play.coordinator.store.partition_of("g")
     if request.param is LOADING:
@@ -43,19 +43,19 @@ def away(request: pytest.FixtureRequest) -> Away:
 
 @pytest.mark.parametrize("version", [3, 5, 9])
 def test_join_is_refused_without_an_id(away: Away, version: int) -> None:
-    answer = away.play.join(away.member_id, version=version).answer
+    answer = away.play.join(away.member_id, version=version).response
     assert (answer.error_code, answer.member_id, answer.generation_id) == (away.told, "", -1)
 
 
 def test_a_join_is_checked_by_itself_before_its_group_is_looked_for(away: Away) -> None:
     away.play.coordinator.store.loading.add(0)
     assert away.play.join("", group="").error is Error.INVALID_GROUP_ID
-    refused = away.play.join(away.member_id, session=1_800_001).answer
+    refused = away.play.join(away.member_id, session=1_800_001).response
     assert (refused.error_code, refused.member_id) == (Error.INVALID_SESSION_TIMEOUT, away.member_id)
 
 
 def test_sync_is_refused(away: Away) -> None:
-    answer = away.play.sync(1, away.member_id).answer
+    answer = away.play.sync(1, away.member_id).response
     assert (answer.error_code, answer.assignment) == (away.told, b"")
 
 
@@ -115,7 +115,7 @@ def test_offset_delete_is_refused(away: Away) -> None:
 
 def test_list_is_refused_while_anything_is_loading() -> None:
     play = Play()
-    play.f1()
+    play.stable_member()
     play.coordinator.store.loading.add(49)
     answer = play.list_groups()
     assert (answer.error_code, answer.groups) == (LOADING, ())

@@ -1,4 +1,4 @@
-"""KIP-394: a dynamic member is sent back for its id before it is a member."""
+"""KIP-394: a dynamic member gets its id first, and becomes a member by joining with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_every_join_without_an_id_is_given_another_one_and_all_may_be_used() -> 
     assert first != second
     asks = [play.join(first, version=4), play.join(second, version=4)]
     play.wait(2_000)
-    assert [asked.answer.generation_id for asked in asks] == [1, 1]
+    assert [asked.response.generation_id for asked in asks] == [1, 1]
 
 
 @pytest.mark.parametrize("version", [0, 3])
@@ -23,7 +23,7 @@ def test_before_v4_a_member_joins_at_once(play: Play, version: int) -> None:
     asked = play.join("", version=version)
     assert asked.parked
     play.settle()
-    joined = asked.answer
+    joined = asked.response
     assert (joined.generation_id, joined.leader) == (1, joined.member_id)
     assert [row.member_id for row in joined.members] == [joined.member_id]
 
@@ -44,7 +44,7 @@ def test_handing_out_an_id_creates_the_group_empty(play: Play) -> None:
 def test_an_id_not_used_within_the_session_timeout_is_forgotten(play: Play) -> None:
     x = play.new_id(session=6_000)
     play.wait(6_000)
-    refused = play.join(x).answer
+    refused = play.join(x).response
     assert (refused.error_code, refused.member_id) == (Error.UNKNOWN_MEMBER_ID, x)
     assert play.new_id() != x
 
@@ -57,7 +57,7 @@ def test_an_id_is_good_up_to_the_session_timeout_and_then_has_no_timer(play: Pla
 
 
 def test_handing_out_an_id_leaves_the_group_alone(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     play.new_id()
     assert play.heartbeat(1, a) is Error.NONE
     described = play.describe()
@@ -65,45 +65,45 @@ def test_handing_out_an_id_leaves_the_group_alone(play: Play) -> None:
 
 
 def test_an_outstanding_id_holds_up_the_join_phase_until_it_expires(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     play.new_id(version=4, session=6_000)
     joining = play.join(a)
     play.wait(5_999)
     assert joining.parked
     play.wait(1)
-    assert (joining.answer.generation_id, [row.member_id for row in joining.answer.members]) == (2, [a])
+    assert (joining.response.generation_id, [row.member_id for row in joining.response.members]) == (2, [a])
 
 
 def test_an_outstanding_id_does_not_hold_up_the_rebalance_timeout(play: Play) -> None:
-    a = play.f1(rebalance=4_000)
+    a = play.stable_member(rebalance=4_000)
     play.new_id(session=60_000)
     joining = play.join(a, rebalance=4_000)
     play.wait(4_000)
-    assert joining.answer.generation_id == 2
+    assert joining.response.generation_id == 2
 
 
 def test_the_join_phase_ends_when_the_outstanding_id_joins(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     b = play.new_id()
     joining = play.join(a)
     assert joining.parked
-    assert play.join(b).answer.generation_id == 2
-    assert {row.member_id for row in joining.answer.members} == {a, b}
+    assert play.join(b).response.generation_id == 2
+    assert {row.member_id for row in joining.response.members} == {a, b}
 
 
 def test_the_join_phase_ends_when_the_outstanding_id_leaves(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     b = play.new_id()
     joining = play.join(a)
     assert joining.parked
     assert play.leave_errors(b) == [Error.NONE]
-    assert joining.answer.generation_id == 2
+    assert joining.response.generation_id == 2
     assert PendingMemberExpiry(b) not in play.group().timers
 
 
 def test_an_outstanding_id_that_leaves_rebalances_a_stable_group(play: Play) -> None:
-    """Only the new coordinator does so: it asks whether anybody left, not whether it was a member."""
-    a = play.f1()
+    """Only the new coordinator does so: it checks whether any entry succeeded, not whether it was a member."""
+    a = play.stable_member()
     assert play.leave_errors(play.new_id()) == [Error.NONE]
     assert play.heartbeat(1, a) is Error.REBALANCE_IN_PROGRESS
 
@@ -115,19 +115,19 @@ def test_an_outstanding_id_cannot_join_as_a_static_member(play: Play) -> None:
 
 
 def test_the_session_of_a_first_time_joiner_is_five_minutes_while_it_waits(play: Play) -> None:
-    a = play.f1(rebalance=900_000, session=60_000)
+    a = play.stable_member(rebalance=900_000, session=60_000)
     b = play.join("", version=3, session=10_000, rebalance=900_000)
-    play.keep(299_000, (1, a))
+    play.keep_alive(299_000, (1, a))
     assert b.parked
     play.wait(1_000)
-    assert (b.error, b.answer.member_id) == (Error.UNKNOWN_MEMBER_ID, "")
+    assert (b.error, b.response.member_id) == (Error.UNKNOWN_MEMBER_ID, "")
     assert play.state() == "PreparingRebalance"
 
 
 def test_a_known_member_may_wait_in_its_join_as_long_as_it_takes(play: Play) -> None:
-    a, b = play.f2(rebalance=900_000, session=60_000)
+    a, b = play.stable_pair(rebalance=900_000, session=60_000)
     joining = play.join(a, rebalance=900_000, session=60_000)
-    play.keep(600_000, (2, b))
+    play.keep_alive(600_000, (2, b))
     assert joining.parked
     play.join(b, rebalance=900_000, session=60_000)
-    assert joining.answer.generation_id == 3
+    assert joining.response.generation_id == 3

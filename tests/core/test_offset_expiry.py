@@ -1,4 +1,4 @@
-"""KIP-211 and KIP-496: how committed offsets, and groups, come to an end."""
+"""KIP-211 and KIP-496: expiry and deletion of committed offsets and groups."""
 
 from __future__ import annotations
 
@@ -26,12 +26,9 @@ def tombstones(play: Play) -> list[OffsetCommitKey | GroupMetadataKey]:
     return [record.key for append in play.appended for record in append.records if record.value is None]
 
 
-# -- expiry (KIP-211) ----------------------------------------------------------------------------------------
-
-
 def test_an_empty_group_without_offsets_goes_at_the_next_check_whatever_the_retention(play: Play) -> None:
     play.wait(300)
-    play.fe()
+    play.emptied()
     play.wait(CHECK - 301)
     assert play.state() == "Empty"
     play.wait(1)
@@ -39,7 +36,7 @@ def test_an_empty_group_without_offsets_goes_at_the_next_check_whatever_the_rete
     assert tombstones(play) == [GroupMetadataKey(group="g")]
     joined = play.join(play.new_id())
     play.settle()
-    assert joined.answer.generation_id == 1
+    assert joined.response.generation_id == 1
 
 
 def test_an_outstanding_id_does_not_protect_its_group(play: Play) -> None:
@@ -49,7 +46,7 @@ def test_an_outstanding_id_does_not_protect_its_group(play: Play) -> None:
 
 
 def test_an_offset_that_was_in_use_at_one_check_is_found_old_at_a_later_one(play: Play) -> None:
-    a = play.f1(**LONG)
+    a = play.stable_member(**LONG)
     play.commit(1, a)
     play.wait(10 * CHECK)
     play.leave(a)
@@ -66,7 +63,7 @@ def test_an_offset_committed_after_a_check_is_found_old_though_others_last_longe
 
 
 def test_the_offsets_of_an_empty_group_go_when_it_has_been_empty_for_the_retention(play: Play) -> None:
-    a = play.f1(**LONG)
+    a = play.stable_member(**LONG)
     play.commit(1, a, offsets={A: 1, B: 2})
     play.wait(50_000)
     play.leave(a)
@@ -92,14 +89,14 @@ def test_the_offsets_of_a_simple_group_go_each_when_its_commit_is_old_enough(pla
     assert tombstones(play) == [OffsetCommitKey(group="g", topic="t", partition=0)]
     play.wait(30_000)
     assert play.state() == "Dead"
-    assert [(fact.partitions, fact.cause) for fact in play.noted(OffsetsExpired)] == [
+    assert [(fact.partitions, fact.cause) for fact in play.facts_of(OffsetsExpired)] == [
         ((A,), "retention"),
         ((B,), "retention"),
     ]
 
 
 def test_a_stable_group_keeps_what_it_is_subscribed_to_and_loses_the_rest(play: Play) -> None:
-    a = play.f1(**LONG)
+    a = play.stable_member(**LONG)
     play.commit(1, a, offsets={A: 1, B: 2})
     play.wait(RETENTION - 1)
     assert play.offset(*B) == 2
@@ -108,7 +105,7 @@ def test_a_stable_group_keeps_what_it_is_subscribed_to_and_loses_the_rest(play: 
 
 
 def test_kafka_13636_nothing_expires_while_a_group_rebalances(play: Play) -> None:
-    a, b = play.f2(**LONG)
+    a, b = play.stable_pair(**LONG)
     play.commit(2, a, offsets={B: 1})
     play.join(b, protocols=CHANGED, **LONG)
     play.wait(RETENTION * 2)
@@ -129,7 +126,7 @@ def test_a_group_of_another_protocol_type_keeps_everything_while_it_has_members(
 
 def test_subscriptions_that_cannot_be_read_protect_everything(play: Play) -> None:
     asked = {"protocols": (("range", b"garbage"),), **LONG}
-    x = play.f1(**asked)
+    x = play.stable_member(**asked)
     play.commit(1, x, offsets={B: 1})
     play.wait(RETENTION * 2)
     assert play.offset(*B) == 1
@@ -149,7 +146,7 @@ def test_a_retention_given_with_the_commit_counts_instead(play: Play) -> None:
 
 
 def test_a_retention_given_with_the_commit_does_not_take_from_a_group_what_it_uses(play: Play) -> None:
-    a = play.f1(**LONG)
+    a = play.stable_member(**LONG)
     play.commit(1, a, offsets={A: 1, B: 1}, version=2, retention=5_000)
     play.wait(RETENTION * 2)
     assert (play.offset(*A), play.offset(*B)) == (1, -1)
@@ -162,7 +159,7 @@ def test_a_commit_under_way_keeps_offset_and_group(play: Play) -> None:
     committing = play.commit(offsets={A: 2})
     play.wait(CHECK)
     assert play.offset(*A) == 1
-    play.written()
+    play.complete_writes()
     assert (committing.parked, play.offset(*A)) == (False, 2)
 
 
@@ -170,7 +167,7 @@ def test_the_first_commit_under_way_keeps_its_group(play: Play) -> None:
     play.writes = None
     play.commit(offsets={A: 1})
     play.wait(CHECK)
-    play.written()
+    play.complete_writes()
     assert (play.state(), play.offset(*A)) == ("Empty", 1)
 
 
@@ -184,9 +181,6 @@ def test_a_check_whose_tombstones_cannot_be_written_takes_nothing(play: Play) ->
     assert play.state() == "Dead"
 
 
-# -- OffsetDelete (KIP-496) ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("group", "told"), [("unknown", Error.GROUP_ID_NOT_FOUND), ("", Error.INVALID_GROUP_ID)])
 def test_nothing_is_deleted_from_a_group_that_does_not_exist(play: Play, group: str, told: Error) -> None:
     assert play.delete_offsets(A, group=group) == (told, [])
@@ -194,7 +188,7 @@ def test_nothing_is_deleted_from_a_group_that_does_not_exist(play: Play, group: 
 
 
 def test_any_offset_of_an_empty_group_may_be_deleted_committed_or_not(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     play.commit(1, a, offsets={A: 1})
     play.leave(a)
     assert play.delete_offsets(A, ("t", 1)) == (Error.NONE, [Error.NONE, Error.NONE])
@@ -210,7 +204,7 @@ def test_an_offset_that_is_named_twice_is_deleted_once(play: Play) -> None:
 
 
 def test_only_what_the_group_is_not_subscribed_to_may_be_deleted(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     play.commit(1, a, offsets={A: 1, B: 2})
     rows = [Error.UNKNOWN_TOPIC_OR_PARTITION, Error.GROUP_SUBSCRIBED_TO_TOPIC, Error.NONE]
     assert play.delete_offsets(A, B, ("nosuch", 0)) == (Error.NONE, rows)
@@ -218,7 +212,7 @@ def test_only_what_the_group_is_not_subscribed_to_may_be_deleted(play: Play) -> 
 
 
 def test_subscriptions_are_those_of_all_members_of_the_last_generation_formed(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     b = play.new_id()
     play.join(b, protocols=CHANGED)
     assert play.delete_offsets(B) == (Error.NONE, [Error.NONE])
@@ -233,7 +227,7 @@ def test_before_the_first_generation_everything_counts_as_subscribed() -> None:
 
 
 def test_subscriptions_that_cannot_be_read_count_as_all_topics(play: Play) -> None:
-    play.f1(protocols=(("range", b"garbage"),))
+    play.stable_member(protocols=(("range", b"garbage"),))
     assert play.delete_offsets(B) == (Error.NONE, [Error.GROUP_SUBSCRIBED_TO_TOPIC])
     assert play.delete_offsets(A, B)[1] == [Error.GROUP_SUBSCRIBED_TO_TOPIC] * 2
 
@@ -242,11 +236,8 @@ def test_nothing_is_deleted_from_a_group_of_another_protocol_type_while_it_has_m
     x = play.join("", version=3, protocol_type="connect", protocols=(("v0", b""),))
     play.settle()
     assert play.delete_offsets(A) == (Error.NON_EMPTY_GROUP, [])
-    play.leave(x.answer.member_id)
+    play.leave(x.response.member_id)
     assert play.delete_offsets(A) == (Error.NONE, [Error.NONE])
-
-
-# -- deleted topics ------------------------------------------------------------------------------------------
 
 
 def test_the_offsets_of_a_deleted_topic_go_with_it_in_every_group(play: Play) -> None:
@@ -254,5 +245,5 @@ def test_the_offsets_of_a_deleted_topic_go_with_it_in_every_group(play: Play) ->
     play.commit(offsets={A: 3}, group="other")
     play._perform(play.coordinator.topics_deleted(play.now, ["t"]))
     assert (play.offset(*A), play.offset(*B), play.offset(*A, group="other")) == (-1, 2, -1)
-    assert {fact.cause for fact in play.noted(OffsetsExpired)} == {"topic_deleted"}
+    assert {fact.cause for fact in play.facts_of(OffsetsExpired)} == {"topic_deleted"}
     assert {key.group for key in tombstones(play)} == {"g", "other"}

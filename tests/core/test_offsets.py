@@ -1,4 +1,4 @@
-"""Committed offsets: who may commit, what is stored, and what is found (KIP-320, KIP-447, KIP-709)."""
+"""OffsetCommit and OffsetFetch (KIP-320, KIP-447, KIP-709)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_empty_group_id_is_as_good_as_any_for_offsets(play: Play) -> None:
 
 
 def test_kip_320_a_commit_keeps_leader_epoch_and_metadata(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     assert play.commit_errors(1, a, offsets={A: 5}, leader_epoch=3, metadata="m") == [Error.NONE]
     assert play.fetch(A) == {A: (5, 3, "m", 0)}
     row = play.fetch_raw("g", version=4).topics[0].partitions[0]
@@ -52,13 +52,13 @@ def test_kip_320_a_commit_keeps_leader_epoch_and_metadata(play: Play) -> None:
 def test_only_members_of_this_generation_commit_to_a_group_that_has_any(
     play: Play, generation: int, who: str, told: Error
 ) -> None:
-    a = play.f1()
+    a = play.stable_member()
     assert play.commit_errors(generation, a if who == "a" else who) == [told]
     assert play.fetch(A) == {A: NONE}
 
 
 def test_a_commit_before_the_assignment_is_told_to_rejoin(play: Play) -> None:
-    a, _ = play.fc2()
+    a, _ = play.unsynced_pair()
     assert play.commit_errors(2, a) == [Error.REBALANCE_IN_PROGRESS]
     assert play.commit_errors(1, a) == [Error.ILLEGAL_GENERATION]
     assert play.commit_errors(2, "ghost") == [Error.UNKNOWN_MEMBER_ID]
@@ -66,7 +66,7 @@ def test_a_commit_before_the_assignment_is_told_to_rejoin(play: Play) -> None:
 
 
 def test_a_commit_in_a_join_phase_is_stored(play: Play) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     play.join(b, protocols=CHANGED)
     assert play.commit_errors(2, a, offsets={A: 7}) == [Error.NONE]
     assert play.offset(*A) == 7
@@ -74,7 +74,7 @@ def test_a_commit_in_a_join_phase_is_stored(play: Play) -> None:
 
 @pytest.mark.parametrize("state", ["Stable", "PreparingRebalance"])
 def test_a_commit_of_a_member_starts_its_session_anew(play: Play, state: str) -> None:
-    a, b = play.f2()
+    a, b = play.stable_pair()
     if state == "PreparingRebalance":
         play.join(b, protocols=CHANGED)
     play.wait(5_000)
@@ -83,7 +83,7 @@ def test_a_commit_of_a_member_starts_its_session_anew(play: Play, state: str) ->
 
 
 def test_a_commit_that_is_refused_does_not(play: Play) -> None:
-    a, b = play.fc2()
+    a, b = play.unsynced_pair()
     play.wait(5_000)
     assert play.commit_errors(2, a) == [Error.REBALANCE_IN_PROGRESS]
     assert play.commit_errors(1, b) == [Error.ILLEGAL_GENERATION]
@@ -104,7 +104,7 @@ def test_a_commit_that_is_refused_does_not(play: Play) -> None:
 def test_kafka_14201_without_a_generation_anybody_commits_to_an_empty_group(
     play: Play, generation: int, member_id: str, instance_id: str | None, told: Error
 ) -> None:
-    play.fe()
+    play.emptied()
     assert play.commit_errors(generation, member_id, instance_id) == [told]
 
 
@@ -125,7 +125,7 @@ def test_v0_would_go_to_zookeeper() -> None:
 
 
 def test_no_metadata_is_empty_metadata(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     assert play.commit_errors(1, a, metadata=None) == [Error.NONE]
     assert play.fetch(A) == {A: (1, -1, "", 0)}
 
@@ -142,13 +142,13 @@ def test_no_metadata_is_empty_metadata(play: Play) -> None:
     ids=["4096", "4097", "4096 of two bytes", "2048 emoji", "2049 emoji"],
 )
 def test_metadata_is_measured_in_utf_16_units(play: Play, metadata: str, told: Error) -> None:
-    a = play.f1()
+    a = play.stable_member()
     assert play.commit_errors(1, a, metadata=metadata) == [told]
     assert play.offset(*A) == (1 if told is Error.NONE else -1)
 
 
 def test_a_partition_with_too_much_metadata_does_not_hold_up_the_others(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     partitions = tuple(
         messages.OffsetCommitRequestPartition(partition_index=at, committed_offset=9, committed_metadata=text)
         for at, text in enumerate(["", "x" * 4097])
@@ -159,7 +159,7 @@ def test_a_partition_with_too_much_metadata_does_not_hold_up_the_others(play: Pl
         member_id=a,
         topics=(messages.OffsetCommitRequestTopic(name="t", partitions=partitions),),
     )
-    rows = play.ask(request, 7).answer.topics[0].partitions
+    rows = play.send(request, 7).response.topics[0].partitions
     assert [row.error_code for row in rows] == [Error.NONE, Error.OFFSET_METADATA_TOO_LARGE]
     assert play.fetch(("t", 0), ("t", 1)) == {("t", 0): (9, -1, "", 0), ("t", 1): NONE}
 
@@ -168,14 +168,14 @@ def test_a_partition_with_too_much_metadata_does_not_hold_up_the_others(play: Pl
 def test_a_partition_that_does_not_exist_is_refused_before_the_group_is_asked(
     play: Play, nowhere: tuple[str, int]
 ) -> None:
-    play.f1()
+    play.stable_member()
     assert play.commit_errors(99, "ghost", offsets={nowhere: 1}) == [Error.UNKNOWN_TOPIC_OR_PARTITION]
     assert play.commit_errors(offsets={nowhere: 1}, group="new") == [Error.UNKNOWN_TOPIC_OR_PARTITION]
     assert play.state("new") == "Dead"
 
 
 def test_other_partitions_are_stored_or_refused_on_their_own(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     offsets = {A: 3, ("nosuch", 0): 4, B: 5}
     assert play.commit_errors(1, a, offsets=offsets) == [Error.UNKNOWN_TOPIC_OR_PARTITION, Error.NONE, Error.NONE]
     assert (play.offset(*A), play.offset(*B)) == (3, 5)
@@ -188,7 +188,7 @@ def test_other_partitions_are_stored_or_refused_on_their_own(play: Play) -> None
 
 def test_partitions_nobody_knows_come_first_in_the_answer_and_each_topic_once(play: Play) -> None:
     offsets = {("t", 0): 1, ("t", 9): 2, ("u", 0): 3, ("nosuch", 0): 4, ("u", 1): 5}
-    topics = play.commit(offsets=offsets, metadata="x" * 4_097).answer.topics
+    topics = play.commit(offsets=offsets, metadata="x" * 4_097).response.topics
     unknown, long = Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OFFSET_METADATA_TOO_LARGE
     assert [(topic.name, [(row.partition_index, row.error_code) for row in topic.partitions]) for topic in topics] == [
         ("t", [(9, unknown), (0, long)]),
@@ -198,12 +198,12 @@ def test_partitions_nobody_knows_come_first_in_the_answer_and_each_topic_once(pl
 
 
 def test_nothing_to_commit_is_nothing_to_check(play: Play) -> None:
-    play.f1()
-    assert play.commit(99, "ghost", offsets={}).answer.topics == ()
+    play.stable_member()
+    assert play.commit(99, "ghost", offsets={}).response.topics == ()
 
 
 def test_the_last_commit_counts_whatever_its_value(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     for offset in (100, 5, -7):
         assert play.commit_errors(1, a, offsets={A: offset}) == [Error.NONE]
         assert play.offset(*A) == offset
@@ -236,15 +236,12 @@ def test_from_v10_on_topics_are_named_by_their_ids(play: Play) -> None:
         )
         for topic_id in (known, unknown)
     )
-    answer = play.ask(messages.OffsetCommitRequest(group_id="g", topics=topics), 10).answer
+    answer = play.send(messages.OffsetCommitRequest(group_id="g", topics=topics), 10).response
     told = [(topic.topic_id, topic.partitions[0].error_code) for topic in answer.topics]
     assert told == [(unknown, Error.UNKNOWN_TOPIC_ID), (known, Error.NONE)]
     assert play.offset(*A) == 5
     (topic,) = play.fetch_raw("g", version=10).groups[0].topics
     assert (topic.topic_id, topic.partitions[0].committed_offset) == (known, 5)
-
-
-# -- OffsetFetch ---------------------------------------------------------------------------------------------
 
 
 def test_what_was_never_committed_is_minus_one(play: Play) -> None:
@@ -254,7 +251,7 @@ def test_what_was_never_committed_is_minus_one(play: Play) -> None:
 
 
 def test_kip_709_several_groups_at_once(play: Play) -> None:
-    a = play.f1()
+    a = play.stable_member()
     play.commit(1, a, offsets={A: 1})
     play.commit(offsets={A: 2, B: 3}, group="simple")
     rows = play.fetch_raw("g", "unknown", "simple").groups
@@ -267,7 +264,7 @@ def test_kip_709_several_groups_at_once(play: Play) -> None:
 
 
 def test_asking_for_offsets_is_no_sign_of_life(play: Play) -> None:
-    a = play.f1(session=6_000)
+    a = play.stable_member(session=6_000)
     for _ in range(5):
         play.wait(2_000)
         play.fetch(A)
@@ -280,7 +277,7 @@ def test_an_offset_is_seen_when_it_is_written(play: Play) -> None:
     committing = play.commit(offsets={A: 2})
     assert committing.parked
     assert play.offset(*A) == 1
-    play.written()
+    play.complete_writes()
     assert (committing.parked, play.offset(*A)) == (False, 2)
 
 
@@ -291,11 +288,11 @@ def test_kip_447_stable_offsets_wait_for_writes_under_way(play: Play) -> None:
     play.commit(offsets={A: 3})
     one, every = play.start_fetch("g", "h", topics={"t": (0,)}), play.start_fetch("g", topics=None)
     assert one.parked
-    play._perform(play.coordinator.appended(play.now, play.under_way.pop(0).token, Error.NONE))
+    play._perform(play.coordinator.appended(play.now, play.in_flight.pop(0).token, Error.NONE))
     assert one.parked
-    play.written()
-    assert [row.committed_offset for row in one.answer.groups[0].topics[0].partitions] == [3]
-    assert [topic.partitions[0].committed_offset for topic in every.answer.groups[0].topics] == [3, 1]
+    play.complete_writes()
+    assert [row.committed_offset for row in one.response.groups[0].topics[0].partitions] == [3]
+    assert [topic.partitions[0].committed_offset for topic in every.response.groups[0].topics] == [3, 1]
 
 
 def test_kip_447_stable_offsets_are_those_of_before_if_a_commit_fails(play: Play) -> None:
@@ -303,8 +300,8 @@ def test_kip_447_stable_offsets_are_those_of_before_if_a_commit_fails(play: Play
     play.writes = None
     play.commit(offsets={A: 2})
     waiting = play.start_fetch("g", topics={"t": (0,)})
-    play.written(Error.NOT_ENOUGH_REPLICAS)
-    assert [row.committed_offset for row in waiting.answer.groups[0].topics[0].partitions] == [1]
+    play.complete_writes(Error.NOT_ENOUGH_REPLICAS)
+    assert [row.committed_offset for row in waiting.response.groups[0].topics[0].partitions] == [1]
 
 
 def test_kip_447_no_other_group_waits(play: Play) -> None:

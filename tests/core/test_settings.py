@@ -1,4 +1,4 @@
-"""The table of settings: Kafka's names, what a value may be, and what is said when it may not."""
+"""The table of settings: names, allowed values, and error messages."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_setting_without_effect_is_accepted_with_one_warning_naming_it(name: s
 
 
 def test_a_server_properties_file_can_be_carried_over() -> None:
-    """The settings of the file Kafka is shipped with (`config/server.properties` of 4.0), in its own words."""
+    """The settings of the file that Kafka ships (`config/server.properties` of 4.0), verbatim."""
     shipped = {
         "process.roles": "broker,controller",
         "node.id": "1",

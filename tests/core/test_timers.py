@@ -73,7 +73,7 @@ def test_re_arming_does_not_pile_up() -> None:
 
 
 def test_cancelled_keys_do_not_pile_up_while_others_wait() -> None:
-    """Ids handed out and given back at once, for as long as you like, before the first of them would be due."""
+    """Keys that are set and cancelled many times before the first of them is due."""
     timers: Timers[str] = Timers()
     timers.set("patient", 1_000_000)
     longest = 0

@@ -64,28 +64,28 @@ def fail_first_write(play: Play, *, joined: bool) -> None:
     play.join(version=3)
     if joined:
         play.settle()
-    play.written(Error.NOT_LEADER_OR_FOLLOWER)
+    play.complete_writes(Error.NOT_LEADER_OR_FOLLOWER)
 
 
 def fail_assignment(play: Play) -> None:
     a, _ = play.unsynced_pair()
     play.writes = None
     play.sync(2, a, {})
-    play.written(Error.NOT_ENOUGH_REPLICAS)
+    play.complete_writes(Error.NOT_ENOUGH_REPLICAS)
 
 
 def fail_deletion(play: Play) -> None:
     play.emptied()
     play.writes = None
     play.start_delete("g")
-    play.written(Error.NOT_LEADER_OR_FOLLOWER)
+    play.complete_writes(Error.NOT_LEADER_OR_FOLLOWER)
 
 
 def stay_silent_after_sync(play: Play, *, leader_synced: bool) -> None:
     a, b = play.unsynced_pair()
     if leader_synced:
         play.sync(2, a, {})
-    play.keep(31_000, (2, a), (2, b))
+    play.keep_alive(31_000, (2, a), (2, b))
 
 
 def change_protocol(play: Play) -> None:
@@ -132,7 +132,7 @@ SCENES: dict[tuple[ClassicGroupState, Cause], Callable[[Play], object]] = {
 )
 def test_every_row_of_the_table_occurs(play: Play, state: ClassicGroupState, cause: Cause) -> None:
     SCENES[state, cause](play)
-    seen = {(fact.before, fact.cause, fact.after) for fact in play.noted(StateChanged)}
+    seen = {(fact.before, fact.cause, fact.after) for fact in play.facts_of(StateChanged)}
     assert (state.value, cause.value, TRANSITIONS[state, cause].value) in seen
 
 

@@ -65,7 +65,7 @@ def test_sequences_are_long_enough_and_keep_away_from_timers() -> None:
         lengths.append(len(sequence.steps))
         due = [
             fired.due - generator.core.play.now + generator.core.now
-            for fired in generator.core.play.noted(TimerFired)
+            for fired in generator.core.play.facts_of(TimerFired)
             if not isinstance(fired.key, OffsetExpiryCheck)
         ]
         asked = [step.at_ms for step in sequence.steps]

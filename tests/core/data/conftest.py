@@ -1,7 +1,6 @@
-"""The desk: clients that produce and fetch, on virtual time, without bytes on a wire.
+"""Scripted clients that produce and fetch, on virtual time.
 
-Every request goes through the translation of its version, and every answer is encoded and decoded in that
-version, so that a scene also proves that what is answered can be sent.
+Every request is translated from its version, and every response is encoded and decoded in that version.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ START = 1_700_000_000_000
 
 @dataclass
 class Ask:
-    """A request, and its answer once it has come."""
+    """A request and its response, once there is one."""
 
     call: Call
     answers: list[Any] = field(default_factory=list)
@@ -47,7 +46,7 @@ class Ask:
 
     @property
     def partitions(self) -> dict[tuple[str | UUID, int], Any]:
-        """The rows of a Fetch answer."""
+        """The rows of a Fetch response."""
         rows = {}
         for topic in self.answer.responses:
             for row in topic.partitions:
@@ -58,7 +57,7 @@ class Ask:
 
 
 class Desk:
-    """A data plane with one broker, number 1, and nobody else."""
+    """A data plane with one broker, number 1."""
 
     def __init__(self, brokers: int = 1, **settings: object) -> None:
         self.now = START
@@ -81,10 +80,8 @@ class Desk:
         self.deleted += names
         return []
 
-    # -- time and answers ------------------------------------------------------------------------------------
-
     def wait(self, ms: int) -> None:
-        """Let time pass."""
+        """Advance the time."""
         self.now += ms
         self._perform(self.data.tick(self.now))
 
@@ -102,7 +99,7 @@ class Desk:
             ask.answers.append(response)
 
     def ask(self, request: object, version: int | None = None, connection: int = 0, listener: str = "PLAINTEXT") -> Ask:
-        """Send a request, in the newest version unless said otherwise, each on a connection of its own unless said."""
+        """Send a request, by default in the newest version and on its own connection."""
         key, api = next((key, api) for key, api in APIS.items() if api.request is type(request))
         version = api.versions.max if version is None else version
         number = next(self._calls)
@@ -111,8 +108,6 @@ class Desk:
         translated = SERVED[key].ask(cast("Any", request), version)
         self._perform(self.data.handle(self.now, call, translated))
         return ask
-
-    # -- what clients say ------------------------------------------------------------------------------------
 
     def topic(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> UUID:
         self.data.create_topic(self.now, name, partitions, configs)
@@ -124,14 +119,14 @@ class Desk:
 
     @staticmethod
     def batch(*values: bytes, at: int | tuple[int, ...] = START, **fields: Any) -> bytes:
-        """A batch with these values; `at` is the time of all records, or of each."""
+        """Return a batch with these values; `at` is the timestamp of all records, or of each."""
         times = at if isinstance(at, tuple) else (at,) * len(values)
         return write_batch([Record(timestamp=t, value=v) for t, v in zip(times, values, strict=True)], **fields)
 
     def send(
         self, batch: bytes | None, topic: str = "t", partition: int = 0, *, acks: int = -1, version: int = 9
     ) -> Any:
-        """Produce to one partition; its row of the answer."""
+        """Produce to one partition; return its row of the response."""
         request = produce.ProduceRequest(
             acks=acks,
             topic_data=(
@@ -155,7 +150,7 @@ class Desk:
         leader_epoch: int = -1,
         **fields: Any,
     ) -> Ask:
-        """Fetch from offsets; by id from version 13 on. `fields` are those of the request."""
+        """Fetch from offsets, by topic id from version 13 on; `fields` are those of the request."""
 
         def named(topic: str | UUID) -> dict[str, Any]:
             return {"topic_id": topic} if isinstance(topic, UUID) else {"topic": topic}
@@ -186,7 +181,7 @@ class Desk:
         return self.ask(request, version, connection)
 
     def offsets(self, timestamp: int, topic: str = "t", partition: int = 0, version: int = 11, **fields: Any) -> Any:
-        """ListOffsets for one partition; its row of the answer."""
+        """Send ListOffsets for one partition; return its row of the response."""
         asked = list_offsets.ListOffsetsPartition(partition_index=partition, timestamp=timestamp, **fields)
         request = list_offsets.ListOffsetsRequest(
             replica_id=-1, topics=(list_offsets.ListOffsetsTopic(name=topic, partitions=(asked,)),)
@@ -195,7 +190,7 @@ class Desk:
 
     @staticmethod
     def records(data: bytes) -> list[Record]:
-        """The records in what a fetch brought."""
+        """Return the records of a fetched row."""
         return [record for _, batch in read_batches(data) for record in read_records(batch)]
 
     def values(self, topic: str = "t", partition: int = 0) -> list[bytes | None]:
@@ -209,5 +204,5 @@ def desk() -> Desk:
 
 @pytest.fixture(scope="session")
 def new_desk() -> Callable[..., Desk]:
-    """Make a desk with settings, or with several brokers."""
+    """Return a factory of desks with settings, or with several brokers."""
     return Desk

@@ -1,4 +1,4 @@
-"""Topics and what Metadata says of them."""
+"""Topics and their Metadata."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def write(log: PartitionLog, *records: tuple[int, bytes | None]) -> None:
 
 
 def fill(log: PartitionLog, key: int = 99, size: int = COMPACTED_BYTES_MIN) -> None:
-    """Write so much that it is compacted, and the records before are not among those left alone."""
+    """Write until the log is compacted and the earlier records are outside its uncompacted tail."""
     before = log._written
     while log._written - before < size:
         write(log, (key, bytes(1_000)))

@@ -1,4 +1,4 @@
-"""Reading: long polls, limits and sessions."""
+"""Fetch: long polls, limits and sessions."""
 
 from __future__ import annotations
 
@@ -209,9 +209,6 @@ def test_a_jump_of_the_clock_answers_what_was_due_before_what_is_asked_now(desk:
     assert fetch.partitions[T0].records == b""
 
 
-# -- sessions ------------------------------------------------------------------------------------------------
-
-
 def _open(desk: Desk, wanted: dict[Any, int], **fields: Any) -> tuple[int, Ask]:
     ask = desk.fetch(wanted, epoch=0, max_wait_ms=0, **fields)
     assert ask.answer.error_code == 0
@@ -236,7 +233,7 @@ def test_kip_227_an_incremental_fetch_moves_positions_adds_and_forgets_partition
     for partition in range(3):
         desk.send(desk.batch(b"a"), partition=partition)
     ask = desk.fetch({("t", 2): 0, ("t", 0): 1}, session_id=session, epoch=1, forget=[("t", 1)])
-    # 0 has nothing to read at its new position, but a high watermark that is news
+    # partition 0 has nothing to read at its new position, but a new high watermark
     assert list(ask.partitions) == [("t", 0), ("t", 2)]
     assert [len(row.records) > 0 for row in ask.partitions.values()] == [False, True]
 
@@ -339,7 +336,7 @@ STEPS = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(steps=STEPS)
 def test_a_session_shows_a_client_what_full_fetches_would(new_desk: Callable[..., Desk], steps: Any) -> None:
-    """A client that follows a session knows of each partition, at any time, what a full fetch says."""
+    """A client that follows a session knows of each partition what a full fetch would return."""
     desk = new_desk()
     desk.topic("t", 4)
     positions = {("t", p): 0 for p in range(4)}

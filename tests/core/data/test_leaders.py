@@ -1,4 +1,4 @@
-"""Leaders of partitions: who serves them, in which epoch, what clients are told of it (KIP-101, KIP-320, KIP-951)."""
+"""Leaders of partitions: service, epochs, and responses to clients (KIP-101, KIP-320, KIP-951)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOT_LEADER = Error.NOT_LEADER_OR_FOLLOWER
 
 @pytest.fixture
 def desk(new_desk: Callable[..., Desk]) -> Desk:
-    """Node 1 of two, with a topic t: node 1 leads partitions 0 and 2, node 2 partitions 1 and 3, without replicas."""
+    """Return node 1 of two, with topic t: node 1 leads partitions 0 and 2, node 2 leads 1 and 3, without replicas."""
     desk = new_desk(brokers=2)
     desk.topic("t", 4)
     return desk
@@ -42,7 +42,7 @@ def move(desk: Desk, partition: int, to: int) -> None:
 
 
 def epoch_end(desk: Desk, epoch: int, partition: int = 0, **fields: Any) -> tuple[int, int, int]:
-    """Error, epoch and end of what OffsetForLeaderEpoch answers."""
+    """Return error, epoch and end offset of an OffsetForLeaderEpoch."""
     asked = epochs.OffsetForLeaderPartition(partition=partition, leader_epoch=epoch, **fields)
     topic = epochs.OffsetForLeaderTopic(topic="t", partitions=(asked,))
     answer = desk.ask(epochs.OffsetForLeaderEpochRequest(topics=(topic,))).answer
@@ -127,7 +127,7 @@ class TestEpochs:
 
 
 class TestHints:
-    """KIP-951: the refusal says who leads instead."""
+    """KIP-951: the refusal names the current leader."""
 
     def test_a_fetch_of_version_16_is_told_the_leader_and_where_it_is(self, desk: Desk) -> None:
         topic_id = desk.cluster.topics["t"].topic_id

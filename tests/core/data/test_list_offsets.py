@@ -1,4 +1,4 @@
-"""Where things are in a log."""
+"""ListOffsets and OffsetForLeaderEpoch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def filled(desk: Desk) -> Desk:
-    """Offsets 1 to 5 at 200, 300, 250 (compressed), 900, 400; 0 is deleted."""
+    """Return a desk with offsets 1 to 5 at 200, 300, 250 (compressed), 900, 400; offset 0 is deleted."""
     desk.topic("t")
     desk.send(desk.batch(b"0", b"1", at=(1000, 200)))
     desk.send(desk.batch(b"2", b"3", at=(300, 250), compression="gzip"))

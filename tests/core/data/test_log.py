@@ -1,4 +1,4 @@
-"""A partition's log: nothing is skipped, nothing comes twice."""
+"""A partition's log returns every record exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written, and what is refused."""
+"""Produce: stored and refused batches."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_batch_whose_count_is_not_its_range_of_offsets_is_87(desk: Desk, last:
     batch[23:27] = struct.pack(">i", last)
     batch[57:61] = struct.pack(">i", count)
     batch[17:21] = struct.pack(">I", crc32c.crc32c(bytes(batch[21:])))
-    # what is inside is not looked at: a range that agrees with the count is believed
+    # records are not read: the header's count and range only have to agree
     assert desk.send(bytes(batch)).error_code == (0 if count == last + 1 > 0 else Error.INVALID_RECORD)
 
 

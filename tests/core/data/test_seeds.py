@@ -1,4 +1,4 @@
-"""Records from Python and from seed files."""
+"""Records from Python and from files."""
 
 from __future__ import annotations
 
@@ -104,9 +104,6 @@ def test_nothing_is_written_if_one_record_cannot_be(desk: Desk, bad: SeedRecord)
     with pytest.raises(RefusedError):
         desk.data.produce(desk.now, "t", [SeedRecord(value=b"a"), bad])
     assert desk.data.records("t") == []
-
-
-# -- files ---------------------------------------------------------------------------------------------------
 
 
 def test_a_seed_file_has_a_record_on_each_line() -> None:

@@ -1,4 +1,4 @@
-"""Topics and their configs, made and changed by admin clients."""
+"""Topics and their configs, created and changed by admin clients."""
 
 from __future__ import annotations
 
@@ -228,9 +228,6 @@ def test_kip_107_a_compacted_topic_and_unknown_partitions_are_refused(desk: Desk
     assert _cut(desk, 0, "u") == _cut(desk, 0, "t", 1) == (Error.UNKNOWN_TOPIC_OR_PARTITION, -1)
 
 
-# -- configs -------------------------------------------------------------------------------------------------
-
-
 def _describe(desk: Desk, type_: int, name: str, keys: Any = None, version: int = 4, **fields: Any) -> Any:
     resource = DescribeConfigsResource(resource_type=type_, resource_name=name, configuration_keys=keys)
     (result,) = desk.ask(DescribeConfigsRequest(resources=(resource,), **fields), version).answer.results
@@ -344,9 +341,6 @@ def test_duplicates_are_42_and_brokers_are_not_altered(desk: Desk) -> None:
     twice = (AlterConfigsResource(resource_type=2, resource_name="t"),) * 2
     rows = desk.ask(IncrementalAlterConfigsRequest(resources=twice)).answer.responses
     assert [row.error_code for row in rows] == [42, 42]
-
-
-# -- the cluster ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", range(3))

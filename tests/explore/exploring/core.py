@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Mapping
 
-    from scenes.play import Ask
+    from scenes.play import Exchange
 
     from exploring.releases import Release
     from exploring.steps import Sequence, Setup, Step
@@ -84,7 +84,7 @@ class Core:
         self.outcomes: list[Outcome] = []
         self.states: list[str] = []
         self._choices = choices or Choices()
-        self._asks: dict[int, Ask[Any]] = {}
+        self._exchanges: dict[int, Exchange[Any]] = {}
         self._timers = partial(LateTimers, self._later) if late is not None else Timers
         self._late = late
         self._topic_ids = {name: self.play.cluster.topics[name].topic_id for name in TOPICS}
@@ -122,7 +122,7 @@ class Core:
         request = asked(step, self.outcomes, GROUP, self._topic_ids)
         self.outcomes.append(Outcome(self.now))
         with patch.object(group_module, "Timers", self._timers):
-            self._asks[number] = self.play.ask(request, step.version, step.client_id)
+            self._exchanges[number] = self.play.send(request, step.version, step.client_id)
         self._collect()
         self.run(self.now)
         return self.outcomes[number]
@@ -140,8 +140,8 @@ class Core:
         return deadline + (self._late() if deadline > self.play.now else 0)
 
     def _collect(self) -> None:
-        for number in [number for number, ask in self._asks.items() if ask.answers]:
-            answer = self._asks.pop(number).answer
+        for number in [number for number, exchange in self._exchanges.items() if exchange.responses]:
+            answer = self._exchanges.pop(number).response
             self.outcomes[number] = Outcome(self.outcomes[number].sent_ms, answer, self.now)
 
     def _lead(self) -> None:
@@ -158,7 +158,7 @@ class Core:
         if number is None:
             return
         # its own response may depend on the choice; the parked request identifies it before
-        call = self._asks[number].call if number in self._asks else None
+        call = self._exchanges[number].call if number in self._exchanges else None
         leader = self.outcomes[number].member_id if number < len(self.outcomes) else None
         joined = self._choices.joined[following]
         ids = {outcome.member_id for step, outcome in enumerate(self.outcomes) if step in joined}

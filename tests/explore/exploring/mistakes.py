@@ -23,23 +23,23 @@ WRONG_TYPES = ("other", "", "Consumer")
 def wrong_generation(generator: SequenceGenerator, actor: Actor) -> None:
     """Use a past or future generation."""
     generation = actor.generation + generator.chance.choice((-1, 1, 1, 90)) if generator.chance.random() < 0.8 else -1
-    _member_asks(generator, actor, generation, actor.id, actor.instance_id)
+    _member_exchanges(generator, actor, generation, actor.id, actor.instance_id)
 
 
 def wrong_id(generator: SequenceGenerator, actor: Actor) -> None:
     """Use an id of another member, a former, pending or unknown one; with or without the instance id."""
     who = generator.chance.choice((generator.any_member_id(), generator.any_member_id(), GHOST, ""))
     instance_id = actor.instance_id if generator.chance.random() < 0.6 else None
-    _member_asks(generator, actor, actor.generation, who, instance_id)
+    _member_exchanges(generator, actor, actor.generation, who, instance_id)
 
 
 def wrong_instance(generator: SequenceGenerator, actor: Actor) -> None:
     """Use an unknown instance id, another member's, or none."""
     others = [other.instance_id for other in generator.actors if other is not actor]
-    _member_asks(generator, actor, actor.generation, actor.id, generator.chance.choice([WRONG_INSTANCE, *others]))
+    _member_exchanges(generator, actor, actor.generation, actor.id, generator.chance.choice([WRONG_INSTANCE, *others]))
 
 
-def _member_asks(
+def _member_exchanges(
     generator: SequenceGenerator, actor: Actor, generation: int, who: MemberRef, instance_id: str | None
 ) -> None:
     """Send a request that names a member, in a version with all its fields."""

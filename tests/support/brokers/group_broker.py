@@ -1,4 +1,4 @@
-"""A group at a coordinator without sockets, and the levers that move its clock and act on it."""
+"""A group at a coordinator without sockets, and the controls of its clock and state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Here(Nodes):
-    """Two nodes, of which the second coordinates the group, and the levers of its clock."""
+    """Two nodes, of which the second coordinates the group, and the controls of the group."""
 
     def __init__(self, **settings: object) -> None:
         super().__init__(2, **settings)
@@ -23,7 +23,7 @@ class Here(Nodes):
         self.at: dict[str, Peer] = {}
 
     def form(self, *instances: str) -> list[str]:
-        """A stable group of static members, each on a connection of its own; their ids in the order of the names."""
+        """Form a Stable group of static members, each on its own connection; return their ids in argument order."""
         for instance in instances:
             self.at[instance] = peer = self.connect(self.node)
             self.send(peer, self.request(peer, joining(instance), 5))

@@ -1,8 +1,8 @@
-"""A play on the coordinator: clients ask, time passes, and the answers are looked at.
+"""Scripted clients of a coordinator, in process and on virtual time.
 
-Everything is in process and on virtual time: `play.wait(45_000)` takes no time at all. Requests that park are
-answered later, on the same `Ask`. Writes to `__consumer_offsets` succeed at once unless `play.writes` says otherwise.
-Every answer is rendered, encoded and decoded in the version that was asked, so that it is what a client would see.
+`play.wait(45_000)` takes no time. A request that parks is answered later, on the same `Exchange`. Writes to
+`__consumer_offsets` succeed at once unless `play.writes` says otherwise. Every response is encoded and decoded in the
+version of its request, so that a test sees what a client would see.
 """
 
 from __future__ import annotations
@@ -52,29 +52,29 @@ F = TypeVar("F")
 
 
 @dataclass
-class Ask(Generic[R]):
-    """A request, and its answer once it has come."""
+class Exchange(Generic[R]):
+    """A request and its response, once there is one."""
 
     call: Call
-    answers: list[R] = field(default_factory=list)
+    responses: list[R] = field(default_factory=list)
 
     @property
     def parked(self) -> bool:
-        return not self.answers
+        return not self.responses
 
     @property
-    def answer(self) -> R:
-        assert self.answers, f"{APIS[self.call.api_key].name} has not been answered"
-        assert len(self.answers) == 1, f"{APIS[self.call.api_key].name} has been answered {len(self.answers)} times"
-        return self.answers[0]
+    def response(self) -> R:
+        assert self.responses, f"{APIS[self.call.api_key].name} has not been answered"
+        assert len(self.responses) == 1, f"{APIS[self.call.api_key].name} has been answered {len(self.responses)} times"
+        return self.responses[0]
 
     @property
     def error(self) -> Error:
-        return Error(cast("Any", self.answer).error_code)
+        return Error(cast("Any", self.response).error_code)
 
 
 class Play:
-    """The coordinator with topics t (4 partitions) and u (2), and everybody who talks to it."""
+    """A coordinator and its clients; topics are t (4 partitions) and u (2)."""
 
     def __init__(self, **settings: object) -> None:
         self.now = START
@@ -91,24 +91,22 @@ class Play:
         self.cluster.create_topic("u", 2)
         self.coordinator = Coordinator(self.now, self.cluster, self.settings, new_uuid)
         self.writes: Error | None = Error.NONE
-        """What becomes of writes; None: they stay under way until `written` is called."""
-        self.under_way: list[Append] = []
+        """The result of writes; None keeps them in flight until `complete_writes`."""
+        self.in_flight: list[Append] = []
         self.appended: list[Append] = []
         self.facts: list[Effect] = []
-        self._asks: dict[Call, Ask[Any]] = {}
+        self._exchanges: dict[Call, Exchange[Any]] = {}
         self._correlation = 0
 
-    # -- time and writes -------------------------------------------------------------------------------------
-
     def wait(self, ms: int) -> None:
-        """Let time pass."""
+        """Advance the time."""
         self.now += ms
         self._perform(self.coordinator.tick(self.now))
 
-    def keep(self, ms: int, *alive: tuple[Any, ...], group: str = "g") -> Error:
-        """Let time pass while members send a heartbeat every second: (generation, member id[, instance id]).
+    def keep_alive(self, ms: int, *alive: tuple[Any, ...], group: str = "g") -> Error:
+        """Advance the time while members send a heartbeat every second: (generation, member id[, instance id]).
 
-        Returns what the last heartbeat of the first of them was told.
+        Returns the error of the first member's last heartbeat.
         """
         told = Error.NONE
         for passed in range(0, ms, 1_000):
@@ -118,47 +116,45 @@ class Play:
         return told
 
     def settle(self) -> None:
-        """Let what is due at this very instant happen."""
+        """Fire what is due now."""
         self.wait(0)
 
-    def written(self, error: Error = Error.NONE) -> None:
-        """The writes under way are done, or have failed."""
-        while self.under_way:
-            self._perform(self.coordinator.appended(self.now, self.under_way.pop(0).token, error))
+    def complete_writes(self, error: Error = Error.NONE) -> None:
+        """Complete the writes in flight, successfully or not."""
+        while self.in_flight:
+            self._perform(self.coordinator.appended(self.now, self.in_flight.pop(0).token, error))
 
     def _perform(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Reply(call, response):
                     assert response is not None
-                    self._asks[call].answers.append(self._seen(call, response))
+                    self._exchanges[call].responses.append(self._seen(call, response))
                 case Append():
                     self.appended.append(effect)
-                    self.under_way.append(effect)
+                    self.in_flight.append(effect)
                 case _:
                     self.facts.append(effect)
-        if self.writes is not None and self.under_way:
-            self.written(self.writes)
+        if self.writes is not None and self.in_flight:
+            self.complete_writes(self.writes)
 
     def _seen(self, call: Call, response: Message) -> Message:
         rendered = SERVED[call.api_key].answer(response, call.api_version, kafka)
         return decode(type(rendered), call.api_version, encode(rendered, call.api_version), exact=True)
 
-    # -- requests --------------------------------------------------------------------------------------------
-
     def newest(self, key: ApiKey) -> int:
-        """The newest version of an API that a broker of this release serves."""
+        """Return the newest version of an API that a broker of this release serves."""
         return ACCEPTED[self.settings.kafka_version][key].max
 
-    def ask(self, request: object, version: int, client_id: str = "c") -> Ask[Any]:
-        """Send a request of some version, each on a connection of its own."""
+    def send(self, request: object, version: int, client_id: str = "c") -> Exchange[Any]:
+        """Send a request in a version, on a connection of its own."""
         self._correlation += 1
         key = next(key for key, api in APIS.items() if api.request is type(request))
         release = self.settings.kafka_version
         assert version in ACCEPTED[release][key], f"a broker of {release} does not serve {APIS[key].name} v{version}"
         call = Call(self._correlation, self._correlation, key, version, client_id, "/127.0.0.1")
-        asked: Ask[Any] = Ask(call)
-        self._asks[call] = asked
+        asked: Exchange[Any] = Exchange(call)
+        self._exchanges[call] = asked
         self._perform(self.coordinator.handle(self.now, call, SERVED[key].ask(cast("Any", request), version)))
         return asked
 
@@ -175,7 +171,7 @@ class Play:
         protocols: Iterable[tuple[str, bytes]] = RANGE,
         client_id: str = "c",
         reason: str | None = None,
-    ) -> Ask[join_group.JoinGroupResponse]:
+    ) -> Exchange[join_group.JoinGroupResponse]:
         request = join_group.JoinGroupRequest(
             group_id=group,
             session_timeout_ms=session,
@@ -188,13 +184,13 @@ class Play:
             ),
             reason=reason,
         )
-        return self.ask(request, version, client_id)
+        return self.send(request, version, client_id)
 
     def new_id(self, **join: Any) -> str:
-        """The id that MEMBER_ID_REQUIRED hands out."""
+        """Return a member id handed out with MEMBER_ID_REQUIRED."""
         asked = self.join("", **join)
         assert asked.error is Error.MEMBER_ID_REQUIRED
-        return asked.answer.member_id
+        return asked.response.member_id
 
     def sync(
         self,
@@ -207,7 +203,7 @@ class Play:
         version: int = 3,
         protocol_type: str | None = None,
         protocol_name: str | None = None,
-    ) -> Ask[sync_group.SyncGroupResponse]:
+    ) -> Exchange[sync_group.SyncGroupResponse]:
         request = sync_group.SyncGroupRequest(
             group_id=group,
             generation_id=generation,
@@ -220,17 +216,17 @@ class Play:
                 for each, assignment in (assignments or {}).items()
             ),
         )
-        return self.ask(request, version)
+        return self.send(request, version)
 
     def heartbeat(self, generation: int, member_id: str, instance_id: str | None = None, *, group: str = "g") -> Error:
         request = heartbeat.HeartbeatRequest(
             group_id=group, generation_id=generation, member_id=member_id, group_instance_id=instance_id
         )
-        return self.ask(request, 3).error
+        return self.send(request, 3).error
 
     def start_leave(
         self, *members: str | tuple[str, str | None], group: str = "g", reason: str | None = None
-    ) -> Ask[leave_group.LeaveGroupResponse]:
+    ) -> Exchange[leave_group.LeaveGroupResponse]:
         identities = [(member, None) if isinstance(member, str) else member for member in members]
         request = leave_group.LeaveGroupRequest(
             group_id=group,
@@ -239,12 +235,12 @@ class Play:
                 for member_id, instance_id in identities
             ),
         )
-        return self.ask(request, self.newest(ApiKey.LEAVE_GROUP))
+        return self.send(request, self.newest(ApiKey.LEAVE_GROUP))
 
     def leave(
         self, *members: str | tuple[str, str | None], group: str = "g", reason: str | None = None
     ) -> leave_group.LeaveGroupResponse:
-        return self.start_leave(*members, group=group, reason=reason).answer
+        return self.start_leave(*members, group=group, reason=reason).response
 
     def leave_errors(self, *members: str | tuple[str, str | None], group: str = "g") -> list[int]:
         return [row.error_code for row in self.leave(*members, group=group).members]
@@ -261,7 +257,7 @@ class Play:
         group: str = "g",
         version: int = 7,
         retention: int = -1,
-    ) -> Ask[offset_commit.OffsetCommitResponse]:
+    ) -> Exchange[offset_commit.OffsetCommitResponse]:
         rows: dict[str, list[offset_commit.OffsetCommitRequestPartition]] = {}
         for (topic, partition), offset in ({("t", 0): 1} if offsets is None else offsets).items():
             rows.setdefault(topic, []).append(
@@ -283,16 +279,17 @@ class Play:
                 for topic, partitions in rows.items()
             ),
         )
-        return self.ask(request, version)
+        return self.send(request, version)
 
     def commit_errors(self, *args: Any, **kwargs: Any) -> list[Error]:
-        answer = self.commit(*args, **kwargs).answer
+        answer = self.commit(*args, **kwargs).response
         return [Error(row.error_code) for topic in answer.topics for row in topic.partitions]
 
     def fetch(
         self, *partitions: tuple[str, int], group: str = "g", stable: bool = False
     ) -> dict[tuple[str, int], tuple[int, int, str | None, int]]:
-        """(topic, partition) -> (offset, leader epoch, metadata, error); all that is committed without arguments."""
+        """Return (topic, partition) -> (offset, leader epoch, metadata, error); without arguments all committed
+        offsets."""
         names: dict[str, list[int]] = {}
         for topic, partition in partitions:
             names.setdefault(topic, []).append(partition)
@@ -316,8 +313,8 @@ class Play:
         return self.fetch((topic, partition), group=group)[topic, partition][0]
 
     def fetch_raw(self, *groups: str, **asked: Any) -> offset_fetch.OffsetFetchResponse:
-        """The answer of `start_fetch`."""
-        return self.start_fetch(*groups, **{"stable": False, **asked}).answer
+        """Return the response of `start_fetch`."""
+        return self.start_fetch(*groups, **{"stable": False, **asked}).response
 
     def start_fetch(
         self,
@@ -325,8 +322,8 @@ class Play:
         version: int = 8,
         stable: bool = True,
         topics: Mapping[str, tuple[int, ...]] | None = None,
-    ) -> Ask[offset_fetch.OffsetFetchResponse]:
-        """OffsetFetch as it is answered in some version; one group below v8, all its offsets if `topics` is None."""
+    ) -> Exchange[offset_fetch.OffsetFetchResponse]:
+        """Send OffsetFetch in a version: one group below v8, all its offsets if `topics` is None."""
         rows = None if topics is None else tuple(topics.items())
         request = offset_fetch.OffsetFetchRequest(
             group_id=groups[0],
@@ -346,7 +343,7 @@ class Play:
             ),
             require_stable=stable,
         )
-        return self.ask(request, version)
+        return self.send(request, version)
 
     def delete_offsets(self, *partitions: tuple[str, int], group: str = "g") -> tuple[Error, list[Error]]:
         request = offset_delete.OffsetDeleteRequest(
@@ -358,14 +355,14 @@ class Play:
                 for topic, partition in partitions
             ),
         )
-        answer: offset_delete.OffsetDeleteResponse = self.ask(request, 0).answer
+        answer: offset_delete.OffsetDeleteResponse = self.send(request, 0).response
         return Error(answer.error_code), [Error(row.error_code) for each in answer.topics for row in each.partitions]
 
     def describe(
         self, group: str = "g", version: int = 5, *, operations: bool = False
     ) -> describe_groups.DescribedGroup:
         request = describe_groups.DescribeGroupsRequest(groups=(group,), include_authorized_operations=operations)
-        answer: describe_groups.DescribeGroupsResponse = self.ask(request, version).answer
+        answer: describe_groups.DescribeGroupsResponse = self.send(request, version).response
         return answer.groups[0]
 
     def state(self, group: str = "g") -> str:
@@ -373,99 +370,97 @@ class Play:
 
     def listed(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[str]:
         request = list_groups.ListGroupsRequest(states_filter=tuple(states), types_filter=tuple(types))
-        answer: list_groups.ListGroupsResponse = self.ask(request, self.newest(ApiKey.LIST_GROUPS)).answer
+        answer: list_groups.ListGroupsResponse = self.send(request, self.newest(ApiKey.LIST_GROUPS)).response
         return [group.group_id for group in answer.groups]
 
     def list_groups(self, version: int = 5) -> list_groups.ListGroupsResponse:
-        return cast("list_groups.ListGroupsResponse", self.ask(list_groups.ListGroupsRequest(), version).answer)
+        return cast("list_groups.ListGroupsResponse", self.send(list_groups.ListGroupsRequest(), version).response)
 
-    def start_delete(self, *groups: str) -> Ask[delete_groups.DeleteGroupsResponse]:
-        return self.ask(delete_groups.DeleteGroupsRequest(groups_names=groups), 2)
+    def start_delete(self, *groups: str) -> Exchange[delete_groups.DeleteGroupsResponse]:
+        return self.send(delete_groups.DeleteGroupsRequest(groups_names=groups), 2)
 
     def delete(self, *groups: str) -> dict[str, Error]:
-        return {row.group_id: Error(row.error_code) for row in self.start_delete(*groups).answer.results}
+        return {row.group_id: Error(row.error_code) for row in self.start_delete(*groups).response.results}
 
     def advance(self, ms: int, group: str = "g") -> None:
-        """Put a group's clock ahead, by so much."""
+        """Advance a group's clock."""
         self._perform(self.coordinator.move_clock(self.now, group, self.group_now(group) + ms))
 
     def set_clock(self, mode: str, group: str = "g") -> None:
-        """Let a group's clock run as real, manual or auto."""
+        """Set the mode of a group's clock: real, manual or auto."""
         self._perform(self.coordinator.set_clock(self.now, group, mode))
 
     def group_now(self, group: str = "g") -> int:
-        """What a group's clock shows."""
+        """Return the time of a group's clock."""
         return self.cluster.clock_of(group, self.now).read(self.now)
 
-    def noted(self, kind: type[F]) -> list[F]:
-        """The facts of one kind, in order."""
+    def facts_of(self, kind: type[F]) -> list[F]:
+        """Return the facts of one kind, in order."""
         return [fact for fact in self.facts if isinstance(fact, kind)]
 
     def group(self, group: str = "g") -> ClassicGroup:
         return self.coordinator.groups[group]
 
-    # -- ready-made situations (the fixtures of the scenarios) -----------------------------------------------
-
-    def f1(self, **join: Any) -> str:
-        """One member, stable at generation 1. Its id."""
+    def stable_member(self, **join: Any) -> str:
+        """Form a Stable group of one member at generation 1; return its id."""
         a = self.new_id(**join)
         joined = self.join(a, **join)
         self.settle()
-        assert joined.answer.generation_id == 1
+        assert joined.response.generation_id == 1
         self.sync(1, a, {a: b"a1"}, group=join.get("group", "g"))
         return a
 
     def joined_by(self, *members: str, **join: Any) -> tuple[str, int]:
-        """One more dynamic member joins a stable group; nobody has synced. Its id and the generation."""
+        """Add a dynamic member to a Stable group, without syncing; return its id and the generation."""
         b = self.new_id(**join)
         asks = [self.join(b, **join), *(self.join(member, **join) for member in members)]
-        generation = asks[0].answer.generation_id
-        assert all(asked.answer.generation_id == generation for asked in asks)
+        generation = asks[0].response.generation_id
+        assert all(asked.response.generation_id == generation for asked in asks)
         return b, generation
 
-    def fc2(self, **join: Any) -> tuple[str, str]:
-        """Two members at generation 2, nobody has synced. Leader first."""
-        a = self.f1(**join)
+    def unsynced_pair(self, **join: Any) -> tuple[str, str]:
+        """Form a group of two members at generation 2, without syncing; return their ids, leader first."""
+        a = self.stable_member(**join)
         b, _ = self.joined_by(a, **join)
         return a, b
 
-    def f2(self, **join: Any) -> tuple[str, str]:
-        """Two members, stable at generation 2. Leader first."""
-        a, b = self.fc2(**join)
+    def stable_pair(self, **join: Any) -> tuple[str, str]:
+        """Form a Stable group of two members at generation 2; return their ids, leader first."""
+        a, b = self.unsynced_pair(**join)
         self.sync(2, b)
         self.sync(2, a, {a: b"a2", b: b"b2"})
         return a, b
 
-    def f3(self) -> tuple[str, str, str]:
-        """Three members, stable at generation 3. Leader first."""
-        a, b = self.f2()
+    def stable_trio(self) -> tuple[str, str, str]:
+        """Form a Stable group of three members at generation 3; return their ids, leader first."""
+        a, b = self.stable_pair()
         c, generation = self.joined_by(a, b)
         self.sync(generation, a, {a: b"a3", b: b"b3", c: b"c3"})
         self.sync(generation, b)
         self.sync(generation, c)
         return a, b, c
 
-    def fs1(self, **join: Any) -> str:
-        """One static member, i1, stable at generation 1. Its id."""
+    def static_member(self, **join: Any) -> str:
+        """Form a Stable group of one static member, i1, at generation 1; return its id."""
         asked = self.join("", "i1", **join)
         self.settle()
-        p = asked.answer.member_id
+        p = asked.response.member_id
         self.sync(1, p, {p: b"p1"}, instance_id="i1")
         return p
 
-    def fs2(self, *, synced: bool = True, **join: Any) -> tuple[str, str]:
-        """Two static members, i1 and i2, at generation 2. Leader (i1) first."""
-        p = self.fs1(**join)
+    def static_pair(self, *, synced: bool = True, **join: Any) -> tuple[str, str]:
+        """Form a group of two static members, i1 and i2, at generation 2; return their ids, leader (i1) first."""
+        p = self.static_member(**join)
         second = self.join("", "i2", **join)
         self.join(p, "i1", **join)
-        q = second.answer.member_id
+        q = second.response.member_id
         if synced:
             self.sync(2, p, {p: b"p2", q: b"q2"}, instance_id="i1")
             self.sync(2, q, instance_id="i2")
         return p, q
 
-    def fe(self) -> str:
-        """A group that had one member: empty at generation 2. The member's old id."""
-        a = self.f1()
+    def emptied(self) -> str:
+        """Form a group that its only member has left, at generation 2; return the member's old id."""
+        a = self.stable_member()
         self.leave(a)
         return a
