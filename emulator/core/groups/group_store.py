@@ -267,9 +267,7 @@ class GroupStore:
 
     def member_changed(self, group: ClassicGroup, member: ClassicMember, change: str, why: Reason) -> None:
         """Emit that a member was added, removed or replaced."""
-        self.emit(
-            MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause.value, why.text)
-        )
+        self.emit(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause.value, why.text))
 
     def new_member_id(self, prefix: str) -> str:
         """Return `<client id or instance id>-<uuid>`, as Kafka builds member ids."""
