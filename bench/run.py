@@ -1,7 +1,7 @@
 """`make bench`: ratios of one run, as a table on the terminal and as JSON.
 
-Whoever is compared takes turns; servers have a process of their own, and so has the load. Nothing fails because it
-was slow: the exit status is 0 whatever the verdicts.
+Contestants take turns; servers and the load have their own processes. Slowness is no failure: the exit status is 0
+whatever the verdicts.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main(only: tuple[str, ...], target: Path, *, quick: bool) -> None:
 
 
 def machine() -> dict[str, object]:
-    """What the figures depend on."""
+    """Return the properties of this machine that the figures depend on."""
     return {
         "cores": os.cpu_count(),
         "architecture": platform.machine(),

@@ -33,9 +33,6 @@ class ShortError(ValueError):
     """The bytes end before the message, or contain an impossible value."""
 
 
-# -- readers: each takes the bytes and an offset, and returns the value and the offset behind it ----------------
-
-
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = data[at]
     if value < 0x80:
@@ -163,9 +160,6 @@ def _read_offset_commit_request(data: bytes) -> OffsetCommitRequest:
         group_instance_id=group_instance_id,
         topics=tuple(topics),
     )
-
-
-# -- writers: parts in a list, joined at the end ------------------------------------------------------------------
 
 
 def _prefix(number: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What a message costs to read and to write, beside three other ways to do it."""
+"""The cost of reading and writing a message, beside three other codecs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 25
 SLICE_S = 0.004
-"""How long one contestant is measured before it is the next one's turn."""
+"""The length of one contestant's turn."""
 
 STOCK_TARGET = 15.0
 BY_HAND_TARGET = 1.3
@@ -52,7 +52,7 @@ class Way:
 
 
 def rows(*, quick: bool) -> list[Row]:
-    """One row for each message and contestant."""
+    """Return one row for each message and contestant."""
     found = []
     for text, message, version in SAMPLES:
         data = encode(message, version)
@@ -97,7 +97,7 @@ def _kafka_python(cls: type) -> Any:
 
 
 def _costs(ways: list[Way], rounds: int) -> dict[str, tuple[float, float]]:
-    """Microseconds of processor time for reading and writing: the minimum over rounds in which all take turns."""
+    """Return microseconds of processor time to read and to write: the minimum over rounds in which all take turns."""
     jobs = [(way.name, kind, job) for way in ways for kind, job in (("read", way.read), ("write", way.write))]
     repeats = {(name, kind): _repeats(job) for name, kind, job in jobs}
     best: dict[tuple[str, str], float] = {}

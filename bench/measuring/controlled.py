@@ -1,4 +1,4 @@
-"""Heartbeats while a cluster is controlled: what 200 long polls and 100 rules that do not match cost other clients."""
+"""Heartbeats of a controlled cluster: the cost of 200 long polls and 100 non-matching rules for other clients."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 MEMBERS = 10
 EVERY_S = 0.02
-"""Of one member: 500 heartbeats a second."""
+"""The interval of one member: 500 heartbeats a second in all."""
 
 POLLS, RULES = 200, 100
 ROUNDS = 5
 TARGET = 2.0
-"""Times the median of the idle server."""
+"""In multiples of the idle server's median."""
 
 
 def rows(*, quick: bool) -> list[Row]:
-    """One row."""
+    """Return one row."""
     polls, rules, rounds, each = (4, 4, 1, 4) if quick else (POLLS, RULES, ROUNDS, 50)
     idle, busy = [], []
     with processes.emulator("--control-port", "0") as server, processes.load() as load:

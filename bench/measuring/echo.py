@@ -1,7 +1,7 @@
-"""The least a Trio server can do: what has come in goes back in one piece. It says its port and ends with its input.
+"""The minimal Trio server: it echoes received bytes in one piece. It prints its port and ends with its input.
 
-All frames that came together are answered together (they are coalesced), so this is the fastest Trio server there is
-for requests and answers of one size.
+Frames that arrive together are answered together, so this is the fastest possible Trio server for requests and
+responses of equal size.
 """
 
 from __future__ import annotations

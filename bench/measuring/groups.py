@@ -1,4 +1,4 @@
-"""One group of many raw members, each with its connection: from the first JoinGroup to the last answer to SyncGroup."""
+"""One group of many raw members, each with its connection: from the first JoinGroup to the last SyncGroup response."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ FROM = 100
 GROWTH_TARGET = 2.0
 THOUSAND_TARGET_S = 0.4
 SPARE_FILES = 200
-"""What a process has open besides its connections."""
+"""Open files of a process besides its connections."""
 
 
 def rows(*, quick: bool) -> list[Row]:
-    """A row for each size, and one for the growth from 100 to the largest."""
+    """Return a row for each size, and one for the growth from 100 to the largest."""
     limit = processes.file_limit()
     wanted = (5, 20) if quick else SIZES
     sizes = sorted({min(size, limit - SPARE_FILES) for size in wanted})
@@ -53,7 +53,7 @@ def _size_row(size: int, seconds: float) -> Row:
 
 
 def _growth_row(best: dict[int, float], wanted: int) -> Row:
-    """The target is for 100 to 10,000; with fewer files than that, to the largest that fits."""
+    """Return the row for 100 to 10,000 members, or to the largest number that the file limit allows."""
     small, large = FROM if FROM in best else min(best), max(best)
     growth = (best[large] / large) / (best[small] / small)
     fewer = "" if large == wanted else f"; RLIMIT_NOFILE allows no {wanted:,}"

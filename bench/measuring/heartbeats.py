@@ -1,4 +1,4 @@
-"""Heartbeats a second: our server, the least a Trio server can do, and librdkafka's mock in C."""
+"""Heartbeats per second: our server, the minimal Trio server, and librdkafka's mock in C."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOCK_TARGET = 0.5
 
 @dataclass
 class Contestant:
-    """A server with its own load process, and the best it has done."""
+    """A server with its own load process, and its best result."""
 
     name: str
     server: Server
@@ -33,7 +33,7 @@ class Contestant:
     rounds: list[float] = field(default_factory=list)
 
     def turn(self, each: int, connections: int) -> None:
-        """One round."""
+        """Run one round."""
         before = self.server.processor_s()
         found = self.load.tell(order="beat", each=each)
         used = self.server.processor_s() - before
@@ -46,7 +46,7 @@ class Contestant:
 
 
 def rows(*, quick: bool) -> list[Row]:
-    """Two rows for 50 connections that ask and wait, two for one connection with 64 in flight."""
+    """Return two rows for 50 ping-pong connections, two for one connection with 64 requests in flight."""
     rounds = 1 if quick else ROUNDS
     found = _compete(connections=50, in_flight=1, each=4 if quick else 40, rounds=rounds)
     made = _rows("50 connections, each waits for its answer", found, {"echo": ECHO_TARGET})
@@ -69,7 +69,7 @@ def _compete(connections: int, in_flight: int, each: int, rounds: int) -> dict[s
             if name == "echo":
                 load.tell(order="echo", **order)
             else:
-                # the mock has an initial delay of three seconds, and after it no rebalance is quick
+                # the mock has an initial delay of three seconds, and slow rebalances after it
                 load.tell(order="form", first_alone=name == "koordinator", **order)
             found[name] = Contestant(name, server, load)
         for _ in range(rounds):

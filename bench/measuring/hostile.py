@@ -1,8 +1,8 @@
-"""Hostile peers: a process of their own, one thread.
+"""Hostile peers: a single-threaded process of their own.
 
-It takes orders, a JSON object a line, and answers each with one. After `begin` it has prepared what it needs, and goes
-on until the next order, which is `end`: that is answered with how much was done. What the server answers is looked at,
-so that peers that are not served as they should be are not taken for peers that do no harm.
+It reads orders, a JSON object per line, and answers each with one. `begin` prepares the peers and starts their work,
+which lasts until the order `end`; its answer has the amount of work done. The peers verify the server's responses, so
+that an unserved peer does not pass for a harmless one.
 """
 
 from __future__ import annotations
@@ -30,40 +30,40 @@ from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 Address = tuple[str, int]
 
 BYTE_EVERY_S = 0.001
-"""A byte on one connection after the other: each of 50 drips 20 bytes a second."""
+"""One byte on each connection in turn: each of 50 drips 20 bytes a second."""
 
 ANNOUNCED_BYTES = 1 << 20
-"""Of a frame that drips: it is never complete."""
+"""The announced length of a dripping frame, which never completes."""
 
 PENDING_MS = 1_000
-"""The session timeout of a flood: ids that were handed out expire while it goes on."""
+"""The session timeout of a flood: issued ids expire during it."""
 
 SMALL_WINDOW_BYTES = 4096
-"""The receive buffer of who resets."""
+"""The receive buffer of a resetting client."""
 
 LEAVE_VERSION = 2
 METADATA_VERSION = 9
 RESET = struct.pack("ii", 1, 0)
-"""Linger 0: to close is to reset, and leaves nothing behind."""
+"""Linger 0: closing resets the connection and leaves nothing behind."""
 
 _ERROR = struct.Struct(">8xh")
-"""The error in an answer: all of these have a correlation id and a throttle time before it."""
+"""The error in a response; all of these have a correlation id and a throttle time before it."""
 
 
 class Hostile(Protocol):
-    """What there is to do, over and over. `pause_s`: how long to wait before the next time."""
+    """Repeated hostile work. `pause_s`: the wait between two repetitions."""
 
     pause_s: float
 
     def act(self) -> int:
-        """Do it once; it takes a moment, or as long as the server does. Says how many times it was done."""
+        """Do it once, in a moment or as long as the server takes; return the number of repetitions."""
 
     def end(self) -> None:
-        """Leave."""
+        """Disconnect."""
 
 
 class Silent:
-    """Connections that say nothing, and some that drip."""
+    """Silent connections, some of which drip."""
 
     pause_s = BYTE_EVERY_S
 
@@ -72,7 +72,7 @@ class Silent:
         self._silent: list[Connection] = []
         for begin in range(0, connections, TOGETHER):
             self._silent += [Connection(address) for _ in range(begin, min(begin + TOGETHER, connections))]
-            # the last one greets, and is answered when the server has accepted all before it
+            # the last connection sends a request; its response proves that all earlier ones are accepted
             self._peers.open(address, 1, HELLO)
         self._dripping = self._silent[:dripping]
         self._next = 0
@@ -80,20 +80,20 @@ class Silent:
             connection.send(INT32.pack(ANNOUNCED_BYTES))
 
     def act(self) -> int:
-        """A byte on the next connection."""
+        """Send a byte on the next connection."""
         self._dripping[self._next].send(b"\0")
         self._next = (self._next + 1) % len(self._dripping)
         return 1
 
     def end(self) -> None:
-        """Close all."""
+        """Close all connections."""
         self._peers.close()
         for connection in self._silent:
             connection.socket.close()
 
 
 class Malformed:
-    """Frames that cannot be read or end too soon, each on a fresh connection, which the server has to close."""
+    """Unreadable or truncated frames, each on a fresh connection, which the server has to close."""
 
     pause_s = 0.0
 
@@ -102,12 +102,12 @@ class Malformed:
         self._frames = malformed()
 
     def act(self) -> int:
-        """One connection for each frame, all at once."""
+        """Send each frame on its own connection, all at once."""
         clients = [socket.create_connection(self._address, timeout=LIMIT_S) for _ in self._frames]
         for client, frame in zip(clients, self._frames, strict=True):
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             client.sendall(frame)
-        # the last frame is only begun
+        # the last frame is incomplete
         clients[-1].shutdown(socket.SHUT_WR)
         for client, frame in zip(clients, self._frames, strict=True):
             with suppress(ConnectionResetError):
@@ -117,11 +117,11 @@ class Malformed:
         return len(clients)
 
     def end(self) -> None:
-        """There is nothing left."""
+        """Nothing to close."""
 
 
 def malformed() -> list[bytes]:
-    """What no broker can read; the last one is the beginning of something that it could."""
+    """Return unreadable frames; the last one is the beginning of a readable frame."""
     join = _join("bench", PENDING_MS, (JoinGroupRequestProtocol(name="range", metadata=b""),))
     body = join[INT32.size :]
     metadata = request(MetadataRequest(topics=()), METADATA_VERSION)[INT32.size :]
@@ -131,10 +131,10 @@ def malformed() -> list[bytes]:
         b"",
         # the count of protocols, in front of 5 + 2 bytes of name and 4 of metadata
         body[: -INT32.size - 11] + INT32.pack(0x7FFFFFFF) + body[-11:],
-        # an API key that nobody has, and a version that none has
+        # an unknown API key and version
         INT16.pack(0x7FFF) + body[INT16.size :],
         INT16.pack(ApiKey.JOIN_GROUP) + INT16.pack(0x7FFF) + body[2 * INT16.size :],
-        # a count as a varint that does not end
+        # a count as an endless varint
         metadata[:-5] + b"\xff" * 5,
     ]
     lengths = [INT32.pack(-1), INT32.pack(0x7FFFFFFF), b"GET / HTTP/1.1\r\n\r\n"]
@@ -142,7 +142,7 @@ def malformed() -> list[bytes]:
 
 
 class Flood:
-    """JoinGroups without a member id, pipelined: the runaway group of KIP-389. Each is given an id (KIP-394)."""
+    """Pipelined JoinGroups without a member id: the runaway group of KIP-389. Each receives an id (KIP-394)."""
 
     pause_s = 0.0
 
@@ -154,7 +154,7 @@ class Flood:
             connection.send(self._join * in_flight)
 
     def act(self) -> int:
-        """As many as have been answered are sent again."""
+        """Replace every answered JoinGroup by another."""
         ready = self._peers.poll.poll(LIMIT_S)
         if not ready:
             raise TimeoutError("JoinGroups have not been answered")
@@ -172,12 +172,12 @@ class Flood:
         return done
 
     def end(self) -> None:
-        """Close all."""
+        """Close all connections."""
         self._peers.close()
 
 
 class Large:
-    """A member of a group of its own that joins again and again with a large request, and never the same."""
+    """A member of its own group that rejoins repeatedly with a large, always different request."""
 
     pause_s = 0.0
 
@@ -193,22 +193,22 @@ class Large:
         self._frame = bytearray(_join("large", TIMEOUT_MS, offered, self._member.id.decode()))
 
     def act(self) -> int:
-        """Join; the answer brings back to the leader what it has sent of the protocol."""
-        # the last byte of the metadata: members that offer something else make their group rebalance
+        """Join; the response returns the protocol metadata to the leader."""
+        # the last byte of the metadata: changed metadata rebalances the group
         self._frame[-1] ^= 1
         _ask(self._member, self._frame)
         return 1
 
     def end(self) -> None:
-        """Leave the group, which gives everything free."""
+        """Leave the group, which frees its memory."""
         _leave(self._member, "large")
         self._peers.close()
 
 
 class Resets:
-    """A member of a group of its own whose assignment is more than the network takes at once.
+    """A member of its own group whose assignment exceeds the network's buffers.
 
-    It asks for it again and again, each time on a fresh connection, reads where the answer begins, and resets.
+    It requests the assignment repeatedly, each time on a fresh connection, reads the beginning, and resets.
     """
 
     pause_s = 0.0
@@ -227,7 +227,7 @@ class Resets:
         self._asks = request(asks, SYNC_VERSION)
 
     def act(self) -> int:
-        """Once."""
+        """Do it once."""
         with socket.socket() as client:
             client.settimeout(LIMIT_S)
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_WINDOW_BYTES)
@@ -265,7 +265,7 @@ def _leave(member: Member, group: str) -> None:
 
 
 def _ask(member: Member, frame: bytes | bytearray) -> None:
-    """Send it, and read the answer to its end, however long it is: it must be without an error."""
+    """Send a frame and read the whole response, which must have no error."""
     client = member.connection.socket
     client.settimeout(LIMIT_S)
     client.sendall(frame)
@@ -302,7 +302,7 @@ def main() -> None:
         kind: Hostile = KINDS[order.pop("kind")](("127.0.0.1", order.pop("port")), **order)
         print("{}", flush=True)
         begun, done = time.monotonic(), kind.act()
-        # one order at a time is under way, so that none waits in the buffer of stdin where select does not see it
+        # one order at a time, so that none waits unseen in the buffer of stdin
         while not select.select([sys.stdin], [], [], kind.pause_s)[0]:
             done += kind.act()
         seconds = time.monotonic() - begun

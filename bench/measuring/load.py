@@ -1,7 +1,7 @@
-"""The load: one process, one thread, sockets that never block, bytes made before the time is taken.
+"""The load: one process, one thread, non-blocking sockets, and frames prepared before the clock starts.
 
-It takes orders, a JSON object a line, and answers each with one; it ends with its input. Every wait is bounded and
-every byte that comes back is checked, so that a wrong answer is never a fast one.
+It reads orders, a JSON object per line, and answers each with one; it ends with its input. Every wait has a limit and
+every received byte is verified, so a wrong response never counts as a fast one.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from measuring.peers import Connection
 
 HEARTBEAT_VERSION = 4
-"""What kafka-python and Java send."""
+"""The version of kafka-python and Java."""
 
-NOBODY = b"bench-00000000-0000-4000-8000-000000000000"
-"""A member id of the echo's heartbeats, as long as one of ours."""
+ECHO_MEMBER_ID = b"bench-00000000-0000-4000-8000-000000000000"
+"""A member id for heartbeats to the echo server, as long as a real one."""
 
 Answer = dict[str, float]
 
 
 @dataclass(slots=True)
-class Beating:
-    """One connection that sends heartbeats. Both buffers hold a window twice, so that any part is one slice."""
+class HeartbeatConnection:
+    """One connection that sends heartbeats. Both buffers hold two windows, so that any part is one slice."""
 
     connection: Connection
     questions: memoryview
@@ -45,7 +45,7 @@ class Beating:
     sent_at: float = 0.0
 
     def ask(self, count: int) -> None:
-        """Send so many more heartbeats in one piece."""
+        """Send this many heartbeats in one piece."""
         size = len(self.questions) // (2 * self.in_flight)
         begin = self.sent % self.in_flight * size
         self.sent += count
@@ -53,7 +53,7 @@ class Beating:
         self.connection.send(self.questions[begin : begin + count * size])
 
     def take(self) -> int:
-        """Take what has come, compare it, and say how many heartbeats it has answered."""
+        """Receive, verify, and return the number of answered heartbeats."""
         data = self.connection.receive()
         window = len(self.answers) // 2
         begin = self.received_bytes % window
@@ -66,21 +66,21 @@ class Beating:
 
 
 class Load:
-    """The orders; each is a method, called with what stands in the order."""
+    """The orders; each method receives the fields of its order."""
 
     def __init__(self) -> None:
         self._peers = Peers()
-        self._beating: dict[int, Beating] = {}
+        self._beating: dict[int, HeartbeatConnection] = {}
 
     def idle(self, port: int, connections: int) -> Answer:
-        """Open connections that greet with ApiVersions, as clients do, and say no more."""
+        """Open connections that send ApiVersions, as clients do, and nothing else."""
         self._peers.open(("127.0.0.1", port), connections, HELLO)
         return {}
 
     def form(
         self, port: int, connections: int, group: str = "bench", in_flight: int = 1, *, first_alone: bool = True
     ) -> Answer:
-        """Open connections and make each a member of one group (`Members.form`); it can beat from then on."""
+        """Open connections, each a member of one group (`Members.form`); they can send heartbeats afterwards."""
         opened = self._peers.open(("127.0.0.1", port), connections, HELLO)
         members = Members(self._peers, opened, group)
         seconds = members.form(first_alone=first_alone)
@@ -91,17 +91,19 @@ class Load:
         return {"seconds": seconds}
 
     def echo(self, port: int, connections: int, in_flight: int = 1) -> Answer:
-        """Open connections to the echo server, which gives heartbeats back as they are."""
+        """Open connections to the echo server, which returns heartbeats unchanged."""
         for connection in self._peers.open(("127.0.0.1", port), connections, HELLO):
-            frames = _heartbeats("bench", 1, NOBODY, in_flight)
+            frames = _heartbeats("bench", 1, ECHO_MEMBER_ID, in_flight)
             self._beat_on(connection, frames, frames, in_flight)
         return {}
 
     def _beat_on(self, connection: Connection, questions: bytes, answers: bytes, in_flight: int) -> None:
-        self._beating[connection.fd] = Beating(connection, memoryview(questions * 2), answers * 2, in_flight)
+        self._beating[connection.fd] = HeartbeatConnection(
+            connection, memoryview(questions * 2), answers * 2, in_flight
+        )
 
     def beat(self, each: int) -> Answer:
-        """So many heartbeats on each connection, a window at a time; seconds for all, and how long one waited."""
+        """Send heartbeats on each connection, a window at a time; return the total seconds and the waits."""
         left = each * len(self._beating)
         clock, beating, poll = time.perf_counter, self._beating, self._peers.poll.poll
         until = time.monotonic() + LIMIT_S
@@ -114,7 +116,7 @@ class Load:
         while left:
             if time.monotonic() > until:
                 raise TimeoutError(f"{left} heartbeats have not been answered")
-            # it never sleeps: to wake it would be work for the server, and the more the slower the server is
+            # never sleep: waking the load is work for the server, more so for a slow one
             for fd, _ in poll(0):
                 one = beating[fd]
                 count = one.take()
@@ -128,10 +130,10 @@ class Load:
         return {"seconds": seconds, **_quantiles(waited)}
 
     def pace(self, each: int, every_s: float) -> Answer:
-        """So many heartbeats on each connection, one every so often, whether those before have been answered or not.
+        """Send heartbeats on each connection at a fixed interval, whether the previous ones are answered or not.
 
-        Who waits for an answer asks less while the server is slow, so that little of it shows. The connections take
-        turns. It sleeps between them: it is latency that is looked at, and others need the processor.
+        A load that waits for responses sends less while the server is slow, which hides the slowness. Connections take
+        turns. The load sleeps in between: this measures latency, and other processes need the processor.
         """
         clock, beating, poll = time.perf_counter, self._beating, self._peers.poll.poll
         turns = list(beating.values())

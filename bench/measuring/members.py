@@ -1,4 +1,4 @@
-"""Raw members of a group: what is sent is made beforehand but for the member id, what comes back is read by offset."""
+"""Raw members of a group: prepared frames with a placeholder for the member id, responses read by offset."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 JOIN_VERSION = 5
 SYNC_VERSION = 3
-"""What librdkafka sends, and what its mock understands."""
+"""The version of librdkafka, which its mock understands."""
 
 TIMEOUT_MS = 300_000
-"""Of sessions and rebalances: nothing expires while it is measured."""
+"""Session and rebalance timeout: nothing expires during a measurement."""
 
 METADATA = b"\0\1\0\0\0\1\0\6orders\0\0\0\0\0\0\0\0"
 """A subscription to `orders`."""
@@ -35,21 +35,21 @@ _JOINED = struct.Struct(">8xhi")
 
 
 class Template:
-    """The frame of a request in which the member id is still open."""
+    """The frame of a request without its member id."""
 
     def __init__(self, message: JoinGroupRequest | SyncGroupRequest, version: int) -> None:
         frame = request(message, version)[INT32.size :]
         self._before, self._after = frame.split(INT16.pack(len(_ANY)) + _ANY.encode())
 
     def of(self, member_id: bytes) -> bytes:
-        """The frame for this member."""
+        """Return the frame for a member."""
         body = b"".join((self._before, INT16.pack(len(member_id)), member_id, self._after))
         return INT32.pack(len(body)) + body
 
 
 @dataclass(slots=True)
 class Member:
-    """One member on its connection, with what the last JoinGroup told it."""
+    """One member on its connection, with the result of its last JoinGroup."""
 
     connection: Connection
     id: bytes = b""
@@ -77,11 +77,11 @@ class Members:
         )
 
     def form(self, *, first_alone: bool) -> float:
-        """Form a generation of all; returns the seconds from the first JoinGroup to the last answer to SyncGroup.
+        """Form one generation of all; return the seconds from the first JoinGroup to the last SyncGroup response.
 
-        The first member forms a generation alone. Then all others are given their ids (KIP-394), and when each
-        has one they join, and the first joins again. A group waits for everybody it has given an id, so that this is
-        one generation whatever the timing. `first_alone` False: all join at once, for a server with an initial delay.
+        The first member forms a generation alone. Then all others receive their ids (KIP-394), join with them, and the
+        first rejoins. A group waits for all issued ids, so this is one generation whatever the timing.
+        `first_alone=False`: all join at once, for a server with an initial delay.
         """
         everybody = list(self.members.values())
         begun = time.perf_counter()
@@ -95,7 +95,7 @@ class Members:
         return time.perf_counter() - begun
 
     def join(self, members: Sequence[Member]) -> None:
-        """JoinGroup; who has no id is given one, or is a member at once."""
+        """Send JoinGroups; a member without an id receives one, or joins at once."""
         for member in members:
             member.connection.send(self._join.of(member.id))
         self._peers.answers([member.connection for member in members], self._joined)
@@ -112,7 +112,7 @@ class Members:
         member.leads = leader == member.id
 
     def sync(self, members: Sequence[Member]) -> None:
-        """SyncGroup; the leader comes last, since it has to assign, and brings the same for everybody."""
+        """Send SyncGroups; the leader is last and assigns the same to every member."""
         (leader,) = (member for member in members if member.leads)
         generation = leader.generation
         follower = Template(
@@ -121,7 +121,7 @@ class Members:
         for member in members:
             if member is not leader:
                 member.connection.send(follower.of(member.id))
-        # once this is answered everything sent before has been read: the mock refuses who comes after its leader
+        # its response proves that all earlier frames were read: the mock rejects members after its leader's sync
         leader.connection.send(HELLO)
         self._peers.answers([leader.connection])
         assignments = tuple(
@@ -141,7 +141,7 @@ def _synced(_: Connection, frame: bytes) -> None:
 
 
 def _text(frame: bytes, at: int) -> tuple[bytes, int]:
-    """The string, "" for null, and where it ends."""
+    """Return a string ("" for null) and its end."""
     begin = at + INT16.size
     end = begin + max(0, INT16.unpack_from(frame, at)[0])
     return frame[begin:end], end

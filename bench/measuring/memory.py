@@ -1,9 +1,8 @@
-"""Memory of the server process for each member: its resident set before and after many of them.
+"""Memory of the server process per member: its resident set before and after adding many.
 
-Servers of two kinds. One gets members, each with its connection; the other as many connections, which greet and say
-no more; the difference is what a member takes without its connection. The ring of the trace is full before anything is
-counted: it takes what it takes in any emulator that has served for a while, and no member adds to it. What members and
-their events take together while it fills is shown, too.
+One server gets members with connections; another gets as many connections that send ApiVersions only; the difference is
+a member without its connection. The trace buffer is full before the measurement: it has a constant size in any emulator
+that has served for a while. A separate row shows members and their events while the buffer fills.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 MEMBERS = 2_000
 TRACED = 100_000
-"""The events that fill the ring of the trace; a heartbeat is two. They also compile every message that is used."""
+"""Events that fill the trace buffer; a heartbeat is two. They also compile every message in use."""
 
 FLIGHT = 64
 ROUNDS = 3
@@ -31,7 +30,7 @@ KIB = 1024
 
 
 def rows(*, quick: bool) -> list[Row]:
-    """A member with its connection, and without; and with its events."""
+    """Return rows for a member with its connection, without it, and with its events."""
     processes.file_limit()
     count = 20 if quick else MEMBERS
     events = FLIGHT if quick else TRACED
@@ -41,7 +40,7 @@ def rows(*, quick: bool) -> list[Row]:
         taken["both"].append(_grown(count, _members, events))
         taken["connection"].append(_grown(count, _connections, events))
         taken["traced"].append(_grown(count, _members, 0))
-    # the median: memory is taken in steps, so neither end says anything
+    # the median: memory grows in steps, so the extremes mean nothing
     kib = {name: sorted(found)[rounds // 2] for name, found in taken.items()}
     made = []
     for work, figure, target, beside in (
@@ -70,7 +69,7 @@ def rows(*, quick: bool) -> list[Row]:
 
 
 def _grown(count: int, more: Callable[[Process, Server, int], None], events: int) -> float:
-    """KiB for each of `count`, after so many events."""
+    """Return KiB for each of `count` after this many events."""
     with processes.emulator() as server, processes.load() as load:
         load.tell(order="form", port=server.port, connections=1, group="warm", in_flight=FLIGHT)
         load.tell(order="beat", each=FLIGHT + events // 2)
@@ -88,7 +87,7 @@ def _connections(load: Process, server: Server, count: int) -> None:
 
 
 def _settled(server: Server) -> int:
-    """The resident set once it does not change any more."""
+    """Return the resident set once it is constant."""
     before = server.resident_bytes()
     for _ in range(20):
         time.sleep(0.05)

@@ -1,8 +1,8 @@
-"""Heartbeats beside hostile peers: how long 50 members that do nothing wrong wait for their answers.
+"""Heartbeats beside hostile peers: the response times of 50 well-behaved members.
 
-Alone and beside take turns on one server, and so do the kinds of peers. The members beat at a pace, whether they have
-been answered or not, so that every moment in which the server does not answer is seen for as long as it lasts. Of the
-rounds the median counts: the best would be the one in which the least was done to the server.
+Rounds alone and rounds beside peers alternate on one server, for all kinds of peers. The members keep their pace
+whether answered or not, so every stall of the server counts with its full length. The median round counts: the best
+would be the one with the least hostile work.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from measuring.rows import Row
 
 MEMBERS = 50
 EVERY_S = 0.05
-"""Of one member: 1,000 heartbeats a second, a tenth of what the server can do, and as many looks at it."""
+"""The interval of one member: 1,000 heartbeats a second, a tenth of the server's capacity, and as many samples."""
 
 ALONE, BESIDE = 8, 20
 """The heartbeats of each member in a round: 0.4 s and 1 s."""
 
 ROUNDS = 3
 TARGET_MS = 100.0
-"""A thirtieth of the time between two heartbeats, a sixtieth of the shortest session (Kafka's defaults)."""
+"""A thirtieth of the heartbeat interval, a sixtieth of the shortest session timeout (Kafka's defaults)."""
 
 SIZE_MAX = 2 * MEMBERS
 """group.max.size (KIP-389)."""
 
 LOG_SHOWN = 2_000
-"""The characters of the server's log that are shown if something goes wrong."""
+"""Characters of the server's log in an error message."""
 
 Order = dict[str, str | int]
 Figures = dict[str, float]
@@ -38,7 +38,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class Peers:
-    """Hostile peers: their kind (`hostile.KINDS`), how many or how large, and how few or small if quick."""
+    """Hostile peers: their kind (`hostile.KINDS`), their number or size, and the same for a quick run."""
 
     kind: str
     work: str
@@ -47,7 +47,7 @@ class Peers:
 
 
 def rows(*, quick: bool) -> list[Row]:
-    """A row for each kind of peers."""
+    """Return a row for each kind of peers."""
     limit = processes.file_limit()
     crowd = (
         Peers(
@@ -90,7 +90,7 @@ def rows(*, quick: bool) -> list[Row]:
 
 
 def _in_turns(orders: dict[str, Order], rounds: int, alone: int, beside: int) -> dict[str, list[dict[str, Figures]]]:
-    """For each order to the hostile peers its rounds: `alone`, `beside`, and what the `peers` have done."""
+    """Return, for each order to the hostile peers, its rounds: `alone`, `beside`, and the work of the `peers`."""
     found: dict[str, list[dict[str, Figures]]] = {name: [] for name in orders}
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as log,
@@ -100,7 +100,7 @@ def _in_turns(orders: dict[str, Order], rounds: int, alone: int, beside: int) ->
         processes.hostile() as hostile,
     ):
         try:
-            # all of a round may be in flight: so late may an answer be
+            # a whole round may be in flight: a response may be that late
             load.tell(order="form", port=server.port, connections=MEMBERS, in_flight=max(alone, beside))
             for _ in range(rounds):
                 for name, order in orders.items():

@@ -1,4 +1,4 @@
-"""Connections of the load process: sockets that never block, and frames that are made before the time is taken."""
+"""Connections of the load process: non-blocking sockets, and frames prepared before the clock starts."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from koordinator.wire.schema import Message
 
 LIMIT_S = 120.0
-"""How long anything may take."""
+"""The limit of every wait."""
 
 TOGETHER = 100
-"""So many connections are opened before they have been answered: the queue of the listener never overflows."""
+"""Connections opened before their responses arrive: the listener's queue never overflows."""
 
 READ_BYTES = 1 << 20
 
@@ -31,7 +31,7 @@ INT32 = struct.Struct(">i")
 
 
 class Connection:
-    """One client connection; `got` are the bytes that have not been looked at yet."""
+    """One client connection; `got` has received bytes that are not processed yet."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.socket = socket.create_connection(address, timeout=LIMIT_S)
@@ -41,7 +41,7 @@ class Connection:
         self.got = b""
 
     def send(self, data: bytes | memoryview) -> None:
-        """Send all of it; only what is larger than the socket's buffer has to wait."""
+        """Send all bytes; only more than the socket's buffer has to wait."""
         sent = self.socket.send(data)
         if sent < len(data):
             self.socket.settimeout(LIMIT_S)
@@ -49,14 +49,14 @@ class Connection:
             self.socket.settimeout(0)
 
     def receive(self) -> bytes:
-        """What has come, at least a byte. ConnectionError if the server has closed."""
+        """Return received bytes, at least one. ConnectionError if the server has closed."""
         data = self.socket.recv(READ_BYTES)
         if not data:
             raise ConnectionError("the server has closed a connection")
         return data
 
     def frame(self) -> bytes | None:
-        """The next whole frame of `got`, without its length."""
+        """Return the next whole frame of `got`, without its length."""
         if len(self.got) < INT32.size:
             return None
         end = INT32.size + INT32.unpack_from(self.got)[0]
@@ -75,7 +75,7 @@ class Peers:
         self.poll = select.epoll()
 
     def open(self, address: tuple[str, int], count: int, hello: bytes) -> list[Connection]:
-        """So many more connections. Each sends `hello` and has been answered with one frame."""
+        """Open connections. Each sends `hello` and receives one frame."""
         opened: list[Connection] = []
         for begin in range(0, count, TOGETHER):
             batch = [Connection(address) for _ in range(begin, min(begin + TOGETHER, count))]
@@ -89,7 +89,7 @@ class Peers:
         return opened
 
     def answers(self, asked: Iterable[Connection], look: Callable[[Connection, bytes], None] | None = None) -> None:
-        """Wait until each of these has been answered with one frame, and look at it."""
+        """Wait for one response on each connection, and pass it to `look`."""
         waiting = {connection.fd for connection in asked}
         until = time.monotonic() + LIMIT_S
         while waiting:
@@ -106,7 +106,7 @@ class Peers:
                         look(connection, frame)
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all connections."""
         for connection in self.connections:
             self.poll.unregister(connection.fd)
             connection.socket.close()
@@ -115,16 +115,16 @@ class Peers:
 
 
 def request(message: Message, version: int, correlation_id: int = 1) -> bytes:
-    """The whole frame of a request."""
+    """Return the whole frame of a request."""
     key = next(key for key, api in APIS.items() if api.request is type(message))
     return headers.frame(headers.request_header(key, version, correlation_id, "bench"), encode(message, version))
 
 
 def answer(message: Message, version: int, correlation_id: int = 1) -> bytes:
-    """The whole frame of an answer."""
+    """Return the whole frame of a response."""
     key = next(key for key, api in APIS.items() if api.response is type(message))
     return headers.frame(headers.response_header(key, version, correlation_id), encode(message, version))
 
 
 HELLO = request(ApiVersionsRequest(), 0)
-"""What clients begin with."""
+"""The first request of every client."""

@@ -1,4 +1,4 @@
-"""Long polls for what never comes, each on a connection of its own: `{"url": …, "count": n}` begins, a line ends it."""
+"""Long polls that never complete, each on its own connection: `{"url": …, "count": n}` begins, any line ends them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PATH = "/v1/clusters/default/groups/another/wait?state=Stable&members=99&timeout
 
 
 def main() -> None:
-    """Begin, say so, and wait for the end."""
+    """Begin, report it, and wait for the end."""
     order = json.loads(sys.stdin.readline())
     place = urlsplit(order["url"])
     assert place.hostname is not None

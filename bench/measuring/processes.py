@@ -1,4 +1,4 @@
-"""The processes of the benchmark: servers, and the load. Each ends with the block that started it."""
+"""The processes of the benchmark: servers and load. Each ends with the block that started it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 LIMIT_S = 150.0
-"""How long a process may take to answer; the load itself gives up earlier."""
+"""The limit for a process to answer; the load itself gives up earlier."""
 
 END_S = 10.0
 REST_S = 0.1
@@ -27,7 +27,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Process:
-    """A child that writes JSON lines; it ends when its input does, and is killed if it does not."""
+    """A child that writes JSON lines; it ends with its input, or is killed."""
 
     def __init__(self, *command: str, log: IO[str] | None = None) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), *_inherited()])}
@@ -54,7 +54,7 @@ class Process:
         self._process.stdout.close()
 
     def line(self) -> dict[str, Any]:
-        """The next line. TimeoutError if none comes, RuntimeError if the process has ended."""
+        """Return the next line. TimeoutError after the limit, RuntimeError if the process has ended."""
         assert self._process.stdout is not None
         ready, _, _ = select.select([self._process.stdout], [], [], LIMIT_S)
         if not ready:
@@ -66,19 +66,19 @@ class Process:
         return found
 
     def tell(self, **order: object) -> dict[str, Any]:
-        """Give an order and wait for its answer."""
+        """Send an order and return its answer."""
         assert self._process.stdin is not None
-        # if it has ended, that it says nothing is what is wrong
+        # if it has ended, its missing answer is the better error
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(order) + "\n")
         return self.line()
 
     def resident_bytes(self) -> int:
-        """The memory it occupies now."""
+        """Return its resident memory."""
         return int(self._stat("statm").split()[1]) * PAGE_BYTES
 
     def processor_s(self) -> float:
-        """The processor time it has used, in steps of 10 ms on most systems."""
+        """Return its processor time, in steps of 10 ms on most systems."""
         fields = self._stat("stat").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
@@ -100,7 +100,7 @@ class Server(Process):
         self.port = int(self.said["port"])
 
     def rest(self) -> None:
-        """Wait until it has nothing to do any more: for REST_S it has used no processor time that can be counted."""
+        """Wait until it is idle: no measurable processor time for REST_S."""
         until = time.monotonic() + LIMIT_S
         before, used = -1.0, self.processor_s()
         while used != before:
@@ -111,37 +111,37 @@ class Server(Process):
 
 
 def emulator(*options: str, log: IO[str] | None = None) -> Server:
-    """Ours as users start it: trace on, the profile `fast`. `log` is where its stderr goes, ours if None."""
+    """Start our server as users do: trace on, profile `fast`. `log` receives its stderr, ours if None."""
     return Server("-m", "koordinator", "serve", "--port", "0", *options, log=log)
 
 
 def echo() -> Server:
-    """The bare Trio echo."""
+    """Start the Trio echo server."""
     return Server(str(HERE / "echo.py"))
 
 
 def mock() -> Server:
-    """The mock cluster of librdkafka."""
+    """Start librdkafka's mock cluster."""
     return Server(str(HERE / "mock.py"))
 
 
 def load() -> Process:
-    """The load process."""
+    """Start the load process."""
     return Process(sys.executable, str(HERE / "load.py"))
 
 
 def hostile() -> Process:
-    """The hostile peers."""
+    """Start the hostile peers."""
     return Process(sys.executable, str(HERE / "hostile.py"))
 
 
 def polls() -> Process:
-    """The long polls."""
+    """Start the long polls."""
     return Process(sys.executable, str(HERE / "polls.py"))
 
 
 def file_limit() -> int:
-    """How many files and sockets a process may have open: the soft limit, raised to the hard one for our children."""
+    """Return the limit of open files of a process: the soft limit, raised to the hard one for our children."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard

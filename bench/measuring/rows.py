@@ -1,4 +1,4 @@
-"""A row of the benchmark: what was done, beside what, the target, and whether it was met."""
+"""A row of the benchmark: the measurement, its comparison, the target, and the verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison. `met` None: there is no verdict, and `result` says why. `figures` go into the JSON."""
+    """One comparison. `met` None: no verdict, and `result` has the reason. `figures` go into the JSON."""
 
     part: str
     work: str
@@ -25,7 +25,7 @@ class Row:
     figures: dict[str, object] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
-        """All of it."""
+        """Return all fields."""
         return asdict(self)
 
 
@@ -33,7 +33,7 @@ VERDICTS = {True: "[green]met[/]", False: "[bold red]missed[/]", None: "[yellow]
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """The rows for people, in the order in which they were measured."""
+    """Render the rows in order of measurement."""
     shown = Table(title="make bench: ratios of one run", title_justify="left")
     for name in ("work", "koordinator", "beside", "result", "target", ""):
         shown.add_column(name, overflow="fold")

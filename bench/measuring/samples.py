@@ -1,4 +1,4 @@
-"""The eight messages whose reading and writing is measured, in sizes as they occur."""
+"""The messages of the codec benchmark, in realistic sizes."""
 
 from __future__ import annotations
 
@@ -161,4 +161,4 @@ SAMPLES: tuple[tuple[str, Message, int], ...] = (
     ("OffsetCommitRequest, 4 topics of 12", OFFSET_COMMIT_REQUEST, 9),
     ("FetchResponse, 4 topics of 4, 1 KiB each", FETCH_RESPONSE, 12),
 )
-"""What it is, the message, and the version it is measured in."""
+"""Description, message, and version."""

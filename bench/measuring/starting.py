@@ -1,4 +1,4 @@
-"""How long it takes to start and to stop: a process, and a cluster inside a process."""
+"""The time to start and stop: a process, and a cluster inside a process."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ for _ in range(int(sys.argv[1])):
         client.close()
 print(json.dumps({{"start": min(starts[1:] or starts), "first": starts[0], "stop": min(stops), "slowest": max(stops)}}))
 """
-"""Clusters one after the other, each stopped with clients that have been answered."""
+"""Clusters one after the other, each stopped with clients that have received responses."""
 
 
 def rows(*, quick: bool) -> list[Row]:
-    """Process start to listening, cluster start in a process, stop with clients."""
+    """Return rows for process start to listening, cluster start in a process, and stop with clients."""
     rounds = 2 if quick else ROUNDS
     listening = imported = float("inf")
     for _ in range(rounds):

@@ -1,7 +1,7 @@
-"""The same messages with Construct's own parts, as its manual would have one write them.
+"""The same messages in stock Construct, as its manual suggests.
 
-They parse into Containers and build from them, which is less work than making dataclasses. Interpreted, as Construct
-is used unless one asks for its compiler (which does not compile strings with a length and does not check lengths).
+They parse into Containers and build from them, which is less work than dataclasses. Interpreted, which is Construct's
+default; its compiler neither compiles prefixed strings nor checks lengths.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Uuid = Bytes(16)
 
 
 def _nullable(prefixed: Any, size: Any) -> Any:
-    """A value of which a varint in front says its size plus one; 0 is None."""
+    """Return a nullable value behind a varint of its size plus one; 0 is None."""
     return FocusedSeq(
         "value",
         "size" / Rebuild(VarInt, lambda context: 0 if context.value is None else size(context.value) + 1),
@@ -220,4 +220,4 @@ STOCK: dict[type, Any] = {
     OffsetCommitRequest: _OFFSET_COMMIT_REQUEST,
     FetchResponse: _FETCH_RESPONSE,
 }
-"""The struct of each sample's class, in the version it is measured in."""
+"""The struct of each sample's class, in the measured version."""

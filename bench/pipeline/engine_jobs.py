@@ -1,6 +1,6 @@
-"""The same gold tables by another engine, in a process of its own: how long that takes, and whether they are equal.
+"""The gold tables by another engine, in its own process: duration, and comparison with the store.
 
-It prints one line of JSON.
+Prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from brokers.docker_cli import duck, polar
 
 
 def by_duckdb(store: Path) -> tuple[float, list[str]]:
-    """Seconds, and what is different."""
+    """Return seconds and differences."""
     with duck.connected(store) as connection:
         began = time.monotonic()
         duck.make(connection)
@@ -24,7 +24,7 @@ def by_duckdb(store: Path) -> tuple[float, list[str]]:
 
 
 def by_polars(store: Path) -> tuple[float, list[str]]:
-    """Likewise."""
+    """Return seconds and differences."""
     began = time.monotonic()
     made = polar.Made(store)
     tables = {name: getattr(made, name)().collect() for name in duck.MADE}
@@ -41,7 +41,7 @@ ENGINES = {"duckdb": by_duckdb, "polars": by_polars}
 
 
 def main() -> None:
-    """Let the engine that is named make its tables."""
+    """Run the named engine."""
     name, store = sys.argv[1:]
     seconds, found = ENGINES[name](Path(store))
     print(json.dumps({"seconds": seconds, "differences": found}))

@@ -1,4 +1,4 @@
-"""Processes with what they cost, and the room on the disk."""
+"""Processes with their costs, and free disk space."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MIB = 1 << 20
 
 
 class NotDone(Exception):
-    """A process has failed; the text is what it said last."""
+    """A process failed; the text is its last output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a process has told, its time, and the most memory it and its children had resident, each for itself."""
+    """The output of a process, its time, and the peak resident memory of it and each of its children."""
 
     told: Any
     seconds: float
@@ -31,7 +31,7 @@ class Spent:
 
 
 def ran(*command: str) -> Spent:
-    """Run Python with a script of this folder, or `-c`, and wait for its last line, JSON or not. Raises NotDone."""
+    """Run Python with a script of this folder, or `-c`; return its last line, JSON or not. Raises NotDone."""
     script = HERE / command[0]
     whole = [sys.executable, str(script) if script.exists() else command[0], *command[1:]]
     began = time.monotonic()
@@ -51,7 +51,7 @@ def ran(*command: str) -> Spent:
 
 
 def _watch(pid: int, peaks: dict[int, float]) -> None:
-    """The high-water marks of a process and of all below it."""
+    """Track the peak memory of a process and all its descendants."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
@@ -65,15 +65,15 @@ def _watch(pid: int, peaks: dict[int, float]) -> None:
 
 
 def size(folder: Path) -> int:
-    """Bytes below a folder."""
+    """Return the number of bytes below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def free(folder: Path) -> int:
-    """Bytes that are free where a folder is."""
+    """Return the number of free bytes on a folder's disk."""
     return shutil.disk_usage(folder).free
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """Return the number of processors of this process."""
     return len(os.sched_getaffinity(0))

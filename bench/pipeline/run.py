@@ -1,4 +1,4 @@
-"""`make bench-pipeline`: the data pipeline on more and more events, and other engines beside it: bench/README.md."""
+"""`make bench-pipeline`: the data pipeline on growing inputs, with other engines beside it: bench/README.md."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from machine import MIB, NotDone, cores, free, ran, size
 
 BUILD = Path(__file__).parents[2] / "build"
 DISTINCT = 200_000
-"""Events that are generated; a tier is made of copies of them."""
+"""Generated events; a tier consists of copies of them."""
 
 COMMAND = "from koordinator.pipeline.cli import main; main()"
 
 SUFFIXES = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 SHARE = 10
-"""The incremental run loads one part in so many, anew."""
+"""The incremental run loads one part in this many, in new files."""
 
 STORE_PER_INPUT = 5
-"""A store and Spark's scratch take so many times what their input takes, roughly; measured: 3."""
+"""Rough size of a store with Spark's scratch, in multiples of its input; measured: 3."""
 
 GENERATE_TARGET = 50_000
 GROWTH_TARGET = 1.3
@@ -34,7 +34,7 @@ DEFAULT_TIERS, DEFAULT_TARGET_S = "2M,20M", 900
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table. `verdict` is "ok", "missed", or "" where nothing was promised."""
+    """A line of the table. `verdict` is "ok", "missed", or "" without a target."""
 
     what: str
     figure: str
@@ -43,14 +43,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Some millions of events."""
+    """A number of events."""
 
     name: str
     events: int
 
     @property
     def copies(self) -> int:
-        """How many of the distinct events that takes."""
+        """Return the number of copies of the distinct events."""
         return max(1, self.events // DISTINCT)
 
 
@@ -67,12 +67,12 @@ class Bench:
         self._before: tuple[str, float] | None = None
 
     def say(self, what: str, figure: str, verdict: str = "") -> None:
-        """A row, at once."""
+        """Print a row."""
         self.rows.append(Row(what, figure, verdict))
         print(f"{what:<52}{figure:>28}  {verdict}", flush=True)
 
     def generate(self) -> None:
-        """The distinct events: once as lines, which is measured, and once as Parquet, which the tiers are made of."""
+        """Generate the distinct events: as lines, which is measured, and as Parquet, the source of the tiers."""
         command = ("-c", COMMAND, "generate", "--events", str(DISTINCT), "--output")
         said = ran(*command, str(self.root / "lines")).told
         (number,) = re.findall(r"([\d,]+) a second", said)
@@ -84,7 +84,7 @@ class Bench:
         self.per_copy = size(self._distinct)
 
     def replicate(self, wanted: list[Tier]) -> list[Tier]:
-        """The inputs of all tiers that there is room for, and what comes later to the smallest; gives those tiers."""
+        """Write the inputs of all tiers that fit on the disk, and the increment of the smallest; return those tiers."""
         there, room = [], free(self.root)
         for tier in wanted:
             needed = tier.copies * self.per_copy * (1 + STORE_PER_INPUT)
@@ -100,7 +100,7 @@ class Bench:
         return there
 
     def tier(self, tier: Tier, *, smallest: bool) -> None:
-        """Load it into a new store, and let the other engines make the same gold tables."""
+        """Load a tier into a new store, and run the other engines on it."""
         source, store = self._input(tier), self.root / f"store-{tier.name}"
         told = self._load("verdicts", tier, TWO, store, source)
         self._growth(tier, told)
@@ -121,7 +121,7 @@ class Bench:
         return max(1, tier.copies // SHARE)
 
     def _load(self, end: str, tier: Tier, master: str, *folders: Path) -> dict[str, Any]:
-        """Into the first of the folders from the others, to gold or to the verdicts."""
+        """Load folders into the first one, up to gold or up to the verdicts."""
         spent = ran("spark_jobs.py", "load", end, master, *map(str, folders))
         told: dict[str, Any] = spent.told
         store = folders[0]
@@ -136,7 +136,7 @@ class Bench:
         return told
 
     def _growth(self, tier: Tier, told: dict[str, Any]) -> None:
-        """How much longer an event takes, to the verdicts, than in the tier before."""
+        """Report the time per event up to the verdicts, relative to the previous tier."""
         seconds = told["load_s"] / told["events"]
         if self._before is not None:
             name, before = self._before
@@ -145,7 +145,7 @@ class Bench:
         self._before = tier.name, seconds
 
     def _increment(self, tier: Tier, full: dict[str, Any], store: Path, source: Path) -> None:
-        """A part more comes; only it is read, and only what follows from it is made again."""
+        """Load the increment: only new input is read, and only its consequences are recomputed."""
         told = ran("spark_jobs.py", "load", "gold", TWO, *map(str, (store, source, self._later))).told
         share, cost = self._more(tier) / tier.copies, told["gold_s"] / full["gold_s"]
         self.figures["increment"] = {**told, "share": share, "cost": cost}
@@ -165,7 +165,7 @@ class Bench:
 
 
 def tiers(text: str) -> list[Tier]:
-    """Tiers by their names, 2M and the like, the smallest first."""
+    """Parse tiers such as 2M, the smallest first."""
     found = []
     for name in text.split(","):
         number, suffix = name[:-1], name[-1:]

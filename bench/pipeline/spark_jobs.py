@@ -1,4 +1,4 @@
-"""What the benchmark has Spark do, each in a process of its own: `replicate` makes a tier, `load` loads it.
+"""The benchmark's Spark jobs, each in its own process: `replicate` makes a tier, `load` loads it.
 
 They print one line of JSON.
 """
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 ROWS_PER_FILE = 1_000_000
 MAX_BAD_RATIO = 0.0
-"""What was generated has no bad rows."""
+"""Generated input has no bad rows."""
 
 
 def replicated(events: DataFrame, first: int, copies: int, files: int) -> DataFrame:
-    """So many copies of traces, with fresh ids of traces, runs and groups, numbered from `first` on."""
+    """Return copies of traces with fresh trace, run and group ids, numbered from `first` on."""
     numbers = events.sparkSession.range(first, first + copies, 1, files).withColumnRenamed("id", "copy")
-    # one copy after the other: the lines of a trace stay together
+    # one copy after the other keeps the lines of a trace together
     copied = numbers.join(F.broadcast(events), how="cross")
     return copied.select(*(_fresh(name).alias(name) for name in events.columns))
 
@@ -44,7 +44,7 @@ def _fresh(name: str) -> Column:
         case "group_id":
             return F.concat("group_id", suffix)
         case "body":
-            # the header, as a whole
+            # the whole header
             named = F.regexp_replace("body", r'("run_id":"[^"]*)"', F.concat(F.lit("$1"), suffix, F.lit('"')))
             return F.when(F.col("kind") == "header", named).otherwise(F.col("body"))
         case _:
@@ -52,7 +52,7 @@ def _fresh(name: str) -> Column:
 
 
 def replicate(source: str, *parts: str) -> dict[str, object]:
-    """Write copies of what is in a folder to others; of each `parts` names the folder, the first copy, and how many."""
+    """Write copies of a folder to others; each of `parts` names the folder, the first copy, and their number."""
     with session.opened(big=True) as spark:
         events = spark.read.parquet(source)
         rows = events.count()
@@ -63,9 +63,9 @@ def replicate(source: str, *parts: str) -> dict[str, object]:
 
 
 def load(end: str, master: str, target: str, *sources: str) -> dict[str, object]:
-    """Load what is new in some folders into a store, to the tables of gold or to the marts.
+    """Load new input of some folders into a store, up to gold or to the marts.
 
-    Gives the seconds for each thing that is done.
+    Returns the seconds of each step.
     """
     began = time.monotonic()
     if end == "gold":
@@ -95,7 +95,7 @@ JOBS: dict[str, Callable[..., dict[str, object]]] = {"replicate": replicate, "lo
 
 
 def main() -> None:
-    """Do one of them."""
+    """Run one job."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("job", choices=JOBS)
     parser.add_argument("of_it", nargs="+")

@@ -1,4 +1,4 @@
-"""The benchmark compares what it says it compares, and gives every row a target. Nothing here looks at any time."""
+"""The benchmark's comparisons are sound, and every row has a target. No test depends on a measured time."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_each_frame_that_cannot_be_read_closes_its_connection(
         hostile.tell(order="begin", kind="malformed", port=server.port)
         done = hostile.tell(order="end")["done"]
     lines = [line for line in log.read_text(encoding="utf-8").splitlines() if " closed: " in line]
-    # the last frame is only begun: there the client goes first
+    # the last frame is incomplete: there the client closes first
     assert len(lines) == done // len(frames) * (len(frames) - 1) > 0
     assert len({line.partition(" closed: ")[2] for line in lines}) == len(frames) - 1, "each for a reason of its own"
     with processes.echo() as server, processes.hostile() as hostile:

@@ -1,4 +1,4 @@
-"""`make bench-pipeline` refuses what it cannot do before it does anything. Nothing here looks at any time."""
+"""`make bench-pipeline` rejects impossible options before it starts. No test depends on a measured time."""
 
 from __future__ import annotations
 

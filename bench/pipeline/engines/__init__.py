@@ -1,1 +1,1 @@
-"""Other engines than Spark, that make the same tables of the same Parquet."""
+"""Engines other than Spark that make the same tables from the same Parquet files."""

@@ -1,4 +1,4 @@
-"""The gold tables by DuckDB, and what is different in two versions of a table."""
+"""The gold tables by DuckDB, and the differences of two versions of a table."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 SQL = Path(__file__).with_name("gold.sql")
 
 TAKEN = ("event", "call", "member_span", "round", "arrival", "move", "trace")
-"""The tables of silver that gold is made of."""
+"""The silver tables that gold depends on."""
 
 MADE = ("rebalance", "member_downtime", "partition_gap", "state_time", "commit", "fencing", "heartbeat", "avoided")
-"""The tables of gold that are made once more."""
+"""The gold tables that this engine makes."""
 
-WHOSE = ("run_id", "test_id", "cluster")
+TRACE_COLUMNS = ("run_id", "test_id", "cluster")
 """Columns that come from silver/trace alone."""
 
 DIGITS = 6
-"""Engines may add in another order: so many digits after the point are compared."""
+"""Digits after the point in comparisons: engines may add in different orders."""
 
 
 def connected(store: Path, threads: int | None = None) -> duckdb.DuckDBPyConnection:
-    """A database in memory that has the tables of silver of a store as views."""
+    """Return an in-memory database with the silver tables of a store as views."""
     connection = duckdb.connect()
     if threads is not None:
         connection.execute(f"SET threads = {threads}")
@@ -38,7 +38,7 @@ def connected(store: Path, threads: int | None = None) -> duckdb.DuckDBPyConnect
 
 
 def of_store(store: Path, table: Table) -> str:
-    """A query for a table of a store."""
+    """Return a query for a table of a store."""
     names = ", ".join(f'"{name}"' for name in table.names)
     return f"SELECT {names} FROM read_parquet('{store}/{table.path}/**/*.parquet')"  # noqa: S608
 
@@ -49,10 +49,10 @@ def make(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def differences(connection: duckdb.DuckDBPyConnection, store: Path, name: str, made: str) -> tuple[int, list[str]]:
-    """How many rows the store has of a gold table, and what is different in the one called `made`, a few rows of it."""
+    """Return the number of rows of a gold table in the store, and some rows that differ from the table `made`."""
     table = TABLES[f"gold/{name}"]
-    ours = f"SELECT {_told(table, is_ours=True)} FROM ({of_store(store, table)})"  # noqa: S608
-    theirs = f"SELECT {_told(table, is_ours=False)} FROM {made}"  # noqa: S608
+    ours = f"SELECT {_compared(table, is_ours=True)} FROM ({of_store(store, table)})"  # noqa: S608
+    theirs = f"SELECT {_compared(table, is_ours=False)} FROM {made}"  # noqa: S608
     (rows,) = connection.execute(f"SELECT count(*) FROM ({ours})").fetchone() or (0,)  # noqa: S608
     both = f"SELECT 1 AS more, * FROM ({ours}) UNION ALL SELECT -1, * FROM ({theirs})"  # noqa: S608
     other = f"SELECT sum(more) AS n, * EXCLUDE more FROM ({both}) GROUP BY ALL HAVING n <> 0 ORDER BY ALL LIMIT 10"  # noqa: S608
@@ -60,12 +60,12 @@ def differences(connection: duckdb.DuckDBPyConnection, store: Path, name: str, m
     return rows, [f"{name}: only {'Spark' if n > 0 else 'here'} has {row}" for n, *row in found]
 
 
-def _told(table: Table, *, is_ours: bool) -> str:
-    """The columns that are compared: numbers rounded, times in microseconds; whose a row is only the trace says."""
+def _compared(table: Table, *, is_ours: bool) -> str:
+    """Return the compared columns: numbers rounded, times in microseconds."""
     found = []
     for field in table.columns.fields:
         kind = field.dataType.typeName()
-        if field.name in WHOSE:
+        if field.name in TRACE_COLUMNS:
             continue
         if kind == "double":
             found.append(f'round("{field.name}"::DOUBLE, {DIGITS}) AS "{field.name}"')

@@ -1,4 +1,4 @@
-"""The gold tables by Polars: from the tables of silver, by what `pipeline/schema/` says of each column."""
+"""The gold tables by Polars: from the silver tables, following the column descriptions in `pipeline/schema/`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SUB_CAUSES = (
 
 
 class Made:
-    """The tables of silver of a store, and of gold what was asked for; each is a lazy frame."""
+    """The silver tables of a store and the requested gold tables, as lazy frames."""
 
     def __init__(self, store: Path) -> None:
         taken = (
@@ -55,10 +55,8 @@ class Made:
             .agg(label=col("instance_id").first())
         )
 
-    # -- tables that stand for themselves ---------------------------------------------------------------------
-
     def state_time(self) -> LazyFrame:
-        """How long each group was in each state."""
+        """Return how long each group was in each state."""
         timed = self.event.filter(col("group_id").is_not_null() & col("group_us").is_not_null())
         ends = timed.group_by(GROUP).agg(end_us=col("group_us").sort_by("seq").last())
         until = col("group_us").shift(-1).over(GROUP, order_by="seq")
@@ -73,7 +71,7 @@ class Made:
         )
 
     def commit(self) -> LazyFrame:
-        """Every OffsetCommit."""
+        """Return every OffsetCommit."""
         commits = self.call.filter(col("api") == "OffsetCommit")
         lag = col("group_generation") - col("generation")
         return (
@@ -88,7 +86,7 @@ class Made:
         )
 
     def fencing(self) -> LazyFrame:
-        """Refused and replaced static members."""
+        """Return rejected and replaced static members."""
         replaced = (col("kind") == "member") & (col("change") == "replaced")
         refused = (col("kind") == "response") & (col("error") == "FENCED_INSTANCE_ID")
         found = self.event.filter((replaced | refused) & col("group_id").is_not_null())
@@ -105,7 +103,7 @@ class Made:
         )
 
     def heartbeat(self) -> LazyFrame:
-        """How regularly heartbeats came."""
+        """Return the regularity of heartbeats."""
         member = (*GROUP, "member_id")
         gap = (col("group_us") - col("group_us").shift(1).over(member, order_by="seq")) / 1000
         stays = self.member_span.group_by(member).agg(
@@ -131,18 +129,16 @@ class Made:
         )
 
     def avoided(self) -> LazyFrame:
-        """Rebalances that did not happen."""
+        """Return the avoided rebalances."""
         return self.event.filter(col("kind") == "avoided_static").with_columns(at="wall_us")
 
-    # -- rebalances -------------------------------------------------------------------------------------------
-
     def rebalance(self) -> LazyFrame:
-        """Every rebalance."""
+        """Return every rebalance."""
         return self._rebalances.lazy()
 
     @cached_property
     def _rebalances(self) -> DataFrame:
-        """The same, once: two other tables are made of it."""
+        """Compute the rebalances once: two other tables depend on them."""
         found = self.round
         for more in (self._came(), self._counted(), self._moved(), self._first_fetch()):
             found = found.join(more, on=ROUND, how="left")
@@ -228,10 +224,8 @@ class Made:
             .agg(fetch_wall_us=col("wall_us").first(), fetch_group_us=col("group_us").first())
         )
 
-    # -- members and partitions -------------------------------------------------------------------------------
-
     def member_downtime(self) -> LazyFrame:
-        """How long members were stopped."""
+        """Return how long members were stopped."""
         same = col("had") & (col("old_member") == col("new_member")).fill_null(value=False)
         got = self.move.filter(col("new_member").is_not_null()).select(
             *ROUND, member="new_member", kept=same, lost=False
@@ -269,7 +263,7 @@ class Made:
         )
 
     def partition_gap(self) -> LazyFrame:
-        """Partitions that changed their owners."""
+        """Return the gaps of partitions that changed owners."""
         first = col("joined_us").sort_by("joined_seq").first().over(*GROUP, "chain", "member")
         timed = (
             self.arrival.join(self.round.select(*ROUND, "chain"), on=ROUND)
@@ -327,8 +321,6 @@ class Made:
             )
         )
 
-    # -- what several tables need -----------------------------------------------------------------------------
-
     def _numbered(self, frame: LazyFrame) -> LazyFrame:
         marks = self.round.select(*ROUND, seq="start_seq")
         return as_of(frame, marks).filter(col("rebalance_no").is_not_null())
@@ -357,7 +349,7 @@ class Made:
 
 
 def as_of(frame: LazyFrame, marks: LazyFrame, by: tuple[str, ...] = GROUP) -> LazyFrame:
-    """The frame, each row with the last of the marks that came before its seq."""
+    """Return the frame with each row's latest earlier mark, by seq."""
     return frame.sort("seq").join_asof(marks.sort("seq"), on="seq", by=by, strategy="backward", check_sortedness=False)
 
 
