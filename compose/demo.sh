@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Two static consumers in containers; one is restarted, and nothing is rebalanced. Ends with 0 if that was so.
+# Restart one of two static consumers in containers. Exit status 0 if that caused no rebalance.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 bootstrap=127.0.0.1:${PORT:-9092}
-# a private engine (engine.sh) has no bridge
+# a private engine (engine.sh) has no bridge network
 if [ "${PYTHON_IMAGE:-}" = koordinator-test-base ]; then
   export COMPOSE_FILE=${COMPOSE_FILE:-compose.yaml:compose.host.yaml}
 fi

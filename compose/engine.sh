@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A command with a Docker engine for it: compose/engine.sh COMMAND…
+# Run a command with a Docker engine: compose/engine.sh COMMAND…
 #
-# With KOORDINATOR_DOCKER_BOOTSTRAP=1, and where no engine answers, a private one is started for as long as the command
-# runs; the first time it is installed, with a base image to stand in for python:X-slim, because nothing can be pulled
-# everywhere. It needs root and Debian. The engine has no bridge: run and build with the host's network. The command gets
-# DOCKER_HOST, PYTHON_IMAGE and DOCKER_CONFIG. Everything is kept in KOORDINATOR_DOCKER_DIR (build/docker).
-# Without the variable the command is run as it is.
+# With KOORDINATOR_DOCKER_BOOTSTRAP=1 and without a running engine, start a private one while the command runs. This needs
+# root and Debian. The first run installs the engine and creates a substitute for the base image python:X-slim, because
+# not every machine can pull images. The engine has no bridge network: run and build with the host's network. The
+# command gets DOCKER_HOST, PYTHON_IMAGE and DOCKER_CONFIG. The engine's files are in KOORDINATOR_DOCKER_DIR (build/docker).
+# Without the variable, just run the command.
 set -euo pipefail
 
 if [ "${KOORDINATOR_DOCKER_BOOTSTRAP:-}" != 1 ] || { command -v docker && timeout 20 docker info; } >/dev/null 2>&1; then
@@ -30,8 +30,7 @@ install_engine() {
   DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends docker.io debootstrap >/dev/null
 }
 
-# Debian has Docker Compose 2, a plugin of the command line, from release 13 on: there it is taken from, without
-# installing anything, from the mirror that this machine's own packages come from.
+# Docker Compose 2 is in Debian 13 and newer. Unpack its package from this machine's Debian mirror, without installing it.
 install_compose() {
   docker compose version >/dev/null 2>&1 && return
   echo "== fetching docker compose" >&2
@@ -51,7 +50,7 @@ install_compose() {
 }
 
 start_engine() {
-  # nothing of what a virtual network would need is there everywhere
+  # not every machine allows a virtual network
   setsid dockerd --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false --bridge=none \
     --storage-driver=overlay2 --data-root="$dir/data" --exec-root="$dir/exec" --pidfile="$dir/docker.pid" \
     -H "$DOCKER_HOST" >"$dir/dockerd.log" 2>&1 </dev/null &
@@ -61,7 +60,7 @@ start_engine() {
     sleep 0.1
   done
   tail -n 5 "$dir/dockerd.log" >&2
-  refuse "the engine did not start; $dir/dockerd.log says why"
+  refuse "the engine did not start: see $dir/dockerd.log"
 }
 
 stop_engine() {
@@ -71,7 +70,7 @@ stop_engine() {
   umount "$dir/exec/netns/default" 2>/dev/null || true
 }
 
-# This machine's Debian, and the Python that everything else is tested with where the official image has it.
+# This machine's Debian, with the Python of .venv in the place where the official image has its own.
 make_base() {
   docker image inspect "$PYTHON_IMAGE" >/dev/null 2>&1 && return
   echo "== making the base image $PYTHON_IMAGE (once; about a minute)" >&2
@@ -82,14 +81,14 @@ make_base() {
   if [ "$prefix" = /usr ]; then
     packages=python3,python3-venv
   else
-    # what this Python is linked with
+    # the packages with this Python's shared libraries
     packages=$(find "$prefix/bin/python$version" "$prefix/lib/python$version/lib-dynload" -type f -exec ldd {} + |
       awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u | xargs -r readlink -f | sort -u |
       while read -r file; do dpkg -S "$file" 2>/dev/null || dpkg -S "${file#/usr}" 2>/dev/null || true; done |
       cut -d: -f1 | sort -u | paste -sd,)
   fi
   debootstrap --variant=minbase --include="ca-certificates,netbase,tzdata,$packages" "$VERSION_CODENAME" "$rootfs" \
-    >"$dir/debootstrap.log" 2>&1 || refuse "no base image: $dir/debootstrap.log says why"
+    >"$dir/debootstrap.log" 2>&1 || refuse "no base image: see $dir/debootstrap.log"
   if [ "$prefix" != /usr ]; then
     tar -C "$prefix" --exclude="lib/python$version/test" --exclude="lib/python$version/config-*" --exclude=__pycache__ \
       --exclude='*.a' --exclude="lib/python$version/site-packages" -cf - \
@@ -101,7 +100,7 @@ make_base() {
   [ "$prefix" = /usr ] || for name in python python3; do ln -sf "python$version" "$rootfs/usr/local/bin/$name"; done
   [ "$prefix" != /usr ] || ln -sf python3 "$rootfs/usr/bin/python"
   rm -rf "$rootfs"/var/cache/apt/archives/*.deb "$rootfs"/var/lib/apt/lists/* "$rootfs"/usr/share/{doc,man,locale}/*
-  # whom this machine trusts, so that what it can install the build can install as well
+  # this machine's CA certificates, so that builds can reach the same package indexes
   cp /etc/ssl/certs/ca-certificates.crt "$rootfs/etc/ssl/certs/ca-certificates.crt"
   tar -C "$rootfs" -c . | docker import \
     --change 'ENV PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin' --change 'ENV LANG=C.UTF-8' \

@@ -1,4 +1,4 @@
-"""What koordinator needs, a line for pip each, out of pyproject.toml; the arguments are extras that are wanted, too."""
+"""Print the requirements in pyproject.toml, one per line; the arguments name extras to include."""
 
 import sys
 import tomllib
@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Print the lines."""
+    """Print the requirements."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(line for extra in sys.argv[1:] for line in extras[extra])]
-    sys.stdout.write("\n".join(wanted) + "\n")
+    requirements = [*project["dependencies"], *(line for extra in sys.argv[1:] for line in extras[extra])]
+    sys.stdout.write("\n".join(requirements) + "\n")
 
 
 if __name__ == "__main__":

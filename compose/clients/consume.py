@@ -1,4 +1,4 @@
-"""A static member of a group: who is restarted within its session rebalances nobody."""
+"""A static member: a restart within its session timeout causes no rebalance."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ WORKS = Path("/tmp/works")  # noqa: S108 - the container's own
 
 
 def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
-    """It owns partitions."""
+    """Print the assignment, and mark the container as healthy."""
     sys.stdout.write(f"assigned {sorted(each.partition for each in partitions)}\n")
     WORKS.touch()
 

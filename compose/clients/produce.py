@@ -1,4 +1,4 @@
-"""Produces a record a second."""
+"""A producer of one record a second."""
 
 import itertools
 import os
@@ -13,7 +13,7 @@ ended = threading.Event()
 
 
 def delivered(error: KafkaError | None, message: Message) -> None:
-    """A record was taken, or was not."""
+    """Print the result of a record; after the first success mark the container as healthy."""
     if error is None:
         Path("/tmp/works").touch()  # noqa: S108 - the container's own
     sys.stdout.write(f"{message.value()!r}: {error or message.partition()}\n")
