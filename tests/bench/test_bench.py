@@ -68,7 +68,7 @@ def test_members_of_a_group_beat_and_every_byte_of_the_answers_is_looked_at(capf
 def test_at_a_pace_no_heartbeat_waits_for_the_answer_to_the_one_before() -> None:
     processes, load_module = measuring("processes"), measuring("load")
     count = 4
-    asked = load_module._heartbeats("bench", 1, load_module.NOBODY, count)
+    asked = load_module._heartbeats("bench", 1, load_module.ECHO_MEMBER_ID, count)
 
     def answer_all_at_once() -> None:
         client, _ = listener.accept()
