@@ -15,7 +15,7 @@ from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequ
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 
 from ..config.settings import INT_MAX
-from ..core import overrides as levers
+from ..core import overrides
 from ..core.effects import Call
 from ..core.groups.classic.group import ClassicGroupState
 from ..core.refusal import RefusedError
@@ -60,7 +60,7 @@ class Verbs:
         `cause` is the reason the trace gives, of kind `forced`.
         """
         used = self._used(now, "rebalance", group, cause=cause)
-        self._reach_in(now, group, used, lambda store, found: levers.force_rebalance(store, found, cause))
+        self._reach_in(now, group, used, lambda store, found: overrides.force_rebalance(store, found, cause))
 
     def evict(self, now: int, *, group: str, member: str, as_if: str = "poll_timeout") -> None:
         """Let a member go: as one that leaves because `max.poll.interval.ms` is over, or as one whose session ends.
@@ -73,10 +73,10 @@ class Verbs:
             raise ValueError(f"as_if={as_if!r}: must be {' or '.join(map(repr, AS_IF))}{hint}")
         found = group_named(self._brokers, group)
         victim = member_named(found, member)
-        levers.refuse_frozen(found)
+        overrides.require_not_frozen(found)
         used = self._used(now, "evict", group, member=victim.id, as_if=as_if)
         if as_if == "session":
-            return self._reach_in(now, group, used, lambda store, there: levers.end_session(store, there, victim))
+            return self._reach_in(now, group, used, lambda store, there: overrides.expire_session(store, there, victim))
         if victim.is_static:
             raise ValueError(
                 f"member {member!r} is static: when max.poll.interval.ms is over its client does not leave the group, "
@@ -94,7 +94,7 @@ class Verbs:
         if instance not in found.static_members:
             static = list(found.static_members)
             raise ValueError(f"group {group!r} has no static member {instance!r}{known(instance, static)}")
-        levers.refuse_frozen(found)
+        overrides.require_not_frozen(found)
         holder = found.members[found.static_members[instance]]
         offered = [JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in holder.protocols]
         request = JoinGroupRequest(
@@ -125,20 +125,20 @@ class Verbs:
         wanted = found.state if state is None and found is not None else ClassicGroupState(state)
         if found is not None and found.is_frozen and found.state is not wanted:
             raise ValueError(f"group {group!r} is frozen in {found.state.value}: thaw it first")
-        self._brokers.cluster.frozen_states[group] = wanted
+        self._brokers.cluster.freeze_group(group, wanted)
         self._note(self._used(now, "freeze", group, state=wanted.value))
         if found is not None and found.state is wanted:
-            self._reach_in(now, group, None, levers.freeze)
+            self._reach_in(now, group, None, overrides.freeze)
 
     def thaw(self, now: int, *, group: str) -> None:
         """Let a group go on. Its timers have stood still meanwhile; what was held is served in the order it came in."""
         if group not in self._brokers.cluster.frozen_states:
             raise ValueError(f"group {group!r} is not frozen{known(group, self._brokers.cluster.frozen_states)}")
         coordinator = coordinator_of(self._brokers, group)
-        del self._brokers.cluster.frozen_states[group]
+        self._brokers.cluster.thaw_group(group)
         self._note(self._used(now, "thaw", group))
         if coordinator is not None and group in coordinator.groups:
-            self._reach_in(now, group, None, levers.thaw)
+            self._reach_in(now, group, None, overrides.thaw)
 
     def set_offsets(self, now: int, *, group: str, offsets: Sequence[Mapping[str, object]]) -> None:
         """Commit offsets, whoever is in the group, and whatever its state: `topic partition offset` of each.
@@ -213,7 +213,7 @@ class Verbs:
         request: JoinGroupRequest | LeaveGroupRequest,
     ) -> None:
         key = ApiKey.JOIN_GROUP if isinstance(request, JoinGroupRequest) else ApiKey.LEAVE_GROUP
-        call = Call(levers.NOBODY, 0, key, version, member.client_id, member.client_host)
+        call = Call(overrides.NO_CONNECTION, 0, key, version, member.client_id, member.client_host)
         self._note(used)
         self._perform(now, request.group_id, self._coordinator(request.group_id).handle(now, call, request))
 

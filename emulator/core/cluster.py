@@ -202,6 +202,19 @@ class ClusterState:
             clock = self.group_clocks[group_id] = GroupClock(self.settings.group_clock, now)
         return clock
 
+    def freeze_group(self, group_id: str, state: ClassicGroupState) -> None:
+        """Freeze a group, which need not exist, once it enters a state; `GroupStore.freeze` freezes it now."""
+        self.frozen_states[group_id] = state
+
+    def thaw_group(self, group_id: str) -> None:
+        """Undo `freeze_group`; `overrides.thaw` thaws a group that is frozen already."""
+        del self.frozen_states[group_id]
+
+    def reset_groups(self) -> None:
+        """Forget the clocks and freezes of all groups."""
+        self.group_clocks.clear()
+        self.frozen_states.clear()
+
     def topic(self, name: str) -> Topic | None:
         """Return the topic of this name, hidden ones included, or None."""
         return self.topics.get(name) or self.hidden_topics.get(name)

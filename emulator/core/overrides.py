@@ -14,19 +14,23 @@ from koordinator.wire.primitives import ZERO_UUID
 from .effects import Call
 from .groups.classic import rebalance
 from .groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember, CommittedOffset
+from .groups.classic.join import NEW_MEMBER_JOIN_TIMEOUT_MS
 from .groups.classic.transitions import Cause
 from .groups.group_records import offset_record
 from .groups.group_store import GroupStore, Reason
 from .groups.pending_writes import OffsetsCommitted
+from .timers import PendingMemberExpiry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-NOBODY = 0
+    from .timers import PendingSyncExpiry, RebalanceTimeout, TimerKey
+
+NO_CONNECTION = 0
 """The connection of internal calls, whose responses are dropped; clients' connections start at 1."""
 
 
-def refuse_frozen(group: ClassicGroup) -> None:
+def require_not_frozen(group: ClassicGroup) -> None:
     """Raise ValueError if the group is frozen."""
     if group.is_frozen:
         raise ValueError(f"group {group.id!r} is frozen in {group.state.value}: thaw it first")
@@ -34,49 +38,49 @@ def refuse_frozen(group: ClassicGroup) -> None:
 
 def force_rebalance(store: GroupStore, group: ClassicGroup, reason: str) -> None:
     """Start a join phase for the given reason."""
-    refuse_frozen(group)
+    require_not_frozen(group)
     if group.state not in {ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE}:
         raise ValueError(
-            f"group {group.id!r} is {group.state.value}: only one that is Stable or CompletingRebalance can be made to"
+            f"group {group.id!r} is {group.state.value}: only a Stable or CompletingRebalance group can be forced to"
             " rebalance"
         )
     rebalance.prepare(store, group, Reason(Cause.FORCED, reason))
 
 
-def end_session(store: GroupStore, group: ClassicGroup, member: ClassicMember) -> None:
+def expire_session(store: GroupStore, group: ClassicGroup, member: ClassicMember) -> None:
     """Expire the session of a member now. Raises ValueError while it is parked: Kafka would not expire it."""
-    refuse_frozen(group)
-    refuse_waiting(group, member)
+    require_not_frozen(group)
+    require_unparked(group, member)
     rebalance.expire_session(store, group, member.id)
 
 
-def refuse_waiting(group: ClassicGroup, member: ClassicMember) -> None:
+def require_unparked(group: ClassicGroup, member: ClassicMember) -> None:
     """Raise ValueError if a member's session cannot expire because a request of it is parked."""
-    waits_for = "JoinGroup" if member.joining is not None else "SyncGroup" if member.syncing is not None else None
-    if waits_for is not None and not member.is_new:
+    parked = "JoinGroup" if member.joining is not None else "SyncGroup" if member.syncing is not None else None
+    if parked is not None and not member.is_new:
         raise ValueError(
-            f"member {member.id!r} of group {group.id!r} waits for the answer to its {waits_for}: "
-            "its session does not end until it has that"
+            f"the {parked} of member {member.id!r} of group {group.id!r} is parked: "
+            "its session does not end until that is answered"
         )
 
 
-def set_offsets(store: GroupStore, group: ClassicGroup, positions: Mapping[tuple[str, int], int]) -> None:
+def set_offsets(store: GroupStore, group: ClassicGroup, offsets: Mapping[tuple[str, int], int]) -> None:
     """Commit offsets of existing partitions without a member."""
-    topics, named = store.cluster.topics, store.dialect.commits_remember_topic_ids
+    topics, with_ids = store.cluster.topics, store.dialect.commits_remember_topic_ids
     committed = {
         (topic, partition): CommittedOffset(
-            offset=position,
+            offset=offset,
             leader_epoch=-1,
             metadata="",
             commit_timestamp=group.now,
-            topic_id=topics[topic].topic_id if named else ZERO_UUID,
+            topic_id=topics[topic].topic_id if with_ids else ZERO_UUID,
         )
-        for (topic, partition), position in positions.items()
+        for (topic, partition), offset in offsets.items()
     }
     group.begin_commit(committed)
-    records = [offset_record(group, topic, partition, each) for (topic, partition), each in committed.items()]
-    nobody = Call(NOBODY, 0, ApiKey.OFFSET_COMMIT, 1, "", "")
-    store.append(group.id, records, OffsetsCommitted(group, nobody, OffsetCommitRequest(), committed, {}))
+    records = [offset_record(group, *partition, position) for partition, position in committed.items()]
+    call = Call(NO_CONNECTION, 0, ApiKey.OFFSET_COMMIT, 1, "", "")
+    store.append(group.id, records, OffsetsCommitted(group, call, OffsetCommitRequest(), committed, {}))
 
 
 def freeze(store: GroupStore, group: ClassicGroup) -> None:
@@ -90,3 +94,26 @@ def thaw(store: GroupStore, group: ClassicGroup) -> None:
     if group.is_frozen:
         store.thaw(group)
         rebalance.complete_if_all_joined(store, group)
+
+
+def spare_sessions(group: ClassicGroup, members: Iterable[ClassicMember], until: int) -> None:
+    """Restart the running session timers of members at group time `until`, as their heartbeats would."""
+    for member in members:
+        if member.session in group.timers:
+            waits_to_join = member.is_new and member.joining is not None
+            timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if waits_to_join else member.session_timeout_ms
+            group.timers.set(member.session, until + timeout_ms)
+
+
+def extend_phases(group: ClassicGroup, phases: Iterable[RebalanceTimeout | PendingSyncExpiry], until: int) -> None:
+    """Restart join or sync phases at group time `until`."""
+    for phase in phases:
+        group.timers.set(phase, until + max(group.rebalance_timeout_ms, 1))
+
+
+def postpone_expiries(group: ClassicGroup, ms: int, due: TimerKey) -> None:
+    """Postpone the session and pending-member timers, except `due`, before the clock skips `ms`."""
+    sessions: list[TimerKey] = [member.session for member in group.members.values()]
+    for key in [*sessions, *map(PendingMemberExpiry, group.pending_members)]:
+        if key != due and key in group.timers:
+            group.timers.set(key, group.timers[key] + ms)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from scenes.play import RANGE, Exchange, Play
 
-from koordinator.emulator.core import overrides as levers
+from koordinator.emulator.core import overrides
 from koordinator.emulator.core.effects import Superseded
 from koordinator.emulator.core.groups.classic.group import ClassicGroup, ClassicGroupState
 from koordinator.emulator.core.timers import (
@@ -202,13 +202,13 @@ class Clients(RuleBasedStateMachine):
         if found is None or not found.is_frozen:
             self.play.cluster.frozen_states[group] = state
             if found is not None and found.state is state:
-                self.play._perform(self.play.coordinator.override(self.play.now, group, levers.freeze))
+                self.play._perform(self.play.coordinator.override(self.play.now, group, overrides.freeze))
 
     @rule(group=GROUPS)
     def thaw(self, group: str) -> None:
         self.play.cluster.frozen_states.pop(group, None)
         if group in self.play.coordinator.groups:
-            self.play._perform(self.play.coordinator.override(self.play.now, group, levers.thaw))
+            self.play._perform(self.play.coordinator.override(self.play.now, group, overrides.thaw))
 
     @rule(writes=HOWEVER)
     def write(self, writes: Error | None) -> None:

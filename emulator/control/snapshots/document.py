@@ -103,8 +103,7 @@ def forget(brokers: ClusterRuntime, now: int, *, groups: bool = False, topics: b
             outputs += broker.perform(now, broker.node.data.fetches.deleted(now, partitions))
             outputs += broker.topics_deleted(now, [topic.name for topic in gone])
     if groups:
-        cluster.group_clocks.clear()
-        cluster.frozen_states.clear()
+        cluster.reset_groups()
         if OFFSETS_TOPIC in cluster.topics:
             offsets = cluster.topics[OFFSETS_TOPIC]
             for partition, epoch in enumerate(offsets.epochs):

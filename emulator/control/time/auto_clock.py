@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...core import overrides
 from ...core.groups.classic.group import ClassicGroupState
 from ...core.timers import InitialDelay, PendingMemberExpiry, PendingSyncExpiry, RebalanceTimeout
 from ..resolve import coordinator_of
@@ -108,13 +109,7 @@ class AutoClock:
     def _jump(self, now: int, coordinator: Coordinator, group: ClassicGroup, key: TimerKey) -> list[Output]:
         to = group.timers[key]
         ahead_ms = to - group.clock.read(now)
-        for member in group.members.values():
-            if member.session in group.timers:
-                group.timers.set(member.session, group.timers[member.session] + ahead_ms)
-        for member_id in group.pending_members:
-            pending = PendingMemberExpiry(member_id)
-            if pending != key:
-                group.timers.set(pending, group.timers[pending] + ahead_ms)
+        overrides.postpone_expiries(group, ahead_ms, key)
         move = Move(self._brokers, coordinator, now, group.id)
         move.run(to, "auto", lambda: group.timers.get(key) != to)
         return move.outputs

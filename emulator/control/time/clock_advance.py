@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from ...core import overrides
 from ...core.effects import TimerFired
 from ...core.groups.classic.group import ClassicGroupState
-from ...core.groups.classic.join import NEW_MEMBER_JOIN_TIMEOUT_MS
 from ...core.timers import (
     InitialDelay,
     OffsetExpiryCheck,
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from ...core.groups.coordinator import Coordinator
     from ...core.timers import TimerKey
     from ...trace.events import TraceEvent
+
+    Phase = RebalanceTimeout | PendingSyncExpiry
+    """The timer of a join phase, or of the sync phase of a generation."""
 
 FIRINGS_MAX = 100
 """So often one timer fires at one and the same instant, and no more: it would do so for ever."""
@@ -178,12 +181,12 @@ class Move:
     def _group(self) -> ClassicGroup | None:
         return None if self._coordinator is None else self._coordinator.groups.get(self._group_id)
 
-    def _waits(self) -> dict[TimerKey, int]:
+    def _waits(self) -> dict[Phase, int]:
         """The waits for members that are going on, and when they end."""
         group = self._group
         if group is None:
             return {}
-        keys: tuple[TimerKey, ...] = (RebalanceTimeout(), PendingSyncExpiry(group.generation))
+        keys: tuple[Phase, ...] = (RebalanceTimeout(), PendingSyncExpiry(group.generation))
         return {key: due for key in keys if (due := group.timers.get(key)) is not None}
 
     def _spare(self, to: int) -> None:
@@ -193,14 +196,9 @@ class Move:
             return
         self._generation = group.generation
         self._beating = self._who_beats(group)
-        for member in group.members.values():
-            self._instances[member.id] = member.instance_id
-            if member.session in group.timers and self._spared(member):
-                is_first = member.is_new and member.joining is not None
-                group.timers.set(
-                    member.session, to + (NEW_MEMBER_JOIN_TIMEOUT_MS if is_first else member.session_timeout_ms)
-                )
-
+        members = group.members.values()
+        self._instances.update((member.id, member.instance_id) for member in members)
+        overrides.spare_sessions(group, filter(self._spared, members), to)
         if self._beating and self._brokers.heartbeat_sender is not None:
             others = [due for due, key in group.timers.pending() if not isinstance(key, OffsetExpiryCheck)]
             acts = self._brokers.heartbeat_sender.next_action(self._group_id)
@@ -223,15 +221,14 @@ class Move:
         beating = brokers.heartbeat_sender.heartbeating_members(self._group_id, group.generation)
         return beating & group.members.keys() - set(self._victims)
 
-    def _waits_on(self, begun: Mapping[TimerKey, int], at: int, to: int) -> bool:
+    def _waits_on(self, begun: Mapping[Phase, int], at: int, to: int) -> bool:
         """Let a wait go on that has begun on the way and would be over, if it is one for somebody who is alive."""
         group, over = self._group, [key for key, due in self._waits().items() if due <= at and begun.get(key) != due]
         if not over or group is None:
             return False
         if not any(is_awaited(group, each) and self._spared(each) for each in group.members.values()):
             return False
-        for key in over:
-            group.timers.set(key, to + max(group.rebalance_timeout_ms, 1))
+        overrides.extend_phases(group, over, to)
         return True
 
 

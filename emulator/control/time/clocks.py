@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...core import overrides as levers
+from ...core import overrides
 from ...core.clock import mode_of
 from ...core.groups import offset_expiry as offsets_gone
 from ...core.groups.classic.group import ClassicGroupState
@@ -194,7 +194,7 @@ class Clocks:
         found = group_named(self._brokers, group)
         coordinator = coordinator_of(self._brokers, group)
         assert coordinator is not None, "it has the group"
-        levers.refuse_frozen(found)
+        overrides.require_not_frozen(found)
         last = offsets_gone.all_expire_at(coordinator.store, found)
         if last is None:
             needed = "it is subscribed to all their topics" if found.offsets else "there are none"
@@ -232,7 +232,7 @@ class Clocks:
 
     def _to_end(self, move: Move, group: ClassicGroup, key: TimerKey, cause: str) -> list[dict[str, object]]:
         """Move on to where a timer fires, or to where it is not wanted any more."""
-        levers.refuse_frozen(group)
+        overrides.require_not_frozen(group)
         to = group.timers[key]
         return self._run(move, to, cause, lambda: group.timers.get(key) != to)
 
@@ -251,7 +251,7 @@ class Clocks:
 
 def _session_of(group: ClassicGroup, member: ClassicMember) -> int:
     """When a member's session ends. ValueError while it waits for an answer: that is not silence to Kafka."""
-    levers.refuse_waiting(group, member)
+    overrides.require_unparked(group, member)
     deadline = group.timers.get(member.session)
     if deadline is None:
         raise ValueError(f"no session of member {member.id!r} of group {group.id!r} has begun")
