@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from koordinator.wire.errors import Error
 from koordinator.wire.records import read_header
 
-from ..core.data import seed_records as seeds
+from ..core.data import direct_records
 from ..core.data.unflushed_log import UnflushedLog
 from ..core.refusal import Refusal, RefusedError
 from .broker import Broker
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..config.seed_record import SeedRecord
     from ..config.settings import Settings
     from ..core.cluster import ClusterState
-    from ..core.data.seed_records import StoredRecord
+    from ..core.data.direct_records import StoredRecord
     from ..core.data.topic import Topic
     from ..core.effects import Call
     from ..core.groups.coordinator_records import CoordinatorRecord
@@ -290,14 +290,14 @@ class ClusterRuntime(NodeRuntimes):
         self.cluster.create_topic(name, partitions)
 
     def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
-        """Append records, whoever leads; returns how many. See `seeds.write` for what is refused.
+        """Append records, whoever leads; returns how many. See `write_records` for what is refused.
 
         Fetches that have been waiting for them are answered by the next `tick`, for which `deadline` asks at once.
         """
         for broker in self:
             # what waits to be written is not to fail because this does
             broker.flush(now)
-        places = seeds.write(self.cluster, now, topic, records)
+        places = direct_records.write_records(self.cluster, now, topic, records)
         if self._store is not None:
             self._write(self._store, self.cluster.topics[topic], set(places))
         for broker in self:
@@ -344,4 +344,4 @@ class ClusterRuntime(NodeRuntimes):
 
     def records(self, topic: str) -> list[StoredRecord]:
         """Every record of a topic that can be read, partition by partition."""
-        return seeds.stored(self.cluster, topic)
+        return direct_records.read_records(self.cluster, topic)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.control.faults.actions import Action
     from koordinator.emulator.control.record_inputs import RecordLike
-    from koordinator.emulator.core.data.seed_records import StoredRecord
+    from koordinator.emulator.core.data.direct_records import StoredRecord
     from koordinator.emulator.verify.conformance import Verdict
     from koordinator.emulator.verify.rebalances import Rebalance
     from koordinator.handles.checks import ExpectedRebalance

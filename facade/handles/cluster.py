@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from koordinator.emulator.config.seed_record import SeedRecord
-from koordinator.emulator.core.data.seed_records import StoredRecord
+from koordinator.emulator.core.data.direct_records import StoredRecord
 
 from .clients import client_config
 from .faults import ClusterFaults

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from koordinator.emulator.control.control import is_met
 from koordinator.emulator.control.inspect.groups import NOT_THERE
 from koordinator.emulator.control.record_inputs import seed_records
-from koordinator.emulator.core.data.seed_records import BATCH_BYTES, StoredRecord, chunks, partition_of
+from koordinator.emulator.core.data.direct_records import BATCH_BYTES, StoredRecord, chunks, partition_of
 from koordinator.emulator.core.refusal import Refusal as Refused
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.verify.names import require_state

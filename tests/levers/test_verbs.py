@@ -280,7 +280,7 @@ class TestBadInput:
 def test_a_group_in_a_join_phase_cannot_be_made_to_begin_one(here: Here) -> None:
     here.form("a")
     here.verbs.rebalance(here.now, group=GROUP)
-    with pytest.raises(ValueError, match="is PreparingRebalance: only one that is Stable or CompletingRebalance"):
+    with pytest.raises(ValueError, match="is PreparingRebalance: only a Stable or CompletingRebalance group"):
         here.verbs.rebalance(here.now, group=GROUP)
 
 

@@ -27,7 +27,7 @@ from koordinator.wire.records import read_header
 
 from ..dialect import Dialect
 from ..effects import CloseConnection, Effect, OffsetsTopicWritten, Reply
-from . import seed_records as seeds
+from . import direct_records
 from .config_admin import alter_configs, describe_configs
 from .fetch import Fetches
 from .list_offsets import list_offsets, offset_for_leader_epoch
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call
-    from .seed_records import StoredRecord
+    from .direct_records import StoredRecord
     from .topic import Topic
 
 
@@ -197,11 +197,11 @@ class DataPlane:
         self.cluster.create_topic(name, partitions, configs)
 
     def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
-        """Append records from Python; return their number. See `seeds.write` for the errors raised.
+        """Append records from Python; return their number. See `write_records` for the errors raised.
 
         Parked fetches are answered by the next `tick`, which is due at once.
         """
-        places = seeds.write(self.cluster, now, topic, records)
+        places = direct_records.write_records(self.cluster, now, topic, records)
         self.grown(now, topic, places)
         return len(places)
 
@@ -214,7 +214,7 @@ class DataPlane:
 
     def records(self, topic: str) -> list[StoredRecord]:
         """Return every readable record of a topic, partition by partition."""
-        return seeds.stored(self.cluster, topic)
+        return direct_records.read_records(self.cluster, topic)
 
     def _fire(self, now: int) -> None:
         while (fired := self.fetches.timers.pop_due(now)) is not None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordinator.emulator.core.data.seed_records import (
+from koordinator.emulator.config.seed_record import SeedRecord
+from koordinator.emulator.core.data.direct_records import (
     BATCH_RECORDS_MAX,
-    SeedRecord,
     StoredRecord,
     murmur2,
     partition_of,

@@ -62,7 +62,7 @@ def partition_of(key: bytes, partitions: int) -> int:
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-def write(cluster: ClusterState, now: int, name: str, records: Iterable[SeedRecord]) -> list[int]:
+def write_records(cluster: ClusterState, now: int, name: str, records: Iterable[SeedRecord]) -> list[int]:
     """Append all records or none; return the partition of each, in the given order.
 
     A missing topic is created as for a client. Raises RefusedError for an illegal topic, an unknown partition, or a
@@ -106,7 +106,7 @@ def write(cluster: ClusterState, now: int, name: str, records: Iterable[SeedReco
     return places
 
 
-def stored(cluster: ClusterState, name: str) -> list[StoredRecord]:
+def read_records(cluster: ClusterState, name: str) -> list[StoredRecord]:
     """Return every readable record of a topic, partition by partition; nothing for an unknown topic."""
     topic = cluster.topics.get(name)
     logs = topic.logs if topic else []
