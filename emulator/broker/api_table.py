@@ -11,9 +11,9 @@ from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.primitives import Malformed
 
 from .versions import api_versions
-from .versions.numbering import NUMBERINGS
+from .versions.adapters import ADAPTERS
+from .versions.error_numbering import NUMBERINGS
 from .versions.releases import ACCEPTED, ADVERTISED
-from .versions.served import SERVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..config.settings import Settings
     from ..core.effects import Call
-    from .versions.numbering import Numbering
+    from .versions.error_numbering import Numbering
 
 UNSUPPORTED_VERSION = ApiVersionsRequest()
 """Stands for an ApiVersions of a version that is not served."""
@@ -31,11 +31,11 @@ UNSUPPORTED_VERSION = ApiVersionsRequest()
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What is done for one version of an API: the message that is read, and how it is translated (`apis.served`)."""
+    """The request class and the conversions (`versions.adapters`) of one version of an API."""
 
     request: type[Message]
-    ask: Callable[[Message, int], Message]
-    answer: Callable[[Message, int, Numbering], Message]
+    normalize_request: Callable[[Message, int], Message]
+    render_response: Callable[[Message, int, Numbering], Message]
 
 
 class ApiTable:
@@ -47,7 +47,7 @@ class ApiTable:
         self.number = NUMBERINGS[settings.error_codes]
         """What puts the errors' numbers into an answer."""
         self.table = {
-            (key, version): Service(APIS[key].request, SERVED[key].ask, SERVED[key].answer)
+            (key, version): Service(APIS[key].request, ADAPTERS[key].normalize_request, ADAPTERS[key].render_response)
             for key, versions in ACCEPTED[settings.kafka_version].items()
             for version in versions
         }

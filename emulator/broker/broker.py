@@ -347,7 +347,7 @@ class Broker:
         else:
             version = call.api_version
             service = self._api_table.table[call.api_key, version]
-            self._perform(now, self.node.handle(now, call, service.ask(request, version)))
+            self._perform(now, self.node.handle(now, call, service.normalize_request(request, version)))
 
     def _take_steps(self, now: int, call: Call, steps: Iterable[Step]) -> None:
         """Do what the gate has said; its client may have gone in the meantime."""
@@ -409,7 +409,7 @@ class Broker:
         """Let the answer to the request in hand leave; as the gate has said, if it has said anything."""
         call, services = asked.call, self._api_table
         key, version = call.api_key, call.api_version
-        rendered = services.table[key, version].answer(response, version, services.number)
+        rendered = services.table[key, version].render_response(response, version, services.number)
         if peer.messages is not None:
             if step is not None and step.alter is not None:
                 return

@@ -12,7 +12,7 @@ from koordinator import faults
 from koordinator.emulator.broker.api_table import ApiTable
 from koordinator.emulator.broker.connections import Answer, Close
 from koordinator.emulator.config.settings import Settings
-from koordinator.emulator.control.faults.error_responses import PLACES_OF, refused
+from koordinator.emulator.control.faults.error_responses import PLACES_OF, error_response
 from koordinator.emulator.control.faults.kafka_errors import KAFKA_RETURNS, REBALANCING
 from koordinator.emulator.core.effects import Call
 from koordinator.wire.apis import APIS
@@ -183,8 +183,8 @@ def test_errors_are_rendered_at_every_level_of_every_version(api: str) -> None:
             continue
         for at in PLACES_OF[api]:
             call = Call(1, 7, key, version, "c", "/127.0.0.1")
-            response = refused(call, request_of(api, version), Error.NOT_COORDINATOR, at)
-            rendered = services.table[key, version].answer(response, version, services.number)
+            response = error_response(call, request_of(api, version), Error.NOT_COORDINATOR, at)
+            rendered = services.table[key, version].render_response(response, version, services.number)
             answer = decode(APIS[key].response, version, encode(rendered, version), exact=True)
             message = [code for code in codes(answer) if code]
             if api == "Fetch" and version < 7:

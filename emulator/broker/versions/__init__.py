@@ -1,5 +1,6 @@
-"""What depends on the version of a request, made explicit before and after the core: one module for each API.
+"""Version differences beyond the fields of a message: one module for each API that has any.
 
-`ask` turns a request of any version into the one shape the core serves, `answer` renders the core's response for the
-version that asked. An API in which versions differ only in fields needs neither.
+`normalize_request` converts a request of any version into the shape that the core serves; `render_response` converts
+the core's response into the shape of the requested version. `adapters` has them by API key, `releases` has the versions
+that each Kafka release accepts.
 """

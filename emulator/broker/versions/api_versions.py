@@ -1,7 +1,7 @@
-"""ApiVersions (18), versions 0-4: what this broker speaks.
+"""ApiVersions: the versions that this broker serves.
 
-A version it does not speak is answered all the same: error 35 in the layout of v0, with the one row that says which
-versions of ApiVersions there are (KIP-511). v3 software name and version, which have to be well formed | v3 features.
+An unsupported version gets error 35 in the layout of v0, with a single row: the versions of ApiVersions (KIP-511).
+From v3 on the client names its software, which must be well formed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
 def respond(request: ApiVersionsRequest, version: int, served: Mapping[int, Versions]) -> ApiVersionsResponse:
-    """One row for each API served; INVALID_REQUEST if the client does not name itself properly."""
+    """Return a row for each served API; INVALID_REQUEST if the client's software name or version is malformed."""
     if version >= SOFTWARE_SINCE and not (
         _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
     ):
@@ -32,7 +32,7 @@ def respond(request: ApiVersionsRequest, version: int, served: Mapping[int, Vers
 
 
 def unsupported(served: Mapping[int, Versions]) -> ApiVersionsResponse:
-    """The answer, in version 0, to a version of ApiVersions that is not served."""
+    """Return the v0 response to an unsupported version of ApiVersions."""
     row = _row(ApiKey.API_VERSIONS, served[ApiKey.API_VERSIONS])
     return ApiVersionsResponse(error_code=Error.UNSUPPORTED_VERSION, api_keys=(row,))
 

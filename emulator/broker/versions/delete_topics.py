@@ -1,7 +1,4 @@
-"""DeleteTopics (20), versions 0-6.
-
-v0-5 names | v3 73 where deletion is disabled, 42 before | v6 by name or id (KIP-516).
-"""
+"""DeleteTopics: v0-5 name topics in another field; before v3 clients do not know TOPIC_DELETION_DISABLED."""
 
 from __future__ import annotations
 
@@ -12,21 +9,21 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 
 if TYPE_CHECKING:
-    from .numbering import Numbering
+    from .error_numbering import Numbering
 
 STATES_SINCE = 6
 DISABLED_SINCE = 3
 
 
-def ask(request: DeleteTopicsRequest, version: int) -> DeleteTopicsRequest:
-    """A name is a topic without an id."""
+def normalize_request(request: DeleteTopicsRequest, version: int) -> DeleteTopicsRequest:
+    """Convert the names of v0-5 into topics without an id."""
     if version >= STATES_SINCE:
         return request
     return replace(request, topics=tuple(DeleteTopicState(name=name) for name in request.topic_names), topic_names=())
 
 
-def answer(response: DeleteTopicsResponse, version: int, numbering: Numbering) -> DeleteTopicsResponse:
-    """TOPIC_DELETION_DISABLED is an invalid request to clients that do not know it."""
+def render_response(response: DeleteTopicsResponse, version: int, numbering: Numbering) -> DeleteTopicsResponse:
+    """Replace TOPIC_DELETION_DISABLED by INVALID_REQUEST before v3."""
     del numbering
     if version >= DISABLED_SINCE:
         return response

@@ -1,8 +1,4 @@
-"""DescribeConfigs (32), versions 0-4.
-
-v0 is_default | v1 config_source, synonyms (KIP-226) | v3 config_type, documentation (KIP-569).
-Not emulated: documentation (null); resources other than topics and brokers (42).
-"""
+"""DescribeConfigs: v0 has `is_default` instead of `config_source`."""
 
 from __future__ import annotations
 
@@ -14,11 +10,11 @@ from ...core.data.config_admin import DEFAULT_CONFIG
 if TYPE_CHECKING:
     from koordinator.wire.messages.describe_configs import DescribeConfigsResponse, DescribeConfigsResult
 
-    from .numbering import Numbering
+    from .error_numbering import Numbering
 
 
-def answer(response: DescribeConfigsResponse, version: int, numbering: Numbering) -> DescribeConfigsResponse:
-    """v0 knows of a value only whether it is the default."""
+def render_response(response: DescribeConfigsResponse, version: int, numbering: Numbering) -> DescribeConfigsResponse:
+    """Set `is_default` in v0."""
     del numbering
     return response if version > 0 else replace(response, results=tuple(_result(r) for r in response.results))
 

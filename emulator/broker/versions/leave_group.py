@@ -1,8 +1,4 @@
-"""LeaveGroup (13), versions 0-5.
-
-v0-2 one member, whose result is the answer's | v3 several members, each with its result (KIP-345) | v4 flexible |
-v5 reason (KIP-800). Not emulated: that 2.4 and 2.8 fail (-1) for an id handed out that comes with an instance id.
-"""
+"""LeaveGroup: before v3 a request has one member, and its response that member's error at the top level (KIP-345)."""
 
 from __future__ import annotations
 
@@ -12,20 +8,20 @@ from typing import TYPE_CHECKING
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 
 if TYPE_CHECKING:
-    from .numbering import Numbering
+    from .error_numbering import Numbering
 
 BATCH_SINCE = 3
 
 
-def ask(request: LeaveGroupRequest, version: int) -> LeaveGroupRequest:
-    """One member is a batch of one."""
+def normalize_request(request: LeaveGroupRequest, version: int) -> LeaveGroupRequest:
+    """Convert the single member into a list."""
     if version >= BATCH_SINCE:
         return request
     return replace(request, members=(MemberIdentity(member_id=request.member_id),))
 
 
-def answer(response: LeaveGroupResponse, version: int, numbering: Numbering) -> LeaveGroupResponse:
-    """A batch of one is answered at the top level."""
+def render_response(response: LeaveGroupResponse, version: int, numbering: Numbering) -> LeaveGroupResponse:
+    """Move the error of a single member to the top level."""
     members = tuple(replace(row, error_code=numbering(row.error_code)) for row in response.members)
     if version >= BATCH_SINCE:
         return replace(response, members=members)

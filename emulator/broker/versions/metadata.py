@@ -1,8 +1,6 @@
-"""Metadata (3), versions 0-13: brokers and topics.
+"""Metadata: in v0 an empty list of topics means every topic; from v1 on null does.
 
-v0 an empty list means all topics; from v1 null does | v4 allow_auto_topic_creation; before, asking creates
-| v8 authorized operations (KIP-430) | v10 topic_id | v11 no more cluster operations | v12 lookup by id (10
-and 11: 42, in the core) | v13 top-level error_code. Not emulated: v13 REBOOTSTRAP_REQUIRED (KIP-1102).
+Before v4 a lookup creates topics, which is the default of the missing field.
 """
 
 from __future__ import annotations
@@ -14,6 +12,6 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.metadata import MetadataRequest
 
 
-def ask(request: MetadataRequest, version: int) -> MetadataRequest:
-    """No topics at v0 are all topics. That v0-3 may create is the default of the field they lack."""
+def normalize_request(request: MetadataRequest, version: int) -> MetadataRequest:
+    """Convert an empty list of v0 into null."""
     return replace(request, topics=None) if version == 0 and request.topics == () else request

@@ -1,9 +1,6 @@
-"""OffsetCommit (8), versions 0-10.
+"""OffsetCommit: the error codes of partitions follow the configured numbering.
 
-v0 offsets in ZooKeeper: UNSUPPORTED_VERSION on every partition, as from a broker without one | v1 generation,
-member, commit timestamps | v2-4 retention_time_ms | v6 leader epoch (KIP-320) | v7 group_instance_id (KIP-345) |
-v8 flexible | v9 GROUP_ID_NOT_FOUND for an unknown group (KIP-848) | v10 topic ids.
-Not emulated: member epochs of KIP-848 groups; the ZooKeeper of brokers of 2.4 and 2.8.
+v0 stores offsets in ZooKeeper: every partition gets UNSUPPORTED_VERSION, as from a broker without one.
 """
 
 from __future__ import annotations
@@ -14,11 +11,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from koordinator.wire.messages.offset_commit import OffsetCommitResponse
 
-    from .numbering import Numbering
+    from .error_numbering import Numbering
 
 
-def answer(response: OffsetCommitResponse, version: int, numbering: Numbering) -> OffsetCommitResponse:
-    """The same in every version."""
+def render_response(response: OffsetCommitResponse, version: int, numbering: Numbering) -> OffsetCommitResponse:
+    """Return the response with its error codes in the configured numbering."""
     del version
     topics = tuple(
         replace(

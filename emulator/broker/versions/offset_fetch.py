@@ -1,10 +1,7 @@
-"""OffsetFetch (9), versions 0-10.
+"""OffsetFetch: before v8 a request has one group, whose offsets are at the top level (KIP-709).
 
-v0 offsets in ZooKeeper: UNSUPPORTED_VERSION, as from a broker without one | v0-1 errors on each partition |
-v2 null topics for all, an error for the whole | v5 leader epoch (KIP-320) | v6 flexible | v7 require_stable (KIP-447)
-| v8 several groups (KIP-709) | v9 member id and epoch (KIP-848) | v10 topic ids.
-Not emulated: transactional offsets; member epochs of KIP-848 groups (ignored, as for a classic group); the ZooKeeper
-of brokers of 2.4 and 2.8.
+v0 reads offsets from ZooKeeper: UNSUPPORTED_VERSION, as from a broker without one. Before v2 there is no error for the
+whole response.
 """
 
 from __future__ import annotations
@@ -22,14 +19,14 @@ from koordinator.wire.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from .numbering import Numbering
+    from .error_numbering import Numbering
 
 GROUPS_SINCE = 8
 GROUP_ERROR_SINCE = 2
 
 
-def ask(request: OffsetFetchRequest, version: int) -> OffsetFetchRequest:
-    """One group is a list of one."""
+def normalize_request(request: OffsetFetchRequest, version: int) -> OffsetFetchRequest:
+    """Convert the single group into a list."""
     if version >= GROUPS_SINCE:
         return request
     topics = None
@@ -41,8 +38,8 @@ def ask(request: OffsetFetchRequest, version: int) -> OffsetFetchRequest:
     return replace(request, groups=(OffsetFetchRequestGroup(group_id=request.group_id, topics=topics),))
 
 
-def answer(response: OffsetFetchResponse, version: int, numbering: Numbering) -> OffsetFetchResponse:
-    """A list of one group is answered at the top level."""
+def render_response(response: OffsetFetchResponse, version: int, numbering: Numbering) -> OffsetFetchResponse:
+    """Move a single group to the top level."""
     del numbering
     if version >= GROUPS_SINCE:
         return response

@@ -1,13 +1,11 @@
-"""Which versions of each API a release of Apache Kafka accepts, and which it advertises in ApiVersions.
+"""The versions of each API that a Kafka release accepts, and those that it advertises in ApiVersions.
 
-Read from the releases themselves: `ApiKeys` of kafka-clients 2.4.1 and 2.8.2 (a broker with ZooKeeper), and for the
-others what `ApiVersionsResponse.filterApis` gives for the listener BROKER without unstable versions, of 3.9.1, 4.0.2
-and 4.3.1. A release has more APIs than those served here. The messages in `koordinator.wire` have every version a
-release accepts of these, so nothing is cut off.
+Sources: `ApiKeys` of kafka-clients 2.4.1 and 2.8.2 (a broker with ZooKeeper); for 3.9.1, 4.0.2 and 4.3.1
+`ApiVersionsResponse.filterApis` for the listener BROKER without unstable versions. Releases have further APIs that are
+not served here. `koordinator.wire` declares every version that a release accepts of the served APIs.
 
-Two things differ within a release. Release 4.0.0 took JoinGroup 0-1 away and 4.0.1 gave it back (KAFKA-19444).
-Produce 0-2 is advertised from 4.0 on although it is not accepted, because librdkafka looks for it to know whether
-compression is supported (KAFKA-18659).
+Two details: release 4.0.0 removed JoinGroup 0-1, and 4.0.1 restored it (KAFKA-19444). Releases from 4.0 on advertise
+Produce 0-2 without accepting it, because librdkafka derives compression support from it (KAFKA-18659).
 """
 
 from __future__ import annotations
@@ -50,26 +48,26 @@ _ACCEPTED: dict[ApiKey, tuple[str, str, str, str, str]] = {
     ApiKey.DESCRIBE_CLUSTER: ("none", "0", "0-1", "0-2", "0-2"),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: ("none", "none", "0", "0", "0"),
 }
-"""A row for each API served here, a column for each of RELEASES; "none": the release does not know the API."""
+"""A row for each served API, a column for each of RELEASES; "none": the release does not have the API."""
 
 _ADVERTISED: dict[str, dict[ApiKey, str]] = {
     "4.0": {ApiKey.PRODUCE: "0-12"},
     "4.3": {ApiKey.PRODUCE: "0-13"},
 }
-"""Where a release says something else than it does."""
+"""The ranges that a release advertises but does not accept."""
 
 
-def _of(column: int) -> dict[int, Versions]:
+def _ranges(column: int) -> dict[int, Versions]:
     ranges = {key: texts[column] for key, texts in _ACCEPTED.items()}
     return {int(key): Versions(text) for key, text in ranges.items() if text != "none"}
 
 
-ACCEPTED: Mapping[str, Mapping[int, Versions]] = {release: _of(column) for column, release in enumerate(RELEASES)}
-"""By release and api key, the versions it serves. An API that is not there, and a version that is not in its range,
-closes the connection; only a version of ApiVersions is answered all the same (KIP-511)."""
+ACCEPTED: Mapping[str, Mapping[int, Versions]] = {release: _ranges(column) for column, release in enumerate(RELEASES)}
+"""The accepted versions by release and API key. Any other API or version closes the connection, except versions of
+ApiVersions (KIP-511)."""
 
 ADVERTISED: Mapping[str, Mapping[int, Versions]] = {
     release: {**served, **{int(key): Versions(text) for key, text in _ADVERTISED.get(release, {}).items()}}
     for release, served in ACCEPTED.items()
 }
-"""By release and api key, what ApiVersions lists."""
+"""The versions in ApiVersions responses, by release and API key."""

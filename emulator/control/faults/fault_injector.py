@@ -33,7 +33,7 @@ from .actions import (
     WrongCorrelationId,
     action_data,
 )
-from .error_responses import PLACES_OF, is_applied, refused, spoilt
+from .error_responses import PLACES_OF, add_topic_errors, error_response, is_served_first
 from .in_flight import Decision, HoldPoint, InFlightRequest, RuleStats
 from .kafka_errors import is_returned_by_kafka
 from .request_context import RequestContext
@@ -240,8 +240,10 @@ class FaultInjector:
             case ReturnError():
                 at = action.at or PLACES_OF[in_flight.context.api][0]
                 decision.synthetic = not is_returned_by_kafka(in_flight.context, action.code, at)
-                if not is_applied(in_flight.context.api):
-                    return self._respond(now, decision, refused(in_flight.call, in_flight.request, action.code, at))
+                if not is_served_first(in_flight.context.api):
+                    return self._respond(
+                        now, decision, error_response(in_flight.call, in_flight.request, action.code, at)
+                    )
             case _:
                 pass
         if decision.jitter_ms < 0:
@@ -258,8 +260,8 @@ class FaultInjector:
         action, throttle, delay = decision.action("response"), decision.action("throttle"), decision.action("delay")
         if isinstance(action, NeverAnswer):
             return (Park(),)
-        if isinstance(action, ReturnError) and is_applied(decision.in_flight.context.api):
-            response = spoilt(response, action.code)
+        if isinstance(action, ReturnError) and is_served_first(decision.in_flight.context.api):
+            response = add_topic_errors(response, action.code)
         if isinstance(throttle, Throttle):
             response = replace(cast("Any", response), throttle_time_ms=throttle.ms)
         ms = decision.delay_ms + max(decision.jitter_ms, 0)
@@ -327,7 +329,7 @@ class FaultInjector:
             self._note_hold(now, "released", hold_point, in_flight, {"error": error.name})
             at = error.at or PLACES_OF[in_flight.context.api][0]
             synthetic = not is_returned_by_kafka(in_flight.context, error.code, at)
-            response = refused(in_flight.call, in_flight.request, error.code, at)
+            response = error_response(in_flight.call, in_flight.request, error.code, at)
             outputs += self._resume(now, in_flight, (Respond(response, hold_point.id, synthetic),))
         return outputs
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...trace.events import RequestReceived
 from ..suggest import unknown
 from .actions import ReturnError, RuleError
-from .error_responses import PLACES_OF, is_applied
+from .error_responses import PLACES_OF, is_served_first
 from .faults import check_match, nearest
 from .in_flight import HoldPoint
 from .request_context import RequestContext
@@ -169,7 +169,7 @@ class Holds:
         action = ReturnError(error, at)
         for api in {in_flight.context.api for in_flight in hold_point.inside}:
             places = PLACES_OF.get(api, ())
-            if not places or is_applied(api):
+            if not places or is_served_first(api):
                 raise RuleError(f"{hold_point.id}: {api} does not support error responses; release it without an error")
             if at is not None and at not in places:
                 raise RuleError(f"error at {at!r}: a response to {api} has errors at {' and '.join(places)}")

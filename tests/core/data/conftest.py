@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from koordinator.emulator.broker.versions.served import SERVED
+from koordinator.emulator.broker.versions.adapters import ADAPTERS
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.data_plane import DataPlane
@@ -93,8 +93,8 @@ class Desk:
             ask, version = self._asks[effect.call], effect.call.api_version
             response: Any = effect.response
             if response is not None:
-                served = SERVED[effect.call.api_key]
-                response = served.answer(response, version, cast("Any", None))
+                adapter = ADAPTERS[effect.call.api_key]
+                response = adapter.render_response(response, version, cast("Any", None))
                 response = decode(type(response), version, encode(response, version), exact=True)
             ask.answers.append(response)
 
@@ -105,8 +105,8 @@ class Desk:
         number = next(self._calls)
         call = Call(connection or number, number, key, version, "c", "/127.0.0.1", listener)
         ask = self._asks[call] = Ask(call)
-        translated = SERVED[key].ask(cast("Any", request), version)
-        self._perform(self.data.handle(self.now, call, translated))
+        normalized = ADAPTERS[key].normalize_request(cast("Any", request), version)
+        self._perform(self.data.handle(self.now, call, normalized))
         return ask
 
     def topic(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> UUID:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from uuid import UUID
 
-from koordinator.emulator.broker.versions.numbering import kafka
+from koordinator.emulator.broker.versions.adapters import ADAPTERS
+from koordinator.emulator.broker.versions.error_numbering import kafka
 from koordinator.emulator.broker.versions.releases import ACCEPTED
-from koordinator.emulator.broker.versions.served import SERVED
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.effects import Append, Call, Effect, Reply
@@ -139,7 +139,7 @@ class Play:
             self.complete_writes(self.writes)
 
     def _seen(self, call: Call, response: Message) -> Message:
-        rendered = SERVED[call.api_key].answer(response, call.api_version, kafka)
+        rendered = ADAPTERS[call.api_key].render_response(response, call.api_version, kafka)
         return decode(type(rendered), call.api_version, encode(rendered, call.api_version), exact=True)
 
     def newest(self, key: ApiKey) -> int:
@@ -155,7 +155,9 @@ class Play:
         call = Call(self._correlation, self._correlation, key, version, client_id, "/127.0.0.1")
         asked: Exchange[Any] = Exchange(call)
         self._exchanges[call] = asked
-        self._perform(self.coordinator.handle(self.now, call, SERVED[key].ask(cast("Any", request), version)))
+        self._perform(
+            self.coordinator.handle(self.now, call, ADAPTERS[key].normalize_request(cast("Any", request), version))
+        )
         return asked
 
     def join(
