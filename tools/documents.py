@@ -29,6 +29,7 @@ from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.settings import Settings, rules
 from koordinator.emulator.core.data import fetch_sessions, log, produce, topic
 from koordinator.emulator.core.groups.classic import join
+from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS
 from koordinator.emulator.http.openapi import document_of
 from koordinator.emulator.server.build import build
 from koordinator.emulator.trace import messages as trace_messages
@@ -212,6 +213,15 @@ def pipeline_jobs() -> str:
     return "\n".join(parts)
 
 
+def group_states_diagram() -> str:
+    """Return the table of group transitions as a Mermaid state diagram."""
+    causes: dict[tuple[str, str], list[str]] = {}
+    for (before, cause), after in TRANSITIONS.items():
+        causes.setdefault((before.value, after.value), []).append(cause.value)
+    arrows = [f"    {before} --> {after} : {'<br/>'.join(labels)}" for (before, after), labels in causes.items()]
+    return "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> Empty", *arrows, "    Dead --> [*]", "```"])
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "clients.md": {"error codes": reactions_table},
     "cookbook.md": {"recipes": cookbook.cookbook_table},
@@ -222,6 +232,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "missing": fidelity.missing_table,
         "scenarios": fidelity.scenarios_tables,
     },
+    "group-states.md": {"group states": group_states_diagram},
     "operations.md": {"serve": serve_table, "settings": settings_table, "limits": limits_table},
     "pytest.md": {"options": options_table},
 }
