@@ -1,0 +1,46 @@
+"""ARCHITECTURE.md describes the tree and the import contract as they are."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+BYTES_MAX = 12 * 1024
+MODULES_OF_A_JOIN_MAX = 9
+
+
+def table(heading: str) -> list[str]:
+    """Return the rows of the first table below a heading."""
+    rows = re.findall(r"^\|.*$", PAGE.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0], re.MULTILINE)
+    return rows[2:]
+
+
+def test_the_page_is_short() -> None:
+    assert len(PAGE.encode()) <= BYTES_MAX
+
+
+def test_the_table_of_rooms_is_the_import_contract() -> None:
+    rooms = [re.findall(r"`([\w.]+)`", row.split("|")[1]) for row in table("The rooms and their borders")]
+    layers = [layer.replace("koordinator.", "").split(" | ") for layer in CONTRACTS[0]["layers"]]
+    assert rooms == layers
+
+
+@pytest.mark.parametrize("contract", [contract["name"] for contract in CONTRACTS[1:]])
+def test_every_other_contract_is_listed(contract: str) -> None:
+    assert f"* {contract}." in PAGE.replace("\n  ", " ")
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`([\w/]+/(?:\w+\.py)?)`", PAGE))))
+def test_every_path_exists(path: str) -> None:
+    assert (ROOT / path).exists() or (ROOT / "emulator" / path).exists()
+
+
+def test_a_join_group_is_followed_through_few_modules() -> None:
+    walk = PAGE.split("## One JoinGroup", 1)[1].split("\n## ", 1)[0]
+    assert len(set(re.findall(r"`([\w/]+\.py)`", walk))) <= MODULES_OF_A_JOIN_MAX
