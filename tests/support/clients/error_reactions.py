@@ -36,18 +36,18 @@ WAIT_S = 15
 class Then(Enum):
     """The client's behaviour afterwards, while its application keeps polling."""
 
-    JOINS_WITH_THE_ID = "joins with the id it was given"
-    JOINS_WHEN_THERE_IS_ROOM = "asks again, and is in as soon as there is room"
-    ASKS_NO_MORE = "asks nothing more of the group"
-    TAKES_ITS_PLACE_BACK = "joins without an id, and so takes the place back"
-    IS_REFUSED_AGAIN = "joins with its old id, and is refused, without end"
-    IS_SILENT = "sends no more heartbeats, keeps its partitions, and is told at its next commit"
-    BEATS_ON = "beats on, and keeps its partitions"
+    JOINS_WITH_THE_ID = "joins with the assigned member id"
+    JOINS_WHEN_THERE_IS_ROOM = "retries, and joins once there is room"
+    ASKS_NO_MORE = "sends no more group requests"
+    TAKES_ITS_PLACE_BACK = "joins without a member id, and so fences the other member"
+    IS_REFUSED_AGAIN = "joins with its old member id, and is refused, without end"
+    IS_SILENT = "sends no more heartbeats, keeps its partitions, and fails at its next commit"
+    BEATS_ON = "continues to send heartbeats, and keeps its partitions"
     GOES_ON = "keeps its partitions"
-    TRIED_ON = "has tried again until the commit's time was up; keeps its partitions"
-    IS_TOLD_AGAIN = "is told `_FATAL` by the next poll"
-    WAS_UNNAMED = "did not name its instance: it gets UNKNOWN_MEMBER_ID (25), and takes the place back"
-    IN_THE_RESULT = "is in the result of `remove_group_members`, for that member"
+    TRIED_ON = "retries until the commit times out; keeps its partitions"
+    IS_TOLD_AGAIN = "gets `_FATAL` from the next poll"
+    WAS_UNNAMED = "sent no instance id: it gets UNKNOWN_MEMBER_ID (25), rejoins, and fences the other member"
+    IN_THE_RESULT = "reports it in the result of `remove_group_members`, for that member"
 
 
 @dataclass(frozen=True)
