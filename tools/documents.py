@@ -79,7 +79,7 @@ def limits_table() -> str:
     """Return the table of fixed limits, with the value of each constant."""
     events = inspect.signature(trace.Trace).parameters["capacity"].default
     turn = f"{connections.ANSWERS_AT_ONCE} responses, or {_bytes(connections.ANSWER_BYTES_AT_ONCE)} of them"
-    records = f"{_bytes(log.LOOKED_INTO_BYTES_MAX)}, {log.LOOKED_INTO_RECORDS_MAX:,} records"
+    records = f"{_bytes(log.LOOKUP_BYTES_MAX)}, {log.LOOKUP_RECORDS_MAX:,} records"
     rows = (
         ("a string on the wire", f"{primitives.STRING_BYTES_MAX:,} bytes", "the connection is closed"),
         ("responses to one connection in a turn", turn, "other connections are served first"),

@@ -332,15 +332,15 @@ class ClusterRuntime(NodeRuntimes):
         logs = {partition: log for partition in partitions if isinstance(log := topic.logs[partition], UnflushedLog)}
         try:
             for partition, log in logs.items():
-                store.append(topic.name, topic.topic_id, partition, log.held)
+                store.append(topic.name, topic.topic_id, partition, log.unflushed)
             store.sync()
         except OSError as error:
             for log in logs.values():
-                log.drop()
+                log.discard()
             problem = f"Disk error: {error.strerror or error}"
             raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, problem)) from error
         for log in logs.values():
-            log.release()
+            log.mark_flushed()
 
     def records(self, topic: str) -> list[StoredRecord]:
         """Every record of a topic that can be read, partition by partition."""

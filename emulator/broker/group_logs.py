@@ -34,7 +34,7 @@ class GroupLogs:
     @property
     def wait(self) -> bool:
         """Whether something waits to be on disk: of groups, or of any other topic."""
-        return self._store is not None and bool(self._tokens or self._node.data.holds)
+        return self._store is not None and bool(self._tokens or self._node.data.has_unflushed)
 
     def append(self, now: int, effect: Append) -> list[Effect]:
         """Write records of a group."""
@@ -54,13 +54,13 @@ class GroupLogs:
         if self._store is None or not self.wait:
             return []
         try:
-            for topic, partition, batches in data.unwritten():
+            for topic, partition, batches in data.unflushed():
                 self._store.append(topic.name, topic.topic_id, partition, batches)
             self._store.sync()
         except OSError:
             error = Error.KAFKA_STORAGE_ERROR
         tokens, self._tokens = self._tokens, []
-        effects = data.written(now, error)
+        effects = data.flushed(now, error)
         for token in tokens:
             effects += self._node.appended(now, token, error)
         for topic, partition, batches in data.compacted():

@@ -47,18 +47,18 @@ class GroupClock:
 
     def set_mode(self, now: int, mode: str) -> None:
         """Change the mode, keeping the current reading. Raises ValueError for an unknown mode."""
-        known = mode_of(mode)
+        valid = mode_of(mode)
         reading = self.read(now)
-        self.mode = known
-        self.pace = 0 if known == "manual" else 1
+        self.mode = valid
+        self.pace = 0 if valid == "manual" else 1
         self.origin = reading - now * self.pace
 
     def move_to(self, now: int, reading: int) -> None:
         """Advance the clock to `reading`. Raises ValueError if that is in the past."""
-        shown = self.read(now)
-        if reading < shown:
-            raise ValueError(f"the clock shows {shown} ms and cannot go back to {reading} ms")
-        self.origin += reading - shown
+        current = self.read(now)
+        if reading < current:
+            raise ValueError(f"the clock shows {current} ms and cannot go back to {reading} ms")
+        self.origin += reading - current
 
     @property
     def is_plain(self) -> bool:
@@ -69,7 +69,7 @@ class GroupClock:
 def mode_of(mode: str) -> ClockMode:
     """Return a mode by its name. Raises ValueError, naming the valid modes."""
     if mode not in MODES:
-        near = get_close_matches(str(mode), MODES, n=1)
-        hint = f"; the nearest is {near[0]!r}" if near else ""
+        nearest = get_close_matches(str(mode), MODES, n=1)
+        hint = f"; the nearest is {nearest[0]!r}" if nearest else ""
         raise ValueError(f"clock {mode!r}: must be {', '.join(MODES[:-1])} or {MODES[-1]}{hint}")
     return cast("ClockMode", mode)

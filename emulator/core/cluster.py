@@ -109,12 +109,12 @@ class ClusterState:
     def fence(self, node_id: int) -> None:
         """Mark a broker as down; the next replica that is up takes over each partition it led."""
         self.brokers[node_id].is_up = False
-        self._elect()
+        self._elect_leaders()
 
     def unfence(self, node_id: int) -> None:
         """Mark a broker as up; it leads the partitions that had no leader."""
         self.brokers[node_id].is_up = True
-        self._elect()
+        self._elect_leaders()
 
     def is_up(self, node_id: int) -> bool:
         """Return whether the broker exists and is not fenced."""
@@ -149,7 +149,7 @@ class ClusterState:
         if node_id not in replicas:
             replaced = before if before in replicas else next(iter(replicas), None)
             topic.replicas[partition] = (node_id, *(replica for replica in replicas if replica != replaced))
-        self._lead({(topic.name, partition): (topic, node_id)})
+        self._set_leaders({(topic.name, partition): (topic, node_id)})
 
     def check_leader(self, topic: Topic, partition: int, node_id: int, current_leader_epoch: int = -1) -> Error:
         """Return why a broker does not serve a partition: 6 if it is not the leader, 74 or 75 for a wrong epoch.
@@ -162,7 +162,7 @@ class ClusterState:
             return Error.FENCED_LEADER_EPOCH if current_leader_epoch < epoch else Error.UNKNOWN_LEADER_EPOCH
         return Error.NONE if topic.leaders[partition] == node_id else Error.NOT_LEADER_OR_FOLLOWER
 
-    def _elect(self) -> None:
+    def _elect_leaders(self) -> None:
         """Give every partition without a live leader to its first replica that is up; leaders never move back."""
         topics = [*self.topics.values(), *self.hidden_topics.values()]
         if self._planned_offsets_topic is not None:
@@ -174,12 +174,12 @@ class ClusterState:
                     first = self._first_up(topic.replicas[partition])
                     if first != leader:
                         elected[topic.name, partition] = topic, first
-        self._lead(elected)
+        self._set_leaders(elected)
 
     def _first_up(self, replicas: Iterable[int]) -> int:
         return next((replica for replica in replicas if self.is_up(replica)), NO_LEADER)
 
-    def _lead(self, leaders: Mapping[tuple[str, int], tuple[Topic, int]]) -> None:
+    def _set_leaders(self, leaders: Mapping[tuple[str, int], tuple[Topic, int]]) -> None:
         changes: list[PartitionLed] = []
         for (_, partition), (topic, node_id) in leaders.items():
             self.leader_changes += 1
@@ -226,13 +226,13 @@ class ClusterState:
 
     def partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic, 0 if it does not exist."""
-        known = self.topic(topic)
-        return len(known.logs) if known else 0
+        found = self.topic(topic)
+        return len(found.logs) if found else 0
 
     def log(self, topic: str, partition: int) -> PartitionLog | None:
         """Return the log of a partition, or None if it does not exist."""
-        known = self.topic(topic)
-        return known.log(partition) if known else None
+        found = self.topic(topic)
+        return found.log(partition) if found else None
 
     @staticmethod
     def refuse_hidden_topic(name: str) -> Refusal:
@@ -241,9 +241,9 @@ class ClusterState:
 
     def refuse_topic(self, name: str) -> Refusal | None:
         """Return why no topic of this name can be created: 17 (illegal, or a collision) or 36 (exists)."""
-        wrong = illegal_name(name)
-        if wrong is not None:
-            return Refusal(Error.INVALID_TOPIC_EXCEPTION, wrong)
+        problem = illegal_name(name)
+        if problem is not None:
+            return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
         if name in self.hidden_topics:
             return self.refuse_hidden_topic(name)
         if name in self.topics:
@@ -265,11 +265,11 @@ class ClusterState:
                 Error.INVALID_REPLICATION_FACTOR,
                 "Replication factor was set to an invalid non-positive value.",
             )
-        wanted = self.replication_factor(replication_factor)
-        if wanted > max(1, len(self.brokers)):
+        replicas = self.replication_factor(replication_factor)
+        if replicas > max(1, len(self.brokers)):
             return Refusal(
                 Error.INVALID_REPLICATION_FACTOR,
-                f"Unable to replicate the partition {wanted} time(s): The target replication factor of {wanted} "
+                f"Unable to replicate the partition {replicas} time(s): The target replication factor of {replicas} "
                 f"cannot be reached because only {len(self.brokers)} broker(s) are registered.",
             )
         return None

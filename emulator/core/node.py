@@ -85,9 +85,9 @@ class NodeCore:
         self._led = led
         effects: list[Effect] = []
         # a changed epoch means that another node may have led the partition in between
-        for partition in [each for each, epoch in before.items() if led.get(each) != epoch]:
+        for partition in [partition for partition, epoch in before.items() if led.get(partition) != epoch]:
             effects += self.coordinator.unload(now, partition)
-        for partition in [each for each, epoch in led.items() if before.get(each) != epoch]:
+        for partition in [partition for partition, epoch in led.items() if before.get(partition) != epoch]:
             effects += self.coordinator.begin_load(now, partition)
         return effects + self.data.leaders_changed(now)
 

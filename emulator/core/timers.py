@@ -73,10 +73,10 @@ TimerKey = (
 
 K = TypeVar("K")
 
-LOOK = -1
+UNKNOWN = -1
 """The cached deadline is unknown; deadlines are never negative."""
 
-GONE = -1
+NO_ENTRY = -1
 """No heap entry stands for the key."""
 
 STALE_MIN = 64
@@ -84,8 +84,8 @@ STALE_MIN = 64
 
 
 @dataclass(slots=True, eq=False)
-class _Due(Generic[K]):
-    """A key's deadline, the order in which it was set, and the heap entry that stands for it (or `GONE`)."""
+class _Timer(Generic[K]):
+    """A key's deadline, the order in which it was set, and the heap entry that stands for it (or `NO_ENTRY`)."""
 
     key: K
     deadline: int
@@ -102,9 +102,9 @@ class Timers(Generic[K]):
     """
 
     def __init__(self) -> None:
-        self._due: dict[K, _Due[K]] = {}
+        self._timers: dict[K, _Timer[K]] = {}
         # entries refer to their `_Due` directly: a dict lookup hashes the key in Python, which is slow
-        self._heap: list[tuple[int, int, _Due[K]]] = []
+        self._heap: list[tuple[int, int, _Timer[K]]] = []
         self._order = 0
         # caches `deadline()`, which is called several times per request
         self._next: int | None = None
@@ -112,99 +112,99 @@ class Timers(Generic[K]):
     def set(self, key: K, deadline: int) -> None:
         """Set `key` to fire at `deadline`, replacing its earlier deadline."""
         self._order = order = self._order + 1
-        due = self._due.get(key)
-        if due is not None and due.deadline <= deadline:
-            if due.deadline == self._next:
-                self._next = LOOK
-            due.deadline, due.order = deadline, order
+        timer = self._timers.get(key)
+        if timer is not None and timer.deadline <= deadline:
+            if timer.deadline == self._next:
+                self._next = UNKNOWN
+            timer.deadline, timer.order = deadline, order
             return
-        if due is None:
-            due = self._due[key] = _Due(key, deadline, order, order)
+        if timer is None:
+            timer = self._timers[key] = _Timer(key, deadline, order, order)
         else:
-            due.deadline, due.order, due.entry = deadline, order, order
+            timer.deadline, timer.order, timer.entry = deadline, order, order
         if self._next is None or deadline < self._next:
             # `_next` may be LOOK, which is less than any deadline
             self._next = deadline
         heap = self._heap
-        heapq.heappush(heap, (deadline, order, due))
-        if len(heap) > STALE_MIN + 2 * len(self._due):
-            self._make_anew()
+        heapq.heappush(heap, (deadline, order, timer))
+        if len(heap) > STALE_MIN + 2 * len(self._timers):
+            self._rebuild_heap()
 
     def cancel(self, key: K) -> None:
         """Cancel `key`; do nothing if it is not set."""
-        due = self._due.pop(key, None)
-        if due is not None:
-            due.entry = GONE
-            if due.deadline == self._next:
-                self._next = LOOK
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.entry = NO_ENTRY
+            if timer.deadline == self._next:
+                self._next = UNKNOWN
 
     def deadline(self) -> int | None:
         """Return the earliest deadline, or None."""
-        if self._next == LOOK:
+        if self._next == UNKNOWN:
             self._next = self._find_next()
         return self._next
 
     def _find_next(self) -> int | None:
         heap = self._heap
         while heap:
-            at, entry, due = heap[0]
-            if due.entry != entry:
+            deadline, entry, timer = heap[0]
+            if timer.entry != entry:
                 heapq.heappop(heap)
-            elif due.order == entry:
-                return at
+            elif timer.order == entry:
+                return deadline
             else:
-                due.entry = due.order
-                heapq.heapreplace(heap, (due.deadline, due.order, due))
+                timer.entry = timer.order
+                heapq.heapreplace(heap, (timer.deadline, timer.order, timer))
         return None
 
-    def _make_anew(self) -> None:
-        for due in self._due.values():
-            due.entry = due.order
-        self._heap = [(due.deadline, due.order, due) for due in self._due.values()]
+    def _rebuild_heap(self) -> None:
+        for timer in self._timers.values():
+            timer.entry = timer.order
+        self._heap = [(timer.deadline, timer.order, timer) for timer in self._timers.values()]
         heapq.heapify(self._heap)
 
     def pop_due(self, now: int) -> tuple[int, K] | None:
         """Remove and return the earliest deadline, with its key, if it is not after `now`."""
-        at = self._next
-        if at == LOOK:
+        deadline = self._next
+        if deadline == UNKNOWN:
             # inlined `deadline()`: this runs before every input
-            at = self._next = self._find_next()
-        if at is None or at > now:
+            deadline = self._next = self._find_next()
+        if deadline is None or deadline > now:
             return None
         key = heapq.heappop(self._heap)[2].key
-        del self._due[key]
-        self._next = LOOK
-        return at, key
+        del self._timers[key]
+        self._next = UNKNOWN
+        return deadline, key
 
     def pending(self) -> Iterator[tuple[int, K]]:
         """Return every deadline with its key, earliest first."""
-        in_order = sorted((due.deadline, due.order, due) for due in self._due.values())
-        return ((at, due.key) for at, _, due in in_order)
+        in_order = sorted((timer.deadline, timer.order, timer) for timer in self._timers.values())
+        return ((deadline, timer.key) for deadline, _, timer in in_order)
 
     def copy_shifted(self, ms: int, kind: type[Timers[K]]) -> Timers[K]:
         """Return timers of another class with the same keys in the same order, each `ms` later."""
         timers = kind()
-        for at, key in self.pending():
-            timers.set(key, at + ms)
+        for deadline, key in self.pending():
+            timers.set(key, deadline + ms)
         return timers
 
     def __iter__(self) -> Iterator[K]:
         """Iterate over the keys in no particular order."""
-        return iter(self._due)
+        return iter(self._timers)
 
     def get(self, key: K) -> int | None:
         """Return the deadline of `key`, or None."""
-        due = self._due.get(key)
-        return None if due is None else due.deadline
+        timer = self._timers.get(key)
+        return None if timer is None else timer.deadline
 
     def __getitem__(self, key: K) -> int:
-        return self._due[key].deadline
+        return self._timers[key].deadline
 
     def __contains__(self, key: K) -> bool:
-        return key in self._due
+        return key in self._timers
 
     def __len__(self) -> int:
-        return len(self._due)
+        return len(self._timers)
 
 
 class StoppedTimers(Timers[K]):

@@ -53,7 +53,7 @@ READER_APIS = frozenset(
 class TraceLog(PartitionLog):
     """The trace's ring as a read-only partition log."""
 
-    tells_of_growth = False
+    reports_appends = False
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -101,7 +101,7 @@ class TraceLog(PartitionLog):
         times = ((seq, wall_us // 1000) for seq, wall_us in self._trace.times())
         return next((entry for entry in times if entry[1] >= timestamp), None)
 
-    def with_greatest_timestamp(self) -> tuple[int, int] | None:
+    def max_timestamp_record(self) -> tuple[int, int] | None:
         """Return the offset and time of the newest event."""
         newest = max((wall_us for _, wall_us in self._trace.times()), default=None)
         return None if newest is None else self.first_at_or_after(newest // 1000)

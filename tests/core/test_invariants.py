@@ -276,8 +276,7 @@ class Clients(RuleBasedStateMachine):
 
 
 def _calls(write: object) -> list[object]:
-    answer = getattr(write, "answer", None)
-    calls = [getattr(write, "call", None), getattr(answer, "call", None)]
+    calls = [getattr(write, "call", None), getattr(getattr(write, "deletion", None), "call", None)]
     return [call for call in calls if call is not None]
 
 

@@ -159,7 +159,7 @@ def test_a_compacted_partition_is_on_disk_as_in_memory(tmp_path: Path, monkeypat
         assert kept.commit(f"g{number % 3}", "t", number) is Error.NONE
     file = tmp_path / "__consumer_offsets-0" / LOG
     (log,) = kept.node.cluster.topics["__consumer_offsets"].logs
-    assert file.read_bytes() == log.released  # type: ignore[attr-defined]
+    assert file.read_bytes() == log.flushed  # type: ignore[attr-defined]
     assert file.stat().st_size < 5_000
     kept = again(kept, tmp_path)
     assert [kept.committed(f"g{number}", "t") for number in range(3)] == [198, 199, 197]
@@ -321,7 +321,7 @@ def test_a_group_that_cannot_be_read_is_not_served_and_the_others_are(tmp_path: 
     batch = write_batch([Record(timestamp=0, key=bad, value=b"\x00\x63")])
     log = topic.logs[3]
     log.append(read_header(batch), batch, 0)
-    kept.data_dir.append(topic.name, topic.topic_id, 3, log.held)  # type: ignore[attr-defined]
+    kept.data_dir.append(topic.name, topic.topic_id, 3, log.unflushed)  # type: ignore[attr-defined]
     kept.data_dir.sync()
     kept = again(kept, tmp_path)
     assert kept.committed("grp", "t") == 2

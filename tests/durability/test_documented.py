@@ -46,7 +46,7 @@ def of_damage(path: Path) -> list[str]:
     log = topic.logs[1]
     assert isinstance(log, UnflushedLog)
     log.append(read_header(batch), batch, 0)
-    kept.data_dir.append(topic.name, topic.topic_id, 1, log.held)
+    kept.data_dir.append(topic.name, topic.topic_id, 1, log.unflushed)
     kept.data_dir.sync()
     kept.parts.close()
     torn, middle = path / "t-0" / LOG, path / "u-0" / LOG

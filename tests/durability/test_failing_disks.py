@@ -21,7 +21,7 @@ WORKS = "data directory kept: can be written again"
 def memory(kept: Kept) -> dict[str, bytes]:
     """What is in the logs, by directory, where there is anything."""
     logs = {
-        f"{topic.name}-{partition}": log.released  # type: ignore[attr-defined]
+        f"{topic.name}-{partition}": log.flushed  # type: ignore[attr-defined]
         for topic in kept.node.cluster.topics.values()
         for partition, log in enumerate(topic.logs)
     }

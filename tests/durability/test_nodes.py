@@ -109,4 +109,4 @@ def test_records_from_python_are_refused_on_a_full_disk_and_those_of_clients_are
     assert brokers.produce(kept.now, "t", [SeedRecord(value=b"d")]) == 1
     assert [record.value for record in brokers.records("t")] == [b"a", b"b", b"d"]
     (log,) = kept.node.cluster.topics["t"].logs
-    assert files.read(DIR / "t-0" / LOG) == log.released  # type: ignore[attr-defined]
+    assert files.read(DIR / "t-0" / LOG) == log.flushed  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...core import overrides
 from ...core.clock import mode_of
-from ...core.groups import offset_expiry as offsets_gone
+from ...core.groups import offset_expiry
 from ...core.groups.classic.group import ClassicGroupState
 from ...core.timers import InitialDelay, OffsetExpiryCheck, PendingMemberExpiry, PendingSyncExpiry, RebalanceTimeout
 from ...trace.events import ClockMoved
@@ -195,7 +195,7 @@ class Clocks:
         coordinator = coordinator_of(self._brokers, group)
         assert coordinator is not None, "it has the group"
         overrides.require_not_frozen(found)
-        last = offsets_gone.all_expire_at(coordinator.store, found)
+        last = offset_expiry.last_expiry(coordinator.store, found)
         if last is None:
             needed = "it is subscribed to all their topics" if found.offsets else "there are none"
             if found.offsets and found.state is not ClassicGroupState.STABLE:

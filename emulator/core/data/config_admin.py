@@ -61,12 +61,12 @@ def describe_configs(cluster: ClusterState, node_id: int, request: DescribeConfi
         if isinstance(rows, Refusal):
             result = DescribeConfigsResult(error_code=rows.error, error_message=rows.message)
         else:
-            wanted = resource.configuration_keys
-            shown = (row for row in rows if wanted is None or row.name in wanted)
+            names = resource.configuration_keys
+            selected = (row for row in rows if names is None or row.name in names)
             if not request.include_synonyms:
-                shown = (_without_synonyms(row) for row in shown)
-            result = DescribeConfigsResult(error_message=None, configs=tuple(shown))
-        results.append(_named(result, resource))
+                selected = (_without_synonyms(row) for row in selected)
+            result = DescribeConfigsResult(error_message=None, configs=tuple(selected))
+        results.append(_for_resource(result, resource))
     return DescribeConfigsResponse(results=tuple(results))
 
 
@@ -74,13 +74,13 @@ def topic_config_rows(settings: Settings, configs: Mapping[str, str]) -> list[De
     """Return every config of a topic with these configs set, and the synonyms of each."""
     rows = []
     for key in TOPIC_CONFIGS.values():
-        places = [(key.name, configs[key.name], TOPIC_CONFIG)] if key.name in configs else []
+        synonyms = [(key.name, configs[key.name], TOPIC_CONFIG)] if key.name in configs else []
         if key.broker_name in rules():
-            given = _text(settings, key.broker_name)
-            if given != key.default:
-                places.append((key.broker_name, given, STATIC_BROKER_CONFIG))
-        places.append((key.broker_name or key.name, key.default, DEFAULT_CONFIG))
-        rows.append(_row(key.name, key.type, places, read_only=False))
+            configured = _value_text(settings, key.broker_name)
+            if configured != key.default:
+                synonyms.append((key.broker_name, configured, STATIC_BROKER_CONFIG))
+        synonyms.append((key.broker_name or key.name, key.default, DEFAULT_CONFIG))
+        rows.append(_row(key.name, key.type, synonyms, read_only=False))
     return rows
 
 
@@ -119,28 +119,28 @@ def _broker_rows(cluster: ClusterState, node_id: int) -> list[DescribeConfigsRes
     for name, rule in rules().items():
         if name in _HIDDEN:
             continue
-        given, default = _text(cluster.settings, name), _text(defaults, name)
-        places = [(name, given, STATIC_BROKER_CONFIG)] if given != default else []
-        rows.append(_row(name, types[rule.type], [*places, (name, default, DEFAULT_CONFIG)], read_only=True))
+        configured, default = _value_text(cluster.settings, name), _value_text(defaults, name)
+        synonyms = [(name, configured, STATIC_BROKER_CONFIG)] if configured != default else []
+        rows.append(_row(name, types[rule.type], [*synonyms, (name, default, DEFAULT_CONFIG)], read_only=True))
     return sorted(rows, key=lambda row: row.name)
 
 
 def _row(
-    name: str, type_: ConfigType, places: list[tuple[str, str, int]], *, read_only: bool
+    name: str, config_type: ConfigType, synonyms: list[tuple[str, str, int]], *, read_only: bool
 ) -> DescribeConfigsResourceResult:
-    _, value, source = places[0]
+    _, value, source = synonyms[0]
     return DescribeConfigsResourceResult(
         name=name,
         value=value,
         read_only=read_only,
         config_source=source,
-        synonyms=tuple(DescribeConfigsSynonym(name=n, value=v, source=s) for n, v, s in places),
-        config_type=type_,
+        synonyms=tuple(DescribeConfigsSynonym(name=n, value=v, source=s) for n, v, s in synonyms),
+        config_type=config_type,
         documentation=None,
     )
 
 
-def _text(settings: Settings, name: str) -> str:
+def _value_text(settings: Settings, name: str) -> str:
     value = getattr(settings, attribute(name))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -179,7 +179,7 @@ def _alter(cluster: ClusterState, resource: AlterConfigsResource, *, validate_on
         return _no_topic(resource.resource_name)
     configs = dict(topic.configs)
     for change in resource.configs:
-        refusal = _change(configs, change)
+        refusal = _apply_change(configs, change)
         if refusal is not None:
             return refusal
     if not validate_only:
@@ -190,7 +190,7 @@ def _alter(cluster: ClusterState, resource: AlterConfigsResource, *, validate_on
     return None
 
 
-def _change(configs: dict[str, str], change: AlterableConfig) -> Refusal | None:
+def _apply_change(configs: dict[str, str], change: AlterableConfig) -> Refusal | None:
     key = TOPIC_CONFIGS.get(change.name)
     if key is None:
         return Refusal(Error.INVALID_CONFIG, f"Unknown topic config name: {change.name}")
@@ -208,7 +208,7 @@ def _change(configs: dict[str, str], change: AlterableConfig) -> Refusal | None:
         return Refusal(Error.INVALID_CONFIG, f"Can't {word} key {change.name} because its type is not LIST.")
     else:
         before = split_list(configs.get(change.name, key.default))
-        value = ",".join(_changed(before, split_list(change.value), change.config_operation))
+        value = ",".join(_edit_list(before, split_list(change.value), change.config_operation))
     problem = key.problem(value)
     if problem is not None:
         return Refusal(Error.INVALID_CONFIG, problem)
@@ -216,17 +216,17 @@ def _change(configs: dict[str, str], change: AlterableConfig) -> Refusal | None:
     return None
 
 
-def _changed(before: list[str], items: list[str], operation: int) -> Iterable[str]:
+def _edit_list(before: list[str], items: list[str], operation: int) -> Iterable[str]:
     if operation == APPEND:
         return dict.fromkeys([*before, *items])
-    unwanted = set(items)
-    return (item for item in before if item not in unwanted)
+    removed = set(items)
+    return (item for item in before if item not in removed)
 
 
 def _no_topic(name: str) -> Refusal:
-    wrong = illegal_name(name)
-    if wrong is not None:
-        return Refusal(Error.INVALID_TOPIC_EXCEPTION, wrong)
+    problem = illegal_name(name)
+    if problem is not None:
+        return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
     return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
@@ -234,7 +234,7 @@ def _not_emulated(resource_type: int) -> Refusal:
     return Refusal(Error.INVALID_REQUEST, f"Resources of type {resource_type} are not emulated")
 
 
-def _named(result: DescribeConfigsResult, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+def _for_resource(result: DescribeConfigsResult, resource: DescribeConfigsResource) -> DescribeConfigsResult:
     return replace(result, resource_type=resource.resource_type, resource_name=resource.resource_name)
 
 

@@ -32,7 +32,7 @@ from .config_admin import alter_configs, describe_configs
 from .fetch import Fetches
 from .list_offsets import list_offsets, offset_for_leader_epoch
 from .metadata import describe_cluster, describe_topic_partitions, metadata
-from .produce import not_stored, produce
+from .produce import produce, storage_failure
 from .topic import OFFSETS_TOPIC
 from .topic_admin import create_partitions, create_topics, delete_records, delete_topics, not_controller
 from .unflushed_log import UnflushedLog
@@ -91,80 +91,80 @@ class DataPlane:
         dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
         self._any_broker_serves_admin_requests = dialect.any_broker_serves_admin_requests
         self._on_topics_deleted = on_topics_deleted
-        self._out: list[Effect] = []
-        self._out_since: int | None = None
+        self._effects: list[Effect] = []
+        self._effects_due: int | None = None
         # with a data directory: unflushed partitions, and Produce requests waiting for the flush
-        self._held: dict[UnflushedLog, tuple[Topic, int]] = {}
-        self._produced: list[tuple[Call, int, ProduceResponse]] = []
-        self._rewritten: dict[int, None] = {}
+        self._unflushed: dict[UnflushedLog, tuple[Topic, int]] = {}
+        self._waiting_produces: list[tuple[Call, int, ProduceResponse]] = []
+        self._written_offsets: dict[int, None] = {}
         self._compacted: list[tuple[Topic, int, bytes]] = []
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Serve one request; a fetch that waits is answered by a later `handle` or `tick`."""
-        self._fire(now)
+        self._fire_due(now)
         match request:
             case FetchRequest():
-                self._out += self.fetches.fetch(now, call, request)
+                self._effects += self.fetches.fetch(now, call, request)
             case ProduceRequest():
                 self._produce(now, call, request)
-            case CreateTopicsRequest() | CreatePartitionsRequest() | DeleteTopicsRequest() if not self._administers():
-                self._out.append(Reply(call, not_controller(request)))
+            case CreateTopicsRequest() | CreatePartitionsRequest() | DeleteTopicsRequest() if not self._is_admin():
+                self._effects.append(Reply(call, not_controller(request)))
             case DeleteTopicsRequest():
                 self._delete_topics(now, call, request)
             case _:
-                self._out.append(Reply(call, self._answer(call, request)))
+                self._effects.append(Reply(call, self._respond(call, request)))
         return self._drain()
 
     def append(self, now: int, topic: Topic, partition: int, batch: bytes) -> list[Effect]:
         """Append a batch of the broker's own to a compacted topic, and answer fetches that waited for it."""
-        self._fire(now)
+        self._fire_due(now)
         log = topic.logs[partition]
         log.append(read_header(batch), batch, topic.epochs[partition])
         if isinstance(log, UnflushedLog):
-            self._held[log] = topic, partition
+            self._unflushed[log] = topic, partition
         else:
             log.compact()
-            self._out += self.fetches.grown(now, [(topic.name, partition)])
+            self._effects += self.fetches.grown(now, [(topic.name, partition)])
         return self._drain()
 
     def leaders_changed(self, now: int) -> list[Effect]:
         """Answer parked fetches of partitions that this node no longer leads."""
-        self._fire(now)
-        self._out += self.fetches.not_led(now)
+        self._fire_due(now)
+        self._effects += self.fetches.leaders_changed(now)
         return self._drain()
 
     @property
-    def holds(self) -> bool:
-        """Whether batches wait to be flushed; `unwritten` returns them, `written` reports the result."""
-        return bool(self._held)
+    def has_unflushed(self) -> bool:
+        """Whether batches wait to be flushed; `unflushed` returns them, `flushed` reports the result."""
+        return bool(self._unflushed)
 
-    def unwritten(self) -> Iterator[tuple[Topic, int, bytes]]:
+    def unflushed(self) -> Iterator[tuple[Topic, int, bytes]]:
         """Yield the unflushed batches of each partition."""
-        for log, (topic, partition) in self._held.items():
-            if self._is_there(topic):
-                yield topic, partition, log.held
+        for log, (topic, partition) in self._unflushed.items():
+            if self._exists(topic):
+                yield topic, partition, log.unflushed
 
-    def written(self, now: int, error: Error) -> list[Effect]:
-        """Complete the flush of all `unwritten` batches, successfully (NONE) or not, and answer waiting requests."""
-        self._fire(now)
-        held, self._held = self._held, {}
-        produced, self._produced = self._produced, []
+    def flushed(self, now: int, error: Error) -> list[Effect]:
+        """Complete the flush of all `unflushed` batches, successfully (NONE) or not, and answer waiting requests."""
+        self._fire_due(now)
+        unflushed, self._unflushed = self._unflushed, {}
+        waiting, self._waiting_produces = self._waiting_produces, []
         grown: list[tuple[str, int]] = []
-        for log, (topic, partition) in held.items():
+        for log, (topic, partition) in unflushed.items():
             if error is not Error.NONE:
-                log.drop()
+                log.discard()
                 continue
-            log.release()
-            if self._is_there(topic):
+            log.mark_flushed()
+            if self._exists(topic):
                 grown.append((topic.name, partition))
                 if topic.name == OFFSETS_TOPIC and log.compact():
-                    self._compacted.append((topic, partition, log.released))
-        for call, acks, response in produced:
-            self._answer_produce(call, acks, response if error is Error.NONE else not_stored(response))
-        self._out += self.fetches.grown(now, grown)
+                    self._compacted.append((topic, partition, log.flushed))
+        for call, acks, response in waiting:
+            self._reply_to_produce(call, acks, response if error is Error.NONE else storage_failure(response))
+        self._effects += self.fetches.grown(now, grown)
         if error is Error.NONE:
-            self._out += map(OffsetsTopicWritten, self._rewritten)
-        self._rewritten.clear()
+            self._effects += map(OffsetsTopicWritten, self._written_offsets)
+        self._written_offsets.clear()
         return self._drain()
 
     def compacted(self) -> list[tuple[Topic, int, bytes]]:
@@ -172,20 +172,20 @@ class DataPlane:
         compacted, self._compacted = self._compacted, []
         return compacted
 
-    def _is_there(self, topic: Topic) -> bool:
+    def _exists(self, topic: Topic) -> bool:
         return topic.topic_id in self.cluster.topics_by_id
 
     def tick(self, now: int) -> list[Effect]:
         """Fire everything due by `now`."""
-        self._fire(now)
+        self._fire_due(now)
         return self._drain()
 
     def deadline(self) -> int | None:
         """Return the time of the next `tick` in ms, or None if nothing is scheduled."""
         due = self.fetches.timers.deadline()
-        if self._out_since is None or due is None:
-            return due if self._out_since is None else self._out_since
-        return min(due, self._out_since)
+        if self._effects_due is None or due is None:
+            return due if self._effects_due is None else self._effects_due
+        return min(due, self._effects_due)
 
     def disconnected(self, connection: int) -> None:
         """Discard the parked fetches of a closed connection."""
@@ -201,76 +201,76 @@ class DataPlane:
 
         Parked fetches are answered by the next `tick`, which is due at once.
         """
-        places = direct_records.write_records(self.cluster, now, topic, records)
-        self.grown(now, topic, places)
-        return len(places)
+        partitions = direct_records.write_records(self.cluster, now, topic, records)
+        self.grown(now, topic, partitions)
+        return len(partitions)
 
     def grown(self, now: int, topic: str, partitions: Iterable[int]) -> None:
         """Answer the fetches parked on partitions that were appended to from Python."""
         replies = self.fetches.grown(now, [(topic, partition) for partition in dict.fromkeys(partitions)])
         if replies:
-            self._out += replies
-            self._out_since = now if self._out_since is None else self._out_since
+            self._effects += replies
+            self._effects_due = now if self._effects_due is None else self._effects_due
 
     def records(self, topic: str) -> list[StoredRecord]:
         """Return every readable record of a topic, partition by partition."""
         return direct_records.read_records(self.cluster, topic)
 
-    def _fire(self, now: int) -> None:
+    def _fire_due(self, now: int) -> None:
         while (fired := self.fetches.timers.pop_due(now)) is not None:
             due, key = fired
             reply = self.fetches.expired(due, key)
             if reply is not None:
-                self._out.append(reply)
+                self._effects.append(reply)
 
     def _drain(self) -> list[Effect]:
-        out, self._out, self._out_since = self._out, [], None
+        out, self._effects, self._effects_due = self._effects, [], None
         return out
 
-    def _administers(self) -> bool:
+    def _is_admin(self) -> bool:
         return self._any_broker_serves_admin_requests or self.cluster.controller_id == self._node_id
 
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
         response, grown = produce(self.cluster, self._node_id, call, request)
-        rewritten = [partition for name, partition in grown if name == OFFSETS_TOPIC]
-        self._hold(grown)
-        if self._held:
-            self._rewritten.update(dict.fromkeys(rewritten))
+        written_offsets = [partition for name, partition in grown if name == OFFSETS_TOPIC]
+        self._track_unflushed(grown)
+        if self._unflushed:
+            self._written_offsets.update(dict.fromkeys(written_offsets))
             # even if it wrote nothing: it may repeat a batch whose flush is in flight
-            self._produced.append((call, request.acks, response))
+            self._waiting_produces.append((call, request.acks, response))
             return
-        self._answer_produce(call, request.acks, response)
-        self._out += self.fetches.grown(now, grown)
-        self._out += map(OffsetsTopicWritten, rewritten)
+        self._reply_to_produce(call, request.acks, response)
+        self._effects += self.fetches.grown(now, grown)
+        self._effects += map(OffsetsTopicWritten, written_offsets)
 
-    def _hold(self, grown: Iterable[tuple[str, int]]) -> None:
+    def _track_unflushed(self, grown: Iterable[tuple[str, int]]) -> None:
         for name, partition in grown:
             topic = self.cluster.topics[name]
             log = topic.logs[partition]
             if isinstance(log, UnflushedLog):
-                self._held[log] = topic, partition
+                self._unflushed[log] = topic, partition
 
-    def _answer_produce(self, call: Call, acks: int, response: ProduceResponse) -> None:
+    def _reply_to_produce(self, call: Call, acks: int, response: ProduceResponse) -> None:
         failed = next(
             (row for topic in response.responses for row in topic.partition_responses if row.error_code), None
         )
         if acks != 0:
-            self._out.append(Reply(call, response))
+            self._effects.append(Reply(call, response))
         elif failed is None:
-            self._out.append(Reply(call, None))
+            self._effects.append(Reply(call, None))
         else:
             reason = f"a Produce with acks 0 failed: {Error(failed.error_code).name} on partition {failed.index}"
-            self._out.append(CloseConnection(call, reason))
+            self._effects.append(CloseConnection(call, reason))
 
     def _delete_topics(self, now: int, call: Call, request: DeleteTopicsRequest) -> None:
-        response, gone = delete_topics(self.cluster, request)
-        self._out.append(Reply(call, response))
-        if gone:
-            partitions = [(topic.name, partition) for topic in gone for partition in range(len(topic.logs))]
-            self._out += self.fetches.deleted(now, partitions)
-            self._out += self._on_topics_deleted(now, [topic.name for topic in gone])
+        response, deleted = delete_topics(self.cluster, request)
+        self._effects.append(Reply(call, response))
+        if deleted:
+            partitions = [(topic.name, partition) for topic in deleted for partition in range(len(topic.logs))]
+            self._effects += self.fetches.deleted(now, partitions)
+            self._effects += self._on_topics_deleted(now, [topic.name for topic in deleted])
 
-    def _answer(self, call: Call, request: object) -> Message:
+    def _respond(self, call: Call, request: object) -> Message:
         """Return the response of an API that never parks and wakes no parked request."""
         cluster, node_id, version = self.cluster, self._node_id, call.api_version
         match request:

@@ -70,40 +70,40 @@ def write_records(cluster: ClusterState, now: int, name: str, records: Iterable[
     """
     topic = cluster.topics.get(name)
     if topic is None:
-        topic = _created(cluster, name)
-    turn = topic.keyless_turn
-    places: list[int] = []
+        topic = _create(cluster, name)
+    next_keyless = topic.next_keyless_partition
+    partitions: list[int] = []
     by_partition: dict[int, list[Record]] = {}
     for record in records:
         if record.partition is not None:
-            place = record.partition
+            partition = record.partition
         elif record.key is not None:
-            place = partition_of(record.key, len(topic.logs))
+            partition = partition_of(record.key, len(topic.logs))
         else:
-            place = turn % len(topic.logs)
-            turn += 1
-        if topic.log(place) is None:
-            problem = f"{name} has no partition {place}: there are {len(topic.logs)}, counted from 0"
+            partition = next_keyless % len(topic.logs)
+            next_keyless += 1
+        if topic.log(partition) is None:
+            problem = f"{name} has no partition {partition}: there are {len(topic.logs)}, counted from 0"
             raise RefusedError(Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, problem))
-        places.append(place)
+        partitions.append(partition)
         timestamp = now if record.timestamp is None else record.timestamp
-        by_partition.setdefault(place, []).append(
+        by_partition.setdefault(partition, []).append(
             Record(timestamp=timestamp, key=record.key, value=record.value, headers=record.headers)
         )
     bytes_max = cluster.batch_bytes_max(topic)
     batches = [
-        (place, write_batch(chunk))
-        for place, records_there in by_partition.items()
-        for chunk in chunks(records_there, min(bytes_max, BATCH_BYTES))
+        (partition, write_batch(chunk))
+        for partition, partition_records in by_partition.items()
+        for chunk in chunks(partition_records, min(bytes_max, BATCH_BYTES))
     ]
     for _, batch in batches:
         if len(batch) > bytes_max:
             problem = f"a record of {name} makes a batch of {len(batch)} bytes, more than {bytes_max}"
             raise RefusedError(Refusal(Error.MESSAGE_TOO_LARGE, problem))
-    topic.keyless_turn = turn
-    for place, batch in batches:
-        topic.logs[place].append(read_header(batch), batch, topic.epochs[place])
-    return places
+    topic.next_keyless_partition = next_keyless
+    for partition, batch in batches:
+        topic.logs[partition].append(read_header(batch), batch, topic.epochs[partition])
+    return partitions
 
 
 def read_records(cluster: ClusterState, name: str) -> list[StoredRecord]:
@@ -117,7 +117,7 @@ def read_records(cluster: ClusterState, name: str) -> list[StoredRecord]:
     ]
 
 
-def _created(cluster: ClusterState, name: str) -> Topic:
+def _create(cluster: ClusterState, name: str) -> Topic:
     if not cluster.settings.auto_create_topics_enable:
         problem = f"there is no topic {name}, and auto.create.topics.enable is false"
         raise RefusedError(Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, problem))

@@ -28,7 +28,7 @@ from koordinator.wire.messages.fetch import (
 
 from ..effects import Reply
 from ..timers import FetchTimeout, Timers
-from .fetch_sessions import NO_SESSION, FetchSessions, PartitionKey, Wish
+from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey
 from .leader_hints import LeaderHints
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ TOPIC_ID_SINCE = 13
 MAGIC_2_SINCE = 4
 """The first version that can carry batches of magic 2 (KIP-98)."""
 
-LOOK_AGAIN_MS = 50
+POLL_INTERVAL_MS = 50
 """The interval at which a parked fetch polls a log that does not report its growth."""
 
 LEADER_HINT_SINCE = 16
@@ -62,15 +62,15 @@ READ_COMMITTED = 1
 class ParkedFetch:
     """A parked fetch. `readable` is the number of bytes available in each partition it watches; `total` is their sum.
 
-    It is answered at `until` at the latest.
+    It is answered at `deadline` at the latest.
     """
 
     call: Call
     request: FetchRequest
-    wish: Wish
+    plan: FetchPlan
     readable: dict[tuple[str, int], int] = field(default_factory=dict)
     total: int = 0
-    until: int = 0
+    deadline: int = 0
 
     @property
     def by_id(self) -> bool:
@@ -78,7 +78,7 @@ class ParkedFetch:
         return self.call.api_version >= TOPIC_ID_SINCE
 
     @property
-    def enough(self) -> bool:
+    def is_satisfied(self) -> bool:
         """Whether the available bytes satisfy the request."""
         return self.total >= min(self.request.min_bytes, self.request.max_bytes)
 
@@ -95,17 +95,17 @@ class Fetches:
         self._bytes_max = settings.fetch_max_bytes
         # parked fetches by partition and by connection, in order of arrival
         self._watchers: defaultdict[tuple[str, int], dict[FetchTimeout, ParkedFetch]] = defaultdict(dict)
-        self._of_connection: defaultdict[int, set[FetchTimeout]] = defaultdict(set)
+        self._by_connection: defaultdict[int, set[FetchTimeout]] = defaultdict(set)
 
     def fetch(self, now: int, call: Call, request: FetchRequest) -> list[Reply]:
         """Answer a fetch, or park it and return nothing."""
-        wish = self.sessions.wish(now, request, by_id=call.api_version >= TOPIC_ID_SINCE)
-        if isinstance(wish, Error):
-            return [Reply(call, FetchResponse(error_code=wish))]
-        fetch = ParkedFetch(call, request, wish)
-        failed = self._survey(fetch)
-        if failed or fetch.enough or not fetch.readable or request.max_wait_ms <= 0:
-            return [self._answer(now, fetch)]
+        plan = self.sessions.plan(now, request, by_id=call.api_version >= TOPIC_ID_SINCE)
+        if isinstance(plan, Error):
+            return [Reply(call, FetchResponse(error_code=plan))]
+        fetch = ParkedFetch(call, request, plan)
+        failed = self._measure_all(fetch)
+        if failed or fetch.is_satisfied or not fetch.readable or request.max_wait_ms <= 0:
+            return [self._reply(now, fetch)]
         self._park(now, fetch)
         return []
 
@@ -118,8 +118,8 @@ class Fetches:
         for name, partition in partitions:
             watchers = self._watchers.get((name, partition))
             for key, fetch in list(watchers.items()) if watchers else ():
-                self._look(fetch, name, partition)
-                if fetch.enough:
+                self._measure(fetch, name, partition)
+                if fetch.is_satisfied:
                     replies.append(self._unpark(now, key))
         return replies
 
@@ -127,7 +127,7 @@ class Fetches:
         """Return responses to the fetches parked on deleted partitions."""
         return [self._unpark(now, key) for partition in partitions for key in list(self._watchers.get(partition, ()))]
 
-    def not_led(self, now: int) -> list[Reply]:
+    def leaders_changed(self, now: int) -> list[Reply]:
         """Return responses to the fetches parked on partitions that this node no longer leads."""
         partitions = [
             (name, partition)
@@ -139,59 +139,59 @@ class Fetches:
     def expired(self, due: int, key: FetchTimeout) -> Reply | None:
         """Answer a parked fetch at its deadline; before that, poll its logs again."""
         fetch = self.parked[key]
-        if due < fetch.until:
+        if due < fetch.deadline:
             for name, partition in fetch.readable:
-                self._look(fetch, name, partition)
-            if not fetch.enough:
-                self.timers.set(key, min(fetch.until, due + LOOK_AGAIN_MS))
+                self._measure(fetch, name, partition)
+            if not fetch.is_satisfied:
+                self.timers.set(key, min(fetch.deadline, due + POLL_INTERVAL_MS))
                 return None
         return self._unpark(due, key)
 
     def disconnected(self, connection: int) -> None:
         """Discard the parked fetches of a connection."""
-        for key in list(self._of_connection.get(connection, ())):
-            self._forget(key)
+        for key in list(self._by_connection.get(connection, ())):
+            self._remove(key)
 
-    def _survey(self, fetch: ParkedFetch) -> bool:
+    def _measure_all(self, fetch: ParkedFetch) -> bool:
         """Record the available bytes of each partition; return whether a read fails."""
         failed = False
-        for key, wanted in fetch.wish.partitions.items():
+        for key, requested in fetch.plan.partitions.items():
             log = self._log(key)
             if isinstance(log, Error):
                 continue
-            if self._refuse(key, log, wanted):
+            if self._refuse(key, log, requested):
                 failed = True
                 continue
-            readable = log.readable_bytes(wanted.fetch_offset, wanted.partition_max_bytes)
+            readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes)
             fetch.readable[self._name(key), key[1]] = readable
             fetch.total += readable
         return failed
 
-    def _look(self, fetch: ParkedFetch, name: str, partition: int) -> None:
+    def _measure(self, fetch: ParkedFetch, name: str, partition: int) -> None:
         """Update the available bytes of a partition."""
         log = self._cluster.log(name, partition)
         if log is not None:
-            wanted = fetch.wish.partitions[self._key(fetch, name, partition)]
-            readable = log.readable_bytes(wanted.fetch_offset, wanted.partition_max_bytes)
+            requested = fetch.plan.partitions[self._key(fetch, name, partition)]
+            readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes)
             fetch.total += readable - fetch.readable[name, partition]
             fetch.readable[name, partition] = readable
 
     def _park(self, now: int, fetch: ParkedFetch) -> None:
         key = FetchTimeout(fetch.call.connection, fetch.call.correlation_id)
         self.parked[key] = fetch
-        self._of_connection[fetch.call.connection].add(key)
+        self._by_connection[fetch.call.connection].add(key)
         for partition in fetch.readable:
             self._watchers[partition][key] = fetch
-        fetch.until = due = now + fetch.request.max_wait_ms
+        fetch.deadline = due = now + fetch.request.max_wait_ms
         logs = (self._cluster.log(*partition) for partition in fetch.readable)
-        if not all(log is None or log.tells_of_growth for log in logs):
-            due = min(due, now + LOOK_AGAIN_MS)
+        if not all(log is None or log.reports_appends for log in logs):
+            due = min(due, now + POLL_INTERVAL_MS)
         self.timers.set(key, due)
 
     def _unpark(self, now: int, key: FetchTimeout) -> Reply:
-        return self._answer(now, self._forget(key))
+        return self._reply(now, self._remove(key))
 
-    def _forget(self, key: FetchTimeout) -> ParkedFetch:
+    def _remove(self, key: FetchTimeout) -> ParkedFetch:
         fetch = self.parked.pop(key)
         self.timers.cancel(key)
         for partition in fetch.readable:
@@ -199,46 +199,46 @@ class Fetches:
             del watchers[key]
             if not watchers:
                 del self._watchers[partition]
-        of_connection = self._of_connection[key.connection]
-        of_connection.remove(key)
-        if not of_connection:
-            del self._of_connection[key.connection]
+        keys = self._by_connection[key.connection]
+        keys.remove(key)
+        if not keys:
+            del self._by_connection[key.connection]
         return fetch
 
-    def _answer(self, now: int, fetch: ParkedFetch) -> Reply:
-        wish = fetch.wish
-        if wish.session is not None and wish.session.epoch != wish.epoch:
+    def _reply(self, now: int, fetch: ParkedFetch) -> Reply:
+        plan = fetch.plan
+        if plan.session is not None and plan.session.epoch != plan.epoch:
             return Reply(fetch.call, FetchResponse(error_code=Error.INVALID_FETCH_SESSION_EPOCH))
         results = self._read(fetch)
-        endpoints = self._tell_leaders(fetch, results) if fetch.call.api_version >= LEADER_HINT_SINCE else ()
+        endpoints = self._add_hints(fetch, results) if fetch.call.api_version >= LEADER_HINT_SINCE else ()
         session_id = NO_SESSION
-        if wish.session is not None:
-            session_id, results = wish.session.session_id, wish.session.changes(results)
-        elif wish.opens:
-            session_id = self.sessions.open(now, wish, results, by_id=fetch.by_id)
+        if plan.session is not None:
+            session_id, results = plan.session.session_id, plan.session.take_changes(results)
+        elif plan.opens:
+            session_id = self.sessions.open(now, plan, results, by_id=fetch.by_id)
         return Reply(
             fetch.call, FetchResponse(session_id=session_id, responses=_by_topic(results), node_endpoints=endpoints)
         )
 
     def _read(self, fetch: ParkedFetch) -> dict[PartitionKey, PartitionData]:
         """Read every partition within all limits; the first batch is returned whatever its size (KIP-74)."""
-        left = min(fetch.request.max_bytes, self._bytes_max)
-        nothing_yet = True
+        bytes_left = min(fetch.request.max_bytes, self._bytes_max)
+        is_empty = True
         results: dict[PartitionKey, PartitionData] = {}
         aborted = () if fetch.request.isolation_level == READ_COMMITTED else None
-        for key, wanted in fetch.wish.partitions.items():
+        for key, requested in fetch.plan.partitions.items():
             log = self._log(key)
-            error = log if isinstance(log, Error) else self._refuse(key, log, wanted)
+            error = log if isinstance(log, Error) else self._refuse(key, log, requested)
             if isinstance(log, Error) or error:
                 results[key] = _failed(key[1], error)
                 continue
-            bytes_max = max(0, min(wanted.partition_max_bytes, left))
-            records = log.read(wanted.fetch_offset, bytes_max, first_whole=nothing_yet)
+            bytes_max = max(0, min(requested.partition_max_bytes, bytes_left))
+            records = log.read(requested.fetch_offset, bytes_max, first_whole=is_empty)
             if records and fetch.call.api_version < MAGIC_2_SINCE:
                 results[key] = _failed(key[1], Error.UNSUPPORTED_VERSION)
                 continue
-            left = max(0, left - len(records))
-            nothing_yet = nothing_yet and not records
+            bytes_left = max(0, bytes_left - len(records))
+            is_empty = is_empty and not records
             results[key] = PartitionData(
                 partition_index=key[1],
                 high_watermark=log.end,
@@ -249,7 +249,7 @@ class Fetches:
             )
         return results
 
-    def _tell_leaders(self, fetch: ParkedFetch, results: dict[PartitionKey, PartitionData]) -> tuple[NodeEndpoint, ...]:
+    def _add_hints(self, fetch: ParkedFetch, results: dict[PartitionKey, PartitionData]) -> tuple[NodeEndpoint, ...]:
         """Add the current leader to rows that were refused for the leader; return the addresses of these leaders."""
         hints = LeaderHints(self._cluster, fetch.call.listener)
         for key, row in results.items():
@@ -267,10 +267,10 @@ class Fetches:
             return Error.UNKNOWN_TOPIC_ID if isinstance(key[0], UUID) else unknown
         return topic.log(key[1]) or unknown
 
-    def _refuse(self, key: PartitionKey, log: PartitionLog, wanted: FetchPartition) -> Error:
+    def _refuse(self, key: PartitionKey, log: PartitionLog, requested: FetchPartition) -> Error:
         topic = self._topic(self._name(key))
-        error = self._cluster.check_leader(topic, key[1], self._node_id, wanted.current_leader_epoch)
-        if error is Error.NONE and not log.start <= wanted.fetch_offset <= log.end:
+        error = self._cluster.check_leader(topic, key[1], self._node_id, requested.current_leader_epoch)
+        if error is Error.NONE and not log.start <= requested.fetch_offset <= log.end:
             return Error.OFFSET_OUT_OF_RANGE
         return error
 

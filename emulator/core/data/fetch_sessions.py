@@ -41,10 +41,10 @@ PartitionKey = tuple["str | UUID", int]
 
 
 @dataclass(slots=True)
-class _Told:
+class _SessionPartition:
     """A partition of a session: the client's request for it, and the offsets last sent; -1 for none."""
 
-    wanted: FetchPartition
+    request: FetchPartition
     high_watermark: int = -1
     log_start_offset: int = -1
 
@@ -57,32 +57,32 @@ class FetchSession:
     by_id: bool
     epoch: int
     used_at: int
-    partitions: dict[PartitionKey, _Told] = field(default_factory=dict)
+    partitions: dict[PartitionKey, _SessionPartition] = field(default_factory=dict)
 
-    def changes(self, results: dict[PartitionKey, PartitionData]) -> dict[PartitionKey, PartitionData]:
+    def take_changes(self, results: dict[PartitionKey, PartitionData]) -> dict[PartitionKey, PartitionData]:
         """Return the results that differ from those sent before, and remember them as sent.
 
         A partition that returned records moves to the end, so that each gets its turn at `max_bytes`.
         """
-        news: dict[PartitionKey, PartitionData] = {}
+        changed: dict[PartitionKey, PartitionData] = {}
         for key, result in results.items():
-            told = self.partitions.get(key)
-            if told is None:
+            partition = self.partitions.get(key)
+            if partition is None:
                 continue
-            offsets = (result.high_watermark, result.log_start_offset)
-            if not (result.records or result.error_code or offsets != (told.high_watermark, told.log_start_offset)):
+            sent = (partition.high_watermark, partition.log_start_offset)
+            if not (result.records or result.error_code or sent != (result.high_watermark, result.log_start_offset)):
                 continue
-            news[key] = result
+            changed[key] = result
             # -1 after an error, so that the partition is sent again once it recovers
-            told.high_watermark = result.high_watermark
-            told.log_start_offset = result.log_start_offset
+            partition.high_watermark = result.high_watermark
+            partition.log_start_offset = result.log_start_offset
             if result.records:
                 self.partitions[key] = self.partitions.pop(key)
-        return news
+        return changed
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class FetchPlan:
     """The partitions of a fetch, resolved with its session.
 
     With neither `session` nor `opens` every partition is answered. `epoch` is the session epoch that the response
@@ -106,12 +106,12 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def wish(self, now: int, request: FetchRequest, *, by_id: bool) -> Wish | Error:
+    def plan(self, now: int, request: FetchRequest, *, by_id: bool) -> FetchPlan | Error:
         """Resolve the partitions of a fetch; or return 70 (unknown session), 71 (wrong epoch), 106 (id mismatch)."""
-        asked = _asked(request, by_id=by_id)
+        requested = _requested_partitions(request, by_id=by_id)
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
-            return Wish(asked, opens=request.session_epoch == INITIAL_EPOCH)
+            return FetchPlan(requested, opens=request.session_epoch == INITIAL_EPOCH)
         session = self._sessions.get(request.session_id)
         if session is None:
             return Error.FETCH_SESSION_ID_NOT_FOUND
@@ -120,12 +120,12 @@ class FetchSessions:
         if session.by_id != by_id:
             return Error.FETCH_SESSION_TOPIC_ID_ERROR
         before = len(session.partitions)
-        for key, wanted in asked.items():
-            told = session.partitions.get(key)
-            if told is None:
-                session.partitions[key] = _Told(wanted)
+        for key, partition_request in requested.items():
+            known = session.partitions.get(key)
+            if known is None:
+                session.partitions[key] = _SessionPartition(partition_request)
             else:
-                told.wanted = wanted
+                known.request = partition_request
         if len(session.partitions) > before and self._partitions() > PARTITIONS_MAX:
             # the client opens a new session or continues without one
             del self._sessions[session.session_id]
@@ -135,20 +135,21 @@ class FetchSessions:
                 session.partitions.pop((topic.topic_id if by_id else topic.topic, partition), None)
         if not session.partitions:
             del self._sessions[session.session_id]
-            return Wish(asked)
+            return FetchPlan(requested)
         session.epoch = _next_epoch(session.epoch)
         session.used_at = now
         self._sessions.move_to_end(session.session_id)
-        return Wish({key: told.wanted for key, told in session.partitions.items()}, session, session.epoch)
+        partitions = {key: partition.request for key, partition in session.partitions.items()}
+        return FetchPlan(partitions, session, session.epoch)
 
-    def open(self, now: int, wish: Wish, results: dict[PartitionKey, PartitionData], *, by_id: bool) -> int:
+    def open(self, now: int, plan: FetchPlan, results: dict[PartitionKey, PartitionData], *, by_id: bool) -> int:
         """Open a session to which `results` are sent; return its id, or NO_SESSION if there is no room."""
-        if not self._make_room(now) or self._partitions() + len(wish.partitions) > PARTITIONS_MAX:
+        if not self._make_room(now) or self._partitions() + len(plan.partitions) > PARTITIONS_MAX:
             return NO_SESSION
         session_id = self._new_id()
         session = FetchSession(session_id, by_id, INITIAL_EPOCH + 1, now)
-        session.partitions = {key: _Told(wanted) for key, wanted in wish.partitions.items()}
-        session.changes(results)
+        session.partitions = {key: _SessionPartition(request) for key, request in plan.partitions.items()}
+        session.take_changes(results)
         self._sessions[session_id] = session
         return session_id
 
@@ -173,11 +174,11 @@ class FetchSessions:
                 return session_id
 
 
-def _asked(request: FetchRequest, *, by_id: bool) -> dict[PartitionKey, FetchPartition]:
+def _requested_partitions(request: FetchRequest, *, by_id: bool) -> dict[PartitionKey, FetchPartition]:
     return {
-        (topic.topic_id if by_id else topic.topic, wanted.partition): wanted
+        (topic.topic_id if by_id else topic.topic, partition.partition): partition
         for topic in request.topics
-        for wanted in topic.partitions
+        for partition in topic.partitions
     }
 
 

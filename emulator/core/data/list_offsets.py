@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .log import PartitionLog
 
 
-class Place(IntEnum):
+class SpecialTimestamp(IntEnum):
     """Negative timestamps with a special meaning."""
 
     LATEST = -1
@@ -43,70 +43,70 @@ class Place(IntEnum):
 
 
 SINCE: dict[int, int] = {
-    Place.LATEST: 0,
-    Place.EARLIEST: 0,
-    Place.MAX_TIMESTAMP: 7,
-    Place.EARLIEST_LOCAL: 8,
-    Place.LATEST_TIERED: 9,
-    Place.EARLIEST_PENDING_UPLOAD: 11,
+    SpecialTimestamp.LATEST: 0,
+    SpecialTimestamp.EARLIEST: 0,
+    SpecialTimestamp.MAX_TIMESTAMP: 7,
+    SpecialTimestamp.EARLIEST_LOCAL: 8,
+    SpecialTimestamp.LATEST_TIERED: 9,
+    SpecialTimestamp.EARLIEST_PENDING_UPLOAD: 11,
 }
 """The first version of each special timestamp; older versions get 35."""
 
 
 def list_offsets(cluster: ClusterState, node_id: int, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Return one row per partition; a partition named twice gets 42 each time."""
-    times_asked = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
+    counts = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics = []
     for topic in request.topics:
         rows = []
-        for asked in topic.partitions:
-            if times_asked[topic.name, asked.partition_index] > 1:
-                rows.append(_refused(asked, Error.INVALID_REQUEST))
+        for partition in topic.partitions:
+            if counts[topic.name, partition.partition_index] > 1:
+                rows.append(_refused(partition, Error.INVALID_REQUEST))
             else:
-                rows.append(_row(cluster, node_id, version, topic.name, asked))
+                rows.append(_row(cluster, node_id, version, topic.name, partition))
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(rows)))
     return ListOffsetsResponse(topics=tuple(topics))
 
 
-def _refused(asked: ListOffsetsPartition, error: Error) -> ListOffsetsPartitionResponse:
-    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error)
+def _refused(partition: ListOffsetsPartition, error: Error) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=partition.partition_index, error_code=error)
 
 
 def _row(
-    cluster: ClusterState, node_id: int, version: int, name: str, asked: ListOffsetsPartition
+    cluster: ClusterState, node_id: int, version: int, name: str, partition: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
-    topic, log = cluster.topic(name), cluster.log(name, asked.partition_index)
+    topic, log = cluster.topic(name), cluster.log(name, partition.partition_index)
     if topic is None or log is None:
-        return _refused(asked, Error.UNKNOWN_TOPIC_OR_PARTITION)
-    if asked.timestamp < 0 and version < SINCE.get(asked.timestamp, version + 1):
-        return _refused(asked, Error.UNSUPPORTED_VERSION)
-    error = cluster.check_leader(topic, asked.partition_index, node_id, asked.current_leader_epoch)
+        return _refused(partition, Error.UNKNOWN_TOPIC_OR_PARTITION)
+    if partition.timestamp < 0 and version < SINCE.get(partition.timestamp, version + 1):
+        return _refused(partition, Error.UNSUPPORTED_VERSION)
+    error = cluster.check_leader(topic, partition.partition_index, node_id, partition.current_leader_epoch)
     if error:
-        return _refused(asked, error)
-    offset, timestamp = _find(log, asked.timestamp)
+        return _refused(partition, error)
+    offset, timestamp = _lookup(log, partition.timestamp)
     return ListOffsetsPartitionResponse(
-        partition_index=asked.partition_index,
+        partition_index=partition.partition_index,
         timestamp=timestamp,
         offset=offset,
         leader_epoch=log.epoch_at(offset) if offset >= 0 else -1,
     )
 
 
-def _find(log: PartitionLog, timestamp: int) -> tuple[int, int]:
+def _lookup(log: PartitionLog, timestamp: int) -> tuple[int, int]:
     """Return offset and timestamp: -1 and -1 if no record matches; for an end of the log the timestamp is -1."""
-    found: tuple[int, int] | None
+    position: tuple[int, int] | None
     match timestamp:
-        case Place.LATEST:
-            found = log.end, -1
-        case Place.EARLIEST | Place.EARLIEST_LOCAL:
-            found = log.start, -1
-        case Place.MAX_TIMESTAMP:
-            found = log.with_greatest_timestamp()
-        case Place.LATEST_TIERED | Place.EARLIEST_PENDING_UPLOAD:
-            found = None
+        case SpecialTimestamp.LATEST:
+            position = log.end, -1
+        case SpecialTimestamp.EARLIEST | SpecialTimestamp.EARLIEST_LOCAL:
+            position = log.start, -1
+        case SpecialTimestamp.MAX_TIMESTAMP:
+            position = log.max_timestamp_record()
+        case SpecialTimestamp.LATEST_TIERED | SpecialTimestamp.EARLIEST_PENDING_UPLOAD:
+            position = None
         case _:
-            found = log.first_at_or_after(timestamp)
-    return found or (-1, -1)
+            position = log.first_at_or_after(timestamp)
+    return position or (-1, -1)
 
 
 def offset_for_leader_epoch(
@@ -117,19 +117,21 @@ def offset_for_leader_epoch(
         topics=tuple(
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=tuple(_epoch_end(cluster, node_id, topic.topic, asked) for asked in topic.partitions),
+                partitions=tuple(
+                    _epoch_end(cluster, node_id, topic.topic, partition) for partition in topic.partitions
+                ),
             )
             for topic in request.topics
         )
     )
 
 
-def _epoch_end(cluster: ClusterState, node_id: int, name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-    topic, log = cluster.topic(name), cluster.log(name, asked.partition)
+def _epoch_end(cluster: ClusterState, node_id: int, name: str, partition: OffsetForLeaderPartition) -> EpochEndOffset:
+    topic, log = cluster.topic(name), cluster.log(name, partition.partition)
     if topic is None or log is None:
-        return EpochEndOffset(error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, partition=asked.partition)
-    error = cluster.check_leader(topic, asked.partition, node_id, asked.current_leader_epoch)
+        return EpochEndOffset(error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, partition=partition.partition)
+    error = cluster.check_leader(topic, partition.partition, node_id, partition.current_leader_epoch)
     if error:
-        return EpochEndOffset(error_code=error, partition=asked.partition)
-    epoch, end = log.epoch_end(asked.leader_epoch)
-    return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end)
+        return EpochEndOffset(error_code=error, partition=partition.partition)
+    epoch, end = log.epoch_end(partition.leader_epoch)
+    return EpochEndOffset(partition=partition.partition, leader_epoch=epoch, end_offset=end)

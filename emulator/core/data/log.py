@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from koordinator.wire.records import BatchHeader, Record
 
 
-LOOKED_INTO_BYTES_MAX = 16 * 1024 * 1024
-LOOKED_INTO_RECORDS_MAX = 100_000
+LOOKUP_BYTES_MAX = 16 * 1024 * 1024
+LOOKUP_RECORDS_MAX = 100_000
 """A lookup by time does not open batches beyond these limits: a few bytes can expand to millions of records."""
 
 
@@ -43,7 +43,7 @@ class _Batch:
 class PartitionLog:
     """Batches with ascending offsets. Without replication the high watermark is the log end offset."""
 
-    tells_of_growth = True
+    reports_appends = True
     """Whether the owner reports appends; fetches poll a log that does not."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class PartitionLog:
         self._positions: list[int] = []
         self._written = 0
         # running maximum of the batches' timestamps, for bisection; None after DeleteRecords, until it is needed
-        self._greatest: list[int] | None = []
+        self._running_max: list[int] | None = []
         self._compact_at = COMPACTED_BYTES_MIN
 
     def begin_epoch(self, leader_epoch: int) -> None:
@@ -97,9 +97,9 @@ class PartitionLog:
         self._offsets.append(base_offset)
         self._positions.append(self._written)
         self._written += len(batch)
-        if self._greatest is not None:
-            before = self._greatest[-1] if self._greatest else -1
-            self._greatest.append(max(before, header.max_timestamp))
+        if self._running_max is not None:
+            before = self._running_max[-1] if self._running_max else -1
+            self._running_max.append(max(before, header.max_timestamp))
         self.end = last_offset + 1
         return base_offset
 
@@ -161,9 +161,9 @@ class PartitionLog:
         if offset <= self.start:
             return
         self.start = offset
-        gone = bisect_left(self._batches, offset, key=_last_offset)
-        del self._batches[:gone], self._offsets[:gone], self._positions[:gone]
-        self._greatest = None
+        dropped = bisect_left(self._batches, offset, key=_last_offset)
+        del self._batches[:dropped], self._offsets[:dropped], self._positions[:dropped]
+        self._running_max = None
 
     def compact(self) -> bool:
         """If the log has grown enough, keep only the last record of each key, and no tombstones.
@@ -176,19 +176,19 @@ class PartitionLog:
         newest = {record.key: record.offset for record in self.records()}
         clean = bisect_left(self._positions, self._written - UNCOMPACTED_BYTES)
         before, after = self._batches[:clean], self._batches[clean:]
-        kept: list[_Batch] = []
+        compacted: list[_Batch] = []
         for batch in before:
             epoch = read_header(batch.data).partition_leader_epoch
             for record in read_records(batch.data):
                 if record.value is not None and newest[record.key] == record.offset:
                     alone = write_batch([record], base_offset=record.offset, partition_leader_epoch=epoch)
-                    kept.append(_Batch(alone, record.offset, record.timestamp))
-        offsets = [batch.last_offset for batch in kept] + self._offsets[clean:]
-        self._batches, self._offsets, self._positions, self._written = kept + after, offsets, [], 0
+                    compacted.append(_Batch(alone, record.offset, record.timestamp))
+        offsets = [batch.last_offset for batch in compacted] + self._offsets[clean:]
+        self._batches, self._offsets, self._positions, self._written = compacted + after, offsets, [], 0
         for batch in self._batches:
             self._positions.append(self._written)
             self._written += len(batch.data)
-        self._greatest = None
+        self._running_max = None
         self._compact_at = max(COMPACTED_BYTES_MIN, 2 * self._written)
         return True
 
@@ -198,39 +198,39 @@ class PartitionLog:
         For a batch that cannot be opened (missing codec, too large, corrupt) its first offset and greatest timestamp
         count.
         """
-        greatest = self._timestamps()
-        for index in range(bisect_left(greatest, timestamp), len(self._batches)):
+        timestamps = self._timestamps()
+        for index in range(bisect_left(timestamps, timestamp), len(self._batches)):
             if self._batches[index].max_timestamp < timestamp:
                 continue
             try:
-                found = next((r for r in self._look_into(index) if r.timestamp >= timestamp), None)
+                record = next((r for r in self._records_for_lookup(index) if r.timestamp >= timestamp), None)
             except (Malformed, ImportError):
                 return max(self.start, self._offsets[index]), self._batches[index].max_timestamp
-            if found is not None:
-                return found.offset, found.timestamp
+            if record is not None:
+                return record.offset, record.timestamp
             if self._offsets[index] >= self.start:
                 # no record of the whole batch has the timestamp of its header: it is corrupt
                 return self._offsets[index], self._batches[index].max_timestamp
         return None
 
-    def with_greatest_timestamp(self) -> tuple[int, int] | None:
+    def max_timestamp_record(self) -> tuple[int, int] | None:
         """Return offset and timestamp of the first record with the greatest timestamp (KIP-734), or None."""
-        greatest = self._timestamps()
-        return self.first_at_or_after(greatest[-1]) if greatest else None
+        timestamps = self._timestamps()
+        return self.first_at_or_after(timestamps[-1]) if timestamps else None
 
     def _timestamps(self) -> list[int]:
-        if self._greatest is None:
-            self._greatest = []
+        if self._running_max is None:
+            self._running_max = []
             for index, batch in enumerate(self._batches):
                 timestamp = batch.max_timestamp
                 if self._offsets[index] < self.start:
-                    timestamp = self._left_in_first_batch()
-                self._greatest.append(max(timestamp, self._greatest[-1]) if self._greatest else timestamp)
-        return self._greatest
+                    timestamp = self._max_timestamp_of_first_batch()
+                self._running_max.append(max(timestamp, self._running_max[-1]) if self._running_max else timestamp)
+        return self._running_max
 
-    def _left_in_first_batch(self) -> int:
+    def _max_timestamp_of_first_batch(self) -> int:
         try:
-            return max((record.timestamp for record in self._look_into(0)), default=-1)
+            return max((record.timestamp for record in self._records_for_lookup(0)), default=-1)
         except (Malformed, ImportError):
             return self._batches[0].max_timestamp
 
@@ -242,11 +242,11 @@ class PartitionLog:
         records = read_records(self._batches[index].data, bytes_max)
         return (record for record in records if record.offset >= self.start)
 
-    def _look_into(self, index: int) -> Iterator[Record]:
+    def _records_for_lookup(self, index: int) -> Iterator[Record]:
         batch = self._batches[index]
-        if batch.last_offset - self._offsets[index] >= LOOKED_INTO_RECORDS_MAX:
+        if batch.last_offset - self._offsets[index] >= LOOKUP_RECORDS_MAX:
             raise Malformed("too many records to look through")
-        return self._records_in(index, LOOKED_INTO_BYTES_MAX)
+        return self._records_in(index, LOOKUP_BYTES_MAX)
 
     def _index(self, offset: int) -> int:
         """Return the index of the batch that contains the offset, or else of the next one."""

@@ -49,7 +49,7 @@ LISTENER_NOT_FOUND_SINCE = 6
 IDS_SINCE = 10
 """The first version with topic ids and nullable names in requests."""
 
-NOT_ASKED = -(2**31)
+NOT_REQUESTED = -(2**31)
 """The authorized operations if the client did not ask for them."""
 
 
@@ -76,20 +76,22 @@ def metadata(cluster: ClusterState, listener: str, version: int, request: Metada
 
     The response has the brokers that are up and have the client's listener.
     """
-    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
-    told = _Told(cluster, listener, version, operations)
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_REQUESTED
+    view = _TopicView(cluster, listener, version, operations)
     if request.topics is None:
-        topics = [told.topic(topic) for topic in cluster.topics.values()]
-    elif IDS_SINCE <= version < LOOKUP_BY_ID_SINCE and any(_is_by_id(asked) for asked in request.topics):
+        topics = [view.topic(topic) for topic in cluster.topics.values()]
+    elif IDS_SINCE <= version < LOOKUP_BY_ID_SINCE and any(_is_by_id(requested) for requested in request.topics):
         topics = [
-            MetadataResponseTopic(error_code=Error.INVALID_REQUEST, name=asked.name or "", topic_id=asked.topic_id)
-            for asked in request.topics
+            MetadataResponseTopic(
+                error_code=Error.INVALID_REQUEST, name=requested.name or "", topic_id=requested.topic_id
+            )
+            for requested in request.topics
         ]
     else:
         may_create = request.allow_auto_topic_creation and cluster.settings.auto_create_topics_enable
         # a topic named twice is returned once
-        asked_once = dict.fromkeys((asked.topic_id, asked.name) for asked in request.topics)
-        topics = [_asked(told, *asked, may_create=may_create) for asked in asked_once]
+        distinct = dict.fromkeys((requested.topic_id, requested.name) for requested in request.topics)
+        topics = [_requested_topic(view, *requested, may_create=may_create) for requested in distinct]
     return MetadataResponse(
         brokers=tuple(
             MetadataResponseBroker(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
@@ -99,33 +101,33 @@ def metadata(cluster: ClusterState, listener: str, version: int, request: Metada
         controller_id=cluster.controller_id,
         topics=tuple(topics),
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
         ),
     )
 
 
-def _is_by_id(asked: MetadataRequestTopic) -> bool:
-    return asked.name is None or asked.topic_id != ZERO_UUID
+def _is_by_id(requested: MetadataRequestTopic) -> bool:
+    return requested.name is None or requested.topic_id != ZERO_UUID
 
 
-def _asked(told: _Told, topic_id: UUID, name: str | None, *, may_create: bool) -> MetadataResponseTopic:
-    cluster = told.cluster
+def _requested_topic(view: _TopicView, topic_id: UUID, name: str | None, *, may_create: bool) -> MetadataResponseTopic:
+    cluster = view.cluster
     if topic_id != ZERO_UUID:
         topic = cluster.topic_by_id(topic_id)
         if topic is None:
             return MetadataResponseTopic(error_code=Error.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-        return told.topic(topic)
+        return view.topic(topic)
     name = name or ""
-    known = cluster.topic(name)
-    if known is not None:
-        return told.topic(known)
-    error = _missing(cluster, name, may_create=may_create)
+    existing = cluster.topic(name)
+    if existing is not None:
+        return view.topic(existing)
+    error = _create_missing(cluster, name, may_create=may_create)
     if error:
         return MetadataResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS)
-    return told.topic(cluster.topics[name])
+    return view.topic(cluster.topics[name])
 
 
-def _missing(cluster: ClusterState, name: str, *, may_create: bool) -> Error:
+def _create_missing(cluster: ClusterState, name: str, *, may_create: bool) -> Error:
     """Create a topic; return the error, or NONE."""
     if may_create:
         refusal = cluster.auto_create_topic(name)
@@ -134,7 +136,7 @@ def _missing(cluster: ClusterState, name: str, *, may_create: bool) -> Error:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _TopicView:
     """The view of topics that one client gets, in a version of Metadata."""
 
     cluster: ClusterState
@@ -190,7 +192,7 @@ def describe_cluster(cluster: ClusterState, listener: str, request: DescribeClus
             for broker, at in cluster.reachable_brokers(listener)
         ),
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
         ),
     )
 
@@ -199,7 +201,7 @@ def describe_topic_partitions(
     cluster: ClusterState, listener: str, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
     """Return topics in the order of their names, in pages (KIP-966); all if none is named."""
-    names = {asked.name for asked in request.topics} or set(cluster.topics)
+    names = {requested.name for requested in request.topics} or set(cluster.topics)
     cursor = request.cursor
     if cursor is not None and cursor.partition_index < 0:
         return DescribeTopicPartitionsResponse(
@@ -214,15 +216,15 @@ def describe_topic_partitions(
             return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=_cursor(name, 0))
         topic = cluster.topic(name)
         if topic is None:
-            wrong = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
-            described.append(_described_error(name, wrong))
+            error = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
+            described.append(_described_error(name, error))
             continue
         first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
-        shown = range(first, min(first + left, len(topic.logs)))
-        described.append(_described(cluster, listener, topic, shown))
-        left -= len(shown)
-        if shown.stop < len(topic.logs):
-            return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=_cursor(name, shown.stop))
+        page = range(first, min(first + left, len(topic.logs)))
+        described.append(_described(cluster, listener, topic, page))
+        left -= len(page)
+        if page.stop < len(topic.logs):
+            return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=_cursor(name, page.stop))
     return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=None)
 
 
@@ -230,9 +232,7 @@ def _cursor(name: str, partition: int) -> Cursor:
     return Cursor(topic_name=name, partition_index=partition)
 
 
-def _described(
-    cluster: ClusterState, listener: str, topic: Topic, shown: range
-) -> DescribeTopicPartitionsResponseTopic:
+def _described(cluster: ClusterState, listener: str, topic: Topic, page: range) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -249,7 +249,7 @@ def _described(
                 last_known_elr=(),
                 offline_replicas=cluster.offline(topic, partition, listener),
             )
-            for partition, leader in zip(shown, topic.leaders[shown.start : shown.stop], strict=True)
+            for partition, leader in zip(page, topic.leaders[page.start : page.stop], strict=True)
         ),
         topic_authorized_operations=TOPIC_OPERATIONS,
     )

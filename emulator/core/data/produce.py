@@ -79,10 +79,10 @@ def produce(
     grown: list[tuple[str, int]] = []
     hints = LeaderHints(cluster, call.listener)
     responses = []
-    for asked in request.topic_data:
-        topic = _topic(cluster, call, request.acks, asked)
+    for topic_data in request.topic_data:
+        topic = _topic(cluster, call, request.acks, topic_data)
         results = []
-        for data in asked.partition_data:
+        for data in topic_data.partition_data:
             if isinstance(topic, Refusal):
                 result: int | Refusal = topic
             else:
@@ -100,7 +100,7 @@ def produce(
                 )
                 grown.append((topic.name, data.index))
         responses.append(
-            TopicProduceResponse(name=asked.name, topic_id=asked.topic_id, partition_responses=tuple(results))
+            TopicProduceResponse(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=tuple(results))
         )
     endpoints = tuple(
         NodeEndpoint(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
@@ -109,7 +109,7 @@ def produce(
     return ProduceResponse(responses=tuple(responses), node_endpoints=endpoints), grown
 
 
-def not_stored(response: ProduceResponse) -> ProduceResponse:
+def storage_failure(response: ProduceResponse) -> ProduceResponse:
     """Return the response after a failed flush: KAFKA_STORAGE_ERROR in each row (`LogDirFailureChannel`)."""
     refusal = Refusal(Error.KAFKA_STORAGE_ERROR, "Disk error when trying to access log file on the disk.")
     return replace(
@@ -126,15 +126,15 @@ def not_stored(response: ProduceResponse) -> ProduceResponse:
     )
 
 
-def _topic(cluster: ClusterState, call: Call, acks: int, asked: TopicProduceData) -> Topic | Refusal:
+def _topic(cluster: ClusterState, call: Call, acks: int, topic_data: TopicProduceData) -> Topic | Refusal:
     if acks not in (-1, 0, 1):
         return Refusal(Error.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {acks}")
     if call.api_version >= TOPIC_ID_SINCE:
         unknown = Refusal(Error.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
-        topic = cluster.topic_by_id(asked.topic_id)
+        topic = cluster.topic_by_id(topic_data.topic_id)
     else:
         unknown = _UNKNOWN_PARTITION
-        topic = cluster.topic(asked.name)
+        topic = cluster.topic(topic_data.name)
     if topic is not None and topic.name in cluster.hidden_topics:
         return cluster.refuse_hidden_topic(topic.name)
     if topic is not None and topic.is_internal and call.client_id != ADMIN_CLIENT_ID:
@@ -151,7 +151,7 @@ def _append(
         return _UNKNOWN_PARTITION
     if cluster.check_leader(topic, data.index, node_id):
         return _NOT_THE_LEADER
-    batch = _the_batch(version, data.records or b"")
+    batch = _single_batch(version, data.records or b"")
     if isinstance(batch, Refusal):
         return batch
     header, content = batch
@@ -162,9 +162,9 @@ def _append(
         return refusal
     if header.producer_id < 0:
         return log.append(header, content, topic.epochs[data.index])
-    before = log.producers.duplicate(header)
-    if before is not None:
-        return before.base_offset  # the response to the first attempt was lost: repeat it
+    duplicate = log.producers.duplicate(header)
+    if duplicate is not None:
+        return duplicate.base_offset  # the response to the first attempt was lost: repeat it
     refusal = log.producers.refuse(header)
     if refusal is not None:
         return refusal
@@ -173,12 +173,12 @@ def _append(
     return base_offset
 
 
-def _the_batch(version: int, data: bytes) -> _Batch | Refusal:
+def _single_batch(version: int, data: bytes) -> _Batch | Refusal:
     """Return the single batch of a partition; messages of magic 0 and 1 are converted to one, as in Kafka since 3.0."""
     try:
         batches = list(read_batches(data))
         if version < MAGIC_2_SINCE and batches and all(header.magic < _MAGIC for header, _ in batches):
-            return _converted(batches)
+            return _convert(batches)
     except Malformed as error:
         return Refusal(Error.CORRUPT_MESSAGE, f"The records are not record batches: {error}")
     except MissingCodec as error:
@@ -194,19 +194,19 @@ def _the_batch(version: int, data: bytes) -> _Batch | Refusal:
     return batches[0]
 
 
-def _converted(messages: list[_Batch]) -> _Batch | Refusal:
+def _convert(messages: list[_Batch]) -> _Batch | Refusal:
     records: list[Record] = []
     codec = Codec.NONE
-    room = CONVERTED_BYTES_MAX
+    bytes_left = CONVERTED_BYTES_MAX
     for header, message in messages:
         if not check_crc(message):
             return _corrupt(header)
         codec = header.codec or codec
-        inside = read_records(message, room)
+        inner = read_records(message, bytes_left)
         if header.codec is not Codec.NONE:
-            taken = sum(_MESSAGE_BYTES_MIN + len(record.key or b"") + len(record.value or b"") for record in inside)
-            room = max(0, room - taken)
-        records += inside
+            used = sum(_MESSAGE_BYTES_MIN + len(record.key or b"") + len(record.value or b"") for record in inner)
+            bytes_left = max(0, bytes_left - used)
+        records += inner
     batch = write_batch(records, compression=codec.name.lower() if codec else None)
     return read_header(batch), batch
 

@@ -42,34 +42,37 @@ class Producers:
     """Epoch and latest batches of each producer id in this partition."""
 
     def __init__(self) -> None:
-        self._known: dict[int, _Producer] = {}
+        self._producers: dict[int, _Producer] = {}
 
     def duplicate(self, header: BatchHeader) -> WrittenBatch | None:
         """Return the stored batch that this one repeats, if it is among the producer's last five."""
-        known = self._known.get(header.producer_id)
-        if known is None or known.epoch != header.producer_epoch:
+        producer = self._producers.get(header.producer_id)
+        if producer is None or producer.epoch != header.producer_epoch:
             return None
         sequences = (header.base_sequence, _last_sequence(header))
-        return next((b for b in known.batches if (b.first_sequence, b.last_sequence) == sequences), None)
+        return next(
+            (written for written in producer.batches if (written.first_sequence, written.last_sequence) == sequences),
+            None,
+        )
 
     def refuse(self, header: BatchHeader) -> Refusal | None:
         """Return why this batch is not the next: 47 (an older epoch), 45 (a gap, or an old duplicate), or None.
 
         An unknown producer may start with any sequence number, because its earlier batches may have been deleted.
         """
-        known = self._known.get(header.producer_id)
-        if known is None:
+        producer = self._producers.get(header.producer_id)
+        if producer is None:
             return None
         epoch, sequence = header.producer_epoch, header.base_sequence
-        if epoch < known.epoch:
+        if epoch < producer.epoch:
             return Refusal(
                 Error.INVALID_PRODUCER_EPOCH,
-                f"Epoch of producer {header.producer_id} is {epoch}, smaller than the last seen epoch {known.epoch}",
+                f"Epoch of producer {header.producer_id} is {epoch}, smaller than the last seen epoch {producer.epoch}",
             )
-        if epoch > known.epoch:
+        if epoch > producer.epoch:
             expected = 0
         else:
-            last = known.batches[-1].last_sequence
+            last = producer.batches[-1].last_sequence
             expected = 0 if last == SEQUENCE_MAX else last + 1
         if sequence == expected:
             return None
@@ -81,10 +84,10 @@ class Producers:
 
     def appended(self, header: BatchHeader, base_offset: int) -> None:
         """Record a batch that was written."""
-        known = self._known.get(header.producer_id)
-        if known is None or known.epoch != header.producer_epoch:
-            known = self._known[header.producer_id] = _Producer(header.producer_epoch)
-        known.batches.append(WrittenBatch(header.base_sequence, _last_sequence(header), base_offset))
+        producer = self._producers.get(header.producer_id)
+        if producer is None or producer.epoch != header.producer_epoch:
+            producer = self._producers[header.producer_id] = _Producer(header.producer_epoch)
+        producer.batches.append(WrittenBatch(header.base_sequence, _last_sequence(header), base_offset))
 
 
 def _last_sequence(header: BatchHeader) -> int:

@@ -44,7 +44,7 @@ class Topic:
     epochs: list[int] = field(default_factory=list)
     """The leader epoch of each partition."""
     configs: dict[str, str] = field(default_factory=dict)
-    keyless_turn: int = 0
+    next_keyless_partition: int = 0
     """The partition for the next record without a key from Python, before the modulus."""
 
     @property

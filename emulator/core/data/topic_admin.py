@@ -76,43 +76,43 @@ def not_controller(
 
 def create_topics(cluster: ClusterState, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """Create topics, or only validate the request. A name given twice is refused in one row."""
-    times = Counter(topic.name for topic in request.topics)
+    counts = Counter(topic.name for topic in request.topics)
     rows = []
-    for wanted in request.topics:
-        if times[wanted.name] == 1:
-            rows.append(_create(cluster, wanted, validate_only=request.validate_only))
-        elif times[wanted.name] > 1:
-            times[wanted.name] = 0
-            rows.append(_not_created(wanted.name, Refusal(Error.INVALID_REQUEST, "Duplicate topic name.")))
+    for requested in request.topics:
+        if counts[requested.name] == 1:
+            rows.append(_create(cluster, requested, validate_only=request.validate_only))
+        elif counts[requested.name] > 1:
+            counts[requested.name] = 0
+            rows.append(_create_error(requested.name, Refusal(Error.INVALID_REQUEST, "Duplicate topic name.")))
     return CreateTopicsResponse(topics=tuple(rows))
 
 
-def _create(cluster: ClusterState, wanted: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
-    configs = {config.name: config.value for config in wanted.configs if config.value is not None}
-    refusal = cluster.refuse_topic(wanted.name) or _refuse_nulls(wanted) or refuse_configs(configs)
+def _create(cluster: ClusterState, requested: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
+    configs = {config.name: config.value for config in requested.configs if config.value is not None}
+    refusal = cluster.refuse_topic(requested.name) or _refuse_nulls(requested) or refuse_configs(configs)
     replicas = None
-    if refusal is None and wanted.assignments:
-        replicas, refusal = _assigned(cluster, wanted)
+    if refusal is None and requested.assignments:
+        replicas, refusal = _assignment(cluster, requested)
     elif refusal is None:
-        refusal = cluster.refuse_shape(wanted.num_partitions, wanted.replication_factor)
+        refusal = cluster.refuse_shape(requested.num_partitions, requested.replication_factor)
     if refusal is not None:
-        return _not_created(wanted.name, refusal)
+        return _create_error(requested.name, refusal)
     topic_id = ZERO_UUID
     if replicas is None:
-        partitions = cluster.partitions_or_default(wanted.num_partitions)
-        replication_factor = cluster.replication_factor(wanted.replication_factor)
+        partitions = cluster.partitions_or_default(requested.num_partitions)
+        replication_factor = cluster.replication_factor(requested.replication_factor)
     else:
         partitions, replication_factor = len(replicas), len(replicas[0])
     if not validate_only:
         try:
             topic = cluster.create_topic(
-                wanted.name, partitions, configs, replicas, replication_factor=replication_factor
+                requested.name, partitions, configs, replicas, replication_factor=replication_factor
             )
         except RefusedError as error:
-            return _not_created(wanted.name, error.refusal)
+            return _create_error(requested.name, error.refusal)
         topic_id = topic.topic_id
     return CreatableTopicResult(
-        name=wanted.name,
+        name=requested.name,
         topic_id=topic_id,
         error_message=None,
         num_partitions=partitions,
@@ -130,29 +130,31 @@ def _create(cluster: ClusterState, wanted: CreatableTopic, *, validate_only: boo
     )
 
 
-def _refuse_nulls(wanted: CreatableTopic) -> Refusal | None:
-    for config in wanted.configs:
+def _refuse_nulls(requested: CreatableTopic) -> Refusal | None:
+    for config in requested.configs:
         if config.value is None:
             return Refusal(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {config.name}")
     return None
 
 
-def _assigned(cluster: ClusterState, wanted: CreatableTopic) -> tuple[list[tuple[int, ...]] | None, Refusal | None]:
-    if wanted.replication_factor != -1:
+def _assignment(
+    cluster: ClusterState, requested: CreatableTopic
+) -> tuple[list[tuple[int, ...]] | None, Refusal | None]:
+    if requested.replication_factor != -1:
         problem = "A manual partition assignment was specified, but replication factor was not set to -1."
         return None, Refusal(Error.INVALID_REQUEST, problem)
-    if wanted.num_partitions != -1:
+    if requested.num_partitions != -1:
         problem = "A manual partition assignment was specified, but numPartitions was not set to -1."
         return None, Refusal(Error.INVALID_REQUEST, problem)
-    by_index = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in wanted.assignments}
-    if len(by_index) != len(wanted.assignments) or set(by_index) != set(range(len(by_index))):
+    by_index = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in requested.assignments}
+    if len(by_index) != len(requested.assignments) or set(by_index) != set(range(len(by_index))):
         problem = "partitions should be a consecutive 0-based integer sequence"
         return None, Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
     replicas = [by_index[partition] for partition in range(len(by_index))]
     return replicas, cluster.refuse_assignment(replicas) or cluster.refuse_shape(len(replicas), -1)
 
 
-def _not_created(name: str, refusal: Refusal) -> CreatableTopicResult:
+def _create_error(name: str, refusal: Refusal) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=refusal.error, error_message=refusal.message, configs=())
 
 
@@ -163,30 +165,30 @@ def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> tuple[
     """
     names = Counter(state.name for state in request.topics)
     ids = Counter(state.topic_id for state in request.topics)
-    gone: list[Topic] = []
+    deleted: list[Topic] = []
     rows = []
     for state in request.topics:
-        twice = (state.name is not None and names[state.name] > 1) or (
+        duplicate = (state.name is not None and names[state.name] > 1) or (
             state.topic_id != ZERO_UUID and ids[state.topic_id] > 1
         )
-        found = Refusal(Error.INVALID_REQUEST, "Duplicate topic name or id.") if twice else _delete(cluster, state)
-        if isinstance(found, Refusal):
+        result = Refusal(Error.INVALID_REQUEST, "Duplicate topic name or id.") if duplicate else _delete(cluster, state)
+        if isinstance(result, Refusal):
             rows.append(
                 DeletableTopicResult(
                     name=state.name,
                     topic_id=state.topic_id,
-                    error_code=found.error,
-                    error_message=found.message,
+                    error_code=result.error,
+                    error_message=result.message,
                 )
             )
             continue
-        gone.append(found)
-        rows.append(DeletableTopicResult(name=found.name, topic_id=found.topic_id, error_message=None))
-    return DeleteTopicsResponse(responses=tuple(rows)), gone
+        deleted.append(result)
+        rows.append(DeletableTopicResult(name=result.name, topic_id=result.topic_id, error_message=None))
+    return DeleteTopicsResponse(responses=tuple(rows)), deleted
 
 
 def _delete(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusal:
-    topic = _to_delete(cluster, state)
+    topic = _find_topic(cluster, state)
     if not isinstance(topic, Refusal):
         try:
             cluster.delete_topic(topic)
@@ -195,7 +197,7 @@ def _delete(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusal:
     return topic
 
 
-def _to_delete(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusal:
+def _find_topic(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusal:
     if not cluster.settings.delete_topic_enable:
         return Refusal(Error.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
     if state.name is not None and state.topic_id != ZERO_UUID:
@@ -212,19 +214,19 @@ def _to_delete(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusa
 
 def create_partitions(cluster: ClusterState, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     """Add partitions to topics, or only validate the request. A name given twice is refused in one row."""
-    times = Counter(topic.name for topic in request.topics)
+    counts = Counter(topic.name for topic in request.topics)
     rows = []
-    for wanted in request.topics:
-        if times[wanted.name] == 0:
+    for requested in request.topics:
+        if counts[requested.name] == 0:
             continue
         refusal = None
-        if times[wanted.name] > 1:
-            times[wanted.name] = 0
+        if counts[requested.name] > 1:
+            counts[requested.name] = 0
             refusal = Refusal(Error.INVALID_REQUEST, "Duplicate topic name.")
-        refusal = refusal or _grow(cluster, wanted, validate_only=request.validate_only)
+        refusal = refusal or _grow(cluster, requested, validate_only=request.validate_only)
         rows.append(
             CreatePartitionsTopicResult(
-                name=wanted.name,
+                name=requested.name,
                 error_code=refusal.error if refusal else Error.NONE,
                 error_message=refusal.message if refusal else None,
             )
@@ -232,26 +234,26 @@ def create_partitions(cluster: ClusterState, request: CreatePartitionsRequest) -
     return CreatePartitionsResponse(results=tuple(rows))
 
 
-def _grow(cluster: ClusterState, wanted: CreatePartitionsTopic, *, validate_only: bool) -> Refusal | None:
-    topic = cluster.topics.get(wanted.name)
+def _grow(cluster: ClusterState, requested: CreatePartitionsTopic, *, validate_only: bool) -> Refusal | None:
+    topic = cluster.topics.get(requested.name)
     if topic is None:
         return UNKNOWN_TOPIC
     before = len(topic.logs)
-    if wanted.count == before:
+    if requested.count == before:
         return Refusal(Error.INVALID_PARTITIONS, f"Topic already has {before} partition(s).")
-    if wanted.count < before:
+    if requested.count < before:
         problem = (
-            f"The topic {topic.name} currently has {before} partition(s); {wanted.count} would not be an increase."
+            f"The topic {topic.name} currently has {before} partition(s); {requested.count} would not be an increase."
         )
         return Refusal(Error.INVALID_PARTITIONS, problem)
-    refusal = cluster.refuse_shape(wanted.count, -1)
+    refusal = cluster.refuse_shape(requested.count, -1)
     replicas = None
-    if refusal is None and wanted.assignments is not None:
-        replicas = [tuple(assignment.broker_ids) for assignment in wanted.assignments]
+    if refusal is None and requested.assignments is not None:
+        replicas = [tuple(assignment.broker_ids) for assignment in requested.assignments]
         refusal = cluster.refuse_assignment(replicas)
-        if len(replicas) != wanted.count - before:
+        if len(replicas) != requested.count - before:
             problem = (
-                f"Attempted to add {wanted.count - before} additional partition(s), "
+                f"Attempted to add {requested.count - before} additional partition(s), "
                 f"but only {len(replicas)} assignment(s) were specified."
             )
             refusal = Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
@@ -263,7 +265,7 @@ def _grow(cluster: ClusterState, wanted: CreatePartitionsTopic, *, validate_only
             refusal = Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
     if refusal is None and not validate_only:
         try:
-            cluster.grow_topic(topic, wanted.count, replicas)
+            cluster.grow_topic(topic, requested.count, replicas)
         except RefusedError as error:
             return error.refusal
     return refusal
@@ -276,7 +278,7 @@ def delete_records(cluster: ClusterState, node_id: int, request: DeleteRecordsRe
             DeleteRecordsTopicResult(
                 name=topic.name,
                 partitions=tuple(
-                    _cut(cluster, node_id, topic.name, asked.partition_index, asked.offset)
+                    _truncate(cluster, node_id, topic.name, asked.partition_index, asked.offset)
                     for asked in topic.partitions
                 ),
             )
@@ -285,7 +287,9 @@ def delete_records(cluster: ClusterState, node_id: int, request: DeleteRecordsRe
     )
 
 
-def _cut(cluster: ClusterState, node_id: int, name: str, partition: int, offset: int) -> DeleteRecordsPartitionResult:
+def _truncate(
+    cluster: ClusterState, node_id: int, name: str, partition: int, offset: int
+) -> DeleteRecordsPartitionResult:
     topic, log = cluster.topic(name), cluster.log(name, partition)
     error = Error.NONE
     if topic is None or log is None:

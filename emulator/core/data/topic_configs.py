@@ -38,8 +38,8 @@ class ConfigKey:
     type: ConfigType
     default: str
     broker_name: str | None = None
-    least: int | None = None
-    words: frozenset[str] | None = None
+    minimum: int | None = None
+    choices: frozenset[str] | None = None
 
     def problem(self, value: str) -> str | None:
         """Return why a value is invalid, in the words of Kafka's `ConfigException`, or None."""
@@ -51,7 +51,7 @@ class ConfigKey:
             case ConfigType.DOUBLE:
                 return self._fraction_problem(value)
             case _:
-                return self._words_problem(value)
+                return self._choice_problem(value)
 
     def _number_problem(self, value: str) -> str | None:
         bits, name = (31, "INT") if self.type is ConfigType.INT else (63, "LONG")
@@ -60,8 +60,8 @@ class ConfigKey:
         number = int(text) if NUMBER.fullmatch(text) and len(text) <= _DIGITS_MAX else None
         if number is None or not -(2**bits) <= number < 2**bits:
             return self._invalid(value, f"Not a number of type {name}")
-        if self.least is not None and number < self.least:
-            return self._invalid(value, f"Value must be at least {self.least}")
+        if self.minimum is not None and number < self.minimum:
+            return self._invalid(value, f"Value must be at least {self.minimum}")
         return None
 
     def _fraction_problem(self, value: str) -> str | None:
@@ -71,19 +71,17 @@ class ConfigKey:
             return self._invalid(value, "Not a number of type DOUBLE")
         return None if 0 <= number <= 1 else self._invalid(value, "Value must be no more than 1 and at least 0")
 
-    def _words_problem(self, value: str) -> str | None:
-        if self.words is None:
+    def _choice_problem(self, value: str) -> str | None:
+        if self.choices is None:
             return None
-        given = split_list(value) if self.type is ConfigType.LIST else [value]
-        strangers = [word for word in given if word not in self.words]
+        items = split_list(value) if self.type is ConfigType.LIST else [value]
+        unknown = [item for item in items if item not in self.choices]
         return (
-            self._invalid(strangers[0], f"String must be one of: {', '.join(sorted(self.words))}")
-            if strangers
-            else None
+            self._invalid(unknown[0], f"String must be one of: {', '.join(sorted(self.choices))}") if unknown else None
         )
 
-    def _invalid(self, value: str, why: str) -> str:
-        return f"Invalid value {value} for configuration {self.name}: {why}"
+    def _invalid(self, value: str, reason: str) -> str:
+        return f"Invalid value {value} for configuration {self.name}: {reason}"
 
 
 def split_list(value: str) -> list[str]:
@@ -96,48 +94,48 @@ _DIGITS_MAX = len(_LONG_MAX) + 1  # with a sign
 _B, _S, _I, _L, _D, _LIST = ConfigType  # in the order of the enumeration
 
 _KEYS = (
-    ConfigKey("cleanup.policy", _LIST, "delete", "log.cleanup.policy", words=frozenset({"compact", "delete"})),
-    ConfigKey("compression.gzip.level", _I, "-1", "compression.gzip.level", least=-1),
-    ConfigKey("compression.lz4.level", _I, "9", "compression.lz4.level", least=1),
+    ConfigKey("cleanup.policy", _LIST, "delete", "log.cleanup.policy", choices=frozenset({"compact", "delete"})),
+    ConfigKey("compression.gzip.level", _I, "-1", "compression.gzip.level", minimum=-1),
+    ConfigKey("compression.lz4.level", _I, "9", "compression.lz4.level", minimum=1),
     ConfigKey(
         "compression.type",
         _S,
         "producer",
         "compression.type",
-        words=frozenset({"uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"}),
+        choices=frozenset({"uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"}),
     ),
     ConfigKey("compression.zstd.level", _I, "3", "compression.zstd.level"),
-    ConfigKey("delete.retention.ms", _L, "86400000", "log.cleaner.delete.retention.ms", least=0),
-    ConfigKey("file.delete.delay.ms", _L, "60000", "log.segment.delete.delay.ms", least=0),
-    ConfigKey("flush.messages", _L, _LONG_MAX, "log.flush.interval.messages", least=1),
-    ConfigKey("flush.ms", _L, _LONG_MAX, "log.flush.interval.ms", least=0),
+    ConfigKey("delete.retention.ms", _L, "86400000", "log.cleaner.delete.retention.ms", minimum=0),
+    ConfigKey("file.delete.delay.ms", _L, "60000", "log.segment.delete.delay.ms", minimum=0),
+    ConfigKey("flush.messages", _L, _LONG_MAX, "log.flush.interval.messages", minimum=1),
+    ConfigKey("flush.ms", _L, _LONG_MAX, "log.flush.interval.ms", minimum=0),
     ConfigKey("follower.replication.throttled.replicas", _LIST, ""),
-    ConfigKey("index.interval.bytes", _I, "4096", "log.index.interval.bytes", least=0),
+    ConfigKey("index.interval.bytes", _I, "4096", "log.index.interval.bytes", minimum=0),
     ConfigKey("leader.replication.throttled.replicas", _LIST, ""),
-    ConfigKey("local.retention.bytes", _L, "-2", "log.local.retention.bytes", least=-2),
-    ConfigKey("local.retention.ms", _L, "-2", "log.local.retention.ms", least=-2),
-    ConfigKey("max.compaction.lag.ms", _L, _LONG_MAX, "log.cleaner.max.compaction.lag.ms", least=1),
-    ConfigKey("max.message.bytes", _I, "1048588", "message.max.bytes", least=0),
-    ConfigKey("message.timestamp.after.max.ms", _L, _LONG_MAX, "log.message.timestamp.after.max.ms", least=0),
-    ConfigKey("message.timestamp.before.max.ms", _L, _LONG_MAX, "log.message.timestamp.before.max.ms", least=0),
+    ConfigKey("local.retention.bytes", _L, "-2", "log.local.retention.bytes", minimum=-2),
+    ConfigKey("local.retention.ms", _L, "-2", "log.local.retention.ms", minimum=-2),
+    ConfigKey("max.compaction.lag.ms", _L, _LONG_MAX, "log.cleaner.max.compaction.lag.ms", minimum=1),
+    ConfigKey("max.message.bytes", _I, "1048588", "message.max.bytes", minimum=0),
+    ConfigKey("message.timestamp.after.max.ms", _L, _LONG_MAX, "log.message.timestamp.after.max.ms", minimum=0),
+    ConfigKey("message.timestamp.before.max.ms", _L, _LONG_MAX, "log.message.timestamp.before.max.ms", minimum=0),
     ConfigKey(
         "message.timestamp.type",
         _S,
         "CreateTime",
         "log.message.timestamp.type",
-        words=frozenset({"CreateTime"}),  # LogAppendTime is not emulated: refuse it instead of ignoring it
+        choices=frozenset({"CreateTime"}),  # LogAppendTime is not emulated: refuse it instead of ignoring it
     ),
     ConfigKey("min.cleanable.dirty.ratio", _D, "0.5", "log.cleaner.min.cleanable.ratio"),
-    ConfigKey("min.compaction.lag.ms", _L, "0", "log.cleaner.min.compaction.lag.ms", least=0),
-    ConfigKey("min.insync.replicas", _I, "1", "min.insync.replicas", least=1),
+    ConfigKey("min.compaction.lag.ms", _L, "0", "log.cleaner.min.compaction.lag.ms", minimum=0),
+    ConfigKey("min.insync.replicas", _I, "1", "min.insync.replicas", minimum=1),
     ConfigKey("preallocate", _B, "false", "log.preallocate"),
     ConfigKey("remote.storage.enable", _B, "false"),
     ConfigKey("retention.bytes", _L, "-1", "log.retention.bytes"),
-    ConfigKey("retention.ms", _L, "604800000", "log.retention.ms", least=-1),
-    ConfigKey("segment.bytes", _I, "1073741824", "log.segment.bytes", least=14),
-    ConfigKey("segment.index.bytes", _I, "10485760", "log.index.size.max.bytes", least=4),
-    ConfigKey("segment.jitter.ms", _L, "0", "log.roll.jitter.ms", least=0),
-    ConfigKey("segment.ms", _L, "604800000", "log.roll.ms", least=1),
+    ConfigKey("retention.ms", _L, "604800000", "log.retention.ms", minimum=-1),
+    ConfigKey("segment.bytes", _I, "1073741824", "log.segment.bytes", minimum=14),
+    ConfigKey("segment.index.bytes", _I, "10485760", "log.index.size.max.bytes", minimum=4),
+    ConfigKey("segment.jitter.ms", _L, "0", "log.roll.jitter.ms", minimum=0),
+    ConfigKey("segment.ms", _L, "604800000", "log.roll.ms", minimum=1),
     ConfigKey("unclean.leader.election.enable", _B, "false", "unclean.leader.election.enable"),
 )
 

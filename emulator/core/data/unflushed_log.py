@@ -17,42 +17,42 @@ if TYPE_CHECKING:
 
 
 class UnflushedLog(PartitionLog):
-    """A log that holds appended batches until they are durable (`release`) or lost (`drop`)."""
+    """A log that holds appended batches until they are durable (`mark_flushed`) or lost (`discard`)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._held: list[tuple[BatchHeader, bytes, int]] = []
-        self._held_end = 0
+        self._unflushed: list[tuple[BatchHeader, bytes, int]] = []
+        self._unflushed_end = 0
 
     def append(self, header: BatchHeader, batch: bytes, leader_epoch: int) -> int:
         """Hold a batch of magic 2; return the offset that its first record will have."""
-        base_offset = self._held_end if self._held else self.end
-        self._held.append((header, rebase(batch, base_offset, leader_epoch), leader_epoch))
-        self._held_end = base_offset + header.last_offset_delta + 1
+        base_offset = self._unflushed_end if self._unflushed else self.end
+        self._unflushed.append((header, rebase(batch, base_offset, leader_epoch), leader_epoch))
+        self._unflushed_end = base_offset + header.last_offset_delta + 1
         return base_offset
 
     @property
-    def held(self) -> bytes:
+    def unflushed(self) -> bytes:
         """The unflushed batches, as they are to be on disk."""
-        return b"".join(batch for _, batch, _ in self._held)
+        return b"".join(batch for _, batch, _ in self._unflushed)
 
     @property
-    def released(self) -> bytes:
+    def flushed(self) -> bytes:
         """The durable batches."""
         return b"".join(batch.data for batch in self._batches)
 
-    def release(self) -> None:
+    def mark_flushed(self) -> None:
         """Mark the unflushed batches as durable."""
-        for header, batch, leader_epoch in self._held:
+        for header, batch, leader_epoch in self._unflushed:
             super().append(header, batch, leader_epoch)
-        self._held.clear()
+        self._unflushed.clear()
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """Discard the unflushed batches and rebuild producer state from the log."""
-        if any(header.producer_id >= 0 for header, _, _ in self._held):
+        if any(header.producer_id >= 0 for header, _, _ in self._unflushed):
             self.producers = Producers()
             for batch in self._batches:
                 header = read_header(batch.data)
                 if header.producer_id >= 0:
                     self.producers.appended(header, header.base_offset)
-        self._held.clear()
+        self._unflushed.clear()

@@ -25,7 +25,7 @@ CLASSIC = "classic"
 """The only group type served here; groups of KIP-848 are `consumer`."""
 
 OPERATIONS_SINCE = 3
-NOT_SAID = -(1 << 31)
+NO_OPERATIONS = -(1 << 31)
 """The authorized operations in versions without the field."""
 
 UNKNOWN_GROUP_IS_AN_ERROR_SINCE = 6
@@ -33,21 +33,21 @@ UNKNOWN_GROUP_IS_AN_ERROR_SINCE = 6
 
 def describe_groups(store: GroupStore, now: int, call: Call, request: DescribeGroupsRequest) -> None:
     """Describe groups. An unknown group is Dead, and from v6 on GROUP_ID_NOT_FOUND (KIP-1043)."""
-    operations = _operations(store, call, asked=request.include_authorized_operations)
+    operations = _operations(store, call, requested=request.include_authorized_operations)
     rows = tuple(_describe(store, now, call, group_id, operations) for group_id in request.groups)
     store.reply(call, DescribeGroupsResponse(groups=rows))
 
 
-def _operations(store: GroupStore, call: Call, *, asked: bool) -> int:
+def _operations(store: GroupStore, call: Call, *, requested: bool) -> int:
     if call.api_version < OPERATIONS_SINCE:
-        return NOT_SAID
-    return store.dialect.group_operations if asked else store.dialect.default_group_operations
+        return NO_OPERATIONS
+    return store.dialect.group_operations if requested else store.dialect.default_group_operations
 
 
 def _describe(store: GroupStore, now: int, call: Call, group_id: str, operations: int) -> DescribedGroup:
     status = store.status(group_id)
     if status is not Error.NONE:
-        unknown = _operations(store, call, asked=False)
+        unknown = _operations(store, call, requested=False)
         return DescribedGroup(error_code=status, group_id=group_id, authorized_operations=unknown)
     group = store.find(now, group_id)
     if group is None or not store.is_visible(group):
@@ -90,15 +90,15 @@ def list_groups(store: GroupStore, now: int, call: Call, request: ListGroupsRequ
     error = Error.COORDINATOR_LOAD_IN_PROGRESS if store.loading else Error.NONE
     if store.loading and not store.dialect.lists_groups_while_loading:
         return store.reply(call, ListGroupsResponse(error_code=error))
-    spelled = str.lower if store.dialect.state_filter_ignores_case else str
-    states = {spelled(state) for state in request.states_filter}
+    normalize = str.lower if store.dialect.state_filter_ignores_case else str
+    states = {normalize(state) for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     listed = [
         group
         for group in store.groups.values()
         if group.partition not in store.loading
         and store.is_visible(group)
-        and (not states or spelled(group.state.value) in states)
+        and (not states or normalize(group.state.value) in states)
         and (not types or CLASSIC in types)
     ]
     rows = tuple(_listed(group) for group in listed)
@@ -116,9 +116,9 @@ def _listed(group: ClassicGroup) -> ListedGroup:
 
 def delete_groups(store: GroupStore, now: int, call: Call, request: DeleteGroupsRequest) -> None:
     """Delete empty groups and their offsets (KIP-229); one result per group id."""
-    answer = PendingDeletion(call, dict.fromkeys(request.groups_names, Error.NONE))
-    doomed = []
-    for group_id in answer.results:
+    deletion = PendingDeletion(call, dict.fromkeys(request.groups_names, Error.NONE))
+    empty_groups = []
+    for group_id in deletion.results:
         group = store.find(now, group_id)
         error = store.status(group_id)
         if error is Error.NONE:
@@ -127,28 +127,28 @@ def delete_groups(store: GroupStore, now: int, call: Call, request: DeleteGroups
             elif group.state is not ClassicGroupState.EMPTY:
                 error = Error.NON_EMPTY_GROUP
             else:
-                doomed.append(group)
-        answer.results[group_id] = error
-    waits = bool(doomed) and store.dialect.waits_for_log
-    answer.waiting = len(doomed)
-    for group in doomed:
-        store.delete_empty_group(group, answer if waits else None)
-    if not waits:
-        _answer(store, answer)
+                empty_groups.append(group)
+        deletion.results[group_id] = error
+    must_wait = bool(empty_groups) and store.dialect.waits_for_log
+    deletion.waiting = len(empty_groups)
+    for group in empty_groups:
+        store.delete_empty_group(group, deletion if must_wait else None)
+    if not must_wait:
+        _reply_to_deletion(store, deletion)
 
 
 def group_deleted(store: GroupStore, write: GroupDeleted, error: Error) -> None:
     """Complete a deletion; on a write error restore the group, unless a new one has its id by now."""
-    group, answer = write.group, write.answer
+    group, deletion = write.group, write.deletion
     if error is not Error.NONE and store.dialect.waits_for_log and group.id not in store.groups:
         store.undo_delete(group)
-    if answer is not None:
-        answer.results[group.id] = store.dialect.group_write_error(error)
-        answer.waiting -= 1
-        if not answer.waiting:
-            _answer(store, answer)
+    if deletion is not None:
+        deletion.results[group.id] = store.dialect.group_write_error(error)
+        deletion.waiting -= 1
+        if not deletion.waiting:
+            _reply_to_deletion(store, deletion)
 
 
-def _answer(store: GroupStore, answer: PendingDeletion) -> None:
-    rows = tuple(DeletableGroupResult(group_id=name, error_code=error) for name, error in answer.results.items())
-    store.reply(answer.call, DeleteGroupsResponse(results=rows))
+def _reply_to_deletion(store: GroupStore, deletion: PendingDeletion) -> None:
+    rows = tuple(DeletableGroupResult(group_id=name, error_code=error) for name, error in deletion.results.items())
+    store.reply(deletion.call, DeleteGroupsResponse(results=rows))

@@ -151,14 +151,14 @@ class GroupStore:
             self.cluster.group_clocks.pop(group.id, None)
         self.serve_held_requests(group)
 
-    def delete_empty_group(self, group: ClassicGroup, answer: PendingDeletion | None = None) -> None:
-        """Remove an Empty group and write tombstones for it and its offsets; `answer` waits for the write."""
+    def delete_empty_group(self, group: ClassicGroup, deletion: PendingDeletion | None = None) -> None:
+        """Remove an Empty group and write tombstones for it and its offsets; `deletion` waits for the write."""
         records = [offset_tombstone(group, topic, partition) for topic, partition in group.offsets]
         if group.generation > 0 or self.dialect.writes_tombstone_at_generation_0:
             records.append(group_tombstone(group))
         self.remove_group(group)
         if records:
-            self.append(group.id, records, GroupDeleted(group, answer))
+            self.append(group.id, records, GroupDeleted(group, deletion))
 
     def unload(self, group: ClassicGroup) -> None:
         """Drop a group that another node coordinates now; its records stay."""

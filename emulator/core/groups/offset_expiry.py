@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .classic.group import ClassicGroup, CommittedOffset
     from .group_store import GroupStore
 
-At = tuple[str, int]
+TopicPartition = tuple[str, int]
 """A partition: topic name and partition index."""
 
 MINUTE_MS = 60_000
@@ -41,16 +41,16 @@ def delete(store: GroupStore, now: int, call: Call, request: offset_delete.Offse
         error = Error.NON_EMPTY_GROUP
     if error is not Error.NONE or group is None:
         return store.reply(call, offset_delete.OffsetDeleteResponse(error_code=error))
-    named = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
-    errors = {at: _delete_error(store, group, *at) for at in named}
-    response = _delete_response(store, named, errors)
-    free = [at for at, error in errors.items() if error is Error.NONE]
-    doomed = [at for at in free if at in group.offsets]
-    if doomed and store.dialect.waits_for_log:
-        return _delete_offsets(store, group, doomed, "offset_delete", call, response)
+    requested = [(topic.name, row.partition_index) for topic in request.topics for row in topic.partitions]
+    errors = {tp: _delete_error(store, group, *tp) for tp in requested}
+    response = _delete_response(store, requested, errors)
+    deletable = [tp for tp, error in errors.items() if error is Error.NONE]
+    deleted = [tp for tp in deletable if tp in group.offsets]
+    if deleted and store.dialect.waits_for_log:
+        return _delete_offsets(store, group, deleted, "offset_delete", call, response)
     store.reply(call, response)
-    if free:
-        _delete_offsets(store, group, doomed, "offset_delete")
+    if deletable:
+        _delete_offsets(store, group, deleted, "offset_delete")
     return None
 
 
@@ -61,11 +61,11 @@ def _delete_error(store: GroupStore, group: ClassicGroup, topic: str, partition:
 
 
 def _delete_response(
-    store: GroupStore, named: Iterable[At], errors: Mapping[At, Error]
+    store: GroupStore, requested: Iterable[TopicPartition], errors: Mapping[TopicPartition, Error]
 ) -> offset_delete.OffsetDeleteResponse:
     """Return rows in request order, unknown partitions first: Kafka adds the coordinator's results to them."""
     rows: dict[str, list[offset_delete.OffsetDeleteResponsePartition]] = {}
-    for topic, partition in sorted(named, key=lambda at: errors[at] not in UNKNOWN_PARTITION_ERRORS):
+    for topic, partition in sorted(requested, key=lambda tp: errors[tp] not in UNKNOWN_PARTITION_ERRORS):
         row = offset_delete.OffsetDeleteResponsePartition(
             partition_index=partition, error_code=errors[topic, partition]
         )
@@ -81,40 +81,40 @@ def _delete_response(
 
 def topics_deleted(store: GroupStore, now: int, names: Iterable[str]) -> None:
     """Delete the offsets of deleted topics in every group."""
-    gone = set(names)
+    topics = set(names)
     for group_id in list(store.groups):
         group = store.find(now, group_id)
         if group is not None:
-            _delete_offsets(store, group, [at for at in group.offsets if at[0] in gone], "topic_deleted")
+            _delete_offsets(store, group, [tp for tp in group.offsets if tp[0] in topics], "topic_deleted")
 
 
 def _delete_offsets(
     store: GroupStore,
     group: ClassicGroup,
-    doomed: Collection[At],
+    deleted: Collection[TopicPartition],
     cause: str,
     call: Call | None = None,
     response: offset_delete.OffsetDeleteResponse | None = None,
 ) -> None:
     """Remove offsets, if any, and write their tombstones."""
-    if store.dialect.offset_delete_removes_empty_groups and _would_be_empty(group, doomed):
-        return _delete_group(store, group, doomed, cause)
-    if not doomed:
+    if store.dialect.offset_delete_removes_empty_groups and _would_be_empty(group, deleted):
+        return _delete_group(store, group, deleted, cause)
+    if not deleted:
         return None
-    offsets = {at: group.offsets.pop(at) for at in doomed}
+    offsets = {tp: group.offsets.pop(tp) for tp in deleted}
     store.emit(OffsetsExpired(group.id, group.now, tuple(offsets), cause))
     records = [offset_tombstone(group, topic, partition) for topic, partition in offsets]
     return store.append(group.id, records, OffsetsDeleted(group, offsets, call, response))
 
 
-def _would_be_empty(group: ClassicGroup, doomed: Collection[At]) -> bool:
+def _would_be_empty(group: ClassicGroup, deleted: Collection[TopicPartition]) -> bool:
     """Return whether no member, other offset or commit in flight is left; pending ids do not count."""
-    return group.state is ClassicGroupState.EMPTY and len(doomed) == len(group.offsets) and not group.unwritten_commits
+    return group.state is ClassicGroupState.EMPTY and len(deleted) == len(group.offsets) and not group.unwritten_commits
 
 
-def _delete_group(store: GroupStore, group: ClassicGroup, doomed: Collection[At], cause: str) -> None:
-    if doomed:
-        store.emit(OffsetsExpired(group.id, group.now, tuple(doomed), cause))
+def _delete_group(store: GroupStore, group: ClassicGroup, deleted: Collection[TopicPartition], cause: str) -> None:
+    if deleted:
+        store.emit(OffsetsExpired(group.id, group.now, tuple(deleted), cause))
     store.delete_empty_group(group)
 
 
@@ -133,30 +133,30 @@ def expire(store: GroupStore, group: ClassicGroup) -> None:
     """Run one expiry check (KIP-211): delete expired offsets, or an Empty group that is left without any."""
     if group.offsets and group.now < group.earliest_offset_expiry:
         return store.schedule_expiry_check(group)
-    old_at = {
-        at: when
-        for at, committed in group.offsets.items()
-        if (when := _expires_at(store, group, at[0], committed)) is not None
+    expiry = {
+        tp: deadline
+        for tp, committed in group.offsets.items()
+        if (deadline := _expires_at(store, group, tp[0], committed)) is not None
     }
-    doomed = [at for at, when in old_at.items() if when <= group.now and at not in group.unwritten_commits]
-    group.earliest_offset_expiry = min(old_at.values(), default=LONG_MAX)
-    if doomed or _would_be_empty(group, doomed):
+    deleted = [tp for tp, deadline in expiry.items() if deadline <= group.now and tp not in group.unwritten_commits]
+    group.earliest_offset_expiry = min(expiry.values(), default=LONG_MAX)
+    if deleted or _would_be_empty(group, deleted):
         store.emit(TimerFired(OffsetExpiryCheck(), group.id, group.now))
-    if _would_be_empty(group, doomed):
-        return _delete_group(store, group, doomed, "retention")
+    if _would_be_empty(group, deleted):
+        return _delete_group(store, group, deleted, "retention")
     store.schedule_expiry_check(group)
-    return _delete_offsets(store, group, doomed, "retention")
+    return _delete_offsets(store, group, deleted, "retention")
 
 
-def all_expire_at(store: GroupStore, group: ClassicGroup) -> int | None:
+def last_expiry(store: GroupStore, group: ClassicGroup) -> int | None:
     """Return the group time at which every unused offset expires if nothing changes; None if all are in use.
 
     An Empty group without offsets expires now.
     """
-    old_at = [_expires_at(store, group, at[0], committed) for at, committed in group.offsets.items()]
-    if not old_at and group.state is ClassicGroupState.EMPTY:
+    expiry = [_expires_at(store, group, tp[0], committed) for tp, committed in group.offsets.items()]
+    if not expiry and group.state is ClassicGroupState.EMPTY:
         return group.now
-    return max((at for at in old_at if at is not None), default=None)
+    return max((deadline for deadline in expiry if deadline is not None), default=None)
 
 
 def _expires_at(store: GroupStore, group: ClassicGroup, topic: str, committed: CommittedOffset) -> int | None:

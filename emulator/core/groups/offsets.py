@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..effects import Call
     from .group_store import GroupStore
 
-    Wanted = tuple[str | None, UUID, Sequence[int]]
+    RequestedTopic = tuple[str | None, UUID, Sequence[int]]
     """A topic by name (None: unknown id) and id, and the requested partitions."""
 
 GROUP_ID_NOT_FOUND_SINCE = 9
@@ -58,7 +58,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
         member.last_call = call
         store.restart_session(group, member)
     offsets: dict[tuple[str, int], CommittedOffset] = {}
-    metadata_max, keep = store.settings.offset_metadata_max_bytes, request.retention_time_ms
+    metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
     for t, topic in enumerate(request.topics):
         name = _topic_name(store, topic.name, topic.topic_id) or ""
         topic_id = _topic_id(store, name) if store.dialect.commits_remember_topic_ids else ZERO_UUID
@@ -69,13 +69,13 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
             if metadata and _utf16_length(metadata) > metadata_max:
                 refused[t, p] = Error.OFFSET_METADATA_TOO_LARGE
                 continue
-            stamp = partition.commit_timestamp if partition.commit_timestamp >= 0 else group.now
+            timestamp = partition.commit_timestamp if partition.commit_timestamp >= 0 else group.now
             offsets[name, partition.partition_index] = CommittedOffset(
                 offset=partition.committed_offset,
                 leader_epoch=partition.committed_leader_epoch,
                 metadata=metadata,
-                commit_timestamp=stamp,
-                expire_timestamp=min(stamp + keep, LONG_MAX) if keep >= 0 else -1,
+                commit_timestamp=timestamp,
+                expire_timestamp=min(timestamp + retention_ms, LONG_MAX) if retention_ms >= 0 else -1,
                 topic_id=topic_id,
             )
     if not offsets:
@@ -108,8 +108,8 @@ def _committing_group(
     group = store.find(now, request.group_id)
     if group is None:
         if generation >= 0:
-            knows_better = call.api_version >= GROUP_ID_NOT_FOUND_SINCE
-            return store.dialect.commit_error_in_unknown_group if knows_better else Error.ILLEGAL_GENERATION, None
+            has_group_error = call.api_version >= GROUP_ID_NOT_FOUND_SINCE
+            return store.dialect.commit_error_in_unknown_group if has_group_error else Error.ILLEGAL_GENERATION, None
         return Error.NONE, store.create(now, request.group_id)
     if generation < 0 and group.state is ClassicGroupState.EMPTY:
         # an admin client or a consumer without group management: its member id is not validated
@@ -132,10 +132,10 @@ def _unknown_partitions(store: GroupStore, request: offset_commit.OffsetCommitRe
     refused = {}
     for t, topic in enumerate(request.topics):
         name = _topic_name(store, topic.name, topic.topic_id)
-        known = store.cluster.partition_count(name) if name is not None else 0
+        existing = store.cluster.partition_count(name) if name is not None else 0
         error = Error.UNKNOWN_TOPIC_ID if name is None else Error.UNKNOWN_TOPIC_OR_PARTITION
         for p, partition in enumerate(topic.partitions):
-            if not 0 <= partition.partition_index < known:
+            if not 0 <= partition.partition_index < existing:
                 refused[t, p] = error
     return refused
 
@@ -149,8 +149,8 @@ def _topic_name(store: GroupStore, name: str, topic_id: UUID) -> str | None:
     """Return the name of a topic given by name or, from v10 on, by id; None if the id is unknown."""
     if topic_id == ZERO_UUID:
         return name
-    known = store.cluster.topic_by_id(topic_id)
-    return known.name if known is not None else None
+    existing = store.cluster.topic_by_id(topic_id)
+    return existing.name if existing is not None else None
 
 
 def _commit_response(
@@ -190,41 +190,41 @@ def _utf16_length(text: str) -> int:
 def fetch(store: GroupStore, now: int, call: Call, request: offset_fetch.OffsetFetchRequest) -> None:
     """Return the committed offsets of each group. A fetch refreshes no session and creates no group."""
     if call.api_version == IN_ZOOKEEPER:
-        refused = tuple(_refuse_group(call, asked, Error.UNSUPPORTED_VERSION) for asked in request.groups)
+        refused = tuple(_refuse_group(call, query, Error.UNSUPPORTED_VERSION) for query in request.groups)
         return store.reply(call, offset_fetch.OffsetFetchResponse(groups=refused))
     if request.require_stable and store.dialect.waits_for_log:
-        named = {asked.group_id for asked in request.groups}
-        under_way = [token for token, write in store.writes.items() if write.group.id in named]
-        if any(store.groups[group_id].unwritten_commits for group_id in named & store.groups.keys()):
-            return store.waiting_fetches[under_way[-1]].append((call, request))
-    rows = tuple(_fetch_group(store, now, call, asked, stable=request.require_stable) for asked in request.groups)
+        group_ids = {query.group_id for query in request.groups}
+        tokens = [token for token, write in store.writes.items() if write.group.id in group_ids]
+        if any(store.groups[group_id].unwritten_commits for group_id in group_ids & store.groups.keys()):
+            return store.waiting_fetches[tokens[-1]].append((call, request))
+    rows = tuple(_fetch_group(store, now, call, query, stable=request.require_stable) for query in request.groups)
     return store.reply(call, offset_fetch.OffsetFetchResponse(groups=rows))
 
 
 def _fetch_group(
-    store: GroupStore, now: int, call: Call, asked: offset_fetch.OffsetFetchRequestGroup, *, stable: bool
+    store: GroupStore, now: int, call: Call, query: offset_fetch.OffsetFetchRequestGroup, *, stable: bool
 ) -> offset_fetch.OffsetFetchResponseGroup:
-    status = store.status(asked.group_id)
+    status = store.status(query.group_id)
     if status is not Error.NONE:
-        return _refuse_group(call, asked, status)
-    group = store.find(now, asked.group_id)
+        return _refuse_group(call, query, status)
+    group = store.find(now, query.group_id)
     offsets = group.offsets if group is not None else {}
     unwritten = group.unwritten_commits if group is not None and stable else {}
-    if asked.topics is None:
+    if query.topics is None:
         names: dict[str, list[int]] = {}
         for name, partition in offsets:
             names.setdefault(name, []).append(partition)
         topics = store.cluster.topics
-        wanted: list[Wanted] = [
+        requested: list[RequestedTopic] = [
             (name, topics[name].topic_id, partitions) for name, partitions in names.items() if name in topics
         ]
     else:
-        wanted = [
+        requested = [
             (_topic_name(store, topic.name, topic.topic_id), topic.topic_id, topic.partition_indexes)
-            for topic in asked.topics
+            for topic in query.topics
         ]
     return offset_fetch.OffsetFetchResponseGroup(
-        group_id=asked.group_id,
+        group_id=query.group_id,
         topics=tuple(
             offset_fetch.OffsetFetchResponseTopics(
                 name=topic or "",
@@ -234,18 +234,18 @@ def _fetch_group(
                     for partition in partitions
                 ),
             )
-            for topic, topic_id, partitions in wanted
+            for topic, topic_id, partitions in requested
         ),
     )
 
 
 def _refuse_group(
-    call: Call, asked: offset_fetch.OffsetFetchRequestGroup, error: Error
+    call: Call, query: offset_fetch.OffsetFetchRequestGroup, error: Error
 ) -> offset_fetch.OffsetFetchResponseGroup:
     """Return one error for the group; v0 and v1 have only the partitions' error fields."""
-    topics = () if call.api_version >= GROUP_ERROR_SINCE else asked.topics or ()
+    topics = () if call.api_version >= GROUP_ERROR_SINCE else query.topics or ()
     return offset_fetch.OffsetFetchResponseGroup(
-        group_id=asked.group_id,
+        group_id=query.group_id,
         error_code=error,
         topics=tuple(
             offset_fetch.OffsetFetchResponseTopics(

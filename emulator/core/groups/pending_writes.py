@@ -24,10 +24,10 @@ class GroupCreated:
 
 @dataclass(slots=True)
 class GroupEmptied:
-    """A join phase that ended without members; `answers` are the LeaveGroup responses that wait for the write."""
+    """A join phase that ended without members; `responses` are the LeaveGroup responses that wait for the write."""
 
     group: ClassicGroup
-    answers: list[tuple[Call, LeaveGroupResponse]] = field(default_factory=list)
+    responses: list[tuple[Call, LeaveGroupResponse]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -77,10 +77,10 @@ class OffsetsDeleted:
 
 @dataclass(slots=True)
 class GroupDeleted:
-    """Tombstones of a group that is removed already; `answer` collects the rows of the DeleteGroups response."""
+    """Tombstones of a group that is removed already; `deletion` collects the rows of the DeleteGroups response."""
 
     group: ClassicGroup
-    answer: PendingDeletion | None = None
+    deletion: PendingDeletion | None = None
 
 
 @dataclass(slots=True)

@@ -70,7 +70,7 @@ def test_a_look_up_by_time_finds_the_first_record_at_or_after_it(batches: Any, m
     there = list(log.records())
     assert log.first_at_or_after(time) == next(((r.offset, r.timestamp) for r in there if r.timestamp >= time), None)
     greatest = max(r.timestamp for r in there)
-    assert log.with_greatest_timestamp() == next((r.offset, r.timestamp) for r in there if r.timestamp == greatest)
+    assert log.max_timestamp_record() == next((r.offset, r.timestamp) for r in there if r.timestamp == greatest)
 
 
 def test_a_batch_that_cannot_be_opened_is_found_by_its_header() -> None:
@@ -86,7 +86,7 @@ def test_an_empty_log_has_nothing() -> None:
     log = PartitionLog()
     assert (log.start, log.end, log.readable_bytes(0, 10), log.read(0, 10, first_whole=True)) == (0, 0, 0, b"")
     assert log.first_at_or_after(0) is None
-    assert log.with_greatest_timestamp() is None
+    assert log.max_timestamp_record() is None
 
 
 def test_the_start_never_moves_back_nor_beyond_the_end() -> None:

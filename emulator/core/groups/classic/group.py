@@ -261,19 +261,19 @@ class ClassicGroup:
         """The limit of a join phase in ms: the longest of the members' rebalance timeouts (KIP-62)."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
-    def begin_commit(self, places: Iterable[tuple[str, int]]) -> None:
+    def begin_commit(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Count a commit in flight for each of these partitions."""
         unwritten = self.unwritten_commits
-        for place in places:
-            unwritten[place] = unwritten.get(place, 0) + 1
+        for partition in partitions:
+            unwritten[partition] = unwritten.get(partition, 0) + 1
 
-    def end_commit(self, places: Iterable[tuple[str, int]]) -> None:
+    def end_commit(self, partitions: Iterable[tuple[str, int]]) -> None:
         """End the commit in flight of each of these partitions."""
         unwritten = self.unwritten_commits
-        for place in places:
-            others = unwritten.pop(place) - 1
+        for partition in partitions:
+            others = unwritten.pop(partition) - 1
             if others:
-                unwritten[place] = others
+                unwritten[partition] = others
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """Return whether a joiner with these protocols is accepted (else INCONSISTENT_GROUP_PROTOCOL).

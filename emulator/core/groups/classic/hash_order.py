@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 UINT_MAX = 0xFFFFFFFF
 
 BUCKETS_MIN = 16
-FILLED_MAX = 0.75
+LOAD_FACTOR = 0.75
 """A `java.util.HashMap` starts with this many buckets and doubles them when it is filled beyond this share."""
 
-BITS = 5
+LEVEL_BITS = 5
 """The bits of the hash that each level of Scala's trie uses."""
 
 HASH_BITS = 32
@@ -28,27 +28,27 @@ HASH_BITS = 32
 
 def java_order(names: Iterable[str]) -> list[str]:
     """Return names in the order of `java.util.HashMap`: by bucket, then in insertion order."""
-    put = list(names)
+    inserted = list(names)
     buckets = BUCKETS_MIN
-    while len(put) > buckets * FILLED_MAX:
+    while len(inserted) > buckets * LOAD_FACTOR:
         buckets *= 2
-    return sorted(put, key=lambda name: _java_spread(name) & (buckets - 1))
+    return sorted(inserted, key=lambda name: _java_spread(name) & (buckets - 1))
 
 
 def scala_order(names: Iterable[str]) -> list[str]:
     """Return names in the order of `scala.collection.immutable.HashMap` (2.13): a trie, single entries first."""
-    return _trie([(_scala_improved(name), name) for name in names], 0)
+    return _trie([(_scala_improve(name), name) for name in names], 0)
 
 
 def _trie(hashed: Sequence[tuple[int, str]], shift: int) -> list[str]:
     if shift >= HASH_BITS:
         return [name for _, name in hashed]
-    places: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    slots: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for code, name in hashed:
-        places[(code >> shift) & ((1 << BITS) - 1)].append((code, name))
-    nodes = [places[place] for place in sorted(places)]
-    alone = [node[0][1] for node in nodes if len(node) == 1]
-    return alone + [name for node in nodes if len(node) > 1 for name in _trie(node, shift + BITS)]
+        slots[(code >> shift) & ((1 << LEVEL_BITS) - 1)].append((code, name))
+    nodes = [slots[slot] for slot in sorted(slots)]
+    single = [node[0][1] for node in nodes if len(node) == 1]
+    return single + [name for node in nodes if len(node) > 1 for name in _trie(node, shift + LEVEL_BITS)]
 
 
 def _java_spread(name: str) -> int:
@@ -56,7 +56,7 @@ def _java_spread(name: str) -> int:
     return code ^ (code >> 16)
 
 
-def _scala_improved(name: str) -> int:
+def _scala_improve(name: str) -> int:
     code = java_string_hash(name) & UINT_MAX
     code = (code + ~(code << 9)) & UINT_MAX
     code ^= code >> 14

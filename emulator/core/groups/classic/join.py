@@ -39,14 +39,14 @@ def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupReques
     if not request.group_id:
         return store.reply(call, join_error(Error.INVALID_GROUP_ID, request.member_id))
     settings, dialect = store.settings, store.dialect
-    low, high = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
-    in_bounds = low <= request.session_timeout_ms <= high
+    minimum, maximum = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+    in_bounds = minimum <= request.session_timeout_ms <= maximum
     status = store.status(request.group_id)
     if not in_bounds and (status is Error.NONE or dialect.join_checks_session_timeout_first):
         return store.reply(call, join_error(Error.INVALID_SESSION_TIMEOUT, request.member_id))
     if status is not Error.NONE:
-        echoed = request.member_id if dialect.join_echoes_member_id_when_unavailable else ""
-        return store.reply(call, join_error(status, echoed))
+        member_id = request.member_id if dialect.join_echoes_member_id_when_unavailable else ""
+        return store.reply(call, join_error(status, member_id))
     group = store.find(now, request.group_id)
     if group is not None:
         # a join phase parks the request anyway
@@ -173,15 +173,15 @@ def add_member(store: GroupStore, group: ClassicGroup, call: Call, request: Join
         protocols=requested_protocols(request),
         is_new=True,
     )
-    again = store.dialect.every_initial_delay_is_extended
-    was_empty = group.previous_state is ClassicGroupState.EMPTY if again else group.generation == 0
+    every_delay = store.dialect.every_initial_delay_is_extended
+    was_empty = group.previous_state is ClassicGroupState.EMPTY if every_delay else group.generation == 0
     if group.state is ClassicGroupState.PREPARING_REBALANCE and was_empty:
         group.new_member_added = True
     group.add(member)
     store.park_join(group, member, call)
     group.timers.set(member.session, group.now + NEW_MEMBER_JOIN_TIMEOUT_MS)
-    given = client_reason(request)
-    reason = f"Adding new member {member_id} with group instance id {member.instance_id}; client reason: {given}"
+    client_text = client_reason(request)
+    reason = f"Adding new member {member_id} with group instance id {member.instance_id}; client reason: {client_text}"
     why = Reason(Cause.MEMBER_JOIN, reason, member_id, request.reason)
     store.member_changed(group, member, "added", why)
     rebalance.prepare_or_complete(store, group, why)
@@ -191,7 +191,7 @@ def rejoin(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGrou
     """Rejoin a member. One without changes is answered at once, unless it leads a stable group."""
     member = group.members[request.member_id]
     unchanged = member.protocols == requested_protocols(request)
-    given = client_reason(request)
+    client_text = client_reason(request)
     match group.state:
         case ClassicGroupState.PREPARING_REBALANCE:
             cause, reason = Cause.MEMBER_REJOIN, f"Member {member.id} is joining group during {group.state.value}"
@@ -213,7 +213,7 @@ def rejoin(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGrou
             assert_never(group.state)
     update_member(store, group, member, request)
     store.park_join(group, member, call)
-    why = Reason(cause, f"{reason}; client reason: {given}", member.id, request.reason)
+    why = Reason(cause, f"{reason}; client reason: {client_text}", member.id, request.reason)
     return rebalance.prepare_or_complete(store, group, why)
 
 
@@ -244,10 +244,10 @@ def replace_static_member(
     store.member_changed(group, old, "replaced", fenced)
     # uses the old session timeout: the new one applies from the next restart
     store.restart_session(group, member)
-    before = (member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms)
+    old_offer = (member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms)
     update_member(store, group, member, request)
     store.park_join(group, member, call)
-    given, dialect = client_reason(request), store.dialect
+    client_text, dialect = client_reason(request), store.dialect
     match group.state:
         case ClassicGroupState.STABLE if not dialect.static_rejoin_is_written:
             return reply_without_rebalance(store, group, member, call, old_leader_id)
@@ -256,19 +256,19 @@ def replace_static_member(
         case ClassicGroupState.STABLE if group.select_protocol(dialect.vote_order) == group.protocol_name:
             # no rebalance, but the new id has to survive a change of coordinator (KAFKA-10284)
             assignments = {each.id: each.assignment for each in group.members.values()}
-            write = StaticMemberReplaced(group, call, member, old.id, old_leader_id, *before)
+            write = StaticMemberReplaced(group, call, member, old.id, old_leader_id, *old_offer)
             return store.append(group.id, [group_record(group, assignments)], write)
         case ClassicGroupState.STABLE:
             cause = Cause.PROTOCOL_CHANGE
             reason = (
                 f"Group's selectedProtocol will change because static member {member.id} with instance id "
-                f"{member.instance_id} joined with change of protocol; client reason: {given}"
+                f"{member.instance_id} joined with change of protocol; client reason: {client_text}"
             )
         case ClassicGroupState.COMPLETING_REBALANCE | ClassicGroupState.PREPARING_REBALANCE:
             cause = Cause.METADATA_CHANGE
             reason = (
                 f"Updating metadata for static member {member.id} with instance id {member.instance_id}; "
-                f"client reason: {given}"
+                f"client reason: {client_text}"
             )
         case ClassicGroupState.EMPTY | ClassicGroupState.DEAD:
             raise AssertionError(f"{group!r} has a static member {old.id}")

@@ -119,21 +119,21 @@ def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequ
         _after_leave(store, group, left, may_rebalance=True)
     response, write = LeaveGroupResponse(members=tuple(results)), store.newest_write
     if dialect.waits_for_log and isinstance(write, GroupEmptied) and write.group is group:
-        write.answers.append((call, response))
+        write.responses.append((call, response))
         return None
     return store.reply(call, response)
 
 
 def group_emptied(store: GroupStore, write: GroupEmptied, error: Error) -> None:
     """Answer the LeaveGroup requests that emptied the group; a write error changes only their responses."""
-    for call, response in write.answers:
-        error_code = LeaveGroupResponse(error_code=store.dialect.group_write_error(error))
-        store.reply(call, response if error is Error.NONE else error_code)
+    for call, response in write.responses:
+        failure = LeaveGroupResponse(error_code=store.dialect.group_write_error(error))
+        store.reply(call, response if error is Error.NONE else failure)
 
 
 def _after_leave(store: GroupStore, group: ClassicGroup, left: list[MemberIdentity], *, may_rebalance: bool) -> None:
-    names = ", ".join(identity.member_id or identity.group_instance_id or "" for identity in left)
-    reason = f"explicit `LeaveGroup` request for ({names}) members."
+    member_ids = ", ".join(identity.member_id or identity.group_instance_id or "" for identity in left)
+    reason = f"explicit `LeaveGroup` request for ({member_ids}) members."
     match group.state:
         case ClassicGroupState.STABLE | ClassicGroupState.COMPLETING_REBALANCE if may_rebalance:
             rebalance.prepare(

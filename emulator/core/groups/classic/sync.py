@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> None:
     """Answer or park a SyncGroup."""
-    error, group = _checked(store, now, call, request)
+    error, group = _validate(store, now, call, request)
     if group is None:
         return store.reply(call, sync_error(error))
     member = group.members[request.member_id]
@@ -51,7 +51,7 @@ def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupReques
             raise AssertionError(f"{group!r} has a member {member.id}")
 
 
-def _checked(store: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> tuple[Error, ClassicGroup | None]:
+def _validate(store: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> tuple[Error, ClassicGroup | None]:
     if call.api_version >= PROTOCOL_REQUIRED_SINCE and (request.protocol_type is None or request.protocol_name is None):
         # precedes every other check, even for unknown groups (KIP-559)
         return Error.INCONSISTENT_GROUP_PROTOCOL, None
@@ -70,9 +70,9 @@ def _checked(store: GroupStore, now: int, call: Call, request: SyncGroupRequest)
         return error, None
     if request.generation_id != group.generation:
         return Error.ILLEGAL_GENERATION, None
-    asked = ((request.protocol_type, group.protocol_type), (request.protocol_name, group.protocol_name))
-    is_open = store.dialect.sync_may_name_unset_protocol
-    if any(named is not None and named != known and not (known is None and is_open) for named, known in asked):
+    pairs = ((request.protocol_type, group.protocol_type), (request.protocol_name, group.protocol_name))
+    may_be_unset = store.dialect.sync_may_name_unset_protocol
+    if any(name is not None and name != current and not (current is None and may_be_unset) for name, current in pairs):
         return Error.INCONSISTENT_GROUP_PROTOCOL, None
     return Error.NONE, group
 
