@@ -113,7 +113,7 @@ test: check ## build and install the wheel, then check and test it (pytest argum
 	@echo "== pytest, on the installed wheel"
 	@KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" $(BIN)/pytest -n $(JOBS) $(ARGS)
 
-check: $(VENV)/test-tools $(VENV)/installed ## run ruff, mypy --strict and import-linter
+check: $(VENV)/test-tools $(VENV)/installed ## run ruff, mypy --strict, import-linter and the prose check
 	@echo "== ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -121,6 +121,8 @@ check: $(VENV)/test-tools $(VENV)/installed ## run ruff, mypy --strict and impor
 	@$(BIN)/mypy --strict -p koordinator
 	@echo "== import-linter"
 	@$(BIN)/lint-imports
+	@echo "== prose"
+	@$(BIN)/python tools/prose.py || echo "== not enforced yet"
 
 ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/editor-tools $(VENV)/installed ## run the tests that need Java, Chromium, Docker, pyright or Spark
 	@status=0; \

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import io
 import re
-import subprocess
 import sys
 import tokenize
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,9 @@ LIMIT = 10.0
 """The limit of every other folder."""
 
 LINE_MAX = 120
+
+OUTPUTS = {"build", "dist", "node_modules", "test-results"}
+"""Folders that are not sources."""
 
 DIRECTIVE = re.compile(r"#\s*(?:noqa|type:|pragma|fmt|mypy|ruff|!)")
 
@@ -67,26 +70,37 @@ def _markdown_lines(source: str) -> Iterator[tuple[int, str]]:
             yield number, line.strip()
 
 
-def main() -> int:
-    """Check the files that git tracks; return the exit status."""
-    root = Path(__file__).parents[1]
-    listing = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=root, check=True, capture_output=True, text=True)  # noqa: S607
-    texts: dict[str, int] = {}
-    hits: dict[str, list[str]] = {}
-    long_lines = []
-    for name in listing.stdout.splitlines():
-        folder = name.partition("/")[0] if "/" in name else "."
-        for number, text in texts_of(root / name):
-            texts[folder] = texts.get(folder, 0) + 1
+def failures_of(root: Path) -> list[str]:
+    """Return a line for each long Markdown line, and for each hit in a folder that exceeds its limit."""
+    texts: Counter[str] = Counter()
+    hits: defaultdict[str, list[str]] = defaultdict(list)
+    failures = []
+    for path in _sources(root):
+        name = path.relative_to(root)
+        folder = name.parts[0] if len(name.parts) > 1 else "."
+        for number, text in texts_of(path):
+            texts[folder] += 1
             if PHRASES.search(text):
-                hits.setdefault(folder, []).append(f"{name}:{number}: {text[:LINE_MAX]}")
-            if name.endswith(".md") and len(text) > LINE_MAX and not text.startswith("|"):
-                long_lines.append(f"{name}:{number}: {len(text)} characters, at most {LINE_MAX}")
-    failures = long_lines
+                hits[folder].append(f"{name}:{number}: {text[:LINE_MAX]}")
+            if path.suffix == ".md" and len(text) > LINE_MAX and not text.startswith("|"):
+                failures.append(f"{name}:{number}: {len(text)} characters, at most {LINE_MAX}")
     for folder, places in hits.items():
         rate, limit = 1000 * len(places) / texts[folder], LIMITS.get(folder, LIMIT)
         if rate > limit:
             failures += [*places, f"{folder}: {rate:.1f} per thousand texts, at most {limit:g}"]
+    return failures
+
+
+def _sources(root: Path) -> Iterator[Path]:
+    for path in sorted(root.rglob("*")):
+        folders = path.relative_to(root).parts[:-1]
+        if path.suffix in {".py", ".md"} and not any(name.startswith(".") or name in OUTPUTS for name in folders):
+            yield path
+
+
+def main() -> int:
+    """Check the repository; return the exit status."""
+    failures = failures_of(Path(__file__).parents[1])
     sys.stdout.write("".join(f"{failure}\n" for failure in failures))
     return 1 if failures else 0
 
