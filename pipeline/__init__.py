@@ -1,1 +1,1 @@
-"""Rebalance analytics over traces and logs, on Spark. It reads files; of the emulator it knows the trace's format."""
+"""Rebalance analytics over traces and logs, on Spark. It reads files and depends on the trace's format alone."""

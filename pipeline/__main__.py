@@ -1,4 +1,4 @@
-"""`python -m koordinator.pipeline`: the same as the command `koordinator-pipeline`, and the file for spark-submit."""
+"""`python -m koordinator.pipeline`: the command `koordinator-pipeline`, and the entry point for spark-submit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `koordinator-pipeline`: one job for each of its commands, each in a module of `jobs`."""
+"""The command `koordinator-pipeline`: one module in `jobs` for each of its commands."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Jobs(Commands):
     homes: ClassVar[dict[str, str]] = HOMES
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The job of that name, or None. Raises UsageError where there is no Spark."""
+        """Return the job of that name, or None. Raises UsageError if pyspark is missing."""
         if cmd_name in self.homes and find_spec("pyspark") is None:
-            raise click.UsageError("there is no pyspark: pip install 'koordinator[spark]'", ctx)
+            raise click.UsageError("pyspark is not installed: pip install 'koordinator[spark]'", ctx)
         return super().get_command(ctx, cmd_name)
 
 
@@ -43,5 +43,5 @@ def jobs() -> None:
 
 
 def main(arguments: Sequence[str] | None = None, prog_name: str = "koordinator-pipeline") -> NoReturn:
-    """Run a job and exit, as `koordinator` does."""
+    """Run a job and exit with its status, as `koordinator` does."""
     run(jobs, arguments, prog_name)

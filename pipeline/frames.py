@@ -1,10 +1,10 @@
-"""What every layer does with its frames: the columns of a table, and whose a row is."""
+"""Helpers that all layers share: selecting a table's columns, and adding the columns of a row's trace."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def columns(frame: DataFrame, table: Table) -> list[Column]:
-    """The columns of the table, in its order and types; one that the frame lacks is null."""
-    there = set(frame.columns)
+    """Return the columns of the table, in its order and types; a column that the frame lacks is null."""
+    present = set(frame.columns)
     return [
-        (F.col(field.name) if field.name in there else F.lit(None)).cast(field.dataType).alias(field.name)
+        (F.col(field.name) if field.name in present else F.lit(None)).cast(field.dataType).alias(field.name)
         for field in table.columns.fields
     ]
 
 
-def shaped(frame: DataFrame, table: Table) -> DataFrame:
-    """The frame with these columns, and no others."""
+def select_schema(frame: DataFrame, table: Table) -> DataFrame:
+    """Return the frame with exactly the columns of the table."""
     return frame.select(*columns(frame, table))
 
 
-def whose(frame: DataFrame, trace: DataFrame, table: Table) -> DataFrame:
-    """The same for a table that says whose its rows are: run, test and cluster come from silver/trace."""
+def with_trace_columns(frame: DataFrame, trace: DataFrame, table: Table) -> DataFrame:
+    """Return the frame with the columns of the table; run, test and cluster come from silver/trace."""
     known = F.broadcast(trace.select("trace_id", "run_id", "test_id", "cluster"))
-    return shaped(frame.drop("run_id", "test_id", "cluster").join(known, "trace_id", "left"), table)
+    return select_schema(frame.drop("run_id", "test_id", "cluster").join(known, "trace_id", "left"), table)

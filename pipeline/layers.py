@@ -1,7 +1,7 @@
-"""What is made of what: the tables from silver to the verdicts, in the order in which they are made.
+"""The dependencies between tables, from silver to the verdicts, in build order.
 
-A step is a table, the function that makes it, and the tables that function takes. A load writes each table before it
-makes the next, and reads it back: nothing is computed twice.
+A step is a table, the function that builds it, and the tables that function reads. A load writes each table before it
+builds the next and reads it back, so that nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A table and how it is made."""
+    """A table, the function that builds it, and the input tables of that function."""
 
     table: Table
-    make: Callable[..., DataFrame]
-    takes: tuple[Table, ...]
+    build: Callable[..., DataFrame]
+    inputs: tuple[Table, ...]
 
 
-PER_HOME: tuple[Step, ...] = (
+PER_HOME_STEPS: tuple[Step, ...] = (
     Step(tables.TRACE, trace, (tables.EVENT, tables.HEADER)),
     Step(tables.TEST, test, (tables.TRACE, tables.OUTCOME)),
     Step(tables.CALL, call, (tables.EVENT,)),
@@ -90,9 +90,9 @@ PER_HOME: tuple[Step, ...] = (
     Step(tables.GROUP, group, (tables.EVENT,)),
     Step(tables.VERDICT, verdict, (tables.EVENT, tables.CALL, tables.MEMBER, tables.GROUP, tables.TRACE)),
 )
-"""Of the events, headers and outcomes of some homes: everything that is derived from them."""
+"""Tables derived from the events, headers and outcomes of single traces; a load rebuilds them per `home`."""
 
-OF_ALL: tuple[Step, ...] = (
+STORE_STEPS: tuple[Step, ...] = (
     Step(tables.RUN, run, (tables.TRACE,)),
     Step(tables.FLAKY, flaky, (tables.TEST, tables.REBALANCE)),
     Step(
@@ -101,15 +101,15 @@ OF_ALL: tuple[Step, ...] = (
         (tables.VERDICT, tables.TRACE, tables.TEST, tables.MEMBER, tables.REBALANCE),
     ),
 )
-"""Of those tables as a whole: what compares runs."""
+"""Tables that compare runs; every load rebuilds them as a whole."""
 
 
 def build(event: DataFrame, header: DataFrame, outcome: DataFrame) -> dict[str, DataFrame]:
-    """Every table by its path, without a store: of small inputs, in tests.
+    """Build every table of small inputs without a store, for tests; keys are table paths.
 
-    Each is kept in memory: a plan of all steps one into the other would take longer to make than to run.
+    Each table is cached: one plan of all steps would take longer to optimize than to run.
     """
-    made = {tables.EVENT.path: event, tables.HEADER.path: header, tables.OUTCOME.path: outcome}
-    for step in (*PER_HOME, *OF_ALL):
-        made[step.table.path] = step.make(*(made[table.path] for table in step.takes)).cache()
-    return made
+    frames = {tables.EVENT.path: event, tables.HEADER.path: header, tables.OUTCOME.path: outcome}
+    for step in (*PER_HOME_STEPS, *STORE_STEPS):
+        frames[step.table.path] = step.build(*(frames[table.path] for table in step.inputs)).cache()
+    return frames

@@ -1,6 +1,6 @@
-"""A Spark session for a job: on this machine, on a cluster, or on a Spark Connect server.
+"""The Spark session of a job: on this machine, on a cluster, or on a Spark Connect server.
 
-Spark's own log goes to a file, which is named when Spark does not start.
+Spark's own log goes to a file, whose last message is shown if Spark does not start.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from . import java
-from .troubles import Refused
+from .job_errors import JobRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-HERE = "local[*]"
-"""The master when none is named: all cores of this machine."""
+LOCAL_MASTER = "local[*]"
+"""The default master: all cores of this machine."""
 
-ALWAYS = {
+COMMON_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
     "spark.sql.maxConcurrentOutputFileWriters": "8",
 }
-"""What the tables depend on, wherever Spark runs; and that rows are not sorted by their folder to be written.
+"""Settings that the tables depend on, wherever Spark runs.
 
-The rows of a load are mostly of one folder, and by default Spark would sort all of them to write one file at a time.
+With maxConcurrentOutputFileWriters Spark does not sort the rows by folder before it writes them. Most rows of a load go
+to one folder, and Spark would sort all of them to write one file at a time.
 """
 
-ON_THIS_MACHINE = {
+LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
@@ -47,112 +48,111 @@ ON_THIS_MACHINE = {
     "spark.sql.streaming.numRecentProgressUpdates": "2",
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
-"""Nothing listens to other machines; adaptive execution joins shuffle partitions that are small.
+"""Settings of a local session: no listener for other machines; adaptive execution merges small shuffle partitions.
 
-By default Spark goes over to sorting all rows where a task has more than 128 groups to gather lists in. And of the
-classes it makes of plans, 1,400 in a load, it remembers 100: it would make and compile the same ones again and again.
-Nobody waits for an answer meanwhile, so the collector of garbage is the one that costs least, not that pauses least.
+By default Spark sorts all rows of a task that collects lists for more than 128 groups. It caches 100 compiled plan
+classes, and a load uses 1,400: it would compile the same ones repeatedly. The parallel garbage collector costs the
+least processor time; its pauses do not matter in a batch job.
 """
 
-QUICK = {
+SMALL_INPUT_SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "4",
 }
-"""For what is small: starting, and compiling what runs once, would take most of the time.
+"""Settings for small inputs, where starting and compiling would take most of the time.
 
-With one level of compilation Java has 48 MB for its code instead of 240, which all tables fill; then it says so on
-stdout, and compiles no more.
+With one compilation level Java reserves 48 MB for code instead of 240 MB. All tables together exceed that; Java then
+prints a warning to stdout and stops compiling.
 """
 
-COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
-"""What chooses a collector of garbage. Java does not start if two are chosen."""
+GC_OPTION = re.compile(r"-XX:\+Use\w+GC\b")
+"""The option that selects a garbage collector. Java does not start with two of them."""
 
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-"""Where Linux says who gets huge pages; `[madvise]`: who asks for them.
+"""The file in which Linux names its policy for huge pages; `[madvise]` gives them to processes that request them.
 
-With them the work of big loads takes some 4% less processor time. Java elsewhere does not know the option, and says so
-where it is of no use.
+They save about 4 % of processor time in big loads. Elsewhere Java rejects the option, or warns that it has no effect.
 """
 
-OF_ALL_JAVA = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
-"""Variables with options for whatever Java is started."""
+JAVA_OPTION_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
+"""Environment variables with options for every Java process."""
 
-SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""A variable that is set by spark-submit: it has started Java, and knows the master."""
+GATEWAY_PORT_VARIABLE = "PYSPARK_GATEWAY_PORT"
+"""An environment variable set by spark-submit, which has started Java and knows the master."""
 
 GIB = 1 << 30
 
 
-class NoSpark(Refused):
+class SparkNotStarted(JobRefused):
     """Spark did not start."""
 
 
 @contextmanager
-def opened(
+def open_session(
     master: str | None = None,
     remote: str | None = None,
     settings: Mapping[str, str] | None = None,
     *,
     big: bool = False,
 ) -> Iterator[SparkSession]:
-    """A session on `master` (spark-submit's if None, else this machine), or of the Spark Connect server `remote`.
+    """Open a session on `master`, or on the Spark Connect server `remote`.
 
-    `settings` are Spark's own, and come last. `big` says that there is so much to do that Java should optimize.
-    Raises java.JavaMissing or NoSpark.
+    Without both the master of spark-submit counts, else this machine. `settings` are Spark's own and override the
+    others. `big` announces a large input, for which Java should optimize. Raises JavaNotFound or SparkNotStarted.
     """
     settings = settings or {}
     if remote is not None:
-        yield from _of(_connected(remote, settings))
+        yield from _stopped_after(_connect(remote, settings))
         return
-    if master is None and SUBMITTED in os.environ:
+    if master is None and GATEWAY_PORT_VARIABLE in os.environ:
         builder = SparkSession.builder
-        for name, value in (ALWAYS | dict(settings)).items():
+        for name, value in (COMMON_SETTINGS | dict(settings)).items():
             builder = builder.config(name, value)
-        yield from _of(builder.getOrCreate())
+        yield from _stopped_after(builder.getOrCreate())
         return
-    master = master or os.environ.get("MASTER") or HERE
+    master = master or os.environ.get("MASTER") or LOCAL_MASTER
     with tempfile.TemporaryDirectory(prefix="koordinator-spark-") as scratch:
-        os.environ["JAVA_HOME"] = str(java.home(Path(scratch) / "java"))
-        # Spark's own guess is `python3`, which need not be the one that has us
+        os.environ["JAVA_HOME"] = str(java.find_java_home(Path(scratch) / "java"))
+        # Spark's default is `python3`, which may be an interpreter without koordinator
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         log = Path(scratch) / "spark.log"
-        own = on_this_machine(big=big) if master.startswith("local") else {}
+        local = local_settings(big=big) if master.startswith("local") else {}
         builder = SparkSession.builder.appName("koordinator").master(master)
-        for name, value in (ALWAYS | own | dict(settings)).items():
+        for name, value in (COMMON_SETTINGS | local | dict(settings)).items():
             builder = builder.config(name, value)
         try:
-            with _quiet(log):
+            with _stderr_to(log):
                 session = builder.getOrCreate()
         except Exception as error:
-            raise NoSpark(f"Spark does not start on {master}: {_last_words(log) or error}") from error
-        yield from _of(session)
+            raise SparkNotStarted(f"Spark does not start on {master}: {_last_message(log) or error}") from error
+        yield from _stopped_after(session)
 
 
-def on_this_machine(*, big: bool) -> dict[str, str]:
-    """The settings of a session here. A collector of garbage that the environment chooses for all Java is not ours."""
-    settings = ON_THIS_MACHINE | {"spark.driver.memory": _memory()} | ({} if big else QUICK)
+def local_settings(*, big: bool) -> dict[str, str]:
+    """Return the settings of a local session. A garbage collector chosen by the environment overrides this module's."""
+    settings = LOCAL_SETTINGS | {"spark.driver.memory": _memory()} | ({} if big else SMALL_INPUT_SETTINGS)
     options = settings["spark.driver.extraJavaOptions"]
-    if any(COLLECTOR.search(os.environ.get(name, "")) for name in OF_ALL_JAVA):
-        options = COLLECTOR.sub("", options).strip()
+    if any(GC_OPTION.search(os.environ.get(name, "")) for name in JAVA_OPTION_VARIABLES):
+        options = GC_OPTION.sub("", options).strip()
     if big and HUGE_PAGES.exists() and "[madvise]" in HUGE_PAGES.read_text(encoding="ascii"):
         options += " -XX:+UseTransparentHugePages"
     return settings | {"spark.driver.extraJavaOptions": options.strip()}
 
 
-def _connected(remote: str, settings: Mapping[str, str]) -> SparkSession:
+def _connect(remote: str, settings: Mapping[str, str]) -> SparkSession:
     try:
         session = SparkSession.builder.remote(remote).getOrCreate()
-        for name, value in (ALWAYS | dict(settings)).items():
+        for name, value in (COMMON_SETTINGS | dict(settings)).items():
             session.conf.set(name, value)
     except Exception as error:
-        raise NoSpark(f"no Spark Connect server answers at {remote}: {error}") from error
+        raise SparkNotStarted(f"{remote}: no Spark Connect server responds ({error})") from error
     return session
 
 
-def _of(session: SparkSession) -> Iterator[SparkSession]:
+def _stopped_after(session: SparkSession) -> Iterator[SparkSession]:
     try:
         yield session
     finally:
@@ -160,28 +160,28 @@ def _of(session: SparkSession) -> Iterator[SparkSession]:
 
 
 @contextmanager
-def _quiet(log: Path) -> Iterator[None]:
-    """What Java writes to stderr goes to the file; it keeps what it has inherited when it was started."""
+def _stderr_to(log: Path) -> Iterator[None]:
+    """Redirect stderr to the file while Java starts; the Java process keeps the redirection."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    original = os.dup(2)
     with log.open("wb") as file:
         os.dup2(file.fileno(), 2)
         try:
             yield
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(original, 2)
+            os.close(original)
 
 
-def _last_words(log: Path) -> str:
-    """What Java said last that is no stack."""
+def _last_message(log: Path) -> str:
+    """Return Java's last message that is not part of a stack trace."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    said = [line for line in lines if line.strip() and not line.startswith("\t") and "WARN" not in line]
-    return said[-1] if said else ""
+    messages = [line for line in lines if line.strip() and not line.startswith("\t") and "WARN" not in line]
+    return messages[-1] if messages else ""
 
 
 def _memory() -> str:
-    """A quarter of the machine's, from 1 to 8 GiB: Spark's default of 1 GiB is for toys."""
+    """Return a quarter of the machine's memory, from 1 to 8 GiB; Spark's default of 1 GiB is too small."""
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""Options that all jobs have: where Spark runs."""
+"""Options that all jobs share: where Spark runs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SETTING = "NAME=VALUE"
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `master`, `remote` and `settings`, as session.opened takes them."""
+    """Add the arguments `master`, `remote` and `settings` of session.open_session to a command."""
     for option in (
         click.option("--conf", "settings", multiple=True, metavar=_SETTING, callback=_settings,
-                     help="A setting of Spark's, like spark.driver.memory=4g. May be given more than once."),
-        click.option("--remote", metavar="URL", help="A Spark Connect server: sc://host:15002."),
+                     help="Set a Spark configuration property, like spark.driver.memory=4g (repeatable)."),
+        click.option("--remote", metavar="URL", help="Address of a Spark Connect server: sc://host:15002."),
         click.option("--master", metavar="URL",
-                     help="Where Spark runs: local[4], spark://host:7077, … [default: all cores of this machine]"),
+                     help="Spark master: local[4], spark://host:7077, … [default: all cores of this machine]"),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -28,8 +28,10 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     settings = {}
     for value in values:
-        name, equals, of = value.partition("=")
+        name, equals, text = value.partition("=")
         if not equals or not name.startswith("spark."):
-            raise click.BadParameter(f"{value!r} is not {_SETTING} of a setting of Spark's", ctx, param)
-        settings[name] = of
+            raise click.BadParameter(
+                f"{value!r}: expected {_SETTING} with a name that starts with 'spark.'", ctx, param
+            )
+        settings[name] = text
     return settings

@@ -1,4 +1,4 @@
-"""Traces as a data source of Spark's own: files, and the trace of an emulator that runs, followed as it grows.
+"""A Spark data source for traces: files, and the live trace of a running emulator.
 
     from koordinator.pipeline.source import KoordinatorSource
 
@@ -6,9 +6,9 @@
     events = spark.read.format("koordinator").load("traces")
     growing = spark.readStream.format("koordinator").option("bootstrap.servers", "127.0.0.1:9092").load()
 
-Both have the columns of silver/event, and beside the events a row for each header and each end of a test, whose `body`
-is the line: what is written to Parquet of them is an input of the pipeline. A line that is none of a trace ends the
-reading; `koordinator-pipeline run` puts it aside instead. Files are read as Python sees them, on every executor.
+Both have the columns of silver/event. Each header and each test outcome is a row, too, with the line in `body`; so the
+Parquet files of such a frame are a valid input of the pipeline. An invalid line raises an error here, while
+`koordinator-pipeline run` quarantines it. Every executor reads files through its own file system.
 """
 
 from __future__ import annotations
@@ -43,41 +43,41 @@ if TYPE_CHECKING:
     from koordinator.wire.records import Record
 
 TRACE_TOPIC = "__koordinator_trace"
-"""In which an emulator serves its trace."""
+"""The topic in which an emulator serves its trace."""
 
 FILES = "**/*.jsonl*"
-"""What is read of a folder: traces, compressed or not."""
+"""The trace files of a folder, compressed or not."""
 
-ANSWER_S = 20.0
-"""How long an emulator may take for one answer."""
+RESPONSE_TIMEOUT_S = 20.0
+"""Seconds to wait for one response of an emulator."""
 
 Offset = dict[str, Any]
-"""How far a trace was read: the `trace_id`, and the `offset` of the line to come."""
+"""Position in a trace: the `trace_id`, and the `offset` of the next line."""
 
 
 class KoordinatorSource(DataSource):
     """The format `koordinator`.
 
-    Reading wants a `path`: a file, a folder, or a pattern; files that end in .gz or .zst are unpacked. A stream wants
-    `bootstrap.servers`, as Kafka's clients do.
+    A batch read needs the option `path`: a file, a folder, or a pattern; files that end in .gz or .zst are
+    decompressed. A stream needs `bootstrap.servers`, like Kafka's clients.
     """
 
     @classmethod
     def name(cls) -> str:
-        """What `format` is given."""
+        """Return the name for `format`."""
         return "koordinator"
 
     def schema(self) -> StructType:
-        """The columns, if the reader does not name some of them."""
+        """Return the columns, unless the reader selects some of them."""
         return EVENT.columns
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For `spark.read`. Raises ValueError without a path."""
-        return _Files(self._option("path"), schema.fieldNames())
+        """Return the reader of `spark.read`. Raises ValueError without a path."""
+        return _FileReader(self._option("path"), schema.fieldNames())
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: N802 - Spark's name
-        """For `spark.readStream`. Raises ValueError without bootstrap servers, or with an address that is none."""
-        return _Follower(_addresses(self._option("bootstrap.servers")), schema.fieldNames())
+        """Return the reader of `spark.readStream`. Raises ValueError for missing or invalid servers."""
+        return _TopicReader(_addresses(self._option("bootstrap.servers")), schema.fieldNames())
 
     def _option(self, name: str) -> str:
         value = self.options.get(name)
@@ -86,28 +86,28 @@ class KoordinatorSource(DataSource):
         return str(value)
 
 
-class _File(InputPartition):
+class _FilePartition(InputPartition):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.path = path
 
 
-class _Files(DataSourceReader):
+class _FileReader(DataSourceReader):
     def __init__(self, path: str, names: Sequence[str]) -> None:
         self._path = path
         self._names = names
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each file. Raises ValueError if there is none."""
+        """Return one partition for each file. Raises ValueError if there is none."""
         root = self._path.removeprefix("file://")
-        found = sorted(map(str, Path(root).glob(FILES))) if Path(root).is_dir() else sorted(glob(root))  # noqa: PTH207
-        if not found:
-            raise ValueError(f"format koordinator: {self._path}: no file of this name, or no folder with {FILES} in it")
-        return [_File(path) for path in found]
+        paths = sorted(map(str, Path(root).glob(FILES))) if Path(root).is_dir() else sorted(glob(root))  # noqa: PTH207
+        if not paths:
+            raise ValueError(f"format koordinator: {self._path}: no such file, and no folder that contains {FILES}")
+        return [_FilePartition(path) for path in paths]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
-        """The rows of a file. Raises ValueError for a line that is none of a trace."""
-        assert isinstance(partition, _File), "as planned above"
+        """Yield the rows of a file. Raises ValueError for a line that is not part of a trace."""
+        assert isinstance(partition, _FilePartition), "planned by partitions()"
         trace_id = hashlib.md5(_stem(partition.path).encode(), usedforsecurity=False).hexdigest()
         with BufferedReader(pa.input_stream(partition.path, compression="detect")) as packed:
             for number, raw in enumerate(packed, 1):
@@ -115,8 +115,11 @@ class _Files(DataSourceReader):
                     yield _row(raw, f"{partition.path}: line {number}", trace_id, self._names)
 
 
-class _Follower(SimpleDataSourceStreamReader):
-    """Reads the topic with our own client, over one connection: each would be an event that has to be read again."""
+class _TopicReader(SimpleDataSourceStreamReader):
+    """Reads the trace topic over one connection of koordinator's own client.
+
+    A Kafka consumer would add its requests to the trace that it reads.
+    """
 
     def __init__(self, bootstrap: Sequence[Address], names: Sequence[str]) -> None:
         self._bootstrap = bootstrap
@@ -124,81 +127,81 @@ class _Follower(SimpleDataSourceStreamReader):
         self._link: Link | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        """The beginning of whatever trace there is."""
+        """Return the beginning of any trace."""
         return {"trace_id": "", "offset": 0}
 
     def read(self, start: Offset) -> tuple[Iterator[tuple[object, ...]], Offset]:
-        """All that there is after `start`; of an emulator that was started anew, its trace from the beginning."""
-        found = self._lines(start["offset"])
-        if found and start["trace_id"] not in ("", _trace_id(found[0])):
-            found = self._lines(0)
-        if not found:
+        """Return everything after `start`; if another trace has replaced it, that trace from its beginning."""
+        records = self._records(start["offset"])
+        if records and start["trace_id"] not in ("", _trace_id(records[0])):
+            records = self._records(0)
+        if not records:
             return iter(()), start
-        return self._rows(found), {"trace_id": _trace_id(found[-1]), "offset": found[-1].offset + 1}
+        return self._rows(records), {"trace_id": _trace_id(records[-1]), "offset": records[-1].offset + 1}
 
-    def readBetweenOffsets(self, start: Offset, end: Offset) -> Iterator[tuple[object, ...]]:  # noqa: N802 - likewise
-        """A batch that was planned before Spark was ended. Raises ValueError if the emulator has it no more."""
+    def readBetweenOffsets(self, start: Offset, end: Offset) -> Iterator[tuple[object, ...]]:  # noqa: N802 - Spark's name
+        """Read a batch again that Spark planned before it stopped. Raises ValueError if the lines no longer exist."""
         first = start["offset"] if start["trace_id"] in ("", end["trace_id"]) else 0
-        found = [each for each in self._lines(first) if each.offset < end["offset"]]
-        if not found or _trace_id(found[-1]) != end["trace_id"] or found[-1].offset + 1 != end["offset"]:
+        records = [record for record in self._records(first) if record.offset < end["offset"]]
+        if not records or _trace_id(records[-1]) != end["trace_id"] or records[-1].offset + 1 != end["offset"]:
             raise ValueError(
-                f"{TRACE_TOPIC}: the lines up to {end['offset']} of trace {end['trace_id']} are gone:"
-                " follow it with a new checkpoint"
+                f"{TRACE_TOPIC}: the lines up to {end['offset']} of trace {end['trace_id']} no longer exist:"
+                " start the query with a new checkpoint"
             )
-        return self._rows(found)
+        return self._rows(records)
 
     def stop(self) -> None:
-        """Close the connection, if there is one."""
+        """Close the connection if it is open."""
         if self._link is not None:
             self._link.close()
             self._link = None
 
-    def _rows(self, found: Sequence[Record]) -> Iterator[tuple[object, ...]]:
-        # Spark copies the iterator, which a generator does not allow
+    def _rows(self, records: Sequence[Record]) -> Iterator[tuple[object, ...]]:
+        # Spark copies the iterator, which is impossible for a generator
         place = f"{TRACE_TOPIC}: offset "
-        return iter([_row(each.value or b"", f"{place}{each.offset}", "", self._names) for each in found])
+        return iter([_row(record.value or b"", f"{place}{record.offset}", "", self._names) for record in records])
 
-    def _lines(self, offset: int) -> list[Record]:
-        """Raises ClientError where nobody answers; a connection that is lost is made anew, once."""
-        for is_last in (self._link is None, True):
+    def _records(self, offset: int) -> list[Record]:
+        """Return the records from `offset` on; reconnect once after a lost connection. Raises ClientError."""
+        for is_last_attempt in (self._link is None, True):
             try:
                 if self._link is None:
-                    self._link = self._connected()
-                self._link.deadline = Deadline(ANSWER_S)
-                found = read_from(self._link, (TRACE_TOPIC, 0), offset)
-                if not isinstance(found, Refusal):
-                    return found
-                error = ClientError(f"{TRACE_TOPIC}: {found}")
+                    self._link = self._connect()
+                self._link.deadline = Deadline(RESPONSE_TIMEOUT_S)
+                records = read_from(self._link, (TRACE_TOPIC, 0), offset)
+                if not isinstance(records, Refusal):
+                    return records
+                error = ClientError(f"{TRACE_TOPIC}: {records}")
             except ClientError as lost:
                 error = lost
             self.stop()
-            if is_last:
+            if is_last_attempt:
                 raise error
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("the last attempt returns or raises")
 
-    def _connected(self) -> Link:
-        """To whoever leads the topic."""
-        with Admin(self._bootstrap, ANSWER_S, koordinator.__version__) as admin:
+    def _connect(self) -> Link:
+        """Connect to the leader of the topic."""
+        with Admin(self._bootstrap, RESPONSE_TIMEOUT_S, koordinator.__version__) as admin:
             leader = leaders(admin.topics([TRACE_TOPIC]), [(TRACE_TOPIC, 0)])[TRACE_TOPIC, 0]
         if leader is None:
-            raise ClientError(f"{self._bootstrap[0]}: there is no topic {TRACE_TOPIC}: this is no koordinator")
+            raise ClientError(f"{self._bootstrap[0]}: no topic {TRACE_TOPIC}: this is not a koordinator emulator")
         if isinstance(leader, Refusal):
             raise ClientError(f"{TRACE_TOPIC}: {leader}")
-        return Link(leader.address, Deadline(ANSWER_S), koordinator.__version__)
+        return Link(leader.address, Deadline(RESPONSE_TIMEOUT_S), koordinator.__version__)
 
 
 def _addresses(servers: str) -> tuple[Address, ...]:
-    found = []
+    addresses = []
     for server in servers.split(","):
         host, _, port = server.strip().rpartition(":")
         if not host or not port.isdecimal():
             raise ValueError(f"bootstrap.servers {servers!r}: {server.strip()!r} is not host:port")
-        found.append(Address(host.removeprefix("[").removesuffix("]"), int(port)))
-    return tuple(found)
+        addresses.append(Address(host.removeprefix("[").removesuffix("]"), int(port)))
+    return tuple(addresses)
 
 
 def _stem(path: str) -> str:
-    # as Spark writes it: file:/folder/name
+    # the form in which Spark writes paths: file:/folder/name
     return re.sub(ROTATED, "", f"file:{Path(path).resolve().as_uri().removeprefix('file://')}")
 
 
@@ -207,19 +210,19 @@ def _trace_id(record: Record) -> str:
 
 
 def _row(raw: bytes, place: str, trace_id: str, names: Sequence[str]) -> tuple[object, ...]:
-    """A line in the columns asked for, as `silver.trace_rows` has them."""
+    """Return the values of a line for the selected columns, as in `silver.trace_rows`."""
     try:
         line = json.loads(raw)
     except ValueError:
         line = None
     if not isinstance(line, dict) or "kind" not in line:
-        raise ValueError(f"{place}: a JSON object with a kind is wanted, as every line of a trace is")
+        raise ValueError(f"{place}: expected a JSON object with a key 'kind', like every line of a trace")
     is_event = line["kind"] not in ("header", "test")
     body = json.dumps(line["body"], separators=(",", ":")) if "body" in line else None
-    said = {
+    derived = {
         "source": "koordinator",
         "trace_id": line.get("trace_id") or trace_id,
         "name": next((line[name] for name in NAMES.values() if name in line), None),
         "body": body if is_event else raw.decode().rstrip("\r\n"),
     }
-    return tuple(said[name] if name in said else line.get(RENAMED.get(name, name)) for name in names)
+    return tuple(derived[name] if name in derived else line.get(RENAMED.get(name, name)) for name in names)

@@ -1,10 +1,10 @@
-"""A store: one folder with a folder for each table, on any file system that Spark knows.
+"""A store: one folder with a subfolder for each table, on any file system that Spark supports.
 
     STORE/bronze/line/batch=text-0/part-….parquet
     STORE/silver/event/home=text-0/batch=text-3/part-….parquet
     STORE/checkpoint/text/…
 
-A load that fails leaves whole partitions behind, and the next one writes them again.
+A failed load leaves whole partitions behind, and the next load overwrites them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
+from .job_errors import JobRefused
 from .schema import FILE, SCHEMA_VERSION
-from .troubles import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     from .schema import Table
 
-NOT_THERE = "PATH_NOT_FOUND"
-"""What Spark calls it when there is no such folder."""
+PATH_NOT_FOUND = "PATH_NOT_FOUND"
+"""Spark's error condition for a missing folder."""
 
-ABOUT = StructType([StructField("schema_version", IntegerType())])
+VERSION_SCHEMA = StructType([StructField("schema_version", IntegerType())])
 
 
 def overwrite(frame: DataFrame, path: str, partitions: tuple[str, ...]) -> None:
-    """Replace the folders that the frame has rows for, or all that is there if there are no such folders."""
+    """Replace the partitions that the frame has rows for, or the whole table if it has no partitions."""
     writer = frame.write.mode("overwrite")
     if partitions:
         writer = writer.partitionBy(*partitions).option("partitionOverwriteMode", "dynamic")
@@ -40,82 +40,82 @@ def overwrite(frame: DataFrame, path: str, partitions: tuple[str, ...]) -> None:
 
 
 class Store:
-    """The tables below a folder."""
+    """The tables in a folder."""
 
     def __init__(self, root: str) -> None:
         self.root = root.rstrip("/") or "/"
 
     def path(self, table: Table) -> str:
-        """The folder of a table."""
+        """Return the folder of a table."""
         return f"{self.root}/{table.path}"
 
     def checkpoint(self, stream: str) -> str:
-        """The folder in which Spark keeps what it has read."""
+        """Return the folder of a stream's checkpoint."""
         return f"{self.root}/checkpoint/{stream}"
 
     def read(self, spark: SparkSession, table: Table) -> DataFrame:
-        """A table with its columns and, as strings, those of its folders; without rows if it was never written."""
+        """Return a table with its partition columns as strings; a table that was never written has no rows."""
         folders = [StructField(name, StringType()) for name in table.partitions]
         return self._read(spark, self.path(table), StructType([*table.columns.fields, *folders]))
 
     def write(self, frame: DataFrame, table: Table) -> None:
-        """Replace what the frame has: the folders it has rows for, or all of a table that has no folders."""
+        """Replace the partitions that the frame has rows for, or a whole table without partitions."""
         overwrite(frame, self.path(table), table.partitions)
 
     def write_homes(self, frame: DataFrame, table: Table, homes: Sequence[str]) -> None:
-        """Replace the folders of these homes. One that the frame has no rows for is empty then, if it was there."""
-        before = self._files(frame.sparkSession, table, homes)
+        """Replace the partitions of these homes. A partition that the frame has no rows for becomes empty."""
+        old = self._files(frame.sparkSession, table, homes)
         self.write(frame, table)
-        if not before:
+        if not old:
             return
-        left = before & self._files(frame.sparkSession, table, homes)
-        for home in sorted({home for home, _ in left}):
-            nothing = frame.sparkSession.createDataFrame([], table.columns)
-            overwrite(nothing, f"{self.path(table)}/home={home}", ())
+        stale = old & self._files(frame.sparkSession, table, homes)
+        for home in sorted({home for home, _ in stale}):
+            empty = frame.sparkSession.createDataFrame([], table.columns)
+            overwrite(empty, f"{self.path(table)}/home={home}", ())
 
     def _files(self, spark: SparkSession, table: Table, homes: Sequence[str]) -> set[tuple[str, str]]:
-        """The files that have rows of these homes, each with its home."""
+        """Return the files with rows of these homes, each with its home."""
         rows = self.read(spark, table).where(F.col("home").isin(*homes))
         files = rows.select("home", F.input_file_name().alias("file")).distinct()
         return {(row.home, row.file) for row in files.collect()}
 
-    def begin(self, spark: SparkSession, streams: Iterable[str]) -> bool:
-        """Say of which version the tables are, if the store is new. Gives whether it is.
+    def open(self, spark: SparkSession, streams: Iterable[str]) -> bool:
+        """Record the schema version if the store is new. Return whether it is new.
 
-        Raises Refused as `require` does. A stream that has lost its checkpoint would count its batches from 0 again,
-        and write over what is there.
+        Raises JobRefused as `require` does, and if a stream has lost its checkpoint: it would number its batches from 0
+        again and overwrite the existing ones.
         """
         if not self._about(spark):
-            frame = spark.createDataFrame([(SCHEMA_VERSION,)], ABOUT)
+            frame = spark.createDataFrame([(SCHEMA_VERSION,)], VERSION_SCHEMA)
             frame.coalesce(1).write.mode("overwrite").parquet(f"{self.root}/about")
             return True
         self.require(spark)
         batches = [row.batch for row in self.read(spark, FILE).select("batch").distinct().collect()]
         for stream in streams:
             has_read = any(name.startswith(f"{stream}-") for name in batches)
-            if has_read and not _is_there(spark, f"{self.checkpoint(stream)}/metadata"):
-                raise Refused(
-                    f"{self.root}: what has been read already stands in {self.checkpoint(stream)}, which is missing:"
-                    " bring it back, or load the inputs into a new store"
+            if has_read and not _exists(spark, f"{self.checkpoint(stream)}/metadata"):
+                raise JobRefused(
+                    f"{self.root}: the checkpoint {self.checkpoint(stream)} is missing:"
+                    " restore it, or load the inputs into a new store"
                 )
         return False
 
     def require(self, spark: SparkSession) -> None:
-        """Raises Refused if this is no store, or its tables are of another version than ours; nothing is changed."""
+        """Raise JobRefused if this is not a store, or one of another schema version. Changes nothing."""
         about = self._about(spark)
         if not about:
-            raise Refused(
-                f"{self.root}: there is no store of koordinator-pipeline; `koordinator-pipeline run --output` makes one"
+            raise JobRefused(
+                f"{self.root}: not a store of koordinator-pipeline; create one with `koordinator-pipeline run --output`"
             )
         version = about[0].schema_version
         if version != SCHEMA_VERSION:
-            raise Refused(
-                f"{self.root}: its tables are of version {version}, and this koordinator's of version {SCHEMA_VERSION}:"
+            raise JobRefused(
+                f"{self.root}: its tables have version {version}, and this koordinator has version {SCHEMA_VERSION}:"
                 " load the inputs into a new store"
             )
 
     def _about(self, spark: SparkSession) -> list[Row]:
-        rows: list[Row] = self._read(spark, f"{self.root}/about", ABOUT).collect()
+        rows: list[Row] = self._read(spark, f"{self.root}/about", VERSION_SCHEMA).collect()
         return rows
 
     def _read(self, spark: SparkSession, path: str, schema: StructType) -> DataFrame:
@@ -124,17 +124,17 @@ class Store:
             # Spark Connect looks for the folder only now
             _ = frame.schema
         except AnalysisException as error:
-            if error.getCondition() != NOT_THERE:
+            if error.getCondition() != PATH_NOT_FOUND:
                 raise
             return spark.createDataFrame([], schema)
         return frame
 
 
-def _is_there(spark: SparkSession, file: str) -> bool:
+def _exists(spark: SparkSession, file: str) -> bool:
     try:
         _ = spark.read.text(file).schema
     except AnalysisException as error:
-        if error.getCondition() != NOT_THERE:
+        if error.getCondition() != PATH_NOT_FOUND:
             raise
         return False
     return True

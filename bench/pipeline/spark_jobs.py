@@ -12,7 +12,7 @@ import time
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from koordinator.pipeline import layers, session
 from koordinator.pipeline.loading import Loader
@@ -53,7 +53,7 @@ def _fresh(name: str) -> Column:
 
 def replicate(source: str, *parts: str) -> dict[str, object]:
     """Write copies of a folder to others; each of `parts` names the folder, the first copy, and their number."""
-    with session.opened(big=True) as spark:
+    with session.open_session(big=True) as spark:
         events = spark.read.parquet(source)
         rows = events.count()
         for target, first, copies in zip(parts[::3], map(int, parts[1::3]), map(int, parts[2::3]), strict=True):
@@ -69,10 +69,10 @@ def load(end: str, master: str, target: str, *sources: str) -> dict[str, object]
     """
     began = time.monotonic()
     if end == "gold":
-        layers.PER_HOME = tuple(step for step in layers.PER_HOME if step.table.layer != "mart")
-        layers.OF_ALL = tuple(step for step in layers.OF_ALL if step.table.layer != "mart")
+        layers.PER_HOME_STEPS = tuple(step for step in layers.PER_HOME_STEPS if step.table.layer != "mart")
+        layers.STORE_STEPS = tuple(step for step in layers.STORE_STEPS if step.table.layer != "mart")
     marks: list[tuple[str, float]] = []
-    with session.opened(master, big=True) as spark:
+    with session.open_session(master, big=True) as spark:
         marks.append(("start", time.monotonic()))
         loader = Loader(spark, Store(target), lambda what: marks.append((what, time.monotonic())), MAX_BAD_RATIO)
         loaded = loader.load(sources)

@@ -1,1 +1,1 @@
-"""What was read, and how it is read: traces, and the logs of brokers and clients."""
+"""Bronze: the lines and files that were read."""

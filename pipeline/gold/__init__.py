@@ -1,1 +1,1 @@
-"""Facts: rebalances, what they cost, commits, fencing and heartbeats."""
+"""Gold: the facts about rebalances, their costs, commits, fencing and heartbeats."""

@@ -1,20 +1,20 @@
-"""gold/avoided: the rebalances that static membership has saved (KIP-345)."""
+"""gold/avoided: the rebalances that static membership avoided (KIP-345)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from .. import schema
-from ..frames import whose
-from ..silver.groups import at
+from ..frames import with_trace_columns
+from ..silver.group_columns import wall_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 def avoided(event: DataFrame, trace: DataFrame) -> DataFrame:
-    """gold/avoided of these events. The log of Kafka 2.4 does not say in which group it was."""
-    found = event.where(F.col("kind") == "avoided_static").withColumn("at", at("wall_us"))
-    return whose(found, trace, schema.AVOIDED)
+    """Return gold/avoided. The log of Kafka 2.4 does not name the group."""
+    avoided_events = event.where(F.col("kind") == "avoided_static").withColumn("at", wall_time("wall_us"))
+    return with_trace_columns(avoided_events, trace, schema.AVOIDED)

@@ -1,41 +1,43 @@
-"""gold/heartbeat: how regularly members' heartbeats came."""
+"""gold/heartbeat: the regularity of members' heartbeats."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from .. import schema
-from ..frames import whose
-from ..silver.groups import GROUP, OK, ms
+from ..frames import with_trace_columns
+from ..silver.group_columns import GROUP_KEY, OK, ms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-MEMBER = (*GROUP, "member_id")
+MEMBER_KEY = (*GROUP_KEY, "member_id")
 
 
 def heartbeat(call: DataFrame, member_span: DataFrame, trace: DataFrame) -> DataFrame:
-    """gold/heartbeat of these calls: one row for each member id, with the session timeout of its last stay."""
-    last = F.lag("group_us").over(Window.partitionBy(*MEMBER).orderBy("seq"))
-    stays = member_span.groupBy(*MEMBER).agg(F.max_by("session_timeout_ms", "joined_seq").alias("session_timeout_ms"))
-    names = member_span.select(*MEMBER, "member").distinct()
-    found = (
+    """Return one row for each member id, with the session timeout of its last stay."""
+    last = F.lag("group_us").over(Window.partitionBy(*MEMBER_KEY).orderBy("seq"))
+    stays = member_span.groupBy(*MEMBER_KEY).agg(
+        F.max_by("session_timeout_ms", "joined_seq").alias("session_timeout_ms")
+    )
+    names = member_span.select(*MEMBER_KEY, "member").distinct()
+    heartbeats = (
         call.where((F.col("api") == "Heartbeat") & F.col("member_id").isNotNull())
-        .select(*MEMBER, "seq", "group_us", "error")
+        .select(*MEMBER_KEY, "seq", "group_us", "error")
         .withColumn("last_us", last)
         .withColumn("gap_ms", ms("last_us", "group_us"))
-        .groupBy(*MEMBER)
+        .groupBy(*MEMBER_KEY)
         .agg(
             F.count("*").alias("n"),
             F.count(F.when(F.col("error") != OK, 1)).alias("n_refused"),
             F.percentile("gap_ms", [0.5, 0.99]).alias("gaps"),
             F.max("gap_ms").alias("max_gap_ms"),
         )
-        .join(stays, [*MEMBER], "left")
-        .join(names, [*MEMBER], "left")
+        .join(stays, [*MEMBER_KEY], "left")
+        .join(names, [*MEMBER_KEY], "left")
         .withColumn("member", F.coalesce("member", "member_id"))
         .withColumn("p50_gap_ms", F.get("gaps", F.lit(0)))
         .withColumn("p99_gap_ms", F.get("gaps", F.lit(1)))
@@ -44,4 +46,4 @@ def heartbeat(call: DataFrame, member_span: DataFrame, trace: DataFrame) -> Data
             F.when(F.col("session_timeout_ms") > 0, F.col("max_gap_ms") / F.col("session_timeout_ms")),
         )
     )
-    return whose(found, trace, schema.HEARTBEAT)
+    return with_trace_columns(heartbeats, trace, schema.HEARTBEAT)

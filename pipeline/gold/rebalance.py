@@ -1,39 +1,26 @@
-"""gold/rebalance: every rebalance, why it was, what it took, and what it moved."""
+"""gold/rebalance: every rebalance with its cause, its duration, and the partitions it moved."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from .. import schema
-from ..frames import whose
-from ..silver.groups import GROUP, ROUND, at, fetches, ms, named
-from ..silver.round import numbered
+from ..frames import with_trace_columns
+from ..silver.group_columns import GROUP_KEY, ROUND_KEY, fetches_by_member, ms, wall_time, with_member_name
+from ..silver.round import with_rebalance_no
+from ..vocabulary import SUB_CAUSES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-SUB_CAUSES = (
-    ("poll_timeout", r"poll timeout has expired|max\.?poll\.?interval"),
-    ("revoke_and_rejoin", r"revoke partitions and re-?join"),
-    ("member_id_required", r"member.?id.?required|with the given member.?id"),
-    ("already_rebalancing", r"already rebalancing|rebalance in progress"),
-    ("failed", r"rebalance failed due to|encountered .* from .* response"),
-    ("metadata_changed", r"metadata .*chang"),
-    ("subscription_changed", r"subscription .*chang"),
-    ("unsubscribed", r"unsubscribe"),
-    ("enforced", r"enforce"),
-    ("closed", r"clos|shut"),
-)
-"""The kinds of reasons that clients give, by what Java's consumer and those that follow it write; as the emulator's."""
-
 INCREMENTAL = ("compatible", "sessioned", "stream")
-"""Protocols without `cooperative` in their name whose members keep what they own: Connect's (KIP-415), Streams'."""
+"""Incremental protocols without `cooperative` in their name: Kafka Connect (KIP-415) and Kafka Streams."""
 
 REJOINS = ("member_rejoin", "leader_rejoin", "metadata_change")
-"""The causes of a rebalance that a member begins which is in the group already."""
+"""Causes of rebalances that an existing member triggers."""
 
 
 def rebalance(  # noqa: PLR0913, PLR0917 - a table each
@@ -45,52 +32,55 @@ def rebalance(  # noqa: PLR0913, PLR0917 - a table each
     move: DataFrame,
     trace: DataFrame,
 ) -> DataFrame:
-    """gold/rebalance: silver/round, and what all the others know of each of its rows."""
-    found = (
-        round_.join(_arrivals(arrival), [*ROUND], "left")
-        .join(_members(arrival, member_span, move), [*ROUND], "left")
-        .join(_moved(move), [*ROUND], "left")
-        .join(_first_fetches(event, call, member_span, round_), [*ROUND], "left")
+    """Return gold/rebalance: silver/round with columns from all other tables."""
+    rounds = (
+        round_.join(_arrivals(arrival), [*ROUND_KEY], "left")
+        .join(_generation_members(arrival, member_span, move), [*ROUND_KEY], "left")
+        .join(_moved(move), [*ROUND_KEY], "left")
+        .join(_first_fetches(event, call, member_span, round_), [*ROUND_KEY], "left")
     )
-    return whose(_columns(_beside(found)), trace, schema.REBALANCE)
+    return with_trace_columns(_columns(_with_history(rounds)), trace, schema.REBALANCE)
 
 
 def _arrivals(arrival: DataFrame) -> DataFrame:
-    """What those who joined were told, and the last two of them, by the last JoinGroup of each."""
-    who = F.struct("last_joined_seq", "last_joined_us", "member")
+    """Return the protocol of each rebalance, and its last two members in the order of their last JoinGroup."""
+    arrival_ = F.struct("last_joined_seq", "last_joined_us", "member")
     return (
-        arrival.groupBy(*ROUND)
+        arrival.groupBy(*ROUND_KEY)
         .agg(
             F.max("protocol").alias("protocol"),
-            F.max("owns").alias("somebody_owns"),
-            F.sort_array(F.collect_list(who), asc=False).alias("newest"),
+            F.max("owns").alias("any_owns"),
+            F.sort_array(F.collect_list(arrival_), asc=False).alias("newest"),
         )
         .withColumn("next_to_newest", F.get("newest", F.lit(1)))
         .withColumn("newest", F.get("newest", F.lit(0)))
     )
 
 
-def _members(arrival: DataFrame, member_span: DataFrame, move: DataFrame) -> DataFrame:
-    """Who is in the generation of a rebalance: whom its leader was told of; if that is missing, who joined.
+def _generation_members(arrival: DataFrame, member_span: DataFrame, move: DataFrame) -> DataFrame:
+    """Return the size of the generation that each rebalance formed, and its members' history.
 
-    How many they are, in which rebalance before each was last, and of how many partitions of now it was the last owner.
+    The members are those in the leader's response; if that is missing, those that joined. Their history: the last
+    rebalance of each member before this one, and the number of today's partitions that it owned last.
     """
     listed = F.min(F.when(F.col("members").isNotNull(), F.struct("joined_seq", "members"))).getField("members")
     ids = (
-        arrival.groupBy(*ROUND)
+        arrival.groupBy(*ROUND_KEY)
         .agg(listed.alias("listed"), F.collect_set("member_id").alias("ids"))
-        .select(*ROUND, F.explode(F.coalesce("listed", "ids")).alias("member_id"))
+        .select(*ROUND_KEY, F.explode(F.coalesce("listed", "ids")).alias("member_id"))
     )
     is_static = F.max(F.col("member") != F.col("member_id"))
-    had = move.where(_had_owner()).groupBy(*ROUND, F.col("old_member").alias("member")).agg(F.count("*").alias("had"))
-    own = Window.partitionBy(*GROUP, "member").orderBy("rebalance_no")
+    owned = (
+        move.where(_had_owner()).groupBy(*ROUND_KEY, F.col("old_member").alias("member")).agg(F.count("*").alias("had"))
+    )
+    own = Window.partitionBy(*GROUP_KEY, "member").orderBy("rebalance_no")
     return (
-        named(ids, member_span, "member_id", "member")
-        .groupBy(*ROUND, "member")
+        with_member_name(ids, member_span, "member_id", "member")
+        .groupBy(*ROUND_KEY, "member")
         .agg(is_static.alias("is_static"))
         .withColumn("seen_in", F.lag("rebalance_no").over(own))
-        .join(had, [*ROUND, "member"], "left")
-        .groupBy(*ROUND)
+        .join(owned, [*ROUND_KEY, "member"], "left")
+        .groupBy(*ROUND_KEY)
         .agg(
             F.count("*").cast("int").alias("n_members"),
             F.count(F.when(F.col("is_static"), 1)).cast("int").alias("n_static"),
@@ -101,14 +91,14 @@ def _members(arrival: DataFrame, member_span: DataFrame, move: DataFrame) -> Dat
 
 
 def _had_owner() -> Column:
-    """Whether a partition that is somebody's now was somebody's before, and the group has not been empty since."""
+    """Return whether an assigned partition had an owner before, and the group was not empty since."""
     return F.col("new_member").isNotNull() & F.col("is_life") & F.col("old_member").isNotNull()
 
 
 def _moved(move: DataFrame) -> DataFrame:
-    """What an assignment moved, and who has lost what nobody has now."""
+    """Return the number of moved partitions, and the members that lost a partition which is now unassigned."""
     moved = _had_owner() & (F.col("old_member") != F.col("new_member"))
-    return move.groupBy(*ROUND).agg(
+    return move.groupBy(*ROUND_KEY).agg(
         F.count("new_member").cast("int").alias("partitions_total"),
         F.count(F.when(moved, 1)).cast("int").alias("partitions_moved"),
         F.count(F.when(_had_owner(), 1)).cast("int").alias("owned"),
@@ -117,10 +107,10 @@ def _moved(move: DataFrame) -> DataFrame:
 
 
 def _moves_minimum() -> Column:
-    """The fewest moves of a balanced assignment, or of this one if it moved fewer.
+    """Return the fewest moves of any balanced assignment, or of this one if it moved fewer.
 
-    Balanced: each of M members has P // M partitions, or one more, as P % M of them must. So a member keeps of what it
-    had P // M at most, or one more.
+    In a balanced assignment each of M members has P // M partitions, and P % M of them have one more. So a member can
+    keep at most P // M of its partitions, or one more.
     """
     total, members = F.col("partitions_total"), F.col("n_members")
     fair = F.floor(total / members)
@@ -130,38 +120,38 @@ def _moves_minimum() -> Column:
 
 
 def _first_fetches(event: DataFrame, call: DataFrame, member_span: DataFrame, round_: DataFrame) -> DataFrame:
-    """The first OffsetFetch of the group, or Fetch of a member, between a rebalance that completed and the next."""
-    columns = (*GROUP, "seq", "wall_us", "group_us")
-    looked = call.where(F.col("api") == "OffsetFetch").select(*columns)
-    came = looked.unionByName(fetches(event, member_span).select(*columns))
-    ended = round_.where(F.col("outcome") == "completed").select(*ROUND, "end_seq")
+    """Return the first OffsetFetch of the group, or Fetch of a member, after each completed rebalance."""
+    columns = (*GROUP_KEY, "seq", "wall_us", "group_us")
+    offset_fetches = call.where(F.col("api") == "OffsetFetch").select(*columns)
+    all_fetches = offset_fetches.unionByName(fetches_by_member(event, member_span).select(*columns))
+    ended = round_.where(F.col("outcome") == "completed").select(*ROUND_KEY, "end_seq")
     return (
-        numbered(came, round_)
-        .join(ended, [*ROUND])
+        with_rebalance_no(all_fetches, round_)
+        .join(ended, [*ROUND_KEY])
         .where(F.col("seq") > F.col("end_seq"))
-        .groupBy(*ROUND)
+        .groupBy(*ROUND_KEY)
         .agg(F.min(F.struct("seq", "wall_us", "group_us")).alias("fetch"))
     )
 
 
-def _beside(found: DataFrame) -> DataFrame:
-    """What depends on the rebalances before: the members there were, a cooperative follow-up, storms."""
-    in_order = Window.partitionBy(*GROUP).orderBy("rebalance_no")
+def _with_history(rounds: DataFrame) -> DataFrame:
+    """Add the columns that depend on earlier rebalances: the previous members, cooperative follow-ups, storms."""
+    in_order = Window.partitionBy(*GROUP_KEY).orderBy("rebalance_no")
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
     emptied = F.col("outcome") == "emptied"
-    # those of a log are told in numbers only
+    # a log has the number of members only
     members = F.when(emptied, F.lit(0)).otherwise(F.coalesce("n_members", "told_members"))
-    made = F.when(F.col("members_after").isNotNull(), F.struct("rebalance_no", "members_after", "n_members"))
+    last = F.when(F.col("members_after").isNotNull(), F.struct("rebalance_no", "members_after", "n_members"))
     protocol = F.lower("protocol")
-    incremental = protocol.contains("cooperative") | protocol.isin(*INCREMENTAL) | F.col("somebody_owns")
+    incremental = protocol.contains("cooperative") | protocol.isin(*INCREMENTAL) | F.col("any_owns")
     mode = F.when(F.col("protocol").isNotNull(), F.when(incremental, "cooperative").otherwise("eager"))
     since_us = F.col("start_us") - F.lag("end_us").over(in_order)
     apart = F.coalesce(since_us > schema.STORM_GAP_MS * 1000, F.lit(col=True))
-    storm = Window.partitionBy(*GROUP, "storm_no")
+    storm = Window.partitionBy(*GROUP_KEY, "storm_no")
     first = F.min("rebalance_no").over(storm).cast("string")
     return (
-        found.withColumn("members_after", members)
-        .withColumn("base", F.last(made, ignorenulls=True).over(before))
+        rounds.withColumn("members_after", members)
+        .withColumn("base", F.last(last, ignorenulls=True).over(before))
         .withColumn("mode", mode)
         .withColumn("mode_before", F.lag("mode").over(in_order))
         .withColumn("losers_before", F.lag("losers").over(in_order))
@@ -171,13 +161,13 @@ def _beside(found: DataFrame) -> DataFrame:
     )
 
 
-def _columns(found: DataFrame) -> DataFrame:
+def _columns(rounds: DataFrame) -> DataFrame:
     joined = F.col("join_seq").isNotNull()
     made = F.col("gen_after").isNotNull()
     completed = F.col("outcome") == "completed"
     emptied = F.col("outcome") == "emptied"
     moved = F.col("partitions_moved")
-    # a group that was there before the trace is unknown, and one in generation 0 is new
+    # a group older than the trace is unknown; a group in generation 0 is new
     n_before = F.coalesce("base.members_after", F.when(F.col("gen_before") == 0, F.lit(0)))
     stayed = F.size(F.filter("seen_in", lambda number: number == F.col("base.rebalance_no")))
     known = F.col("base.n_members").isNotNull() | (n_before == 0)
@@ -187,15 +177,15 @@ def _columns(found: DataFrame) -> DataFrame:
     wait_us = F.when(late.isNotNull(), F.col("over_us") - F.col("newest.last_joined_us")).when(
         F.col("next_to_newest").isNotNull(), F.col("newest.last_joined_us") - F.col("next_to_newest.last_joined_us")
     )
-    # Fetch names no group: its time is the rebalance's, and what has passed since by the wall's clock
+    # Fetch names no group: its group time is that of the rebalance's end plus the wall clock time since
     fetch_us = F.coalesce("fetch.group_us", F.col("end_us") + F.col("fetch.wall_us") - F.col("end_wall_us"))
-    asked_to = (F.col("mode_before") == "cooperative") & F.col("cause").isin(*REJOINS)
+    may_follow_up = (F.col("mode_before") == "cooperative") & F.col("cause").isin(*REJOINS)
     followup = (F.col("sub_cause") == "revoke_and_rejoin") | (
-        asked_to & F.array_contains("losers_before", F.col("trigger_member"))
+        may_follow_up & F.array_contains("losers_before", F.col("trigger_member"))
     )
     straggler = F.coalesce(late, F.when(F.col("next_to_newest").isNotNull(), F.col("newest.member")))
     timed = {
-        "started_at": at("start_wall_us"),
+        "started_at": wall_time("start_wall_us"),
         "t_start_us": F.col("start_us"),
         "t_join_done_us": F.col("over_us"),
         "t_sync_done_us": F.when(completed, F.col("end_us")),
@@ -219,7 +209,7 @@ def _columns(found: DataFrame) -> DataFrame:
         "stickiness": F.when(moved == 0, 1.0).otherwise(_moves_minimum() / moved),
         "followup": F.coalesce(followup, F.lit(col=False)),
     }
-    return found.withColumns({**timed, **counted})
+    return rounds.withColumns({**timed, **counted})
 
 
 def _membership(static: Column, members: Column) -> Column:
@@ -227,7 +217,7 @@ def _membership(static: Column, members: Column) -> Column:
 
 
 def sub_cause(client_reason: str) -> Column:
-    """The kind of a client's own reason (KIP-800); null if it gave none, "other" for one that is not known here."""
+    """Return the category of a client's own reason (KIP-800); null without a reason, "other" if it is unknown."""
     text = F.col(client_reason)
     kind = F.when(F.coalesce(text, F.lit("")) == "", F.lit(None).cast("string"))
     for name, pattern in SUB_CAUSES:

@@ -1,1 +1,1 @@
-"""What the command does: one module for each of its jobs."""
+"""The jobs: one module for each command."""

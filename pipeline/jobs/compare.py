@@ -1,4 +1,4 @@
-"""`koordinator-pipeline compare`: what rebalances cost in one cohort, and in another."""
+"""`koordinator-pipeline compare`: the costs of rebalances, compare_cohorts between cohorts."""
 
 from __future__ import annotations
 
@@ -11,53 +11,53 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import schema
-from ..marts.cohort import BY, compared, measured
-from ..session import opened
+from ..job_errors import JobRefused
+from ..marts.cohort import BY, compare_cohorts, metric_values
+from ..session import open_session
 from ..session_options import session_options
 from ..store import Store
-from ..troubles import Refused
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
-TAKES = (schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.MEMBER, schema.TRACE)
+INPUT_TABLES = (schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.MEMBER, schema.TRACE)
 
 
 @click.command
-@click.option("--store", "root", required=True, metavar="DIR", help="The folder that `run` has filled.")
-@click.option("--by", type=click.Choice(BY), required=True, help="What the traces of a cohort have in common.")
+@click.option("--store", "root", required=True, metavar="DIR", help="The store that `run` has filled.")
+@click.option("--by", type=click.Choice(BY), required=True, help="Property that defines the cohorts.")
 @click.option(
     "--baseline",
     metavar="COHORT",
-    help="The cohort that the others are compared with. [default: dynamic members; else the one that was seen first]",
+    help="Cohort to compare the others with. [default: dynamic members, else the first cohort in time]",
 )
-@click.option("--json", "json_path", type=FILE, metavar="FILE", help="The same as JSON.")
+@click.option("--json", "json_path", type=FILE, metavar="FILE", help="Write the comparison as JSON.")
 @session_options
-def compare(root: str, by: str, baseline: str | None, json_path: Path | None, **session: Any) -> None:  # noqa: ANN401 - as session_options gives them
+def compare(root: str, by: str, baseline: str | None, json_path: Path | None, **session: Any) -> None:  # noqa: ANN401 - the arguments of session_options
     """Compare cohorts: n, mean, median, 95th percentile, and the 95 % interval of the difference of means.
 
-    An interval without 0 in it is in bold: there the cohorts differ, and not by chance.
-    """  # fmt: skip
+    An interval without 0 is in bold: the difference between these cohorts is not due to chance.
+    """
     store = Store(root)
-    with opened(**session) as spark:
+    with open_session(**session) as spark:
         store.require(spark)
-        values = measured(by, *(store.read(spark, table) for table in TAKES)).cache()
+        values = metric_values(by, *(store.read(spark, table) for table in INPUT_TABLES)).cache()
         cohorts = _cohorts(values)
         chosen = baseline or ("dynamic" if by == "membership" and "dynamic" in cohorts else next(iter(cohorts), ""))
         if cohorts and chosen not in cohorts:
-            raise Refused(f"--baseline {chosen}: there is no such cohort; there are: {', '.join(cohorts)}")
-        rows = [row.asDict() for row in compared(values, chosen).collect()]
+            raise JobRefused(f"--baseline {chosen}: no such cohort; choose one of: {', '.join(cohorts)}")
+        rows = [row.asDict() for row in compare_cohorts(values, chosen).collect()]
     if not rows:
-        raise Refused(f"{root}: there is no group in it to be compared; give `run` traces of some")
+        raise JobRefused(f"{root}: no group to compare; load traces with `koordinator-pipeline run` first")
     _show(rows, by, chosen)
     if json_path is not None:
         json_path.write_text(json.dumps({"by": by, "baseline": chosen, "metrics": rows}, indent=2), encoding="utf-8")
 
 
 def _cohorts(values: DataFrame) -> list[str]:
-    """The cohorts, the one that was seen first first."""
+    """Return the cohorts in the order in which they first occur."""
     first = values.groupBy("cohort").agg({"started_us": "min"}).withColumnRenamed("min(started_us)", "first_us")
     return [row.cohort for row in first.orderBy("first_us", "cohort").collect()]
 
@@ -85,5 +85,5 @@ def _number(value: float | None) -> str:
 def _interval(low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return ""
-    said = f"{low:,.2f} … {high:,.2f}"
-    return said if low <= 0 <= high else f"[bold]{said}[/bold]"
+    interval = f"{low:,.2f} … {high:,.2f}"
+    return interval if low <= 0 <= high else f"[bold]{interval}[/bold]"

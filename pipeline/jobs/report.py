@@ -1,4 +1,4 @@
-"""`koordinator-pipeline report`: what the tables say, as one page, and as a summary for a pull request."""
+"""`koordinator-pipeline report`: the tables as one HTML page, and a summary for a pull request."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import schema
-from ..report.facts import STEPS, asked
+from ..job_errors import EXIT_FAILED, JobFailed, spark_errors_explained
+from ..report.facts import STEPS, read_facts
 from ..report.page import page, summary
-from ..report.timelines import timelines, wanted
-from ..session import opened
+from ..report.timelines import timelines, traces_to_show
+from ..session import open_session
 from ..session_options import session_options
 from ..store import Store
-from ..troubles import NOT_DONE, Failed, told_plainly
 from .run import absolute, progress
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 
 @click.command
-@click.option("--store", "root", required=True, metavar="DIR", help="The folder that `run` has filled.")
+@click.option("--store", "root", required=True, metavar="DIR", help="The store that `run` has filled.")
 @click.option(
     "--html",
     "html_path",
@@ -32,32 +32,34 @@ FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
     default=Path("report.html"),
     show_default=True,
     metavar="FILE",
-    help="The page. Timelines of single traces go into a folder beside it, named like it.",
+    help="Path of the page. A folder beside it, with the same name, gets timelines of single traces.",
 )
 @click.option(
     "--markdown",
     "markdown_path",
     type=FILE,
     metavar="FILE",
-    help="The summary for a pull request; - is stdout. Not written unless asked for.",
+    help="Write a summary for a pull request; - is stdout.",
 )
-@click.option("--title", default="Rebalances", show_default=True, metavar="TEXT", help="What the page is called.")
+@click.option("--title", default="Rebalances", show_default=True, metavar="TEXT", help="Title of the page.")
 @session_options
-def report(root: str, html_path: Path, markdown_path: Path | None, title: str, **session: Any) -> int:  # noqa: ANN401 - as session_options gives them
-    """Make one page of the tables: it opens offline, and can be printed.
+def report(root: str, html_path: Path, markdown_path: Path | None, title: str, **session: Any) -> int:  # noqa: ANN401 - the arguments of session_options
+    """Write one HTML page of the tables, which opens offline and can be printed.
 
-    Prints where it is. The page has no script and loads nothing.
-    """  # fmt: skip
+    Prints the path of the page. The page has no script and loads nothing.
+    """
     store = Store(absolute(root))
-    with opened(**session) as spark, progress(STEPS) as tell:
+    with open_session(**session) as spark, progress(STEPS) as report_progress:
         try:
-            with told_plainly(store.root):
+            with spark_errors_explained(store.root):
                 store.require(spark)
-                facts = asked(lambda table: store.read(spark, table), tell)
-                pages = list(timelines(store.read(spark, schema.EVENT), store.read(spark, schema.TRACE), wanted(facts)))
-        except Failed as error:
+                facts = read_facts(lambda table: store.read(spark, table), report_progress)
+                pages = list(
+                    timelines(store.read(spark, schema.EVENT), store.read(spark, schema.TRACE), traces_to_show(facts))
+                )
+        except JobFailed as error:
             click.echo(f"koordinator-pipeline report: {error}", err=True)
-            return NOT_DONE
+            return EXIT_FAILED
     try:
         addresses = _write_timelines(html_path, pages)
         html_path.write_text(page(facts, title=title, timelines=addresses), encoding="utf-8")
@@ -71,7 +73,7 @@ def report(root: str, html_path: Path, markdown_path: Path | None, title: str, *
 
 
 def _write_timelines(html_path: Path, pages: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Write them into the folder beside the page; the address of each, as the page has it."""
+    """Write the timelines into a folder beside the page. Return their addresses relative to the page, by trace id."""
     folder = html_path.with_name(f"{html_path.stem}-timelines")
     folder.mkdir(parents=True, exist_ok=True)
     for trace_id, text in pages:

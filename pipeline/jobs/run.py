@@ -1,4 +1,4 @@
-"""`koordinator-pipeline run`: load what is new into a store."""
+"""`koordinator-pipeline run`: load new files into a store."""
 
 from __future__ import annotations
 
@@ -13,73 +13,73 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from .. import layers, session, streams
-from ..loading import BECAME, Loader
+from .. import file_streams, layers, session
+from ..job_errors import EXIT_FAILED, JobFailed, JobRefused, spark_errors_explained
+from ..loading import COUNT_COLUMNS, Loader
 from ..session_options import session_options
 from ..store import Store
-from ..troubles import NOT_DONE, Failed, Refused, told_plainly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ..loading import Loaded
+    from ..loading import LoadResult
 
-STEPS = 3 + len(layers.PER_HOME) + len(layers.OF_ALL)
-"""How often a load that has one new batch says what it does."""
+STEPS = 3 + len(layers.PER_HOME_STEPS) + len(layers.STORE_STEPS)
+"""Number of progress steps of a load with one new batch."""
 
-BIG = 64 << 20
-"""Bytes of lines above which Java had better optimize what it runs."""
+BIG_INPUT_BYTES = 64 << 20
+"""Bytes of input from which Java should optimize."""
 
-PACKED = (".parquet", ".gz", ".zst")
-"""Files of these names hold some 25 times as much as their size says (docs/pipeline-cluster.md)."""
+COMPRESSED_SUFFIXES = (".parquet", ".gz", ".zst")
+"""Files with these suffixes hold about 25 times their size (docs/pipeline-cluster.md)."""
 
 _URL = re.compile(r"\w\w+:")
 
 
-def absolute(place: str) -> str:
-    """A place in full: Spark's own notion of where it is may be another one, on another machine."""
-    return place if _URL.match(place) else str(Path(place).absolute())
+def absolute(path: str) -> str:
+    """Return an absolute path: Spark may run in another folder, or on another machine."""
+    return path if _URL.match(path) else str(Path(path).absolute())
 
 
 def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command what `run` and `watch` have in common."""
+    """Add the options that `run` and `watch` share to a command."""
     for option in (
         click.option("--max-bad-ratio", type=click.FloatRange(0, 1), default=0.001, show_default=True,
-                     help="The share of rows that may go to quarantine."),
-        click.option("--output", "output", required=True, metavar="FOLDER", help="The store."),
+                     help="Fail if a larger share of the rows is invalid."),
+        click.option("--output", "output", required=True, metavar="FOLDER", help="Folder of the store."),
         click.option("--input", "inputs", required=True, multiple=True, metavar="PATH",
-                     help="A file, a folder with all below it, or a pattern. May be given more than once."),
+                     help="A file, a folder (read recursively), or a glob pattern (repeatable)."),
     ):  # fmt: skip
         command = option(command)
     return session_options(command)
 
 
-def are_big(sources: Sequence[str]) -> bool:
-    """Whether there is much to read, as far as that can be seen from here."""
+def is_big(sources: Sequence[str]) -> bool:
+    """Return whether the input is large, as far as this machine can see it."""
     paths = [Path(source) for source in sources]
     if not all(path.exists() for path in paths):
         return True
     files = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
-    sizes = (file.stat().st_size * (25 if file.name.endswith(PACKED) else 1) for file in files)
-    return any(size > BIG for size in accumulate(sizes))
+    sizes = (file.stat().st_size * (25 if file.name.endswith(COMPRESSED_SUFFIXES) else 1) for file in files)
+    return any(size > BIG_INPUT_BYTES for size in accumulate(sizes))
 
 
-def places(inputs: Sequence[str], output: str, remote: str | None) -> tuple[list[str], Store]:
-    """The inputs and the store, in full.
+def resolve_paths(inputs: Sequence[str], output: str, remote: str | None) -> tuple[list[str], Store]:
+    """Return the absolute inputs and the store.
 
-    Raises Refused where a store would read itself, there is nothing to read, or inputs are on several file systems.
-    A Spark Connect server looks at its own files, so what is not here may be there.
+    Raises JobRefused if the store is inside an input, an input does not exist, or inputs are on several file systems. A
+    path that does not exist here is accepted with Spark Connect, because the server reads its own files.
     """
-    found, store = [absolute(place) for place in inputs], absolute(output)
-    for place in found:
-        is_pattern = set(place) & set("*?[{")
-        if not (remote or is_pattern or _URL.match(place) or Path(place).exists()):
-            raise Refused(f"--input {place}: no such file or folder")
-        if f"{store}/".startswith(f"{place.rstrip('/')}/"):
-            raise Refused(f"--output {output} lies in --input {place}: the tables would be read as if they were traces")
-    # what Spark would take them by; made here, it is refused before anything has begun
-    streams.one_glob(found)
-    return found, Store(store)
+    sources, store = [absolute(path) for path in inputs], absolute(output)
+    for path in sources:
+        is_pattern = set(path) & set("*?[{")
+        if not (remote or is_pattern or _URL.match(path) or Path(path).exists()):
+            raise JobRefused(f"--input {path}: no such file or folder")
+        if f"{store}/".startswith(f"{path.rstrip('/')}/"):
+            raise JobRefused(f"--output {output} is inside --input {path}: choose a folder outside of it")
+    # compute the pattern now, so that invalid inputs are refused before the job starts
+    file_streams.combined_glob(sources)
+    return sources, Store(store)
 
 
 @click.command
@@ -92,25 +92,26 @@ def run(
     remote: str | None,
     settings: Mapping[str, str],
 ) -> int:
-    """Load traces and logs that were not loaded before, and make all tables anew that depend on them.
+    """Load new traces and logs, and rebuild all tables that depend on them.
 
-    Traces of the emulator (*.jsonl, and *.parquet) and logs (*.log, *.txt, *.json) of brokers and clients are
-    understood, plain or compressed with gzip or zstd.
+    Reads traces of the emulator (*.jsonl and *.parquet) and logs (*.log, *.txt, *.json) of brokers and clients, plain
+    or compressed with gzip or zstd.
     """
-    sources, store = places(inputs, output, remote)
+    sources, store = resolve_paths(inputs, output, remote)
     began = time.monotonic()
-    with session.opened(master, remote, settings, big=are_big(sources)) as spark, progress(STEPS) as tell:
+    with (
+        session.open_session(master, remote, settings, big=is_big(sources)) as spark,
+        progress(STEPS) as report_progress,
+    ):
         try:
-            with told_plainly(store.root):
-                if streams.listed(spark, sources).isEmpty():
-                    raise Refused(
-                        f"{', '.join(inputs)}: no file there is called *.jsonl, *.log, *.txt, *.json or *.parquet"
-                    )
-                loaded = Loader(spark, store, tell, max_bad_ratio).load(sources)
-        except Failed as error:
+            with spark_errors_explained(store.root):
+                if file_streams.list_files(spark, sources).isEmpty():
+                    raise JobRefused(f"{', '.join(inputs)}: no files named *.jsonl, *.log, *.txt, *.json or *.parquet")
+                loaded = Loader(spark, store, report_progress, max_bad_ratio).load(sources)
+        except JobFailed as error:
             click.echo(f"koordinator-pipeline run: {error}", err=True)
-            return NOT_DONE
-    warn(loaded.grown)
+            return EXIT_FAILED
+    warn(loaded.changed)
     for line in report(loaded, max_bad_ratio, time.monotonic() - began):
         click.echo(line)
     click.echo(f"tables       {store.root}")
@@ -119,33 +120,33 @@ def run(
 
 @contextmanager
 def progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """A bar that goes as soon as all is done, if stderr is a terminal; give it what is being done as it begins."""
+    """Show a progress bar while stderr is a terminal. Yield the function to call with the name of each step."""
     columns = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("starting Spark", total=steps, completed=-1)
 
-        def tell(what: str) -> None:
-            bar.update(task, description=what, advance=1)
+        def report_progress(step: str) -> None:
+            bar.update(task, description=step, advance=1)
 
-        yield tell
+        yield report_progress
 
 
-def warn(grown: Iterable[str]) -> None:
-    """Say of files that have grown that what was added is not read."""
-    for name in grown:
+def warn(changed: Iterable[str]) -> None:
+    """Warn about files that changed after they were read."""
+    for name in changed:
         click.echo(
-            f"koordinator-pipeline: {name} has changed since it was read; copy it to another name to read it again",
+            f"koordinator-pipeline: {name} has changed since it was read; to load it again, copy it to a new name",
             err=True,
         )
 
 
-def report(loaded: Loaded, max_bad_ratio: float, seconds: float) -> list[str]:
-    """What a load has done, in lines."""
+def report(loaded: LoadResult, max_bad_ratio: float, seconds: float) -> list[str]:
+    """Return the result of a load as lines of text."""
     read = loaded.rows("read")
-    became = ", ".join(f"{loaded.rows(name):,} {name}" for name in BECAME)
+    counts = ", ".join(f"{loaded.rows(name):,} {name}" for name in COUNT_COLUMNS)
     return [
         f"read         {read:,} rows of {len(loaded.counts):,} files in {seconds:.1f} s",
-        f"became       {became}",
+        f"became       {counts}",
         f"quarantined  {loaded.bad_ratio:.3%} (--max-bad-ratio allows {max_bad_ratio:.3%})",
     ]

@@ -1,4 +1,4 @@
-"""`koordinator-pipeline verify`: whether coordinator and clients keep to the protocol, for people and for CI."""
+"""`koordinator-pipeline verify`: check that coordinator and clients follow the protocol, for people and for CI."""
 
 from __future__ import annotations
 
@@ -12,48 +12,50 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import schema
+from ..job_errors import EXIT_FAILED, JobRefused
 from ..marts.checks import CHECKS, ERROR
-from ..marts.judging import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
-from ..session import opened
+from ..marts.findings import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
+from ..session import open_session
 from ..session_options import session_options
 from ..store import Store
-from ..troubles import NOT_DONE, Refused
 
 FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 STATUSES = (PASS, FAIL, INCONCLUSIVE, NOT_APPLICABLE)
 
-SHOWN = 20
-"""So many failures of a check are told, the others counted."""
+FAILURES_SHOWN = 20
+"""Number of failures to print for each check; the others are only counted."""
 
 Row = dict[str, Any]
 
 
 @click.command
-@click.option("--store", "root", required=True, metavar="DIR", help="The folder that `run` has filled.")
+@click.option("--store", "root", required=True, metavar="DIR", help="The store that `run` has filled.")
 @click.option(
     "--ignore",
     multiple=True,
     type=click.Choice([check.id for check in CHECKS]),
     metavar="CHECK",
-    help="A check that is not to decide, like C05. May be given more than once.",
+    help="Number of a check to leave out, like C05 (repeatable).",
 )
-@click.option("--json", "json_path", type=FILE, metavar="FILE", help="Counts and failures as JSON.")
-@click.option("--junit", "junit_path", type=FILE, metavar="FILE", help="A JUnit file, with a case for each check.")
+@click.option("--json", "json_path", type=FILE, metavar="FILE", help="Write counts and failures as JSON.")
+@click.option(
+    "--junit", "junit_path", type=FILE, metavar="FILE", help="Write a JUnit file with one case for each check."
+)
 @session_options
 def verify(
     root: str,
     ignore: tuple[str, ...],
     json_path: Path | None,
     junit_path: Path | None,
-    **session: Any,  # noqa: ANN401 - as session_options gives them
+    **session: Any,  # noqa: ANN401 - the arguments of session_options
 ) -> int:
     """Check the coordinator (S01 to S10) and its clients (C01 to C10), in every group of every trace.
 
-    Exit status 1 if a check failed that is against the protocol; what is only against good manners is a warning.
+    Exit status 1 if a check of severity `error` failed; a failed check of severity `warning` does not change it.
     """
     store = Store(root)
-    with opened(**session) as spark:
+    with open_session(**session) as spark:
         store.require(spark)
         verdicts = store.read(spark, schema.VERDICT)
         counts = verdicts.groupBy("check_id").pivot("status", list(STATUSES)).count().na.fill(0).collect()
@@ -62,7 +64,7 @@ def verify(
         )
         failures = [row.asDict() for row in failed.drop("home").collect()]
     if not counts:
-        raise Refused(f"{root}: there is no group in it to be checked; give `run` traces or logs of brokers")
+        raise JobRefused(f"{root}: no group to check; load traces or broker logs with `koordinator-pipeline run` first")
     by_id = {row.check_id: row.asDict() for row in counts}
     checks = [
         {"id": check.id, "title": check.title, "severity": check.severity}
@@ -76,13 +78,13 @@ def verify(
         json_path.write_text(json.dumps({"checks": checks, "failures": failures}, indent=2), encoding="utf-8")
     if junit_path is not None:
         junit_path.write_bytes(junit(checks, failures))
-    return NOT_DONE if any(check[FAIL] and check["severity"] == ERROR for check in checks) else 0
+    return EXIT_FAILED if any(check[FAIL] and check["severity"] == ERROR for check in checks) else 0
 
 
 def _show(checks: list[Row], failures: list[Row]) -> None:
     console = Console()
     table = Table()
-    for name in ("check", "what it wants"):
+    for name in ("check", "requirement"):
         table.add_column(name)
     for status in STATUSES:
         table.add_column(status.replace("_", " "), justify="right")
@@ -91,38 +93,38 @@ def _show(checks: list[Row], failures: list[Row]) -> None:
         table.add_row(check["id"], check["title"], *(str(check[status]) for status in STATUSES), style=style)
     console.print(table)
     for check in checks:
-        for said in told(check["id"], failures):
-            console.print(said, markup=False, highlight=False)
+        for line in failure_lines(check["id"], failures):
+            console.print(line, markup=False, highlight=False)
 
 
-def told(check_id: str, failures: list[Row]) -> list[str]:
-    """The failures of a check, a line each: whose they are, where, and what is wrong."""
+def failure_lines(check_id: str, failures: list[Row]) -> list[str]:
+    """Return one line for each failure of a check: client, test, group, events, and message."""
     own = [row for row in failures if row["check_id"] == check_id]
     lines = [
         f"{check_id} {row['subject']}: {row['test_id'] or row['run_id'] or row['trace_id']}, group {row['group_id']}, "
         f"#{row['first_seq']} to #{row['last_seq']}: {row['message']}"
-        for row in own[:SHOWN]
+        for row in own[:FAILURES_SHOWN]
     ]
-    return lines + ([f"{check_id}: and {len(own) - SHOWN} more"] if len(own) > SHOWN else [])
+    return lines + ([f"{check_id}: and {len(own) - FAILURES_SHOWN} more"] if len(own) > FAILURES_SHOWN else [])
 
 
 def junit(checks: list[Row], failures: list[Row]) -> bytes:
-    """A JUnit document: a failure is against the protocol, a warning is output, what could not be said is skipped."""
+    """Return a JUnit document: errors are failures, warnings are output, and undecided checks are skipped."""
     suite = ET.Element("testsuite", name="koordinator-pipeline verify", tests=str(len(checks)))
-    wrong = skipped = 0
+    failed = skipped = 0
     for check in checks:
         case = ET.SubElement(suite, "testcase", classname="koordinator.verify", name=f"{check['id']} {check['title']}")
-        said = "\n".join(told(check["id"], failures))
+        details = "\n".join(failure_lines(check["id"], failures))
         if check[FAIL] and check["severity"] == ERROR:
-            wrong += 1
-            ET.SubElement(case, "failure", message=f"{check[FAIL]} groups").text = said
+            failed += 1
+            ET.SubElement(case, "failure", message=f"{check[FAIL]} groups").text = details
         elif check[FAIL]:
-            ET.SubElement(case, "system-out").text = said
+            ET.SubElement(case, "system-out").text = details
         elif not check[PASS]:
             skipped += 1
             reason = f"{check[INCONCLUSIVE]} inconclusive, {check[NOT_APPLICABLE]} not applicable"
             ET.SubElement(case, "skipped", message=reason)
-    suite.set("failures", str(wrong))
+    suite.set("failures", str(failed))
     suite.set("skipped", str(skipped))
     document: bytes = ET.tostring(suite, encoding="utf-8", xml_declaration=True)
     return document

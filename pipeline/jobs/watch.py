@@ -1,4 +1,4 @@
-"""`koordinator-pipeline watch`: load again and again what is new."""
+"""`koordinator-pipeline watch`: load new files repeatedly."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from .. import session
+from ..job_errors import EXIT_FAILED, JobFailed, spark_errors_explained
 from ..loading import Loader
 from ..schema import REBALANCE, VERDICT
-from ..troubles import NOT_DONE, Failed, told_plainly
 from . import run as runs
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @click.command
 @runs.load_options
 @click.option("--every", "every_s", type=click.FloatRange(min=0), default=10.0, show_default=True, metavar="SECONDS",
-              help="How long to wait between two looks.")  # fmt: skip
-@click.option("--looks", type=click.IntRange(min=1), metavar="N", help="End after so many looks.")
+              help="Seconds to wait between two scans.")  # fmt: skip
+@click.option("--looks", type=click.IntRange(min=1), metavar="N", help="End after N scans.")
 def watch(  # noqa: PLR0913, PLR0917 - an argument for each option
     inputs: tuple[str, ...],
     output: str,
@@ -32,34 +32,34 @@ def watch(  # noqa: PLR0913, PLR0917 - an argument for each option
     every_s: float,
     looks: int | None,
 ) -> int:
-    """Load files as they come, until it is interrupted: whole files, so have them moved there when they are written.
+    """Load files as they appear, until interrupted. Write each file elsewhere and move it in when it is complete.
 
-    What a load that has found something says is one line; a load that fails ends it.
+    Each load that finds new files prints one line. A load that fails ends the command.
     """
-    sources, store = runs.places(inputs, output, remote)
-    looked, warned = 0, set[str]()
-    with session.opened(master, remote, settings, big=runs.are_big(sources)) as spark:
+    sources, store = runs.resolve_paths(inputs, output, remote)
+    scans, warned = 0, set[str]()
+    with session.open_session(master, remote, settings, big=runs.is_big(sources)) as spark:
         loader = Loader(spark, store, lambda _: None, max_bad_ratio)
         try:
-            while looks is None or looked < looks:
-                if looked:
+            while looks is None or scans < looks:
+                if scans:
                     time.sleep(every_s)
-                with told_plainly(store.root):
-                    look(loader, sources, warned)
-                looked += 1
-        except Failed as error:
+                with spark_errors_explained(store.root):
+                    load_new(loader, sources, warned)
+                scans += 1
+        except JobFailed as error:
             click.echo(f"koordinator-pipeline watch: {error}", err=True)
-            return NOT_DONE
+            return EXIT_FAILED
         except KeyboardInterrupt:
             pass
     return 0
 
 
-def look(loader: Loader, sources: list[str], warned: set[str]) -> None:
-    """Load what is new, and say what there is now, if there was anything."""
+def load_new(loader: Loader, sources: list[str], warned: set[str]) -> None:
+    """Load the new files, and print a summary if there were any."""
     loaded = loader.load(sources)
-    runs.warn(sorted(set(loaded.grown) - warned))
-    warned.update(loaded.grown)
+    runs.warn(sorted(set(loaded.changed) - warned))
+    warned.update(loaded.changed)
     if loaded.counts:
         rebalances = loader.store.read(loader.spark, REBALANCE).count()
         failed = loader.store.read(loader.spark, VERDICT).where("status = 'fail'").count()

@@ -1,1 +1,1 @@
-"""What people ask for: verdicts, clients compared, flaky tests."""
+"""Marts: verdicts, comparisons of clients, and flaky tests."""

@@ -1,7 +1,7 @@
-"""The checks: S01 to S10 of the coordinator, an emulator or a broker, and C01 to C10 of its clients.
+"""The checks: S01 to S10 for the coordinator (emulator or broker), C01 to C10 for its clients.
 
-The client checks judge as `koordinator.emulator.verify.conformance` does, by what the coordinator saw: a client that
-does wrong is found out; what cannot be seen from the server's side is inconclusive.
+The client checks give the verdicts of `koordinator.emulator.verify.conformance`. They rely on the coordinator's view: a
+violation is certain, and a behaviour that the coordinator cannot observe is inconclusive.
 """
 
 from __future__ import annotations
@@ -9,38 +9,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .client_commits import COOPERATIVE, committed_before_revoke, no_old_generation
-from .client_joins import coordinator_is_looked_for, given_id_is_used, no_tight_loop, rejoins
-from .client_members import heartbeats, leaving
-from .client_owners import owned_once, revoked_first
-from .server_answers import answered_once, refused_as_kafka_does, static_member_is_back
-from .server_groups import id_required_once, members_for_the_leader, one_leader, one_more_each_time, protocol_of_all
-from .server_members import never_too_many, removed_in_time
+from .client_commits import COOPERATIVE, commit_before_revoke, no_stale_commit
+from .client_joins import assigned_id_is_used, coordinator_lookup, no_tight_loop, rejoin_in_time
+from .client_members import heartbeats, leave_on_close
+from .client_owners import revoke_before_assign, single_owner
+from .server_answers import errors_in_kafkas_order, one_response_in_order, static_rejoin_without_rebalance
+from .server_groups import (
+    generation_increments,
+    member_id_required_once,
+    member_list_for_leader_only,
+    protocol_supported_by_all,
+    single_leader,
+)
+from .server_members import group_max_size_kept, session_expiry_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import DataFrame
 
-    from .story import Story
+    from .check_input import CheckInput
 
 ERROR, WARNING = "error", "warning"
-"""Severities: against the protocol, or against good manners."""
+"""Severities: a violation of the protocol, or bad practice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A named predicate over what a trace says of a group. `judge` gives its findings (`judging.found`).
+    """A named check of one group in a trace; `judge` returns its findings (`findings.findings`).
 
-    `about` is a condition on silver/event, or on what else `among` names of a Story: where no row meets it there is
-    nothing to be judged.
+    `about` is a condition on silver/event, or on the table `among` of a CheckInput. Without a matching row the check
+    has nothing to judge.
     """
 
     id: str
     title: str
     severity: str
     about: str
-    judge: Callable[[Story], DataFrame]
+    judge: Callable[[CheckInput], DataFrame]
     among: str = "event"
 
 
@@ -48,72 +54,74 @@ STATES, JOINS, SYNCS = "kind = 'state'", "api = 'JoinGroup'", "api = 'SyncGroup'
 COMMITS = "api = 'OffsetCommit'"
 
 CHECKS = (
-    Check("S01", "the generation rises by one with every join barrier that falls", ERROR, STATES, one_more_each_time),
-    Check("S02", "a generation has one leader, which is a member", ERROR, JOINS, one_leader),
-    Check("S03", "only the leader is told who the members are", ERROR, JOINS, members_for_the_leader),
+    Check(
+        "S01", "the generation increments by one with each completed join barrier", ERROR, STATES, generation_increments
+    ),
+    Check("S02", "each generation has exactly one leader, which is one of its members", ERROR, JOINS, single_leader),
+    Check("S03", "only the leader receives the member list", ERROR, JOINS, member_list_for_leader_only),
     Check(
         "S04",
-        "a wrong generation is refused with ILLEGAL_GENERATION, an unknown member first with UNKNOWN_MEMBER_ID",
+        "an unknown member gets UNKNOWN_MEMBER_ID, then a wrong generation gets ILLEGAL_GENERATION",
         ERROR,
         "api IN ('Heartbeat', 'SyncGroup', 'OffsetCommit', 'TxnOffsetCommit')",
-        refused_as_kafka_does,
+        errors_in_kafkas_order,
     ),
     Check(
         "S05",
-        "who joins without an id is refused once with MEMBER_ID_REQUIRED, and given one",
+        "a member that joins without an id gets MEMBER_ID_REQUIRED once, with an id",
         ERROR,
         JOINS,
-        id_required_once,
+        member_id_required_once,
     ),
     Check(
         "S06",
-        "a silent member is removed when its session has passed: not before, and soon after",
+        "a silent member is removed soon after its session timeout, and not before",
         ERROR,
         "cause = 'session_expired'",
-        removed_in_time,
+        session_expiry_in_time,
     ),
     Check(
         "S07",
-        "a group has never more members than group.max.size, as far as it can be known",
+        "a group never exceeds group.max.size, as far as the trace shows",
         ERROR,
         "error = 'GROUP_MAX_SIZE_REACHED'",
-        never_too_many,
+        group_max_size_kept,
     ),
     Check(
         "S08",
-        "a static member that is back does not begin a rebalance, and its old member id is fenced",
+        "a static member rejoin_in_time a Stable group without a rebalance, and its old member id is fenced",
         ERROR,
         "kind = 'member' AND change = 'replaced'",
-        static_member_is_back,
+        static_rejoin_without_rebalance,
     ),
-    Check("S09", "the protocol that is chosen is one that every member supports", ERROR, JOINS, protocol_of_all),
+    Check("S09", "every member supports the selected protocol", ERROR, JOINS, protocol_supported_by_all),
     Check(
         "S10",
-        "every request is answered once, in the order of its connection",
+        "each request gets exactly one response, in the order of its connection",
         ERROR,
         "kind = 'request'",
-        answered_once,
+        one_response_in_order,
     ),
     Check(
         "C01",
         "the id given with MEMBER_ID_REQUIRED is used within the session timeout",
         ERROR,
         "error = 'MEMBER_ID_REQUIRED'",
-        given_id_is_used,
+        assigned_id_is_used,
     ),
     Check(
         "C02",
         "after NOT_COORDINATOR the coordinator is looked for before it is asked again, and not without end",
         ERROR,
         "error = 'NOT_COORDINATOR'",
-        coordinator_is_looked_for,
+        coordinator_lookup,
     ),
     Check(
         "C03",
         "no commit in an old generation after a newer JoinGroup of the same member",
         ERROR,
         COMMITS,
-        no_old_generation,
+        no_stale_commit,
     ),
     Check(
         "C04",
@@ -127,23 +135,23 @@ CHECKS = (
         "a dynamic member leaves when it is closed, a static member does not",
         WARNING,
         "api = 'LeaveGroup' OR kind = 'conn' AND change = 'closed'",
-        leaving,
+        leave_on_close,
     ),
     Check(
         "C06",
         "cooperative: a partition is revoked before another gets it, and never used by two",
         ERROR,
         f"formed IS NOT NULL AND protocol LIKE '{COOPERATIVE}'",
-        revoked_first,
+        revoke_before_assign,
         among="call",
     ),
-    Check("C07", "in a stable generation every partition is owned exactly once", ERROR, SYNCS, owned_once),
+    Check("C07", "in a stable generation every partition is owned exactly once", ERROR, SYNCS, single_owner),
     Check(
         "C08",
         "REBALANCE_IN_PROGRESS is answered by a JoinGroup within the rebalance timeout",
         ERROR,
         "error = 'REBALANCE_IN_PROGRESS'",
-        rejoins,
+        rejoin_in_time,
     ),
     Check(
         "C09",
@@ -157,6 +165,6 @@ CHECKS = (
         "what was consumed is committed before it is revoked, if the member commits automatically",
         WARNING,
         COMMITS,
-        committed_before_revoke,
+        commit_before_revoke,
     ),
 )

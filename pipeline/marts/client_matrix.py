@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from ..frames import shaped
+from ..frames import select_schema
 from ..schema import CLIENT_MATRIX
-from .endings import failed, flake_rate, with_rebalances
-from .judging import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
+from .findings import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
+from .test_outcomes import failed, flake_rate, with_rebalances
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,27 +19,30 @@ CLIENT = ("client_software", "client_version")
 WORST_FIRST = (FAIL, INCONCLUSIVE, PASS, NOT_APPLICABLE)
 
 SEVERAL = "clients"
-"""The subject of a verdict on several clients."""
+"""Subject of a verdict that concerns several clients."""
 
 
 def client_matrix(
     verdict: DataFrame, trace: DataFrame, test: DataFrame, member: DataFrame, rebalance: DataFrame
 ) -> DataFrame:
-    """A client was in a test if one of its members asked something. A verdict on several clients counts for each."""
+    """Return mart/client_matrix. A client took part in a test if one of its members sent a request.
+
+    A verdict that concerns several clients counts for each of them.
+    """
     clients = member.where("client_software IS NOT NULL").select("trace_id", "group_id", *CLIENT).distinct()
     named = F.concat_ws(" ", *CLIENT)
-    rank = F.array_position(F.array(*(F.lit(each) for each in WORST_FIRST)), F.col("status"))
+    rank = F.array_position(F.array(*(F.lit(status) for status in WORST_FIRST)), F.col("status"))
     judged = (
         clients.join(verdict.where("check_id LIKE 'C%'"), ["trace_id", "group_id"])
         .where((F.col("subject") == named) | (F.col("subject") == SEVERAL))
         .groupBy("trace_id", *CLIENT)
         .agg(F.min(F.struct(rank.alias("rank"), "status")).alias("worst"))
     )
-    outcomes = test.select("trace_id", failed().alias("failed"))
-    ended = with_rebalances(trace.select("trace_id", "test_id", "started_us"), rebalance).join(
-        outcomes, "trace_id", "left"
+    failures = test.select("trace_id", failed().alias("failed"))
+    outcomes = with_rebalances(trace.select("trace_id", "test_id", "started_us"), rebalance).join(
+        failures, "trace_id", "left"
     )
-    runs = clients.select("trace_id", *CLIENT).distinct().join(ended, "trace_id")
+    runs = clients.select("trace_id", *CLIENT).distinct().join(outcomes, "trace_id")
     matrix = (
         runs.join(judged, ["trace_id", *CLIENT], "left")
         .groupBy(*CLIENT, F.col("test_id").alias("scenario"))
@@ -52,4 +55,4 @@ def client_matrix(
             F.timestamp_micros(F.max("started_us")).alias("last_run"),
         )
     )
-    return shaped(matrix.withColumnRenamed("failed_runs", "failed"), CLIENT_MATRIX)
+    return select_schema(matrix.withColumnRenamed("failed_runs", "failed"), CLIENT_MATRIX)

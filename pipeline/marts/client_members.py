@@ -1,41 +1,54 @@
-"""C04 and C05: how members keep themselves alive, and how they go."""
+"""C04 and C05: heartbeats of members, and their departure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from .judging import FAIL, GROUP, INCONCLUSIVE, OK, PASS, at_least_ms, between_ms, found, said, seconds, texts
-from .story import CONNECTION, MEMBER
+from .check_input import CONNECTION, MEMBER
+from .findings import (
+    FAIL,
+    GROUP,
+    INCONCLUSIVE,
+    OK,
+    PASS,
+    at_least_ms,
+    between_ms,
+    call_text,
+    findings,
+    join_text,
+    seconds,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from .story import Story
+    from .check_input import CheckInput
 
-STORM_BEATS, STORM_MS = 50, 1000
-"""So many heartbeats of one member within so long are a storm: the shortest interval in use is some ten a second."""
+STORM_HEARTBEATS, STORM_MS = 50, 1000
+"""This many heartbeats of one member within this time are a storm; the shortest interval in use sends about ten a
+second."""
 
 STORM_SLOT_MS = 60 * STORM_MS
-"""Members' heartbeats are counted by slots of such a length first: in the usual intervals a slot has few."""
+"""Length of the slots in which heartbeats are first counted; with usual intervals a slot has few."""
 
-AFTER_ALL = 2**62
-"""The seq of what comes when everything else has come."""
+AFTER_ALL_EVENTS = 2**62
+"""A sequence number after all events."""
 
 
-def heartbeats(story: Story) -> DataFrame:
-    """C04. From its SyncGroup until it joins again, leaves, or its connection is closed, a member beats in time."""
-    watched = _watched(story)
+def heartbeats(inputs: CheckInput) -> DataFrame:
+    """C04: a member sends heartbeats in time from its SyncGroup until it rejoins, leaves, or disconnects."""
+    watched = _waits(inputs)
     waits = F.col("what").isin("JoinGroup", "Heartbeat", "member", "end")
     waited = between_ms(("heard.wall_us", "heard.group_us"), ("wall_us", "group_us"))
     due = watched.where(waits & F.col("heard").isNotNull() & (F.col("session_ms") > 0)).withColumn(
         "is_long", waited >= F.col("session_ms") / 2
     )
-    long = story.less_held(_in_time_counted(due))
+    long = inputs.with_waited_ms(_timely_merged(due))
     silent = F.col("waited_ms") >= F.col("session_ms") / 2
-    text = texts(
+    text = join_text(
         "{name}{software} sent no heartbeat for ",
         seconds(F.col("waited_ms"), roughly=True),
         " s after #",
@@ -44,7 +57,7 @@ def heartbeats(story: Story) -> DataFrame:
         seconds(F.col("session_ms")),
         " s",
     )
-    judged = found(
+    judged = findings(
         long,
         F.when(silent, FAIL).when(F.col("beats"), PASS),
         F.when(silent, F.col("since.seq")).otherwise(F.col("first_seq")),
@@ -53,19 +66,21 @@ def heartbeats(story: Story) -> DataFrame:
         member="member_id",
         n="n",
     )
-    return judged.unionByName(_storms(story)).unionByName(_generation_minus_one(story))
+    return judged.unionByName(_storms(inputs)).unionByName(_generation_minus_one(inputs))
 
 
-def _in_time_counted(due: DataFrame) -> DataFrame:
-    """What was long in coming, row by row; and one row for all heartbeats of a member that came in time, mostly all.
+def _timely_merged(due: DataFrame) -> DataFrame:
+    """Return one row for each long wait, and one row for all timely heartbeats of a member, which are the majority.
 
-    That one has no `since`: nothing is to be found out about it.
+    The latter row has no `since`, because it needs no further check.
     """
-    beats, when = F.col("what") == "Heartbeat", ("seq", "wall_us", "group_us")
-    rows = due.where(beats | F.col("is_long")).groupBy(*MEMBER, F.when(F.col("is_long"), F.col("seq")).alias("long"))
+    is_heartbeat, when = F.col("what") == "Heartbeat", ("seq", "wall_us", "group_us")
+    rows = due.where(is_heartbeat | F.col("is_long")).groupBy(
+        *MEMBER, F.when(F.col("is_long"), F.col("seq")).alias("long")
+    )
     counted = rows.agg(
         F.count(F.lit(1)).alias("n"),
-        F.bool_or(beats).alias("beats"),
+        F.bool_or(is_heartbeat).alias("beats"),
         F.max("session_ms").alias("session_ms"),
         F.min("line_seq").alias("first_seq"),
         *(F.max(f"heard.{name}").alias(f"since_{name}") for name in (*when, "node", "conn_id")),
@@ -77,15 +92,15 @@ def _in_time_counted(due: DataFrame) -> DataFrame:
     return counted.withColumns(of_late).select(*MEMBER, "n", "beats", "session_ms", "first_seq", *of_late)
 
 
-def _watched(story: Story) -> DataFrame:
-    """What says how long each member has been silent; `heard` is the answer since which the next heartbeat is due.
+def _waits(inputs: CheckInput) -> DataFrame:
+    """Return the events that end a wait of each member; `heard` is the response from which the next heartbeat is due.
 
-    Whatever is not an answer that all is well ends the waiting: a JoinGroup, a LeaveGroup, a broker that goes.
+    Anything except a successful response stops the wait: a JoinGroup, a LeaveGroup, a broker that stops.
     """
     plain = ("wall_us", "group_us")
     nothing = F.lit(None).cast("struct<seq:bigint,wall_us:bigint,group_us:bigint,node:int,conn_id:int>").alias("answer")
     no_session = F.lit(None).cast("int").alias("session_timeout_ms")
-    asks = F.col("api").isin("JoinGroup", "LeaveGroup", "Heartbeat", "SyncGroup")
+    is_relevant = F.col("api").isin("JoinGroup", "LeaveGroup", "Heartbeat", "SyncGroup")
     answer = F.struct(
         F.col("answered_seq").alias("seq"),
         F.col("answered_wall_us").alias("wall_us"),
@@ -93,35 +108,35 @@ def _watched(story: Story) -> DataFrame:
         "node",
         "conn_id",
     )
-    is_well = F.col("api").isin("Heartbeat", "SyncGroup") & (F.col("error") == OK)
-    calls = story.call.where(asks & F.col("member_id").isNotNull()).select(
+    is_accepted = F.col("api").isin("Heartbeat", "SyncGroup") & (F.col("error") == OK)
+    calls = inputs.call.where(is_relevant & F.col("member_id").isNotNull()).select(
         *MEMBER,
         "seq",
         F.col("seq").alias("line_seq"),
         *plain,
         F.col("api").alias("what"),
-        F.when(is_well, answer).alias("answer"),
+        F.when(is_accepted, answer).alias("answer"),
         F.when(F.col("api") == "JoinGroup", F.col("session_timeout_ms")).alias("session_timeout_ms"),
     )
     line = F.col("seq").alias("line_seq")
-    changes = story.changes.select(*MEMBER, "seq", line, *plain, F.lit("member").alias("what"), nothing, no_session)
+    changes = inputs.changes.select(*MEMBER, "seq", line, *plain, F.lit("member").alias("what"), nothing, no_session)
     no_time = [F.lit(None).cast("bigint").alias(name) for name in plain]
-    connections = story.call.where("member_id IS NOT NULL").select(*MEMBER, "node", "conn_id").distinct()
+    connections = inputs.call.where("member_id IS NOT NULL").select(*MEMBER, "node", "conn_id").distinct()
     closings = (
-        story.event.where("kind = 'conn' AND change = 'closed'")
+        inputs.event.where("kind = 'conn' AND change = 'closed'")
         .select("trace_id", "node", "conn_id", "seq")
         .join(connections, ["trace_id", "node", "conn_id"])
-        .select(*MEMBER, "seq", line, *no_time, F.lit("over").alias("what"), nothing, no_session)
+        .select(*MEMBER, "seq", line, *no_time, F.lit("stop").alias("what"), nothing, no_session)
     )
-    asked = story.asked.select(*MEMBER)
-    moves = (
-        story.moves.join(asked, "trace_id")
+    requesting = inputs.requesting.select(*MEMBER)
+    relocations = (
+        inputs.relocations.join(requesting, "trace_id")
         .where("of_group IS NULL OR of_group = group_id")
-        .select(*MEMBER, "seq", line, *no_time, F.lit("over").alias("what"), nothing, no_session)
+        .select(*MEMBER, "seq", line, *no_time, F.lit("stop").alias("what"), nothing, no_session)
     )
-    ends = asked.join(story.ends, [*GROUP]).select(
+    ends = requesting.join(inputs.ends, [*GROUP]).select(
         *MEMBER,
-        F.lit(AFTER_ALL).cast("bigint").alias("seq"),
+        F.lit(AFTER_ALL_EVENTS).cast("bigint").alias("seq"),
         F.col("end.seq").alias("line_seq"),
         F.col("end.wall_us").alias("wall_us"),
         F.col("end.group_us").alias("group_us"),
@@ -129,23 +144,29 @@ def _watched(story: Story) -> DataFrame:
         nothing,
         no_session,
     )
-    everything = calls.unionByName(changes).unionByName(closings).unionByName(moves).unionByName(ends)
+    events = calls.unionByName(changes).unionByName(closings).unionByName(relocations).unionByName(ends)
     of_member = Window.partitionBy(*MEMBER).orderBy("seq")
-    return everything.withColumn("heard", F.lag("answer").over(of_member)).withColumn(
+    return events.withColumn("heard", F.lag("answer").over(of_member)).withColumn(
         "session_ms", F.last("session_timeout_ms", ignorenulls=True).over(of_member)
     )
 
 
-def _storms(story: Story) -> DataFrame:
-    beats = story.call.where("api = 'Heartbeat' AND member_id IS NOT NULL").select(
+def _storms(inputs: CheckInput) -> DataFrame:
+    heartbeats_ = inputs.call.where("api = 'Heartbeat' AND member_id IS NOT NULL").select(
         *MEMBER, "seq", "wall_us", "group_us"
     )
-    # of so many within so long at least half are within one of two slots: few members need to be looked at
+    # of a storm's heartbeats at least half lie in one of two slots, so few members need a closer look
     slot = F.floor(F.col("wall_us") / (STORM_SLOT_MS * 1000))
-    many = beats.groupBy(*MEMBER, slot).count().where(F.col("count") > STORM_BEATS // 2).select(*MEMBER).distinct()
+    active = (
+        heartbeats_.groupBy(*MEMBER, slot)
+        .count()
+        .where(F.col("count") > STORM_HEARTBEATS // 2)
+        .select(*MEMBER)
+        .distinct()
+    )
     in_order = Window.partitionBy(*MEMBER).orderBy("seq")
-    earlier = F.lag(F.struct("seq", "wall_us", "group_us"), STORM_BEATS).over(in_order)
-    beats = beats.join(F.broadcast(many), [*MEMBER], "left_semi").withColumn("earlier", earlier)
+    earlier = F.lag(F.struct("seq", "wall_us", "group_us"), STORM_HEARTBEATS).over(in_order)
+    heartbeats_ = heartbeats_.join(F.broadcast(active), [*MEMBER], "left_semi").withColumn("earlier", earlier)
     fast = (
         F.coalesce(
             at_least_ms(("earlier.wall_us", "earlier.group_us"), ("wall_us", "group_us")) <= STORM_MS,
@@ -153,65 +174,69 @@ def _storms(story: Story) -> DataFrame:
         )
         & F.col("earlier").isNotNull()
     )
-    # heartbeats of one storm are told once
+    # report each storm once
     goes_on = F.coalesce(F.lag("fast").over(in_order), F.lit(False))  # noqa: FBT003
-    begins = beats.withColumn("fast", fast).withColumn("goes_on", goes_on).where("fast AND NOT goes_on")
-    text = texts(f"{{name}}{{software}} sent {STORM_BEATS + 1} heartbeats within {STORM_MS} ms")
-    return found(begins, FAIL, "earlier.seq", "seq", text=text, member="member_id")
+    starts = heartbeats_.withColumn("fast", fast).withColumn("goes_on", goes_on).where("fast AND NOT goes_on")
+    text = join_text(f"{{name}}{{software}} sent {STORM_HEARTBEATS + 1} heartbeats within {STORM_MS} ms")
+    return findings(starts, FAIL, "earlier.seq", "seq", text=text, member="member_id")
 
 
-def _generation_minus_one(story: Story) -> DataFrame:
+def _generation_minus_one(inputs: CheckInput) -> DataFrame:
     synced = (
-        story.answered_as(("SyncGroup",))
+        inputs.answered_as(("SyncGroup",))
         .where("member_id IS NOT NULL")
         .groupBy(*MEMBER)
         .agg(F.min("seq").alias("synced_seq"))
     )
-    forgot = story.call.where("api IN ('Heartbeat', 'SyncGroup', 'OffsetCommit') AND generation = -1").join(
-        synced, [*MEMBER]
-    )
-    text = texts(said(), "{software}: generation -1 after a SyncGroup")
-    return found(forgot.where("synced_seq < seq"), FAIL, "seq", text=text, member="member_id")
+    without_generation = inputs.call.where(
+        "api IN ('Heartbeat', 'SyncGroup', 'OffsetCommit') AND generation = -1"
+    ).join(synced, [*MEMBER])
+    text = join_text(call_text(), "{software}: generation -1 after a SyncGroup")
+    return findings(without_generation.where("synced_seq < seq"), FAIL, "seq", text=text, member="member_id")
 
 
-def leaving(story: Story) -> DataFrame:
-    """C05. KIP-345: a static member does not leave when it is closed; its place waits for it for a session."""
-    own = story.call.where("api IN ('JoinGroup', 'SyncGroup', 'Heartbeat') AND member_id IS NOT NULL")
+def leave_on_close(inputs: CheckInput) -> DataFrame:
+    """C05: a static member sends no LeaveGroup when it closes; its place stays reserved for a session (KIP-345)."""
+    own = inputs.call.where("api IN ('JoinGroup', 'SyncGroup', 'Heartbeat') AND member_id IS NOT NULL")
     leaves = (
-        story.call.where("api = 'LeaveGroup' AND member_id IS NOT NULL")
+        inputs.call.where("api = 'LeaveGroup' AND member_id IS NOT NULL")
         .join(own.select(*CONNECTION, "member_id").distinct(), [*CONNECTION, "member_id"], "left_semi")
         .groupBy(*MEMBER)
-        .agg(F.min(F.struct("seq", said().alias("text"))).alias("leave"))
+        .agg(F.min(F.struct("seq", call_text().alias("text"))).alias("leave"))
     )
     by_leave = (
-        story.changes.where("cause = 'member_leave' AND change = 'removed'")
+        inputs.changes.where("cause = 'member_leave' AND change = 'removed'")
         .select(*MEMBER, F.lit(True).alias("was_let_go"))  # noqa: FBT003 - a value
         .distinct()
     )
     before = (
-        story.asked.select(*MEMBER, "closed_seq")
-        .join(story.changes.select(*MEMBER, "seq", "change"), [*MEMBER])
+        inputs.requesting.select(*MEMBER, "closed_seq")
+        .join(inputs.changes.select(*MEMBER, "seq", "change"), [*MEMBER])
         .where("seq < closed_seq")
         .groupBy(*MEMBER)
         .agg(F.max(F.struct("seq", "change")).alias("last_change"))
     )
     known = (
-        story.asked.join(leaves, [*MEMBER], "left").join(by_leave, [*MEMBER], "left").join(before, [*MEMBER], "left")
+        inputs.requesting.join(leaves, [*MEMBER], "left")
+        .join(by_leave, [*MEMBER], "left")
+        .join(before, [*MEMBER], "left")
     )
     was_in = F.col("last_change").isNull() | ~F.col("last_change.change").isin("removed", "replaced")
-    vanished = F.col("closed_seq").isNotNull() & ~F.col("by_broker") & (F.col("formed_seq") < F.col("closed_seq"))
+    is_closed_by_client = (
+        F.col("closed_seq").isNotNull() & ~F.col("by_broker") & (F.col("formed_seq") < F.col("closed_seq"))
+    )
     left, is_static = F.col("leave").isNotNull(), F.col("is_static")
     status = (
         F.when(left, F.when(is_static, FAIL).otherwise(PASS))
-        .when(F.coalesce(vanished & was_in, F.lit(False)) & is_static, PASS)  # noqa: FBT003 - a value
-        .when(F.coalesce(vanished & was_in, F.lit(False)) & F.col("was_let_go").isNull(), INCONCLUSIVE)  # noqa: FBT003
+        .when(F.coalesce(is_closed_by_client & was_in, F.lit(False)) & is_static, PASS)  # noqa: FBT003 - a value
+        .when(F.coalesce(is_closed_by_client & was_in, F.lit(False)) & F.col("was_let_go").isNull(), INCONCLUSIVE)  # noqa: FBT003
     )
-    text = F.when(left, texts("{name}{software} is a static member and has sent ", F.col("leave.text"))).otherwise(
-        texts(
+    text = F.when(left, join_text("{name}{software} is a static member and has sent ", F.col("leave.text"))).otherwise(
+        join_text(
             "{name}{software} closed its connection without a LeaveGroup (#",
             F.col("closed_seq"),
             "): it was killed, or it never leaves",
         )
     )
     first = F.when(left, F.col("leave.seq")).otherwise(F.col("closed_seq"))
-    return found(known, status, first, text=text, member="member_id")
+    return findings(known, status, first, text=text, member="member_id")

@@ -1,39 +1,47 @@
-"""Cohorts compared: what rebalances cost with one client version, commit or membership, and with another.
+"""Comparison of cohorts: the costs of rebalances by client version, commit or membership.
 
-The rows that are compared are single rebalances, stops of single members, and traces; a difference of means comes with
-its 95 % interval (Welch's, by the normal distribution: with fewer than some thirty rows it is too narrow).
+The samples are single rebalances, stops of single members, and traces. A difference of means has its 95 % interval
+(Welch's, with the normal distribution: with fewer than about thirty rows it is too narrow).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 BY = ("client_version", "commit", "membership")
-"""What a cohort may have in common."""
+"""The properties that define cohorts."""
 
-OF_REBALANCE = ("join_ms", "sync_ms", "total_ms", "resume_ms", "straggler_wait_ms", "partitions_moved", "stickiness")
-"""What is measured of each rebalance."""
+REBALANCE_METRICS = (
+    "join_ms",
+    "sync_ms",
+    "total_ms",
+    "resume_ms",
+    "straggler_wait_ms",
+    "partitions_moved",
+    "stickiness",
+)
+"""Metrics of each rebalance."""
 
-OF_MEMBER = ("stopped_ms",)
-"""What is measured of each member in a rebalance."""
+MEMBER_METRICS = ("stopped_ms",)
+"""Metrics of each member in a rebalance."""
 
-REBALANCES = "rebalances_per_trace"
+REBALANCES_PER_TRACE = "rebalances_per_trace"
 
 NORMAL_95 = 1.959964
 
 SEVERAL, UNKNOWN = "several", "unknown"
-"""Where a group has clients of several versions; where nothing is said."""
+"""Cohorts of groups with several client versions, and of groups without the information."""
 
 
-def measured(
+def metric_values(
     by: str, rebalance: DataFrame, member_downtime: DataFrame, member: DataFrame, trace: DataFrame
 ) -> DataFrame:
-    """Rows of (cohort, metric, value, started_us); by one of BY. Rebalances without a cohort are in UNKNOWN."""
+    """Return rows of (cohort, metric, value, started_us) by one of BY. Rebalances without a cohort are in UNKNOWN."""
     groups = _groups(by, member, trace)
     rounds = rebalance.join(groups, ["trace_id", "group_id"], "left")
     stops = member_downtime.join(groups, ["trace_id", "group_id"], "left")
@@ -46,20 +54,20 @@ def measured(
     per_trace = (
         whole.join(counted, ["trace_id", "group_id"], "left")
         .groupBy("trace_id", "cohort", "started_us")
-        .agg(F.coalesce(F.sum("n"), F.lit(0)).alias(REBALANCES))
+        .agg(F.coalesce(F.sum("n"), F.lit(0)).alias(REBALANCES_PER_TRACE))
     )
     return (
-        _long(rounds, OF_REBALANCE)
-        .unionByName(_long(stops, OF_MEMBER))
-        .unionByName(_long(per_trace, (REBALANCES,)))
+        _long(rounds, REBALANCE_METRICS)
+        .unionByName(_long(stops, MEMBER_METRICS))
+        .unionByName(_long(per_trace, (REBALANCES_PER_TRACE,)))
         .withColumn("cohort", F.coalesce("cohort", F.lit(UNKNOWN)))
     )
 
 
 def _groups(by: str, member: DataFrame, trace: DataFrame) -> DataFrame:
-    """The cohort of each group as a whole: of a mixed one SEVERAL, or mixed."""
+    """Return the cohort of each group; a group with several is in SEVERAL, or mixed."""
     started = F.broadcast(trace.select("trace_id", "started_us", "commit"))
-    asked = member.where("first_seq IS NOT NULL")
+    requesting = member.where("first_seq IS NOT NULL")
     one = {
         "client_version": _client(),
         "commit": F.lit(None).cast("string"),
@@ -67,7 +75,7 @@ def _groups(by: str, member: DataFrame, trace: DataFrame) -> DataFrame:
     }[by]
     several = "mixed" if by == "membership" else SEVERAL
     names = F.collect_set(one)
-    groups = asked.groupBy("trace_id", "group_id").agg(
+    groups = requesting.groupBy("trace_id", "group_id").agg(
         F.when(F.size(names) > 1, several).otherwise(F.max(one)).alias("cohort")
     )
     cohort = F.col("commit") if by == "commit" else F.col("cohort")
@@ -90,8 +98,8 @@ def _long(frame: DataFrame, metrics: tuple[str, ...]) -> DataFrame:
     )
 
 
-def compared(values: DataFrame, baseline: str) -> DataFrame:
-    """Of each cohort and metric: n, mean, median, p95; how its mean differs from the baseline's, from low to high."""
+def compare_cohorts(values: DataFrame, baseline: str) -> DataFrame:
+    """Return n, mean, median, p95 and the difference to the baseline, by cohort and metric."""
     cohorts = values.groupBy("metric", "cohort").agg(
         F.count("value").alias("n"),
         F.avg("value").alias("mean"),

@@ -1,21 +1,21 @@
-"""mart/flaky: every test, how it ended, and whether its failures go with its rebalances."""
+"""mart/flaky: the outcomes of every test, and whether its failures coincide with rebalances."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from ..frames import shaped
+from ..frames import select_schema
 from ..schema import FLAKY
-from .endings import RUN_OF_TEST, failed, flake_rate, with_rebalances
+from .test_outcomes import RUN_OF_TEST, failed, flake_rate, with_rebalances
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 def flaky(test: DataFrame, rebalance: DataFrame) -> DataFrame:
-    """Runs that were skipped, or of which nobody knows how they ended, are not counted."""
+    """Return mart/flaky. Skipped runs and runs without an outcome do not count."""
     runs = (
         with_rebalances(test.withColumn("failed", failed()), rebalance)
         .where("failed IS NOT NULL")
@@ -30,4 +30,4 @@ def flaky(test: DataFrame, rebalance: DataFrame) -> DataFrame:
         F.avg(F.when(F.col("failed"), F.col("n_rebalances"))).alias("rebalances_failed"),
         F.avg("n_rebalances").alias("rebalances"),
     )
-    return shaped(by_test.withColumnRenamed("failed_runs", "failed"), FLAKY)
+    return select_schema(by_test.withColumnRenamed("failed_runs", "failed"), FLAKY)

@@ -1,1 +1,1 @@
-"""The report: one page that holds everything, and a summary for pull requests."""
+"""The report: one self-contained page, and a summary for pull requests."""

@@ -1,7 +1,7 @@
-"""The charts of the report, drawn by matplotlib: each is the text of an SVG that stands inside the page.
+"""The charts of the report, draw_charts by matplotlib: each is an SVG embedded in the page.
 
-Letters stay letters (`svg.fonttype` none): they can be searched, and the page brings no font. Each chart has ids of its
-own, because all of them are in one document.
+Text stays text (`svg.fonttype` none), so it is searchable and needs no embedded font. The ids of each chart are unique,
+because all charts are in one document.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from .questions import COHORTS, PER_DECADE, STATES
+from .queries import COHORTS, PER_DECADE, STATES
 from .texts import NONE, milliseconds, seconds, short
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ CAUSES = {
     "protocol_change": "#2f8f83",
     "forced": "#6b7280",
 }
-"""The colour of each cause that is usual; the others share one."""
+"""The colours of common causes; all others share one."""
 
 OTHERS = "#b3bac4"
 
@@ -57,11 +57,11 @@ STATE = {
     "Empty": "#dfe3e8",
     "Dead": "#9aa3ad",
 }
-"""The same colours as in the timelines."""
+"""The colours of states, as in the timelines."""
 
 STYLE: Any = {
     "svg.fonttype": "none",
-    # a topic may have dollars in its name, which is no formula
+    # topic names may contain dollar signs
     "text.parse_math": False,
     "font.family": "sans-serif",
     "font.size": 9,
@@ -79,28 +79,28 @@ STYLE: Any = {
 }
 
 WIDE, ROW, HEAD = 9.6, 0.26, 0.75
-"""Inches: the width of a chart, the height of one of its rows, and of its axis with its name."""
+"""Sizes in inches: width of a chart, height of a row, and height of the axis with its label."""
 
-NOTHING = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-"""No metadata: it would name addresses and the time of day."""
+NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+"""Omit metadata: it contains URLs and the time of day."""
 
 
-def drawn(facts: Facts) -> dict[str, str]:
-    """Every chart that has something to show, by name."""
+def draw_charts(facts: Facts) -> dict[str, str]:
+    """Draw every chart that has data; keys are chart names."""
     charts = {
-        "by_time": (facts.by_time, lambda: by_time(facts.by_time, facts.stretch_s)),
+        "by_time": (facts.by_time, lambda: by_time(facts.by_time, facts.interval_s)),
         "join_times": (facts.join_times, lambda: join_times(facts.join_times)),
-        "stopped_groups": (facts.stopped_groups, lambda: stopped(facts.stopped_groups, "group_id")),
-        "stopped_members": (facts.stopped_members, lambda: stopped(facts.stopped_members, "member")),
+        "stopped_groups": (facts.stopped_groups, lambda: stopped_time(facts.stopped_groups, "group_id")),
+        "stopped_members": (facts.stopped_members, lambda: stopped_time(facts.stopped_members, "member")),
         "state_times": (facts.state_times, lambda: state_times(facts.state_times)),
-        "moves": (facts.moves, lambda: moves(facts.moves, facts.stretch_s)),
+        "moves": (facts.moves, lambda: moves(facts.moves, facts.interval_s)),
         "cohorts": (facts.cohorts, lambda: cohorts(facts.cohorts)),
     }
     return {name: _svg(name, draw) for name, (rows, draw) in charts.items() if rows}
 
 
-def by_time(rows: Rows, stretch_s: int) -> Figure:
-    """Stacked bars: how many rebalances began, by cause."""
+def by_time(rows: Rows, interval_s: int) -> Figure:
+    """Draw stacked bars: the number of rebalances that began, by cause."""
     figure, axes = _figure(2.9)
     causes = sorted({row["cause"] for row in rows}, key=lambda cause: ([*CAUSES, cause].index(cause), cause))
     floor: dict[int, int] = {}
@@ -108,20 +108,20 @@ def by_time(rows: Rows, stretch_s: int) -> Figure:
         counts = {row["at_s"]: row["n"] for row in rows if row["cause"] == cause}
         at = sorted(counts)
         axes.bar(
-            [_day(each) for each in at],
-            [counts[each] for each in at],
-            bottom=[floor.get(each, 0) for each in at],
-            width=stretch_s / 86_400,
+            [_day(time) for time in at],
+            [counts[time] for time in at],
+            bottom=[floor.get(time, 0) for time in at],
+            width=interval_s / 86_400,
             align="edge",
             color=CAUSES.get(cause, OTHERS),
             edgecolor="white",
             linewidth=0.5,
             label=cause,
         )
-        for each in at:
-            floor[each] = floor.get(each, 0) + counts[each]
-    _over_time(axes, min(floor), max(floor) + stretch_s)
-    axes.set_ylabel(f"rebalances in {seconds(stretch_s)}")
+        for time in at:
+            floor[time] = floor.get(time, 0) + counts[time]
+    _over_time(axes, min(floor), max(floor) + interval_s)
+    axes.set_ylabel(f"rebalances in {seconds(interval_s)}")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="y")
     _legend(axes)
@@ -129,7 +129,7 @@ def by_time(rows: Rows, stretch_s: int) -> Figure:
 
 
 def join_times(rows: Rows) -> Figure:
-    """Stacked bars on a logarithmic scale: how long join barriers took, by cohort."""
+    """Draw stacked bars on a logarithmic scale: durations of join barriers, by cohort."""
     figure, axes = _figure(2.7)
     floor: dict[int, int] = {}
     for cohort in _cohorts(rows):
@@ -160,8 +160,8 @@ def join_times(rows: Rows) -> Figure:
     return figure
 
 
-def stopped(rows: Rows, of: str) -> Figure:
-    """Horizontal bars: seconds in which members were stopped, all together."""
+def stopped_time(rows: Rows, of: str) -> Figure:
+    """Draw horizontal bars: total seconds for which members were stopped_time."""
     figure, axes = _figure(HEAD + ROW * len(rows))
     values = [row["stopped_s"] or 0.0 for row in rows]
     places = range(len(rows))
@@ -171,14 +171,16 @@ def stopped(rows: Rows, of: str) -> Figure:
         axes.annotate(text, (value, place), (4, 0), textcoords="offset points", va="center", color=MUTED, fontsize=8.5)
     axes.set_yticks(places, _names(rows, of))
     axes.set_xlim(0, max(*values, 0.001) * 1.22)
-    axes.set_xlabel("stopped, all members and rebalances together" if of == "group_id" else "stopped, all rebalances")
+    axes.set_xlabel(
+        "stopped_time, all members and rebalances together" if of == "group_id" else "stopped_time, all rebalances"
+    )
     _rows_down(axes, len(rows))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds(value)))
     return figure
 
 
 def state_times(rows: Rows) -> Figure:
-    """Horizontal bars: the share of each state."""
+    """Draw horizontal bars: the share of time in each state."""
     figure, axes = _figure(HEAD + 0.3 + ROW * len(rows))
     places = range(len(rows))
     whole = [sum(row[state] for state in STATES) or 1.0 for row in rows]
@@ -199,19 +201,19 @@ def state_times(rows: Rows) -> Figure:
 
 
 SHADES = 8
-"""How many the map has, at most, besides that of no move."""
+"""Maximum number of shades of the heat map, besides the one for no move."""
 
 
-def moves(rows: Rows, stretch_s: int) -> Figure:
-    """A map: partitions down, time along; the darker, the more often the partition changed hands."""
+def moves(rows: Rows, interval_s: int) -> Figure:
+    """Draw a heat map of partitions over time: darker cells have more moves."""
     named = _partitions(rows)
     first, last = min(row["at_s"] for row in rows), max(row["at_s"] for row in rows)
-    columns = (last - first) // stretch_s + 1
+    columns = (last - first) // interval_s + 1
     cells = [[0] * columns for _ in named]
     for row in rows:
-        cells[named[_key(row)][0]][(row["at_s"] - first) // stretch_s] = row["n"]
+        cells[named[_key(row)][0]][(row["at_s"] - first) // interval_s] = row["n"]
     figure, axes = _figure(HEAD + 0.2 * len(named) + 0.1)
-    edges = [_day(first + column * stretch_s) for column in range(columns + 1)]
+    edges = [_day(first + column * interval_s) for column in range(columns + 1)]
     most = max(row["n"] for row in rows)
     bounds = [0, *range(1, most + 1, most // SHADES + 1), most + 1]
     norm = BoundaryNorm(bounds, colormaps["Oranges"].N)
@@ -220,39 +222,39 @@ def moves(rows: Rows, stretch_s: int) -> Figure:
     )
     bar = figure.colorbar(mesh, ax=axes, pad=0.015, aspect=max(8, len(named)), spacing="uniform")
     bar.set_ticks([(low + high) / 2 for low, high in pairwise(bounds)])
-    bar.set_ticklabels([_whole(low, high - 1) for low, high in pairwise(bounds)])
+    bar.set_ticklabels([_range_text(low, high - 1) for low, high in pairwise(bounds)])
     bar.set_label("moves")
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0)
     axes.set_yticks([place + 0.5 for place, _ in named.values()], [name for _, name in named.values()], fontsize=8)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(named), 0)
-    _over_time(axes, first, last + stretch_s)
+    _over_time(axes, first, last + interval_s)
     return figure
 
 
-def _whole(first: int, last: int) -> str:
+def _range_text(first: int, last: int) -> str:
     return f"{first}" if first == last else f"{first} to {last}"
 
 
 MEASURES: Sequence[tuple[str, str, Callable[[float], str]]] = (
     ("per_hour", "rebalances per\ngroup and hour", lambda value: f"{value:,.1f}"),
     ("p95", "rebalance,\n95th percentile", milliseconds),
-    ("stopped_ms", "stopped, per member\nand rebalance", milliseconds),
+    ("stopped_ms", "stopped_time, per member\nand rebalance", milliseconds),
     ("moved_share", "partitions moved\nper rebalance", lambda value: f"{value:.0%}"),
 )
-"""What is compared side by side: column, name, and how a value is written."""
+"""The measures of the comparison: column, name, and formatter."""
 
 
 def cohorts(rows: Rows) -> Figure:
-    """Small bars side by side: each measure by cohort."""
+    """Draw small bar charts side by side: each measure by cohort."""
     figure = Figure(figsize=(WIDE, 2.2), layout="constrained")
     order = _cohorts(rows)
     of = {row["cohort"]: row for row in rows}
     for axes, (column, name, write) in zip(figure.subplots(1, len(MEASURES)), MEASURES, strict=True):
         values = [_measure(of[cohort], column) for cohort in order]
         axes.bar(
-            range(len(order)), [value or 0 for value in values], color=[COHORT.get(each, OTHERS) for each in order]
+            range(len(order)), [value or 0 for value in values], color=[COHORT.get(cohort, OTHERS) for cohort in order]
         )
         for place, value in enumerate(values):
             text = NONE if value is None else write(value)
@@ -279,12 +281,12 @@ def _figure(inches: float) -> tuple[Figure, Axes]:
 
 
 def _svg(name: str, draw: Callable[[], Figure]) -> str:
-    """The SVG alone, without the head of an XML file; its ids begin with the chart's name."""
+    """Return the SVG element without the XML header; its ids start with the chart's name."""
     out = io.StringIO()
     with rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
-        # the browser has the letters that matplotlib's font has not
+        # the browser has the glyphs that matplotlib's font lacks
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
-        draw().savefig(out, format="svg", metadata=NOTHING, transparent=True)
+        draw().savefig(out, format="svg", metadata=NO_METADATA, transparent=True)
     text = out.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", "", text, flags=re.DOTALL)
@@ -322,8 +324,8 @@ def _cohorts(rows: Rows) -> list[str]:
 
 
 def _names(rows: Rows, of: str) -> list[str]:
-    """What the rows are called: with the group and the scope as far as that is needed to tell them apart."""
-    columns = [each for each in (of, "group_id", "scope") if len({row[each] for row in rows}) > 1 or each == of]
+    """Return the labels of rows, with group and scope only where they differ."""
+    columns = [name for name in (of, "group_id", "scope") if len({row[name] for row in rows}) > 1 or name == of]
     return [" · ".join(dict.fromkeys(short(row[column]) for column in columns)) for row in rows]
 
 
@@ -332,10 +334,10 @@ def _key(row: dict[str, object]) -> tuple[object, ...]:
 
 
 def _partitions(rows: Rows) -> dict[tuple[object, ...], tuple[int, str]]:
-    """Each partition with its row and its name."""
-    found: dict[tuple[object, ...], tuple[int, str]] = {}
-    columns = [each for each in ("group_id", "scope") if len({row[each] for row in rows}) > 1]
+    """Return each partition with its row number and label."""
+    partitions: dict[tuple[object, ...], tuple[int, str]] = {}
+    columns = [name for name in ("group_id", "scope") if len({row[name] for row in rows}) > 1]
     for row in rows:
         name = " · ".join([f"{row['topic']}-{row['partition']}", *(short(row[column]) for column in columns)])
-        found.setdefault(_key(row), (len(found), name))
-    return found
+        partitions.setdefault(_key(row), (len(partitions), name))
+    return partitions

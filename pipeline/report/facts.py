@@ -1,4 +1,4 @@
-"""What the report says, asked of the tables once; the page and the summary are made of it and of nothing else."""
+"""The facts of the report, queried from the tables once; the page and the summary use nothing else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
-from . import questions
+from . import queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from ..schema import Table
 
 Rows = list[dict[str, Any]]
-"""The rows of an answer, by column."""
+"""The rows of a query, by column."""
 
-STRETCHES_S = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400)
-"""What one bar of a chart over time may stand for."""
+INTERVALS_S = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400)
+"""Intervals that one bar of a chart over time may stand for, in seconds."""
 
 BARS_MAX = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The answers, each under the name of its question in `questions`.
+    """The results, each named after its query in `queries`.
 
-    `totals` has the answers that are one row, together; `stretch_s` is what a bar over time stands for.
+    `totals` merges the queries with a single row; `interval_s` is the interval of a bar over time.
     """
 
     totals: dict[str, Any]
-    stretch_s: int
+    interval_s: int
     by_time: Rows
     causes: Rows
     join_times: Rows
@@ -49,71 +49,75 @@ class Facts:
     checks: Rows
     failures: Rows
     flaky: Rows
-    heavy: Rows
+    rebalance_heavy: Rows
     clients: Rows
-    beats: Rows
-    fenced: Rows
+    heartbeats: Rows
+    fencing: Rows
     logs: Rows
-    read: Rows
-    refused: Rows
+    rows_read: Rows
+    quarantine: Rows
 
 
-def asked(read: Callable[[Table], DataFrame], tell: Callable[[str], None] = lambda _: None) -> Facts:
-    """Ask everything. `read` gives a table; `tell` is told before each of the `STEPS` what is asked next."""
-    rebalance, downtime, gap = read(schema.REBALANCE), read(schema.MEMBER_DOWNTIME), read(schema.PARTITION_GAP)
+def read_facts(read: Callable[[Table], DataFrame], report_progress: Callable[[str], None] = lambda _: None) -> Facts:
+    """Run all queries. `read` returns a table; `report_progress` is called with a name before each of the `STEPS`."""
+    rebalance, downtime, gap = (
+        read(schema.REBALANCE),
+        read(schema.MEMBER_DOWNTIME),
+        read(schema.PARTITION_GAP),
+    )
     state_time, avoided, verdict = read(schema.STATE_TIME), read(schema.AVOIDED), read(schema.VERDICT)
     flaky = read(schema.FLAKY)
-    tell("totals")
+    report_progress("totals")
     totals: dict[str, Any] = {}
     for frame in (
-        questions.extent(read(schema.TRACE)),
-        questions.span(rebalance),
-        questions.costs(downtime),
-        questions.watched(state_time),
-        questions.saved(avoided),
+        queries.extent(read(schema.TRACE)),
+        queries.span(rebalance),
+        queries.costs(downtime),
+        queries.observed(state_time),
+        queries.avoided(avoided),
     ):
         totals |= _rows(frame)[0]
-    stretch_s = stretch(totals["first_s"], totals["last_s"])
+    interval_s = interval(totals["first_s"], totals["last_s"])
     frames = {
-        "by_time": questions.by_time(rebalance, stretch_s),
-        "causes": questions.causes(rebalance),
-        "join_times": questions.join_times(rebalance),
-        "stopped_groups": questions.stopped_groups(downtime),
-        "stopped_members": questions.stopped_members(downtime),
-        "stragglers": questions.stragglers(rebalance),
-        "state_times": questions.state_times(state_time),
-        "moves": questions.moves(gap, rebalance, stretch_s),
-        "cohorts": questions.cohorts(rebalance, downtime, gap, state_time, avoided),
-        "commits": questions.commits(read(schema.COMMIT)),
-        "wasted": questions.wasted(rebalance, gap),
-        "storms": questions.storms(rebalance, downtime),
-        "longest": questions.longest(rebalance),
-        "checks": questions.checks(verdict),
-        "failures": questions.failures(verdict),
-        "flaky": questions.flaky(flaky),
-        "heavy": questions.heavy(flaky),
-        "clients": questions.clients(read(schema.CLIENT_MATRIX)),
-        "beats": questions.beats(read(schema.HEARTBEAT)),
-        "fenced": questions.fenced(read(schema.FENCING)),
-        "logs": questions.logs(read(schema.CLIENT_JOIN)),
-        "read": questions.read(read(schema.COUNTS)),
-        "refused": questions.refused(read(schema.QUARANTINE)),
+        "by_time": queries.by_time(rebalance, interval_s),
+        "causes": queries.causes(rebalance),
+        "join_times": queries.join_times(rebalance),
+        "stopped_groups": queries.stopped_groups(downtime),
+        "stopped_members": queries.stopped_members(downtime),
+        "stragglers": queries.stragglers(rebalance),
+        "state_times": queries.state_times(state_time),
+        "moves": queries.moves(gap, rebalance, interval_s),
+        "cohorts": queries.cohorts(rebalance, downtime, gap, state_time, avoided),
+        "commits": queries.commits(read(schema.COMMIT)),
+        "wasted": queries.wasted(rebalance, gap),
+        "storms": queries.storms(rebalance, downtime),
+        "longest": queries.longest(rebalance),
+        "checks": queries.checks(verdict),
+        "failures": queries.failures(verdict),
+        "flaky": queries.flaky(flaky),
+        "rebalance_heavy": queries.rebalance_heavy(flaky),
+        "clients": queries.clients(read(schema.CLIENT_MATRIX)),
+        "heartbeats": queries.heartbeats(read(schema.HEARTBEAT)),
+        "fencing": queries.fencing(read(schema.FENCING)),
+        "logs": queries.logs(read(schema.CLIENT_JOIN)),
+        "rows_read": queries.rows_read(read(schema.COUNTS)),
+        "quarantine": queries.quarantine(read(schema.QUARANTINE)),
     }
-    answers: dict[str, Rows] = {}
+    results: dict[str, Rows] = {}
     for name, frame in frames.items():
-        tell(name.replace("_", " "))
-        answers[name] = _rows(frame)
-    return Facts(totals=totals, stretch_s=stretch_s, **answers)
+        report_progress(name.replace("_", " "))
+        results[name] = _rows(frame)
+    return Facts(totals=totals, interval_s=interval_s, **results)
 
 
 STEPS = len(fields(Facts)) - 1
-"""How often `asked` tells what it asks: once for the totals, once for each of the others."""
+"""Number of progress steps: one for the totals, one for each other query."""
 
 
-def stretch(first_s: int | None, last_s: int | None) -> int:
-    """What a bar stands for, so that there are not too many of them."""
+def interval(first_s: int | None, last_s: int | None) -> int:
+    """Return the interval of a bar that keeps their number below BARS_MAX."""
     seconds = (last_s or 0) - (first_s or 0)
-    return next((each for each in STRETCHES_S if seconds // each < BARS_MAX), STRETCHES_S[-1])
+    return next((each for each in INTERVALS_S if seconds // each < BARS_MAX), INTERVALS_S[-1])
 
 
 def _rows(frame: DataFrame) -> Rows:

@@ -1,7 +1,7 @@
-"""The report as one HTML file that opens offline, without a script, and the summary for a pull request.
+"""The report as one HTML file that opens offline without scripts, and the summary for a pull request.
 
-Both are templates (Jinja) over the same `Facts`. What stands in the tables came from anybody: the page escapes all of
-it and may load nothing, and the summary has names in code only.
+Both are Jinja templates over the same `Facts`. Table values come from untrusted input: the page escapes all of them and
+loads nothing, and the summary shows names as code only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 
 import koordinator
 
-from . import charts, questions, texts
+from . import charts, queries, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,63 +34,64 @@ CONTENTS = (
     ("verdicts", "Verdicts"),
     ("tests", "Tests and clients"),
     ("health", "Heartbeats and fencing"),
-    ("input", "What was read"),
+    ("input", "Input"),
 )
-"""The sections with their ids."""
+"""The sections: id and title."""
 
 COMPARISON: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("groups", "groups", texts.count),
     ("completed rebalances", "rebalances", texts.count),
-    ("watched for", "hours", texts.hours),
+    ("observed for", "hours", texts.hours),
     ("rebalances per group and hour", "per_hour", texts.number),
     ("rebalances avoided (KIP-345)", "avoided", texts.count),
-    ("a rebalance took (median)", "p50", texts.milliseconds),
-    ("a rebalance took (95 %)", "p95", texts.milliseconds),
-    ("a member was stopped (mean)", "stopped_ms", texts.milliseconds),
-    ("the member that was stopped longest (95 %)", "worst_ms", texts.milliseconds),
+    ("rebalance duration (median)", "p50", texts.milliseconds),
+    ("rebalance duration (95th percentile)", "p95", texts.milliseconds),
+    ("stopped time of a member (mean)", "stopped_ms", texts.milliseconds),
+    ("longest stopped time in a rebalance (95th percentile)", "worst_ms", texts.milliseconds),
     ("partitions moved", "moved", texts.count),
-    ("moves that a balanced assignment needs", "needed", texts.count),
-    ("records delivered again", "redelivered", texts.count),
+    ("minimum moves of a balanced assignment", "needed", texts.count),
+    ("records redelivered", "redelivered", texts.count),
 )
-"""What cohorts are compared by: its name, the column of `questions.cohorts`, and how a value is written."""
+"""The rows of the cohort comparison: label, column of `queries.cohorts`, and formatter."""
 
 SUMMARY_ROWS = 10
 
 
 def page(facts: Facts, *, title: str, timelines: Mapping[str, str]) -> str:
-    """The page. `timelines` has the address of each trace's timeline, relative to the page, by trace_id."""
-    return _rendered(
+    """Render the page. `timelines` has the address of each trace's timeline relative to the page, by trace_id."""
+    return _render(
         "page.html.jinja",
         facts,
         title=title,
         timelines=timelines,
         style=_environment().get_template("page.css").render(),
-        charts=charts.drawn(facts),
+        charts=charts.draw_charts(facts),
         contents=CONTENTS,
         tiles=_tiles(facts),
         matrix=_matrix(facts.commits),
-        failures_max=questions.FAILURES_MAX,
+        failures_max=queries.FAILURES_MAX,
         version=koordinator.__version__,
     )
 
 
 def summary(facts: Facts, *, title: str) -> str:
-    """The summary, in GitHub's Markdown."""
-    text = _rendered(
+    """Render the summary in GitHub's Markdown."""
+    text = _render(
         "summary.md.jinja",
         facts,
         title=title,
         failed=_sum(facts.checks, "fail"),
         rows_max=SUMMARY_ROWS,
-        read=_sum(facts.read, "read"),
-        quarantined=_sum(facts.refused, "n"),
+        read=_sum(facts.rows_read, "read"),
+        quarantined=_sum(facts.quarantine, "n"),
     )
     return re.sub(r"\n{3,}", "\n\n", text)
 
 
-def _rendered(template: str, facts: Facts, **more: object) -> str:
-    made = _environment().get_template(template)
-    text: str = made.render(facts=facts, totals=facts.totals, comparison=COMPARISON, **more)
+def _render(template: str, facts: Facts, **more: object) -> str:
+    text: str = (
+        _environment().get_template(template).render(facts=facts, totals=facts.totals, comparison=COMPARISON, **more)
+    )
     return text
 
 
@@ -102,8 +103,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    written = (texts.count, texts.milliseconds, texts.number, texts.ratio, texts.seconds, texts.short, texts.things)
-    environment.filters |= {write.__name__: write for write in written}
+    filters = (texts.count, texts.milliseconds, texts.number, texts.ratio, texts.seconds, texts.short, texts.things)
+    environment.filters |= {filter_.__name__: filter_ for filter_ in filters}
     environment.filters |= {"colour": _colour, "code": code, "cell": cell}
     return environment
 
@@ -113,7 +114,7 @@ def _colour(cause: str) -> str:
 
 
 def code(name: str | None) -> str:
-    """A name as code in a cell of a Markdown table, whatever it has in it."""
+    """Format any name as code in a cell of a Markdown table."""
     if name is None:
         return ""
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", name)), default=0))
@@ -123,7 +124,7 @@ def code(name: str | None) -> str:
 
 
 def cell(text: str | None) -> str:
-    """Words in a cell of a Markdown table: nothing in them is a mark-up, or calls for somebody."""
+    """Escape text for a cell of a Markdown table: no markup, and no mention of a user."""
     return re.sub(r"([\\`*_\[\]#@~|])", r"\\\1", html.escape(" ".join((text or "").split()), quote=False))
 
 
@@ -132,24 +133,28 @@ def _sum(rows: Rows, column: str) -> int:
 
 
 def _tiles(facts: Facts) -> list[dict[str, Any]]:
-    """The headlines: each a value with its name and what belongs to it."""
+    """Return the headline tiles: value, name, and details."""
     totals = facts.totals
     failed, passed = _sum(facts.checks, "fail"), _sum(facts.checks, "pass")
-    read, quarantined = _sum(facts.read, "read"), _sum(facts.refused, "n")
+    read, quarantined = _sum(facts.rows_read, "read"), _sum(facts.quarantine, "n")
     commits = _sum(facts.commits, "n")
     refused = sum(row["n"] for row in facts.commits if row["error"] not in {"NONE", None})
-    again = _sum(facts.wasted, "redelivered")
+    redelivered = _sum(facts.wasted, "redelivered")
     rest = f"{texts.count(totals['emptied'])} emptied, {texts.count(totals['superseded'])} superseded"
     per_hour = totals["begun"] / totals["hours"] if totals["hours"] else None
     return [
         _tile("rebalances", texts.count(totals["completed"]), f"completed; {rest}"),
-        _tile("per group and hour", texts.number(per_hour), f"watched for {texts.hours(totals['hours'])}"),
-        _tile("avoided", texts.count(totals["avoided"]), "static members back in time"),
-        _tile("a rebalance took", texts.milliseconds(totals["p50"]), f"95 %: {texts.milliseconds(totals['p95'])}"),
-        _tile("members stopped", texts.seconds(totals["stopped_s"]), "all together"),
+        _tile("per group and hour", texts.number(per_hour), f"observed for {texts.hours(totals['hours'])}"),
+        _tile("avoided", texts.count(totals["avoided"]), "static members rejoined in time"),
+        _tile(
+            "rebalance duration",
+            texts.milliseconds(totals["p50"]),
+            f"95th percentile: {texts.milliseconds(totals['p95'])}",
+        ),
+        _tile("members stopped", texts.seconds(totals["stopped_s"]), "sum over all members"),
         _tile("checks failed", texts.count(failed), f"{texts.count(passed)} passed", bad=failed > 0),
         _tile("commits refused", texts.count(refused), f"of {texts.count(commits)}"),
-        _tile("delivered again", texts.count(again), "records, by lost commits"),
+        _tile("records redelivered", texts.count(redelivered), "after missing commits"),
         _tile(
             "flaky tests", texts.count(len(facts.flaky)), f"of {texts.count(totals['tests'])}", bad=bool(facts.flaky)
         ),
@@ -162,23 +167,23 @@ def _tile(name: str, value: str, more: str, *, bad: bool = False) -> dict[str, A
 
 
 def _matrix(rows: Rows) -> dict[str, Any]:
-    """Errors down, states across; what was refused most often is the hottest."""
+    """Return the commit matrix, with errors as rows and states as columns; the most frequent error is the hottest."""
     states = sorted({row["state_at"] or "unknown" for row in rows})
-    most = max((row["n"] for row in rows if row["error"] != "NONE"), default=1)
-    found = []
+    highest = max((row["n"] for row in rows if row["error"] != "NONE"), default=1)
+    matrix = []
     for error in sorted({row["error"] for row in rows}, key=lambda error: (error != "NONE", error or "~")):
         own = {row["state_at"] or "unknown": row for row in rows if row["error"] == error}
         cells = [
-            {"n": own[state]["n"], "heat": round(15 + 45 * own[state]["n"] / most)} if state in own else None
+            {"n": own[state]["n"], "heat": round(15 + 45 * own[state]["n"] / highest)} if state in own else None
             for state in states
         ]
-        found.append(
+        matrix.append(
             {
-                "error": {"NONE": "accepted", None: "never answered"}.get(error, error),
+                "error": {"NONE": "accepted", None: "no response"}.get(error, error),
                 "bad": error != "NONE",
                 "cells": cells,
                 "zombies": _sum(list(own.values()), "zombies"),
                 "lag": max((row["lag"] for row in own.values() if row["lag"] is not None), default=None),
             }
         )
-    return {"states": states, "rows": found}
+    return {"states": states, "rows": matrix}

@@ -1,11 +1,11 @@
-"""How values are written, in the page, the charts and the summary."""
+"""Formatting of values in the page, the charts and the summary."""
 
 from __future__ import annotations
 
 import re
 
 NONE = "-"
-"""What nobody knows, or what does not apply."""
+"""Text of a value that is unknown or does not apply."""
 
 NAME_MAX = 64
 
@@ -13,7 +13,7 @@ UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]
 
 
 def milliseconds(value: float | None) -> str:
-    """A time: 0.4 ms, 12 ms, 1.25 s, 3 min 20 s, 2 h 5 min."""
+    """Format a time: 0.4 ms, 12 ms, 1.25 s, 3 min 20 s, 2 h 5 min."""
     if value is None:
         return NONE
     if value < 1000:  # noqa: PLR2004 - a second
@@ -22,7 +22,7 @@ def milliseconds(value: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A time that is given in seconds."""
+    """Format a time given in seconds."""
     if value is None:
         return NONE
     if value < 1:
@@ -38,34 +38,34 @@ def seconds(value: float | None) -> str:
 
 
 def hours(value: float | None) -> str:
-    """A time that is given in hours."""
+    """Format a time given in hours."""
     return seconds(None if value is None else value * 3600)
 
 
 def count(value: float | None) -> str:
-    """A number of things: 12,345."""
+    """Format a count: 12,345."""
     return NONE if value is None else f"{value:,.0f}"
 
 
 def things(value: float | None, noun: str) -> str:
-    """How many of something: 1 test, 12,345 tests."""
+    """Format a count with its noun: 1 test, 12,345 tests."""
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 
 def ratio(value: float | None) -> str:
-    """A share: 12 %."""
+    """Format a share: 12 %."""
     if value is None:
         return NONE
     return f"{value:.0%}" if value >= 0.1 or not value else f"{value:.2%}"  # noqa: PLR2004 - two digits are enough
 
 
 def number(value: float | None) -> str:
-    """Any other number."""
-    return NONE if value is None else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"  # noqa: PLR2004 - likewise
+    """Format any other number."""
+    return NONE if value is None else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"  # noqa: PLR2004 - three digits are enough
 
 
 def short(name: str | None) -> str:
-    """A name as far as there is room: of a UUID its beginning, of a long name both ends."""
+    """Shorten a name: the beginning of a UUID, both ends of a long name."""
     if name is None:
         return NONE
     text = UUID.sub(r"\1…", name)

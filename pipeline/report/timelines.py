@@ -1,11 +1,11 @@
-"""A timeline for each trace that the report points to: the emulator's page, of lines made from events again."""
+"""Timelines of the traces that the report refers to: the emulator's page, from events converted back to lines."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from koordinator.emulator.pages.html import html_of
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from .facts import Facts
 
 TRACES_MAX = 20
-"""How many traces have a timeline: those in which a check failed, then those of the longest rebalances."""
+"""Maximum number of timelines: traces with a failed check first, then those of the longest rebalances."""
 
 EVENTS_MAX = 20_000
-"""How many events a page shows, which a browser draws at once; of a longer trace those around the first evidence."""
+"""Maximum number of events on a page, which a browser draws at once; a longer trace is cut around its evidence."""
 
-BEFORE = 2_000
-"""How many of them come before it."""
+EVENTS_BEFORE = 2_000
+"""Number of these events before the first evidence."""
 
 NOT_IN_LINES = {"trace_id", "source", "home", "batch", "name"}
 
 
-def wanted(facts: Facts) -> dict[str, int]:
-    """The traces to show, and the event of each that the report points to first."""
+def traces_to_show(facts: Facts) -> dict[str, int]:
+    """Return the traces to show, each with the first event that the report refers to."""
     seqs: dict[str, int] = {}
     for row in (*facts.failures, *facts.longest, *facts.storms):
         seq = row.get("first_seq") or row.get("start_seq")
@@ -41,10 +41,10 @@ def wanted(facts: Facts) -> dict[str, int]:
 
 
 def timelines(event: DataFrame, trace: DataFrame, seqs: dict[str, int]) -> Iterator[tuple[str, str]]:
-    """Each trace's id with its page."""
+    """Yield each trace id with its page."""
     titles = {row.trace_id: row for row in trace.where(F.col("trace_id").isin(list(seqs))).collect()}
     for trace_id, seq in seqs.items():
-        own = event.where((F.col("trace_id") == trace_id) & (F.col("seq") >= seq - BEFORE))
+        own = event.where((F.col("trace_id") == trace_id) & (F.col("seq") >= seq - EVENTS_BEFORE))
         rows = own.orderBy("seq").limit(EVENTS_MAX).collect()
         about = titles[trace_id]
         shown = f"{len(rows):,} of {about.n_events:,} events of the trace" if len(rows) != about.n_events else ""
@@ -53,7 +53,7 @@ def timelines(event: DataFrame, trace: DataFrame, seqs: dict[str, int]) -> Itera
 
 
 def lines(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Events as the lines of the trace they came from."""
+    """Convert events to the lines of their trace."""
     for event in events:
         line = {
             RENAMED.get(name, name): value

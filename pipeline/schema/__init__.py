@@ -15,7 +15,7 @@ The tables grow by columns, never otherwise: `SCHEMA_VERSION` says which these a
 from __future__ import annotations
 
 from . import bronze, gold, marts, silver
-from .bronze import API_KEY_MAX, BRONZE_LINE, COUNTS, FILE, KINDS, QUARANTINE, REASONS, SOURCES, TRACE_HOME
+from .bronze import API_KEY_MAX, BRONZE_LINE, COUNTS, FILE, QUARANTINE, REASONS, SOURCES, TRACE_HOME
 from .gold import (
     AVOIDED,
     CLIENT_JOIN,
@@ -79,7 +79,6 @@ __all__ = [
     "GROUP",
     "HEADER",
     "HEARTBEAT",
-    "KINDS",
     "LONG",
     "MEMBER",
     "MEMBER_DOWNTIME",

@@ -62,27 +62,6 @@ REASONS = {
 API_KEY_MAX = 92
 """The greatest number of an API that Kafka has (4.3)."""
 
-KINDS = (
-    "request",
-    "response",
-    "state",
-    "member",
-    "avoided_static",
-    "timer",
-    "offsets",
-    "superseded",
-    "conn",
-    "dropped",
-    "node",
-    "clock",
-    "puppet",
-    "rule",
-    "hold",
-    "verb",
-    "leader",
-)
-"""The kinds of a trace's events; `header` and `test` are lines, too, but no events."""
-
 COUNTS = table(
     "bronze/counts",
     "Where the rows of a file went: read = event + header + test + ignored + duplicate + quarantined.",

@@ -1,1 +1,1 @@
-"""What happened, typed: events, traces, runs, tests, members and assignments."""
+"""Silver: typed events, traces, runs, tests, members and assignments."""

@@ -1,14 +1,14 @@
-"""silver/arrival: who joined in each rebalance, and how long each waited."""
+"""silver/arrival: the members that joined in each rebalance, with their waiting times."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from .. import schema
-from ..frames import shaped
-from .groups import GROUP, OK, ROUND
+from ..frames import select_schema
+from .group_columns import GROUP_KEY, OK, ROUND_KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,20 +17,21 @@ CLIENT = ("client_id", "client_software", "client_version")
 
 
 def arrival(call: DataFrame, round_: DataFrame) -> DataFrame:
-    """silver/arrival of these calls: by the JoinGroups that were answered with a rebalance's generation.
+    """Return silver/arrival: the JoinGroups whose responses name the generation of a rebalance.
 
-    They came after the join barrier before. A static member that comes back later is told the same generation.
+    Only JoinGroups after the previous join barrier count: a static member that rejoins later receives the same
+    generation.
     """
     made = round_.where(F.col("join_seq").isNotNull()).select(
-        *ROUND, "joined_before", "join_seq", F.col("gen_after").alias("formed")
+        *ROUND_KEY, "joined_before", "join_seq", F.col("gen_after").alias("formed")
     )
     size = F.size("members")
     joined = (
         call.where((F.col("api") == "JoinGroup") & (F.col("error") == OK))
-        .join(made, [*GROUP, "formed"])
+        .join(made, [*GROUP_KEY, "formed"])
         .where((F.col("seq") > F.col("joined_before")) & (F.col("seq") < F.col("join_seq")))
         .withColumn("member", F.coalesce("instance_id", "member_id"))
-        .groupBy(*ROUND, "member_id")
+        .groupBy(*ROUND_KEY, "member_id")
         .agg(
             F.min(F.struct("seq", "group_us")).alias("first"),
             F.max(F.struct("seq", "group_us", "member", "instance_id", *CLIENT)).alias("last"),
@@ -40,21 +41,21 @@ def arrival(call: DataFrame, round_: DataFrame) -> DataFrame:
         )
     )
     found = joined.select(
-        *(*ROUND, "member_id", "protocol", "owns", "members"),
+        *(*ROUND_KEY, "member_id", "protocol", "owns", "members"),
         F.col("first.seq").alias("joined_seq"),
         F.col("first.group_us").alias("joined_us"),
         F.col("last.seq").alias("last_joined_seq"),
         F.col("last.group_us").alias("last_joined_us"),
         *(f"last.{name}" for name in ("member", "instance_id", *CLIENT)),
     )
-    return shaped(found.join(_synced(call, made), [*ROUND, "member_id"], "left"), schema.ARRIVAL)
+    return select_schema(found.join(_synced(call, made), [*ROUND_KEY, "member_id"], "left"), schema.ARRIVAL)
 
 
 def _synced(call: DataFrame, made: DataFrame) -> DataFrame:
     return (
         call.where((F.col("api") == "SyncGroup") & F.col("answered_seq").isNotNull())
-        .join(made.withColumnRenamed("formed", "generation"), [*GROUP, "generation"])
+        .join(made.withColumnRenamed("formed", "generation"), [*GROUP_KEY, "generation"])
         .where(F.col("seq") > F.col("join_seq"))
-        .groupBy(*ROUND, "member_id")
+        .groupBy(*ROUND_KEY, "member_id")
         .agg(F.min(F.struct("seq", "answered_group_us")).getField("answered_group_us").alias("synced_us"))
     )

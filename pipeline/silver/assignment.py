@@ -1,12 +1,12 @@
-"""silver/assignment: what the leader of each generation assigned."""
+"""silver/assignment: the partitions that the leader of each generation assigned."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from ..frames import shaped
+from ..frames import select_schema
 from ..schema import ASSIGNMENT
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ _GENERATION = ("trace_id", "group_id", "generation")
 
 
 def assignment(call: DataFrame, member_span: DataFrame) -> DataFrame:
-    """One row for each partition: of a generation's first SyncGroup with assignments that was not refused."""
-    given = call.where("api = 'SyncGroup' and error = 'NONE' and cardinality(assignments) > 0")
-    first = given.groupBy(*_GENERATION).agg(
+    """Return one row for each partition in the first accepted SyncGroup with assignments of each generation."""
+    accepted = call.where("api = 'SyncGroup' and error = 'NONE' and cardinality(assignments) > 0")
+    first = accepted.groupBy(*_GENERATION).agg(
         F.min("seq").alias("seq"), F.min_by("assignments", "seq").alias("assignments")
     )
     by_member = first.select(*_GENERATION, "seq", F.explode("assignments").alias("member_id", "topics"))
@@ -26,4 +26,4 @@ def assignment(call: DataFrame, member_span: DataFrame) -> DataFrame:
     rows = by_topic.select(*_GENERATION, "seq", "member_id", "topic", F.explode("partitions").alias("partition"))
     names = member_span.select("trace_id", "group_id", "member_id", "member").distinct()
     named = rows.join(names, ["trace_id", "group_id", "member_id"], "left")
-    return shaped(named.withColumn("member", F.coalesce("member", "member_id")), ASSIGNMENT)
+    return select_schema(named.withColumn("member", F.coalesce("member", "member_id")), ASSIGNMENT)

@@ -1,8 +1,7 @@
-"""From what was read to what is known of it: events, headers, how tests ended; and where every row went.
+"""Ingestion: sort rows into events, headers, test outcomes, and quarantine, and count every row.
 
-`parsed` and `typed` say what the rows are: each has a place (`trace_rows.PLACE`), a `fate`, and the columns of
-silver/event. `taken` sorts them out. A row that is equal to one that has come before is a duplicate, and dropped; so
-files may come twice, and overlap.
+`parse_lines` and `parse_table` give each row a position (`trace_rows.PLACE`), a `disposition`, and the columns of
+silver/event. `ingest` removes duplicates: files may be loaded repeated or overlap.
 """
 
 from __future__ import annotations
@@ -11,44 +10,45 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from ..bronze.lines import trace_id_of
-from ..frames import shaped
+from ..frames import select_schema
 from ..schema import EVENT, HEADER, LONG, OUTCOME, QUARANTINE
+from ..vocabulary import METADATA_KINDS
 from . import logs, trace_rows
-from .trace_rows import ABOUT, PLACE
+from .trace_rows import PLACE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 TRACE_FILES = r"\.jsonl(\.|$)"
-"""Files of such names are traces; what others are is seen by their lines."""
+"""Files with this suffix are traces; the type of other files follows from their lines."""
 
 TRACE_LINE = r'^\s*\{.*"kind"\s*:'
 
 LONG_TRACE = 1_000_000
-"""Events of one trace above which its numbers are counted one by one: a list of them would want too much memory."""
+"""Largest trace whose sequence numbers are checked as one list; a longer list would need too much memory."""
 
 _KEY = ["trace_id", "seq"]
 _LINE_KEY = ["source_file", "block_start", "row_id"]
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """The rows of a load: those that may be events, and those `about` traces and tests.
+class ParsedRows:
+    """The rows of a load: possible events, and the `metadata` rows of traces and tests.
 
-    They are looked at more than once. `costly` is what had better be kept meanwhile.
+    Several steps read them; `expensive` is the frame worth caching meanwhile.
     """
 
     rows: DataFrame
-    about: DataFrame
-    costly: DataFrame
+    metadata: DataFrame
+    expensive: DataFrame
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What has become of a load, by the tables of its rows. `counts` knows files by their names only."""
+class IngestedRows:
+    """The result of a load by table. `counts` identifies files by name only."""
 
     event: DataFrame
     header: DataFrame
@@ -57,145 +57,147 @@ class Taken:
     counts: DataFrame
 
 
-def parsed(lines: DataFrame) -> Read:
-    """The rows of bronze/line. Looks at the names of the files, and into those that are not named as traces are."""
-    rows = _finished(_parsed(lines))
-    is_about = F.col("fate").isin(*ABOUT) | (F.col("flaw") == "unknown_version")
-    is_about = F.coalesce(is_about, F.lit(col=False))
-    return Read(rows.where(~is_about), rows.where(is_about), costly=rows)
+def parse_lines(lines: DataFrame) -> ParsedRows:
+    """Parse the rows of bronze/line. The type of a file follows from its name, else from its lines."""
+    rows = _with_raw(_parse(lines))
+    is_metadata = F.col("disposition").isin(*METADATA_KINDS) | (F.col("reject_reason") == "unknown_version")
+    is_metadata = F.coalesce(is_metadata, F.lit(col=False))
+    return ParsedRows(rows.where(~is_metadata), rows.where(is_metadata), expensive=rows)
 
 
-def typed(rows: DataFrame) -> Read:
-    """The rows of Parquet files with the columns of silver/event, and `source_file` and `ingest_id`."""
-    about = _finished(trace_rows.about_of_table(rows))
-    return Read(_finished(trace_rows.of_table(rows)), about, costly=about)
+def parse_table(rows: DataFrame) -> ParsedRows:
+    """Parse the rows of Parquet files with the columns of silver/event, `source_file` and `ingest_id`."""
+    metadata = _with_raw(trace_rows.parse_table_metadata(rows))
+    return ParsedRows(_with_raw(trace_rows.parse_table_events(rows)), metadata, expensive=metadata)
 
 
-def taken(read: Read, known: DataFrame | None = None) -> Taken:
-    """Sort the rows of a load out. `known` are events of silver/event that have come before, as far as needed.
+def ingest(parsed: ParsedRows, known: DataFrame | None = None) -> IngestedRows:
+    """Remove duplicates, and split the rows by disposition. `known` are events of earlier batches of the same traces.
 
-    Looks once whether any key comes twice: mostly none does, and nothing has to be moved.
+    Usually no key occurs repeated; one check establishes that, and no row has to be shuffled.
     """
-    rows = _settled(_understood(read), known)
-    both = rows.unionByName(read.about, allowMissingColumns=True)
-    return Taken(
-        event=_apart(shaped(rows.where(F.col("fate") == "event"), EVENT)),
-        header=shaped(read.about.where(F.col("fate") == "header").select("header.*"), HEADER),
-        outcome=shaped(read.about.where(F.col("fate") == "test").select("outcome.*"), OUTCOME),
-        quarantine=_quarantined(both),
-        counts=_counted(both),
+    rows = _deduplicated(_known_versions(parsed), known)
+    both = rows.unionByName(parsed.metadata, allowMissingColumns=True)
+    return IngestedRows(
+        event=_split_by_kind(select_schema(rows.where(F.col("disposition") == "event"), EVENT)),
+        header=select_schema(parsed.metadata.where(F.col("disposition") == "header").select("header.*"), HEADER),
+        outcome=select_schema(parsed.metadata.where(F.col("disposition") == "test").select("outcome.*"), OUTCOME),
+        quarantine=_quarantine_table(both),
+        counts=_counts_table(both),
     )
 
 
-def _apart(events: DataFrame) -> DataFrame:
-    """Requests and answers in files of their own: they are the most, and whoever looks for another kind skips them."""
+def _split_by_kind(events: DataFrame) -> DataFrame:
+    """Put requests and responses into separate files: they are the majority, and queries for other kinds skip them."""
     is_exchange = F.col("kind").isin("request", "response")
     return events.where(is_exchange).unionByName(events.where(~is_exchange))
 
 
 def digest() -> Column:
-    """What tells two events apart that have the same key."""
+    """Return a hash that differs between two different events with the same key."""
     return F.xxhash64(*EVENT.names)
 
 
-def _parsed(lines: DataFrame) -> DataFrame:
+def _parse(lines: DataFrame) -> DataFrame:
     others = lines.select("source_file").where(~F.col("source_file").rlike(TRACE_FILES)).distinct()
     if others.isEmpty():
-        return trace_rows.of_lines(lines)
-    files = _logs(lines.where(~F.col("source_file").rlike(TRACE_FILES)))
+        return trace_rows.parse_lines(lines)
+    files = _log_files(lines.where(~F.col("source_file").rlike(TRACE_FILES)))
     if files.isEmpty():
-        return trace_rows.of_lines(lines)
+        return trace_rows.parse_lines(lines)
     lines = lines.join(F.broadcast(files), "source_file", "left")
     traces, others = lines.where(F.col("source").isNull()), lines.where(F.col("source").isNotNull())
-    return trace_rows.of_lines(traces).unionByName(_of_logs(others), allowMissingColumns=True)
+    return trace_rows.parse_lines(traces).unionByName(_parse_logs(others), allowMissingColumns=True)
 
 
-def _logs(lines: DataFrame) -> DataFrame:
-    """The files that are logs, with their source: the first whose mark any of their lines has."""
+def _log_files(lines: DataFrame) -> DataFrame:
+    """Return the log files with their source: the first source whose mark matches any line."""
     marks = {"koordinator": TRACE_LINE, **logs.MARKS}
     rank = F.coalesce(*(F.when(F.col("raw").rlike(mark), number) for number, mark in enumerate(marks.values())))
     ranks = lines.groupBy("source_file").agg(F.min(rank).alias("rank")).where("rank > 0")
     return ranks.select("source_file", F.element_at(F.array(*map(F.lit, marks)), F.col("rank") + 1).alias("source"))
 
 
-def _of_logs(lines: DataFrame) -> DataFrame:
-    """The rows of logs: what their parser does not give back is not about groups."""
+def _parse_logs(lines: DataFrame) -> DataFrame:
+    """Parse the lines of logs; lines without an event are marked as ignored."""
     lines = lines.withColumn("trace_id", trace_id_of(F.col("source_file")))
-    found = logs.parse(lines)
-    bad = F.col("flaw").isNotNull()
-    found = found.select(
+    events = logs.parse(lines)
+    is_bad = F.col("reject_reason").isNotNull()
+    events = events.select(
         *PLACE,
         "raw",
         *EVENT.names,
-        F.when(bad, "quarantine").otherwise("event").alias("fate"),
-        "flaw",
+        F.when(is_bad, "quarantine").otherwise("event").alias("disposition"),
+        "reject_reason",
         "detail",
         (F.row_number().over(Window.partitionBy(*_LINE_KEY).orderBy("seq")) == 1).alias("first"),
     )
-    rest = lines.join(found, _LINE_KEY, "left_anti")
-    rest = rest.select(*PLACE, "raw", "source", "trace_id", F.lit("ignored").alias("fate"))
-    return found.unionByName(rest, allowMissingColumns=True)
+    rest = lines.join(events, _LINE_KEY, "left_anti")
+    rest = rest.select(*PLACE, "raw", "source", "trace_id", F.lit("ignored").alias("disposition"))
+    return events.unionByName(rest, allowMissingColumns=True)
 
 
-def _finished(rows: DataFrame) -> DataFrame:
-    """The line is kept where it may be wanted. `first` is false of what else came of the same line."""
+def _with_raw(rows: DataFrame) -> DataFrame:
+    """Keep the raw line of quarantined rows only. `first` is false for further events of the same line."""
     first = F.coalesce("first", F.expr("true")) if "first" in rows.columns else F.expr("true")
-    is_bad = F.col("fate") == "quarantine"
+    is_bad = F.col("disposition") == "quarantine"
     return rows.withColumns({"first": first, "raw": F.when(is_bad, F.col("raw"))})
 
 
-def _understood(read: Read) -> DataFrame:
-    """Without the events of traces whose header says that they are of another schema."""
-    strange = read.about.where(F.col("flaw") == "unknown_version").select("trace_id", F.col("detail").alias("version"))
-    strange = strange.groupBy("trace_id").agg(F.min("version").alias("version"))
-    if strange.isEmpty():
-        return read.rows
-    rows = read.rows.join(F.broadcast(strange), "trace_id", "left")
-    is_strange = F.col("version").isNotNull() & (F.col("fate") == "event")
-    return _refused(rows, is_strange, "unknown_version", F.col("version"))
+def _known_versions(parsed: ParsedRows) -> DataFrame:
+    """Quarantine the events of traces whose header has an unknown schema version."""
+    unknown = parsed.metadata.where(F.col("reject_reason") == "unknown_version").select(
+        "trace_id", F.col("detail").alias("version")
+    )
+    unknown = unknown.groupBy("trace_id").agg(F.min("version").alias("version"))
+    if unknown.isEmpty():
+        return parsed.rows
+    rows = parsed.rows.join(F.broadcast(unknown), "trace_id", "left")
+    is_unknown = F.col("version").isNotNull() & (F.col("disposition") == "event")
+    return _quarantine(rows, is_unknown, "unknown_version", F.col("version"))
 
 
-def _settled(rows: DataFrame, known: DataFrame | None) -> DataFrame:
-    """Of the events with the same key one remains."""
-    keys = rows.where(F.col("fate") == "event").select(*_KEY)
+def _deduplicated(rows: DataFrame, known: DataFrame | None) -> DataFrame:
+    """Keep one of the events with the same key."""
+    keys = rows.where(F.col("disposition") == "event").select(*_KEY)
     if known is not None:
         known = known.join(F.broadcast(keys.select("trace_id").distinct()), "trace_id", "left_semi")
         keys = keys.unionByName(known.select(*_KEY))
-    doubtful = _doubtful(keys)
-    if doubtful.isEmpty():
+    suspects = _traces_with_gaps(keys)
+    if suspects.isEmpty():
         return rows
-    doubtful = keys.join(F.broadcast(doubtful), "trace_id", "left_semi")
-    twice = doubtful.groupBy(*_KEY).count().where("count > 1").select(*_KEY)
-    if twice.isEmpty():
+    suspects = keys.join(F.broadcast(suspects), "trace_id", "left_semi")
+    repeated = suspects.groupBy(*_KEY).count().where("count > 1").select(*_KEY)
+    if repeated.isEmpty():
         return rows
-    twice = twice.withColumn("twice", F.expr("true"))
-    rows = rows.join(twice, _KEY, "left")
-    contested = rows.where(F.col("twice") & (F.col("fate") == "event"))
-    contested = contested.withColumns({"digest": digest(), "old": F.expr("false")})
+    repeated = repeated.withColumn("repeated", F.expr("true"))
+    rows = rows.join(repeated, _KEY, "left")
+    candidates = rows.where(F.col("repeated") & (F.col("disposition") == "event"))
+    candidates = candidates.withColumns({"digest": digest(), "old": F.expr("false")})
     if known is not None:
-        old = known.join(twice, _KEY).select(*_KEY, digest().alias("digest"), F.expr("true").alias("old"))
-        contested = contested.unionByName(old, allowMissingColumns=True)
-    # what the emulator's memory has lost stands in for events that another file may have
+        old = known.join(repeated, _KEY).select(*_KEY, digest().alias("digest"), F.expr("true").alias("old"))
+        candidates = candidates.unionByName(old, allowMissingColumns=True)
+    # `dropped` only replaces events that the emulator lost; another file may have them
     order = (F.col("old").desc(), F.col("kind") == "dropped", "source_file", "block_start", "row_id")
     window = Window.partitionBy(*_KEY).orderBy(*order)
-    contested = contested.withColumns({"place": F.row_number().over(window), "taken": F.first("digest").over(window)})
-    contested = contested.where(~F.col("old"))
-    is_known = (F.col("digest") == F.col("taken")) | (F.col("kind") == "dropped")
-    contested = contested.withColumn("fate", F.when(F.col("place") > 1, "duplicate").otherwise("event"))
-    contested = _refused(
-        contested,
-        (F.col("fate") == "duplicate") & ~is_known,
+    candidates = candidates.withColumns({"place": F.row_number().over(window), "kept": F.first("digest").over(window)})
+    candidates = candidates.where(~F.col("old"))
+    is_known = (F.col("digest") == F.col("kept")) | (F.col("kind") == "dropped")
+    candidates = candidates.withColumn("disposition", F.when(F.col("place") > 1, "duplicate").otherwise("event"))
+    candidates = _quarantine(
+        candidates,
+        (F.col("disposition") == "duplicate") & ~is_known,
         "conflict",
-        F.concat(F.lit("seq "), "seq", F.lit(" of trace "), "trace_id", F.lit(" says something else elsewhere")),
+        F.concat(F.lit("seq "), "seq", F.lit(" of trace "), "trace_id", F.lit(" differs from the event loaded before")),
     )
-    rest = rows.where(F.col("twice").isNull() | (F.col("fate") != "event"))
-    return rest.unionByName(contested.select(*rest.columns))
+    rest = rows.where(F.col("repeated").isNull() | (F.col("disposition") != "event"))
+    return rest.unionByName(candidates.select(*rest.columns))
 
 
-def _doubtful(keys: DataFrame) -> DataFrame:
-    """The traces that may have a number twice: all but those that have every number from their first to their last.
+def _traces_with_gaps(keys: DataFrame) -> DataFrame:
+    """Return the traces in which a sequence number may occur repeated, without a shuffle.
 
-    That is seen without moving a row: there are as many as there should be, and mixed up they make the same.
+    A trace is complete if it has as many events as numbers from its first to its last, and both have the same hash.
     """
     seen = keys.groupBy("trace_id").agg(
         F.min("seq").alias("first"),
@@ -206,39 +208,41 @@ def _doubtful(keys: DataFrame) -> DataFrame:
     whole = F.aggregate(
         F.sequence("first", "last"), F.lit(0).cast(LONG), lambda mixed, seq: mixed.bitwiseXOR(F.xxhash64(seq))
     )
-    # numbers of a broken file may be so far apart that their difference is none
+    # in a broken file the difference may overflow
     is_dense = F.try_subtract("last", "first") == F.col("n") - 1
     is_whole = F.when(is_dense & (F.col("n") <= LONG_TRACE), whole == F.col("mixed"))
     return seen.where(~F.coalesce(is_whole, F.lit(col=False))).select("trace_id")
 
 
-def _refused(rows: DataFrame, is_bad: Column, flaw: str, detail: Column) -> DataFrame:
-    """Put rows into quarantine that seemed to be events."""
+def _quarantine(rows: DataFrame, is_bad: Column, reason: str, detail: Column) -> DataFrame:
+    """Quarantine rows that seemed to be events."""
     row = F.to_json(F.struct(*EVENT.names))
-    columns = {"fate": F.lit("quarantine"), "flaw": F.lit(flaw), "detail": detail, "raw": row}
+    columns = {"disposition": F.lit("quarantine"), "reject_reason": F.lit(reason), "detail": detail, "raw": row}
     return rows.withColumns({name: F.when(is_bad, new).otherwise(F.col(name)) for name, new in columns.items()})
 
 
-def _quarantined(rows: DataFrame) -> DataFrame:
-    """The rows in quarantine, with the number of their line: of a part of a file the rows are counted."""
+def _quarantine_table(rows: DataFrame) -> DataFrame:
+    """Return the quarantined rows with their line numbers; rows are counted per part of a file."""
     part = ["source_file", "block_start"]
     before = Window.partitionBy("source_file").orderBy("block_start").rowsBetween(Window.unboundedPreceding, -1)
     parts = rows.where(F.col("first")).groupBy(*part).agg(F.min("row_id").alias("begin"), F.count("*").alias("lines"))
     parts = parts.withColumn("earlier", F.coalesce(F.sum("lines").over(before), F.lit(0)))
-    bad = rows.where(F.col("fate") == "quarantine").join(F.broadcast(parts), part, "left")
+    bad = rows.where(F.col("disposition") == "quarantine").join(F.broadcast(parts), part, "left")
     line_no = F.col("earlier") + F.col("row_id") - F.col("begin") + 1
-    return shaped(bad.withColumns({"line_no": line_no, "reason": F.col("flaw")}), QUARANTINE)
+    return select_schema(bad.withColumns({"line_no": line_no, "reason": F.col("reject_reason")}), QUARANTINE)
 
 
-def _counted(rows: DataFrame) -> DataFrame:
-    fates = {name: name for name in ("event", "header", "test", "ignored", "duplicate")} | {"quarantined": "quarantine"}
-    first, fate = F.col("first"), F.col("fate")
+def _counts_table(rows: DataFrame) -> DataFrame:
+    dispositions = {name: name for name in ("event", "header", "test", "ignored", "duplicate")} | {
+        "quarantined": "quarantine"
+    }
+    first, disposition = F.col("first"), F.col("disposition")
     counts = {
         "read": F.count_if(first),
-        **{name: F.count_if(first & (fate == each)) for name, each in fates.items()},
-        "more": F.count_if(~first & (fate == "event")),
+        **{name: F.count_if(first & (disposition == each)) for name, each in dispositions.items()},
+        "more": F.count_if(~first & (disposition == "event")),
     }
-    # by numbers first: the greatest of texts is found by sorting the rows
+    # aggregate numbers first: the maximum of strings would sort the rows
     by_source = rows.groupBy("source_file", "source").agg(*(n.alias(name) for name, n in counts.items()))
     sums = (F.sum(name).alias(name) for name in counts)
     return by_source.groupBy("source_file").agg(F.max("source").alias("source"), *sums)

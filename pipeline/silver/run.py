@@ -1,26 +1,26 @@
-"""silver/run: every run of a test suite, by its traces."""
+"""silver/run: every run of a test suite, aggregated from its traces."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from ..frames import shaped
+from ..frames import select_schema
 from ..schema import RUN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-SAID = ("repo", "commit", "branch", "ci_provider", "os", "python", "emulator_version", "schema_version")
-"""What all traces of a run say alike."""
+RUN_COLUMNS = ("repo", "commit", "branch", "ci_provider", "os", "python", "emulator_version", "schema_version")
+"""Columns with the same value in all traces of a run."""
 
 
 def run(trace: DataFrame) -> DataFrame:
-    """One row for each run."""
-    return shaped(
+    """Return one row for each run."""
+    return select_schema(
         trace.groupBy("run_id").agg(
-            *(F.max(name).alias(name) for name in SAID),
+            *(F.max(name).alias(name) for name in RUN_COLUMNS),
             F.max_by("libs", F.to_json("libs")).alias("libs"),
             F.min("started_us").alias("started_us"),
             F.count_distinct("test_id").alias("n_tests"),

@@ -1,29 +1,31 @@
-"""silver/test: every run of a test that left a trace, and how it ended."""
+"""silver/test: every run of a test that left a trace, with its outcome."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from ..frames import shaped
+from ..frames import select_schema
 from ..schema import OUTCOME, TEST
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-ENDS = ("passed", "skipped", "failed", "error")
-"""From the best to the worst: of a test that was told of twice the worst counts."""
+OUTCOMES = ("passed", "skipped", "failed", "error")
+"""Outcomes from best to worst; of several outcomes of one test the worst counts."""
 
 
 def test(trace: DataFrame, outcome: DataFrame) -> DataFrame:
-    """One row for each trace of a test. One of whose end nothing is known has no outcome."""
-    worst = F.array_position(F.array(*map(F.lit, ENDS)), F.col("outcome"))
-    said = [name for name in OUTCOME.names if name != "trace_id"]
-    ends = outcome.groupBy("trace_id").agg(F.max_by(F.struct(*said), F.struct(worst, "duration_ms")).alias("end"))
-    whose = trace.select("trace_id", "run_id", "test_id", "rerun", "seed")
-    return shaped(
-        whose.join(ends, "trace_id", "left")
+    """Return one row for each trace of a test. The outcome is null if the trace does not contain it."""
+    worst = F.array_position(F.array(*map(F.lit, OUTCOMES)), F.col("outcome"))
+    columns = [name for name in OUTCOME.names if name != "trace_id"]
+    outcomes = outcome.groupBy("trace_id").agg(
+        F.max_by(F.struct(*columns), F.struct(worst, "duration_ms")).alias("end")
+    )
+    runs = trace.select("trace_id", "run_id", "test_id", "rerun", "seed")
+    return select_schema(
+        runs.join(outcomes, "trace_id", "left")
         .select(
             "trace_id",
             "run_id",

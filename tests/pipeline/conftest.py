@@ -58,7 +58,7 @@ def spark() -> Iterator[SparkSession]:
     """A session with two cores; of the server in SPARK_REMOTE, if that is set (Spark Connect)."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - not everybody has it
 
-    from koordinator.pipeline.session import ALWAYS  # noqa: PLC0415 - it needs Spark, too
+    from koordinator.pipeline.session import COMMON_SETTINGS  # noqa: PLC0415 - it needs Spark, too
 
     builder = SparkSession.builder
     if "SPARK_REMOTE" not in os.environ:
@@ -67,7 +67,7 @@ def spark() -> Iterator[SparkSession]:
         builder = builder.master("local[2]").config("spark.driver.extraJavaOptions", FAST)
         builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
     session = builder.getOrCreate()
-    for name, value in ALWAYS.items():
+    for name, value in COMMON_SETTINGS.items():
         session.conf.set(name, value)
     session.conf.set("spark.sql.shuffle.partitions", "2")
     # to compile a plan, or to change it as it runs, takes longer than to run it on a handful of rows

@@ -19,7 +19,7 @@ from uuid import uuid4
 import pytest
 from spark.loads import copied, differing, load, put, tables
 
-from koordinator.pipeline import layers, store, streams
+from koordinator.pipeline import file_streams, layers, store
 from koordinator.pipeline.generate import generate_trace
 from koordinator.pipeline.jobs.generate import WRITERS
 
@@ -57,7 +57,7 @@ class Watched:
 @pytest.fixture(scope="module", autouse=True)
 def _few_tables() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for name in () if ALL else ("PER_HOME", "OF_ALL"):
+        for name in () if ALL else ("PER_HOME_STEPS", "STORE_STEPS"):
             patch.setattr(layers, name, tuple(step for step in getattr(layers, name) if step.table.path in FEW))
         yield
 
@@ -81,7 +81,7 @@ def watched(spark: SparkSession, root: Path, inputs: Path, begun: Path | None) -
         torn(kept(f"while writing {what}"), left[f"before {what}"], os.path.relpath(path, here))
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (store, streams):
+        for module in (store, file_streams):
             patch.setattr(module, "overwrite", overwrite)
         load(spark, here, inputs, max_bad_ratio=BAD)
     return Watched(inputs, left, tables(here))
@@ -140,7 +140,9 @@ def chosen(found: Watched) -> dict[str, Path]:
     if ALL:
         return found.left
     writes = [what for what in found.left if what.startswith("while")]
-    begins = next((n for n, what in enumerate(writes) if what.endswith(layers.PER_HOME[0].table.path)), len(writes))
+    begins = next(
+        (n for n, what in enumerate(writes) if what.endswith(layers.PER_HOME_STEPS[0].table.path)), len(writes)
+    )
     again = [*random.Random(0).sample(writes[begins:-1], SECOND_HALF - 1), writes[-1]]
     return {what: found.left[what] for what in writes[:begins] + again}
 

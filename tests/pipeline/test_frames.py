@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.pipeline.frames import shaped, whose
+from koordinator.pipeline.frames import select_schema, with_trace_columns
 from koordinator.pipeline.schema import STATE_TIME, TABLES, TRACE
 
 if TYPE_CHECKING:
@@ -12,13 +12,15 @@ if TYPE_CHECKING:
 
 
 def test_a_column_that_is_missing_is_null_and_one_too_many_is_dropped(spark: SparkSession) -> None:
-    (row,) = shaped(spark.sql("select 't' trace_id, 1 visits, 2 nobodys"), STATE_TIME).collect()
+    (row,) = select_schema(spark.sql("select 't' trace_id, 1 visits, 2 nobodys"), STATE_TIME).collect()
     assert row.asDict() == dict.fromkeys(STATE_TIME.names) | {"trace_id": "t", "visits": 1}
 
 
 def test_run_and_test_of_a_row_are_those_of_its_trace(spark: SparkSession) -> None:
-    trace = shaped(spark.sql("select 't' trace_id, 'r' run_id, 'x' test_id, 'c' cluster"), TRACE)
-    (row,) = whose(spark.sql("select 't' trace_id, 'g' group_id, 'old' run_id"), trace, STATE_TIME).collect()
+    trace = select_schema(spark.sql("select 't' trace_id, 'r' run_id, 'x' test_id, 'c' cluster"), TRACE)
+    (row,) = with_trace_columns(
+        spark.sql("select 't' trace_id, 'g' group_id, 'old' run_id"), trace, STATE_TIME
+    ).collect()
     assert (row.run_id, row.test_id, row.cluster, row.group_id) == ("r", "x", "c", "g")
 
 

@@ -14,7 +14,7 @@ from koordinator.pipeline.silver import intake
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
-    from koordinator.pipeline.silver.intake import Taken
+    from koordinator.pipeline.silver.intake import IngestedRows
 
 TRACES = Path(__file__).parents[1] / "pages" / "traces"
 
@@ -33,12 +33,12 @@ BEAT = {
 
 
 def read(spark: SparkSession, folder: Path) -> DataFrame:
-    return bronze.numbered(bronze.picked(spark.read.text(str(folder))))
+    return bronze.bronze_lines(bronze.select_lines(spark.read.text(str(folder))))
 
 
-def taken(lines: DataFrame, known: DataFrame | None = None) -> Taken:
+def taken(lines: DataFrame, known: DataFrame | None = None) -> IngestedRows:
     # rows are kept between the two, as a load keeps them
-    return intake.taken(intake.parsed(lines), known)
+    return intake.ingest(intake.parse_lines(lines), known)
 
 
 def frame(spark: SparkSession, *lines: dict[str, object] | str, file: str = "a.jsonl") -> DataFrame:
@@ -127,7 +127,7 @@ def test_a_line_that_cannot_be_taken_over_is_kept_with_its_reason_and_place(spar
         (
             {"kind": "header", "schema_version": 9, "wall_ts": 1, "trace_id": "u"},
             "unknown_version",
-            "schema_version 9; understood: 1",
+            "schema_version 9; supported: 1",
         ),
     )
     found = taken(frame(spark, BEAT, *(line for line, _, _ in bad)))
@@ -200,7 +200,7 @@ def test_rows_of_a_table_are_the_same_events_as_their_lines(spark: SparkSession)
     columns = "trace_id string, seq long, wall_us long, kind string, body string"
     line = spark.createDataFrame([("t", 0, 3, "header", json.dumps(header))], columns)
     rows = by_line.event.unionByName(line, allowMissingColumns=True).selectExpr("*", "'p' source_file", "'i' ingest_id")
-    by_table = intake.taken(intake.typed(rows))
+    by_table = intake.ingest(intake.parse_table(rows))
     assert by_table.event.collect() == by_line.event.collect()
     assert one(by_table.header).run_id == "r"
     assert taken(frame(spark, BEAT), by_table.event).event.isEmpty()
@@ -208,7 +208,7 @@ def test_rows_of_a_table_are_the_same_events_as_their_lines(spark: SparkSession)
 
 def test_a_row_of_a_table_without_a_key_goes_to_quarantine(spark: SparkSession) -> None:
     rows = spark.sql("select 't' trace_id, 'state' kind, 5 wall_us, 'p' source_file, 'i' ingest_id")
-    bad = one(intake.taken(intake.typed(rows)).quarantine)
+    bad = one(intake.ingest(intake.parse_table(rows)).quarantine)
     assert (bad.reason, bad.line_no, json.loads(bad.raw)["kind"]) == ("missing_key", None, "state")
 
 

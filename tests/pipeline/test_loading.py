@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from spark.loads import copied, load, put, tables, trace
 
-from koordinator.pipeline import layers, streams
+from koordinator.pipeline import file_streams, layers
 from koordinator.pipeline.gold.state_time import state_time
+from koordinator.pipeline.job_errors import JobFailed, JobRefused
 from koordinator.pipeline.schema import COUNTS, EVENT, QUARANTINE, SCHEMA_VERSION, STATE_TIME, TRACE
 from koordinator.pipeline.store import Store
-from koordinator.pipeline.troubles import Failed, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,9 @@ def _few_tables() -> Iterator[None]:
     """What a load does does not depend on how many tables it makes, how long it takes does."""
     wanted = {"silver/trace", "silver/call", "silver/member_span", "silver/round", "gold/state_time"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layers, "PER_HOME", tuple(step for step in layers.PER_HOME if step.table.path in wanted))
+        patch.setattr(
+            layers, "PER_HOME_STEPS", tuple(step for step in layers.PER_HOME_STEPS if step.table.path in wanted)
+        )
         yield
 
 
@@ -91,9 +93,9 @@ def test_a_table_that_late_lines_leave_without_rows_is_empty(
         made = state_time(event, trace)
         return made if event.count() < HALF else made.where("false")
 
-    steps = [step for step in layers.PER_HOME if step.table != STATE_TIME]
+    steps = [step for step in layers.PER_HOME_STEPS if step.table != STATE_TIME]
     shrinks = layers.Step(STATE_TIME, of_half_a_trace, (EVENT, TRACE))
-    monkeypatch.setattr(layers, "PER_HOME", (*steps, shrinks))
+    monkeypatch.setattr(layers, "PER_HOME_STEPS", (*steps, shrinks))
     store = copied(first, tmp_path / "store")
     before = Store(str(store)).read(spark, STATE_TIME).count()
     load(spark, store, folder / "inputs")
@@ -149,13 +151,13 @@ def test_several_inputs_are_read_and_a_later_one_may_join_those_that_were(tmp_pa
     ],
 )
 def test_the_pattern_of_several_inputs_begins_as_they_all_do(inputs: list[str], pattern: str) -> None:
-    assert streams.one_glob(inputs) == pattern
+    assert file_streams.combined_glob(inputs) == pattern
 
 
 @pytest.mark.parametrize("other", ["s3a://other/x", "/x"])
 def test_inputs_on_several_file_systems_are_refused(other: str) -> None:
-    with pytest.raises(Refused, match=f"--input s3a://bucket/x, --input {other}: these are on several file systems"):
-        streams.one_glob(["s3a://bucket/x", other])
+    with pytest.raises(JobRefused, match=f"--input s3a://bucket/x, --input {other}: these are on several file systems"):
+        file_streams.combined_glob(["s3a://bucket/x", other])
 
 
 def test_a_file_that_has_grown_since_is_named(tmp_path: Path, spark: SparkSession) -> None:
@@ -163,14 +165,14 @@ def test_a_file_that_has_grown_since_is_named(tmp_path: Path, spark: SparkSessio
     load(spark, tmp_path / "store", tmp_path / "inputs")
     grown = tmp_path / "inputs" / "b.jsonl"
     grown.write_text(grown.read_text() + "\n")
-    assert [name.rpartition("/")[2] for name in load(spark, tmp_path / "store", tmp_path / "inputs").grown] == [
+    assert [name.rpartition("/")[2] for name in load(spark, tmp_path / "store", tmp_path / "inputs").changed] == [
         "b.jsonl"
     ]
 
 
 def test_too_many_bad_rows_stop_a_load_which_goes_on_when_more_are_allowed(tmp_path: Path, spark: SparkSession) -> None:
     put(tmp_path / "inputs", "b.jsonl", [*B, "{"])
-    with pytest.raises(Failed, match=r"1 of 56 rows are bad \(1\.786%\), and --max-bad-ratio allows 1\.000%"):
+    with pytest.raises(JobFailed, match=r"1 of 56 rows are bad \(1\.786%\), and --max-bad-ratio allows 1\.000%"):
         load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.01)
     assert load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.02).rows("quarantined") == 1
     (row,) = Store(str(tmp_path / "store")).read(spark, QUARANTINE).collect()
@@ -182,7 +184,7 @@ def test_a_store_without_its_checkpoint_is_refused(
 ) -> None:
     store = copied(first, tmp_path / "store")
     shutil.rmtree(store / "checkpoint")
-    with pytest.raises(Refused, match="bring it back, or load the inputs into a new store"):
+    with pytest.raises(JobRefused, match="restore it, or load the inputs into a new store"):
         load(spark, store, folder / "inputs")
 
 
@@ -191,10 +193,10 @@ def test_a_store_of_another_version_is_refused(
 ) -> None:
     store = copied(first, tmp_path / "store")
     monkeypatch.setattr("koordinator.pipeline.store.SCHEMA_VERSION", SCHEMA_VERSION + 1)
-    with pytest.raises(Refused, match=f"its tables are of version {SCHEMA_VERSION}"):
+    with pytest.raises(JobRefused, match=f"its tables are of version {SCHEMA_VERSION}"):
         load(spark, store, folder / "inputs")
 
 
 def test_a_folder_that_is_no_store_is_refused_by_who_reads(tmp_path: Path, spark: SparkSession) -> None:
-    with pytest.raises(Refused, match="there is no store of koordinator-pipeline"):
+    with pytest.raises(JobRefused, match="not a store of koordinator-pipeline"):
         Store(str(tmp_path)).require(spark)

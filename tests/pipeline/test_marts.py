@@ -1,4 +1,4 @@
-"""Clients compared, flaky tests, and cohorts: what is counted as a run, and what a difference is."""
+"""Clients compare_cohorts, flaky tests, and cohorts: what is counted as a run, and what a difference is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spark.literal_frames import literal
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.marts.client_matrix import client_matrix
-from koordinator.pipeline.marts.cohort import compared, measured
+from koordinator.pipeline.marts.cohort import compare_cohorts, metric_values
 from koordinator.pipeline.marts.flaky import flaky
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_a_difference_comes_with_its_interval_and_the_baseline_has_none(spark: S
     values = spark.createDataFrame(
         [(name, "ms", value, 0) for name, value in rows], "cohort string, metric string, value double, started_us long"
     )
-    base, other = compared(values, "old").collect()
+    base, other = compare_cohorts(values, "old").collect()
     assert (base.cohort, base.n, base.mean, base.median, base.difference) == ("old", 3, 2, 2, None)
     assert (other.cohort, other.difference) == ("new", 10)
     # each mean has the variance 1/3
@@ -95,7 +95,7 @@ def test_cohorts_are_of_one_version_commit_or_membership(spark: SparkSession, by
     rebalance = literal(spark, schema.REBALANCE, {"join_ms": 2.0}, trace_id="t1", group_id="g", membership="mixed")
     stop = {"member_id": "m1", "stopped_ms": 5.0, "membership": "static", "client_software": "a", "client_version": "1"}
     downtime = literal(spark, schema.MEMBER_DOWNTIME, stop, trace_id="t1", group_id="g")
-    rows = measured(by, rebalance, downtime, member, trace).collect()
+    rows = metric_values(by, rebalance, downtime, member, trace).collect()
     assert {row.cohort for row in rows} == cohorts
     assert {(row.metric, row.value) for row in rows} == {
         ("join_ms", 2.0),

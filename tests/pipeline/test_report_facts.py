@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from spark.report_store import EVIL, reader, told
 
-from koordinator.pipeline.report.facts import Facts, asked, stretch
+from koordinator.pipeline.report.facts import Facts, interval, read_facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ def test_the_totals_are_of_everything(facts: Facts) -> None:
 
 
 def test_rebalances_are_counted_by_cause_and_time(facts: Facts) -> None:
-    assert facts.stretch_s == 1
+    assert facts.interval_s == 1
     assert of(facts.causes, "cause", "begun", "completed", "sub_causes", "followups") == [
         ("member_join", 5, 4, [], 0),
         ("leader_rejoin", 1, 1, [], 1),
@@ -46,11 +46,11 @@ def test_rebalances_are_counted_by_cause_and_time(facts: Facts) -> None:
 
 
 def test_a_bar_over_time_stands_for_as_much_as_keeps_the_bars_few() -> None:
-    assert stretch(None, None) == 1
-    assert stretch(100, 159) == 1
-    assert stretch(100, 160) == 2
-    assert stretch(0, 59 * 3600) == 3600
-    assert stretch(0, 10**10) == 30 * 86_400
+    assert interval(None, None) == 1
+    assert interval(100, 159) == 1
+    assert interval(100, 160) == 2
+    assert interval(0, 59 * 3600) == 3600
+    assert interval(0, 10**10) == 30 * 86_400
 
 
 def test_join_times_fall_into_bars_of_a_logarithmic_scale(facts: Facts) -> None:
@@ -153,6 +153,6 @@ def test_what_was_read_is_accounted_for(facts: Facts) -> None:
 
 
 def test_nothing_is_asked_in_vain_of_empty_tables(spark: SparkSession) -> None:
-    facts = asked(reader(spark, {}))
+    facts = read_facts(reader(spark, {}))
     assert facts.totals["begun"] == 0
     assert facts.cohorts == facts.causes == facts.moves == []

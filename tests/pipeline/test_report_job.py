@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from spark.report_store import ROWS, reader
 
 from koordinator.pipeline import schema
@@ -32,7 +32,7 @@ def report(*arguments: str) -> subprocess.CompletedProcess[str]:
 def store(spark: SparkSession, tmp_path: Path) -> Path:
     """The small world as `run` would have written it, with one event."""
     store, read = Store(str(tmp_path / "store")), reader(spark)
-    store.begin(spark, [])
+    store.open(spark, [])
     for path in ROWS:
         table = schema.TABLES[path]
         store.write(read(table).withColumns({name: F.lit("text-0") for name in table.partitions}), table)
@@ -58,6 +58,6 @@ def test_the_page_its_timelines_and_the_summary_are_written_where_they_are_wante
 def test_what_is_no_store_is_said_in_one_line_and_nothing_is_written(tmp_path: Path) -> None:
     done = report("--store", str(tmp_path / "nowhere"), "--html", str(tmp_path / "page.html"))
     assert done.returncode == 2
-    assert done.stderr.strip().startswith(f"koordinator-pipeline: {tmp_path / 'nowhere'}: there is no store")
+    assert done.stderr.strip().startswith(f"koordinator-pipeline: {tmp_path / 'nowhere'}: not a store")
     assert len(done.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from spark.report_store import EVIL, reader, told
 
-from koordinator.pipeline.report.facts import Facts, asked
+from koordinator.pipeline.report.facts import Facts, read_facts
 from koordinator.pipeline.report.page import CONTENTS, cell, code, page, summary
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def test_the_same_facts_give_the_same_page(facts: Facts, text: str) -> None:
 
 
 def test_empty_tables_have_a_page_and_a_summary(spark: SparkSession) -> None:
-    empty = asked(reader(spark, {}))
+    empty = read_facts(reader(spark, {}))
     assert "Nothing to show" in page(empty, title="nothing", timelines={})
     assert "**0 rebalances**" in summary(empty, title="nothing")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from koordinator.pipeline.bronze import lines as bronze
-from koordinator.pipeline.report.timelines import TRACES_MAX, lines, wanted
+from koordinator.pipeline.report.timelines import TRACES_MAX, lines, traces_to_show
 from koordinator.pipeline.silver import intake
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ TRACES = Path(__file__).parent.parent / "pages" / "traces"
 def test_the_lines_of_a_trace_come_back_as_they_were(spark: SparkSession, name: str) -> None:
     path = TRACES / f"{name}.jsonl"
     said = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    read = bronze.numbered(bronze.picked(spark.read.text(str(path))))
-    found = intake.taken(intake.parsed(read)).event.orderBy("seq").collect()
+    read = bronze.bronze_lines(bronze.select_lines(spark.read.text(str(path))))
+    found = intake.ingest(intake.parse_lines(read)).event.orderBy("seq").collect()
     assert list(lines(row.asDict() for row in found)) == [line for line in said if line["kind"] != "header"]
 
 
@@ -39,6 +39,6 @@ def test_traces_in_which_a_check_failed_come_first_and_each_once() -> None:
         failures=[{"trace_id": "b", "first_seq": 7}, {"trace_id": "b", "first_seq": 3}],
         longest=[{"trace_id": "a", "start_seq": 1}, {"trace_id": "b", "start_seq": 2}],
     )
-    assert wanted(facts) == {"b": 7, "a": 1}
+    assert traces_to_show(facts) == {"b": 7, "a": 1}
     many: Any = Answers(longest=[{"trace_id": str(number), "start_seq": 1} for number in range(TRACES_MAX + 5)])
-    assert len(wanted(many)) == TRACES_MAX
+    assert len(traces_to_show(many)) == TRACES_MAX

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from spark.log_rows import RELEASES, bronze, recorded
 
-from koordinator.pipeline.bronze.lines import numbered, picked
-from koordinator.pipeline.silver.intake import parsed, taken
+from koordinator.pipeline.bronze.lines import bronze_lines, select_lines
+from koordinator.pipeline.silver.intake import ingest, parse_lines
 from koordinator.pipeline.silver.logs import CUT_OFF, MARKS, NO_TIME, parse
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def test_every_generation_that_a_broker_says_it_stabilized_is_found(told: dict[s
     found = [(row.group_id, row.generation) for row in told[release] if row.state_to == "CompletingRebalance"]
     assert found == [(each[1], int(each[2])) for each in said if each]
     assert len(found) >= 12
-    assert not [row.raw for row in told[release] if row.flaw]
+    assert not [row.raw for row in told[release] if row.reject_reason]
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -224,7 +224,7 @@ def test_a_line_of_dms_is_a_rebalance_that_has_ended_and_nobody_knows_when_it_be
 @pytest.mark.parametrize("name", BAD)
 def test_a_line_that_is_ours_and_cannot_be_read_is_told_as_bad(told: dict[str, list[Row]], name: str) -> None:
     (found,) = told[name]
-    assert (found.flaw, found.raw, found.detail) == ("bad_line", *BAD[name])
+    assert (found.reject_reason, found.raw, found.detail) == ("bad_line", *BAD[name])
 
 
 def test_the_time_may_be_written_in_the_usual_ways(told: dict[str, list[Row]]) -> None:
@@ -273,7 +273,7 @@ def test_the_rows_of_rotated_files_are_counted_and_what_else_a_line_tells_beside
     begin = next(at for at in range(len(lines) // 2, len(lines)) if lines[at].startswith("["))
     (tmp_path / "server.log.2026-11-21-20.gz").write_bytes(gzip.compress("".join(lines[:begin]).encode()))
     (tmp_path / "server.log").write_text("".join(lines[begin:]))
-    found = taken(parsed(numbered(picked(spark.read.text(str(tmp_path))))))
+    found = ingest(parse_lines(bronze_lines(select_lines(spark.read.text(str(tmp_path))))))
     counts, events = found.counts.collect(), found.event.collect()
     assert [(row.source, row.quarantined, row.duplicate) for row in counts] == [("server_log", 0, 0)] * 2
     assert sum(row.read for row in counts) == sum(row.event + row.ignored for row in counts) == len(lines)

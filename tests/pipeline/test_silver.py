@@ -38,8 +38,8 @@ def one(frame: DataFrame) -> Row:
 
 
 def events_of(spark: SparkSession, name: str) -> DataFrame:
-    lines = bronze.numbered(bronze.picked(spark.read.text(str(TRACES / f"{name}.jsonl"))))
-    return intake.taken(intake.parsed(lines)).event
+    lines = bronze.bronze_lines(bronze.select_lines(spark.read.text(str(TRACES / f"{name}.jsonl"))))
+    return intake.ingest(intake.parse_lines(lines)).event
 
 
 def test_a_trace_is_its_headers_and_its_events(spark: SparkSession) -> None:

@@ -87,7 +87,7 @@ def test_files_have_the_events_that_the_pipeline_finds_in_them(
             packed.write(TRACE.read_bytes())
     found = source.read.format("koordinator").load(str(folder))
     text = source.read.text(str(folder))
-    expected = intake.taken(intake.parsed(bronze.numbered(bronze.picked(text)))).event
+    expected = intake.ingest(intake.parse_lines(bronze.bronze_lines(bronze.select_lines(text)))).event
     assert found.columns == EVENT.names
     events = found.where("kind <> 'header'").orderBy("seq").collect()
     assert len(events) > 100
@@ -101,7 +101,7 @@ def test_files_have_the_events_that_the_pipeline_finds_in_them(
 def test_what_is_written_to_parquet_of_it_is_an_input_of_the_pipeline(source: SparkSession, tmp_path: Path) -> None:
     source.read.format("koordinator").load(str(TRACE)).write.parquet(str(tmp_path / "p"))
     rows = source.read.parquet(str(tmp_path / "p")).selectExpr("*", "'f' AS source_file", "'i' AS ingest_id")
-    taken = intake.taken(intake.typed(rows))
+    taken = intake.ingest(intake.parse_table(rows))
     assert taken.quarantine.count() == 0
     assert taken.header.count() == 1
     assert taken.event.count() == len(TRACE.read_text().splitlines()) - 1

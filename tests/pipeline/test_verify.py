@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def store(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A store; the jobs are given the session that is there."""
     for job in (verify_job, compare_job):
-        monkeypatch.setattr(job, "opened", lambda **_: nullcontext(spark))
+        monkeypatch.setattr(job, "open_session", lambda **_: nullcontext(spark))
     return tmp_path / "store"
 
 
@@ -42,7 +42,7 @@ def verdicts(spark: SparkSession, store: Path, **failing: str) -> None:
     ]
     frame = literal(spark, schema.VERDICT, *rows, trace_id="t", run_id="r", test_id="x", group_id="g", subject="a 1")
     here = Store(str(store))
-    here.begin(spark, [])
+    here.open(spark, [])
     here.write(frame.selectExpr("*", "'0' AS home"), schema.VERDICT)
 
 
@@ -81,14 +81,14 @@ def test_what_is_ignored_or_a_warning_decides_nothing(spark: SparkSession, store
 
 
 def test_an_empty_store_is_no_pass_and_a_folder_is_no_store(spark: SparkSession, store: Path) -> None:
-    assert "there is no store" in str(run(verify_job.verify, "--store", str(store)).exception)
-    Store(str(store)).begin(spark, [])
-    assert "there is no group in it to be checked" in str(run(verify_job.verify, "--store", str(store)).exception)
+    assert "not a store" in str(run(verify_job.verify, "--store", str(store)).exception)
+    Store(str(store)).open(spark, [])
+    assert "no group to check" in str(run(verify_job.verify, "--store", str(store)).exception)
 
 
 def test_a_cohort_that_is_not_there_is_refused_with_those_that_are(spark: SparkSession, store: Path) -> None:
     here = Store(str(store))
-    here.begin(spark, [])
+    here.open(spark, [])
     of = {"trace_id": "t", "group_id": "g"}
     for table, row in (
         (schema.REBALANCE, of | {"join_ms": 2.0, "membership": "static"}),
@@ -97,7 +97,7 @@ def test_a_cohort_that_is_not_there_is_refused_with_those_that_are(spark: SparkS
     ):
         here.write(literal(spark, table, row).selectExpr("*", "'0' AS home"), table)
     result = run(compare_job.compare, "--store", str(store), "--by", "membership", "--baseline", "dynamic")
-    assert "there is no such cohort; there are: static" in str(result.exception)
+    assert "no such cohort; choose one of: static" in str(result.exception)
     found = store.parent / "cohorts.json"
     result = run(compare_job.compare, "--store", str(store), "--by", "membership", "--json", str(found))
     assert result.exception is None, result.output

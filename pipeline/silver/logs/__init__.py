@@ -1,20 +1,20 @@
-"""The logs of brokers and clients, in the words of the trace.
+"""Logs of brokers and clients, translated to events of the trace.
 
-A broker's log becomes what the emulator's core tells of a group: kinds `state`, `member`, `timer` and `avoided_static`.
-There are no requests in it. A client's log becomes events of the kind `client`, whose `change` is one of CHANGES.
+A broker log becomes the events that the emulator's core records about a group: kinds `state`, `member`, `timer` and
+`avoided_static`. It has no requests. A client log becomes events of the kind `client`, whose `change` is in CHANGES.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from ...frames import columns
 from ...schema import EVENT
 from . import aiokafka, dms, java, kafka_python, librdkafka, records, server_log
 from .events import events
-from .said import fields, which
+from .patterns import fields, pattern_number
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -22,52 +22,53 @@ if TYPE_CHECKING:
 _BROKERS = {"dms": dms, "server_log": server_log}
 _CLIENTS = {"java": java, "librdkafka": librdkafka, "aiokafka": aiokafka, "kafka_python": kafka_python}
 
-_KNOWN = {"server_log": server_log.KNOWN, **{source: each.KNOWN for source, each in _CLIENTS.items()}}
+_KNOWN = {"server_log": server_log.KNOWN, **{source: log.KNOWN for source, log in _CLIENTS.items()}}
 
-MARKS = {source: each.MARK for source, each in (_BROKERS | _CLIENTS).items()}
-"""What a line of a log matches, by source. A file is of the first source whose mark any of its lines has."""
+MARKS = {source: log.MARK for source, log in (_BROKERS | _CLIENTS).items()}
+"""Pattern of a log's lines, by source. The source of a file is the first one whose pattern matches any of its lines."""
 
 CHANGES = {
-    "joining": "it sends JoinGroup",
-    "joined": "it is in a generation",
-    "assigned": "it has its assignment",
-    "revoked": "it gives partitions back",
-    "lost": "they were taken from it",
-    "rejoins": "it knows that it has to join again, and why",
-    "failed": "it was refused",
-    "left": "it leaves",
+    "joining": "the client sends JoinGroup",
+    "joined": "the client joined a generation",
+    "assigned": "the client received its assignment",
+    "revoked": "the client revokes partitions",
+    "lost": "the client lost its partitions",
+    "rejoins": "the client must rejoin, with a reason",
+    "failed": "a request of the client was refused",
+    "left": "the client leaves",
 }
-"""What clients tell."""
+"""The changes that clients log."""
 
-NO_TIME = "no date and time at its beginning, as in 2026-11-21 20:15:00,123"
-CUT_OFF = "it begins as a line of the group coordinator, and ends otherwise"
+NO_TIME = "the line does not start with a date and time like 2026-11-21 20:15:00,123"
+CUT_OFF = "the line starts like one of the group coordinator, but is cut off or unknown"
 
-_OF_LINE = ("raw", "ingest_id", "flaw", "detail")
+_LINE_COLUMNS = ("raw", "ingest_id", "reject_reason", "detail")
 
 
 def parse(lines: DataFrame) -> DataFrame:
-    """What the lines tell: rows of bronze/line with `trace_id` and `source`, of any logs.
+    """Parse lines of bronze/line with `trace_id` and `source`; return their events.
 
-    Gives the columns of silver/event and those of the line it was told by; of a line of one of ours that cannot be read
-    `flaw`, one of schema.REASONS, and `detail`. A line may tell several events. What tells nothing is not there.
+    The events have the columns of silver/event and the position of their line. A line may have several events, or none.
+    A line of the group coordinator or a client that cannot be read gets a `reject_reason` (one of schema.REASONS) and a
+    `detail`.
     """
     source, text = F.col("source"), F.col("text")
-    told = records.records(lines, {name: each.OURS for name, each in (_BROKERS | _CLIENTS).items()})
+    rows = records.records(lines, {name: log.RELEVANT for name, log in (_BROKERS | _CLIENTS).items()})
     message = F.when(source == "server_log", server_log.message(text)).otherwise(text)
-    told = told.withColumns({"wall_us": records.wall_us(text), "message": message})
-    told = told.withColumn("number", which(source, F.col("message"), _KNOWN))
-    told = told.withColumns(fields(F.col("message"), F.col("number"), _KNOWN))
+    rows = rows.withColumns({"wall_us": records.wall_us(text), "message": message})
+    rows = rows.withColumn("number", pattern_number(source, F.col("message"), _KNOWN))
+    rows = rows.withColumns(fields(F.col("message"), F.col("number"), _KNOWN))
     is_dms = source == "dms"
-    told = told.withColumns(
-        {name: F.when(is_dms, says).otherwise(F.col(name)) for name, says in dms.fields(text).items()}
+    rows = rows.withColumns(
+        {name: F.when(is_dms, column).otherwise(F.col(name)) for name, column in dms.fields(text).items()}
     )
-    told = told.withColumn("node", F.when(is_dms, dms.node(text)).otherwise(server_log.node(text)))
-    told = told.withColumn("detail", _detail()).where("kind IS NOT NULL OR detail IS NOT NULL")
-    rows = records.numbered(events(told)).withColumn("flaw", F.when(F.col("detail").isNotNull(), "bad_line"))
-    return rows.select(*columns(rows, EVENT), *records.PLACE, *_OF_LINE)
+    rows = rows.withColumn("node", F.when(is_dms, dms.node(text)).otherwise(server_log.node(text)))
+    rows = rows.withColumn("detail", _detail()).where("kind IS NOT NULL OR detail IS NOT NULL")
+    rows = records.with_seq(events(rows)).withColumn("reject_reason", F.when(F.col("detail").isNotNull(), "bad_line"))
+    return rows.select(*columns(rows, EVENT), *records.PLACE, *_LINE_COLUMNS)
 
 
 def _detail() -> Column:
-    """What is wrong with a record; null if nothing is, or nothing has to be known of it."""
+    """Return the problem of a record; null if there is none, or the record is irrelevant."""
     is_cut_off = (F.col("source") == "server_log") & F.col("kind").isNull() & F.col("message").rlike(server_log.BEGINS)
     return F.when(is_cut_off, CUT_OFF).when(F.col("kind").isNotNull() & F.col("wall_us").isNull(), NO_TIME)

@@ -1,13 +1,13 @@
-"""Log of a Java consumer, from 2.4 to 4.x: what its coordinators say, in any layout that has a date and a time."""
+"""Log of a Java consumer, 2.4 to 4.x: its coordinators' messages, in any layout with a date and a time."""
 
 from __future__ import annotations
 
-from .said import of_client
+from .patterns import client_line
 
 MARK = r"\[Consumer (?:instanceId=[^\]]*, )?clientId=[^\]]*, groupId=[^\]]*\]"
-"""What stands before whatever a consumer with a group says."""
+"""The prefix of every message of a consumer with a group."""
 
-OURS = MARK
+RELEVANT = MARK
 
 _CONSUMER = (
     r"\[Consumer (?:instanceId=(?P<instance_id>[^\]]*), )?"
@@ -18,22 +18,22 @@ _LOGGER = r"(?: \([\w.$]+\))?\s*\Z"
 
 
 KNOWN = (
-    of_client(_CONSUMER + r"\(Re-\)joining group", "joining"),
-    of_client(_CONSUMER + rf"Successfully joined group with generation {_GENERATION}", "joined"),
-    of_client(_CONSUMER + rf"Successfully synced group in generation {_GENERATION}", "assigned"),
-    of_client(_CONSUMER + r"Adding newly assigned partitions", "assigned"),
-    of_client(_CONSUMER + r"Rev(?:oke|oking) previously assigned partitions", "revoked"),
-    of_client(_CONSUMER + r"Giving away all assigned partitions as lost", "lost"),
-    of_client(_CONSUMER + rf"Request joining group due to: (?P<reason>.*?){_LOGGER}", "rejoins"),
+    client_line(_CONSUMER + r"\(Re-\)joining group", "joining"),
+    client_line(_CONSUMER + rf"Successfully joined group with generation {_GENERATION}", "joined"),
+    client_line(_CONSUMER + rf"Successfully synced group in generation {_GENERATION}", "assigned"),
+    client_line(_CONSUMER + r"Adding newly assigned partitions", "assigned"),
+    client_line(_CONSUMER + r"Rev(?:oke|oking) previously assigned partitions", "revoked"),
+    client_line(_CONSUMER + r"Giving away all assigned partitions as lost", "lost"),
+    client_line(_CONSUMER + rf"Request joining group due to: (?P<reason>.*?){_LOGGER}", "rejoins"),
     # before 3.0
-    of_client(
+    client_line(
         _CONSUMER + r"Attempt to heartbeat failed since group is rebalancing", "rejoins", "group is already rebalancing"
     ),
-    of_client(_CONSUMER + rf"Attempt to heartbeat .*failed (?P<reason>.*?){_LOGGER}", "failed"),
-    of_client(
+    client_line(_CONSUMER + rf"Attempt to heartbeat .*failed (?P<reason>.*?){_LOGGER}", "failed"),
+    client_line(
         _CONSUMER + rf"Member (?P<member_id>\S+) sending LeaveGroup request .*? due to (?P<reason>.*?){_LOGGER}", "left"
     ),
-    of_client(
+    client_line(
         _CONSUMER + rf"(?:Join group|JoinGroup|SyncGroup) failed(?: due to|: | with) ?(?P<reason>.*?){_LOGGER}",
         "failed",
     ),

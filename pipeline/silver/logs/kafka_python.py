@@ -1,39 +1,39 @@
-"""Log of a kafka-python consumer: what kafka.coordinator says, 2.x and 3.x, in any format with a time."""
+"""Log of a kafka-python consumer, 2.x and 3.x: kafka.coordinator, in any format with a time."""
 
 from __future__ import annotations
 
-from .said import of_client
+from .patterns import client_line
 
 MARK = r"kafka\.coordinator|Successfully joined group \S+ (?:<Generation|with generation) "
-"""Its logger, or what only it says so."""
+"""Its logger, or a message that only kafka-python writes."""
 
-OURS = rf"{MARK}|[Gg]roup "
+RELEVANT = rf"{MARK}|[Gg]roup "
 
 _GROUP = r"(?P<group_id>\S+)"
 
 
 KNOWN = (
-    of_client(rf"\(Re-\)joining group {_GROUP}", "joining"),
-    of_client(
+    client_line(rf"\(Re-\)joining group {_GROUP}", "joining"),
+    client_line(
         rf"Successfully joined group {_GROUP} (?:<Generation|with generation) (?P<generation>\d+)"
         r"(?: \(member_id: (?P<member_id>[^,]*))?",
         "joined",
     ),
-    of_client(rf"Setting newly assigned partitions .* for group {_GROUP}", "assigned"),
-    of_client(rf"Cooperative rebalance complete for group {_GROUP}:", "assigned"),
-    of_client(rf"Revoking previously assigned partitions .* for group {_GROUP}", "revoked"),
-    of_client(rf"Group {_GROUP} lost membership", "lost"),
-    of_client(rf"Group {_GROUP} is rebalancing; rejoining", "rejoins", "group is already rebalancing"),
-    of_client(
+    client_line(rf"Setting newly assigned partitions .* for group {_GROUP}", "assigned"),
+    client_line(rf"Cooperative rebalance complete for group {_GROUP}:", "assigned"),
+    client_line(rf"Revoking previously assigned partitions .* for group {_GROUP}", "revoked"),
+    client_line(rf"Group {_GROUP} lost membership", "lost"),
+    client_line(rf"Group {_GROUP} is rebalancing; rejoining", "rejoins", "group is already rebalancing"),
+    client_line(
         rf"Heartbeat failed for group {_GROUP} because it is rebalancing", "rejoins", "group is already rebalancing"
     ),
-    of_client(
+    client_line(
         rf"Triggering follow-up rebalance for group {_GROUP} to complete cooperative move",
         "rejoins",
         "need to revoke partitions and re-join",
     ),
-    of_client(rf"Heartbeat .*failed for group {_GROUP}:? (?P<reason>.*)", "failed"),
-    of_client(rf"(?:Attempt to join|SyncGroup for) group {_GROUP} (?P<reason>.*)", "failed"),
-    of_client(r"[Pp]oll (?:timeout has )?expired", "left", "consumer poll timeout has expired"),
-    of_client(rf"Leaving consumer group {_GROUP} \(member (?P<member_id>.*)\)\.", "left"),
+    client_line(rf"Heartbeat .*failed for group {_GROUP}:? (?P<reason>.*)", "failed"),
+    client_line(rf"(?:Attempt to join|SyncGroup for) group {_GROUP} (?P<reason>.*)", "failed"),
+    client_line(r"[Pp]oll (?:timeout has )?expired", "left", "consumer poll timeout has expired"),
+    client_line(rf"Leaving consumer group {_GROUP} \(member (?P<member_id>.*)\)\.", "left"),
 )

@@ -1,7 +1,7 @@
-"""What a log tells, in order: records of one or more lines, when they were written, and numbers for what they tell.
+"""Log records of one or more lines: their text, their time, and their sequence numbers.
 
-A line that does not begin with a time goes on with the record before it, as the second line of a client's reason does,
-or a stack trace. A log may be in several files (rotated ones): every file is read for itself.
+A line without a time continues the record before it, like the second line of a client's reason, or a stack trace. A log
+may span several rotated files; each file is read independently.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,48 +19,48 @@ if TYPE_CHECKING:
 PLACE = ("source_file", "block_start", "row_id")
 
 BEGINS = r"^(?:[\w.-]+ +\| )?[^\d]{0,40}\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|^%\d\|\d+\.\d{3}\||^\s*\{"
-"""How a record begins: with date and time, perhaps after the name of a container; as librdkafka's; as JSON objects."""
+"""Start of a record: a date and time, optionally after a container's name; a librdkafka prefix; or a JSON object."""
 
 _TIME = r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?\d*(Z|[+-]\d\d:?\d\d)?"
 _TIME_OF_LIBRDKAFKA = r"^%\d\|(\d+)\.(\d{3})\|"
 
 RANK_BITS = 21
-"""How much of `seq` tells apart what was written in the same millisecond."""
+"""Bits of `seq` that distinguish events of the same millisecond."""
 
 
 def in_file(*columns: str) -> WindowSpec:
-    """The lines of a file, in their order; those with the same `columns`, if they are named."""
+    """Return the window of a file's lines in order, or of those with the same `columns`."""
     return Window.partitionBy("source_file", *columns).orderBy("block_start", "row_id")
 
 
-def chosen(source: Column, line: Column, patterns: Mapping[str, str]) -> Column:
-    """Whether a line matches the pattern of its source."""
-    found = F.expr("false")
+def matches(source: Column, line: Column, patterns: Mapping[str, str]) -> Column:
+    """Return whether a line matches the pattern of its source."""
+    matched = F.expr("false")
     for name, pattern in patterns.items():
-        found = F.when(source == name, line.rlike(pattern)).otherwise(found)
-    return found
+        matched = F.when(source == name, line.rlike(pattern)).otherwise(matched)
+    return matched
 
 
-def records(lines: DataFrame, ours: Mapping[str, str]) -> DataFrame:
-    """The records that may tell something, with all their lines as `text`.
+def records(lines: DataFrame, patterns: Mapping[str, str]) -> DataFrame:
+    """Return the records that may contain events, with all their lines as `text`.
 
-    `ours` are patterns for the first of them, by source.
+    `patterns` match their first lines, by source.
     """
-    lines = lines.withColumn("is_ours", chosen(F.col("source"), F.col("raw"), ours))
+    lines = lines.withColumn("is_relevant", matches(F.col("source"), F.col("raw"), patterns))
     lines = lines.withColumn("begins", F.col("raw").rlike(BEGINS))
-    # of all the others their place is enough
-    lines = lines.withColumn("raw", F.when(F.col("is_ours") | ~F.col("begins"), F.col("raw")))
-    heads = F.when(F.col("begins"), F.col("is_ours"))
+    # other lines are only needed for their position
+    lines = lines.withColumn("raw", F.when(F.col("is_relevant") | ~F.col("begins"), F.col("raw")))
+    heads = F.when(F.col("begins"), F.col("is_relevant"))
     lines = lines.withColumn(
-        "goes_on", ~F.col("begins") & F.coalesce(F.last(heads, ignorenulls=True).over(in_file()), F.expr("false"))
+        "continues", ~F.col("begins") & F.coalesce(F.last(heads, ignorenulls=True).over(in_file()), F.expr("false"))
     )
-    lines = lines.where(F.col("is_ours") | F.col("goes_on"))
-    number = F.sum(F.when(F.col("goes_on"), 0).otherwise(1)).over(in_file())
+    lines = lines.where(F.col("is_relevant") | F.col("continues"))
+    number = F.sum(F.when(F.col("continues"), 0).otherwise(1)).over(in_file())
     pieces = F.sort_array(F.collect_list(F.struct("block_start", "row_id", "raw")))
     same = (F.first(name).alias(name) for name in ("trace_id", "source", "ingest_id"))
-    found = lines.withColumn("record", number).groupBy("source_file", "record").agg(pieces.alias("pieces"), *same)
+    records_ = lines.withColumn("record", number).groupBy("source_file", "record").agg(pieces.alias("pieces"), *same)
     first = F.col("pieces")[0]
-    return found.select(
+    return records_.select(
         "trace_id",
         "source",
         "ingest_id",
@@ -71,9 +71,9 @@ def records(lines: DataFrame, ours: Mapping[str, str]) -> DataFrame:
 
 
 def wall_us(text: Column) -> Column:
-    """When a record was written, in microseconds since the epoch; null if it does not say.
+    """Return the time of a record in microseconds since the epoch; null if it has none.
 
-    A time without a zone is in that of the session.
+    A time without a zone is in the zone of the session.
     """
     parts = [F.regexp_extract(text, _TIME, number) for number in (1, 2, 3, 4)]
     date, time, fraction, zone = parts
@@ -84,11 +84,11 @@ def wall_us(text: Column) -> Column:
     return F.coalesce(seconds * 1_000_000 + millis * 1_000, F.unix_micros(stamp.try_cast("timestamp")))
 
 
-def numbered(events: DataFrame) -> DataFrame:
-    """With `seq`: the millisecond, and which event of it this is in its file, by place and `pos`.
+def with_seq(events: DataFrame) -> DataFrame:
+    """Add `seq`: the millisecond, and the rank of the event within that millisecond of its file.
 
-    So it does not matter in which files a log has been cut, and whether a file comes again under another name. What a
-    file begins with may belong to the last millisecond of the file before, and comes after that.
+    So `seq` depends neither on where a log was split into files nor on the files' names. The first events of a file may
+    share a millisecond with the end of the file before; they get higher ranks.
     """
     events = events.withColumn("ms", F.expr("wall_us div 1000"))
     order = ("block_start", "row_id", "pos")

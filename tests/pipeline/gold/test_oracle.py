@@ -17,7 +17,7 @@ from koordinator.emulator.trace import vocabulary
 from koordinator.emulator.verify.rebalances import rebalances
 from koordinator.emulator.verify.zombies import STALE, zombies
 from koordinator.pipeline import schema
-from koordinator.pipeline.gold.rebalance import SUB_CAUSES
+from koordinator.pipeline.vocabulary import SUB_CAUSES
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

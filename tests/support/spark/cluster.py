@@ -85,7 +85,7 @@ def environ(folder: Path) -> dict[str, str]:
     """With a Java for Spark that starts quickly, our Python, and loopback as the only network."""
     own = {
         "JDK_JAVA_OPTIONS": QUICK,
-        "JAVA_HOME": str(java.home(folder / "java")),
+        "JAVA_HOME": str(java.find_java_home(folder / "java")),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "SPARK_LOCAL_IP": LOOPBACK,

@@ -76,8 +76,8 @@ class Gold:
 
     def _table(self, table: schema.Table) -> DataFrame:
         if table.path not in self._made:
-            step = next(step for step in layers.PER_HOME if step.table is table)
-            made = step.make(*(self._table(each) for each in step.takes))
+            step = next(step for step in layers.PER_HOME_STEPS if step.table is table)
+            made = step.build(*(self._table(each) for each in step.inputs))
             # written and read again, as a load does it
             self._made[table.path] = self._spark.createDataFrame(made.collect(), table.columns)
         return self._made[table.path]

@@ -38,7 +38,7 @@ def _artifact(jar: Path) -> str:
 def main(bootstrap: str, topic: str, folder: str) -> None:
     """Read what is new, and print the offsets and values of all that is in the folder, as JSON."""
     settings = {"spark.jars": ",".join(jars()), "spark.driver.memory": "1g"}
-    with session.opened("local[2]", settings=settings) as spark:
+    with session.open_session("local[2]", settings=settings) as spark:
         growing = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
         growing = growing.option("assign", json.dumps({topic: [0]})).option("startingOffsets", "earliest")
         writer = growing.load().selectExpr("offset", "CAST(value AS STRING) AS value").writeStream.format("parquet")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import dataset
 
 from koordinator.pipeline.generate import SyntheticTrace
-from koordinator.pipeline.loading import Loaded, Loader
+from koordinator.pipeline.loading import Loader, LoadResult
 from koordinator.pipeline.schema import TABLES
 from koordinator.pipeline.store import Store
 
@@ -64,7 +64,7 @@ def put(folder: Path, name: str, lines: Sequence[str]) -> Path:
     return path
 
 
-def load(spark: SparkSession, store: Path, *inputs: Path, max_bad_ratio: float = 0.0) -> Loaded:
+def load(spark: SparkSession, store: Path, *inputs: Path, max_bad_ratio: float = 0.0) -> LoadResult:
     """One load of everything in some folders."""
     return Loader(spark, Store(str(store)), lambda _: None, max_bad_ratio).load([*map(str, inputs)])
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from koordinator.pipeline import schema
-from koordinator.pipeline.report.facts import asked
+from koordinator.pipeline.report.facts import read_facts
 from koordinator.pipeline.schema import TABLES
 from spark.literal_frames import literal
 
@@ -191,5 +191,5 @@ def reader(spark: SparkSession, rows: dict[str, list[Row]] = ROWS) -> Callable[[
 
 @cache
 def told(spark: SparkSession) -> Facts:
-    """What the report says of this world; it is asked once for all tests."""
-    return asked(reader(spark))
+    """What the report says of this world; it is read_facts once for all tests."""
+    return read_facts(reader(spark))

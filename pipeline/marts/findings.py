@@ -1,7 +1,7 @@
-"""How checks look at calls, and put down what they find.
+"""Findings: the results of checks, and the texts and times they consist of.
 
-A check is a function `Story -> DataFrame` of *findings*, made with `found`: what is right, what is wrong, and what
-cannot be said, each with the events that show it. In a text `{name}` and `{software}` stand for the member's.
+A check is a function `CheckInput -> DataFrame` of findings, built with `findings`: each passes, fails or is
+inconclusive, with its events. `{name}` and `{software}` in a text stand for the member's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 GROUP = ("trace_id", "group_id")
 
 OK = "NONE"
-"""The error of an answer that says all went well."""
+"""The error of a successful response."""
 
 PASS, FAIL, INCONCLUSIVE, NOT_APPLICABLE = "pass", "fail", "inconclusive", "not_applicable"
 
 
-def found(  # noqa: PLR0913 - all but three are by name
+def findings(  # noqa: PLR0913 - all but three are by name
     frame: DataFrame,
     status: Column | str,
     first: Column | str,
@@ -32,10 +32,10 @@ def found(  # noqa: PLR0913 - all but three are by name
     member: Column | str | None = None,
     n: Column | str | None = None,
 ) -> DataFrame:
-    """Findings: `status` of each row is PASS, FAIL or INCONCLUSIVE; a row without one finds nothing.
+    """Return findings: `status` of each row is PASS, FAIL or INCONCLUSIVE; rows without a status are dropped.
 
-    `first` and `last` are sequence numbers, `text` is wanted of what is not right, `member` the member id it is about,
-    `n` for how many a row stands, if not for one.
+    `first` and `last` are sequence numbers. `text` is required unless the status is PASS. `member` is the member id
+    concerned. `n` is the number of cases a row stands for, 1 by default.
     """
     ends = [_column(first), *([] if last is None else [_column(last)])]
     judged = _column(F.lit(status) if isinstance(status, str) else status)
@@ -50,17 +50,17 @@ def found(  # noqa: PLR0913 - all but three are by name
     ).where("status IS NOT NULL")
 
 
-def _column(what: Column | str) -> Column:
-    return F.col(what) if isinstance(what, str) else what
+def _column(value: Column | str) -> Column:
+    return F.col(value) if isinstance(value, str) else value
 
 
-def said(call: str = "") -> Column:
-    """A call for people: `#12 JoinGroup v9 from a as member a-1 (generation 1) -> OK`. `call` names a struct."""
+def call_text(call: str = "") -> Column:
+    """Describe a call: `#12 JoinGroup v9 from a as member a-1 (generation 1) -> OK`. `call` names a struct."""
     at = f"{call}." if call else ""
     name = F.coalesce(f"{at}instance_id", _unless_empty(f"{at}client_id"), f"{at}member_id", F.lit(""))
     asked_as, generation, error = F.col(f"{at}asked_as"), F.col(f"{at}generation"), F.col(f"{at}error")
     by_rule = F.when(F.col(f"{at}rule_id").isNotNull(), " by a rule of the test").otherwise("")
-    told = F.concat(F.when(error == OK, "OK").otherwise(error), by_rule)
+    result = F.concat(F.when(error == OK, "OK").otherwise(error), by_rule)
     return F.concat(
         F.lit("#"),
         F.col(f"{at}seq"),
@@ -72,7 +72,7 @@ def said(call: str = "") -> Column:
         F.when(asked_as != name, F.concat(F.lit(" as member "), asked_as)).otherwise(""),
         F.when(generation != -1, F.concat(F.lit(" (generation "), generation, F.lit(")"))).otherwise(""),
         F.lit(" -> "),
-        F.when(error.isNull(), "no response yet").otherwise(told),
+        F.when(error.isNull(), "no response yet").otherwise(result),
     )
 
 
@@ -80,13 +80,13 @@ def _unless_empty(name: str) -> Column:
     return F.when(F.col(name) != "", F.col(name))
 
 
-def texts(*parts: Column | str) -> Column:
-    """Strings and columns after one another."""
+def join_text(*parts: Column | str) -> Column:
+    """Concatenate strings and columns."""
     return F.concat(*(F.lit(part) if isinstance(part, str) else part for part in parts))
 
 
 def seconds(ms: Column, *, roughly: bool = False) -> Column:
-    """Milliseconds as seconds, to three places; or, `roughly`, to about three digits. No zeros at the end."""
+    """Format milliseconds as seconds, with up to three decimals, or `roughly` with about three digits."""
     value = ms.cast("double") / 1000
     exact = F.format_string("%.3f", value)
     if roughly:
@@ -96,15 +96,15 @@ def seconds(ms: Column, *, roughly: bool = False) -> Column:
 
 
 def between_ms(earlier: tuple[str, str], later: tuple[str, str]) -> Column:
-    """How much time has passed by the wall's clock and by the group's, the lesser of the two; both are (wall, group).
+    """Return the time between two (wall, group) times by the slower of the two clocks, in milliseconds.
 
-    A jump of the group's clock takes no time of a client, and a group whose clock stands still lets nobody be late.
+    A jump of the group's clock takes no time of a client, and nobody can be late while the group's clock stands still.
     """
     return F.coalesce(F.least(*_both_us(earlier, later)), F.lit(0)) / 1000
 
 
 def at_least_ms(earlier: tuple[str, str], later: tuple[str, str]) -> Column:
-    """The same, the greater of the two."""
+    """Return the time between two (wall, group) times by the faster of the two clocks, in milliseconds."""
     return F.coalesce(F.greatest(*_both_us(earlier, later)), F.lit(0)) / 1000
 
 
@@ -113,5 +113,8 @@ def _both_us(earlier: tuple[str, str], later: tuple[str, str]) -> list[Column]:
 
 
 def after(*by: str) -> WindowSpec:
-    """The rows with a greater `at`, for `last`. Backwards: a frame that ends at the last row is made anew for each."""
+    """Return a window of the rows with a greater `at`, for `last`.
+
+    It is descending, because Spark evaluates a frame that ends at the last row once for every row.
+    """
     return Window.partitionBy(*by).orderBy(F.desc("at")).rowsBetween(Window.unboundedPreceding, -1)

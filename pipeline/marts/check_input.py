@@ -1,4 +1,4 @@
-"""What the checks look at: the calls of groups, and the events beside them that concern clients or the coordinator."""
+"""The input of the checks: the calls of groups, and related events of clients and the coordinator."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from operator import and_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from ..silver.member import closings
-from .judging import GROUP, OK, between_ms
+from .findings import GROUP, OK, between_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,8 +21,8 @@ CONNECTION = (*GROUP, "node", "conn_id")
 
 
 @dataclass(frozen=True)
-class Story:
-    """silver/event, silver/call, silver/member and silver/group, and what the checks make of them."""
+class CheckInput:
+    """silver/event, silver/call, silver/member and silver/group, with the frames that several checks derive."""
 
     event: DataFrame
     call: DataFrame
@@ -30,18 +30,18 @@ class Story:
     group: DataFrame
 
     @property
-    def asked(self) -> DataFrame:
-        """The members that have asked something."""
+    def requesting(self) -> DataFrame:
+        """The members that sent a request."""
         return self.member.where("first_seq IS NOT NULL")
 
     @property
     def labels(self) -> DataFrame:
-        """What to call each member."""
+        """The display name of each member."""
         return self.member.select(*MEMBER, F.col("member").alias("label"))
 
     @property
     def ends(self) -> DataFrame:
-        """The last event of each group that knows what time it is there: `end`."""
+        """The last event of each group with a group time: `end`."""
         last = F.struct(
             F.col("end_seq").alias("seq"), F.col("end_wall_us").alias("wall_us"), F.col("end_us").alias("group_us")
         )
@@ -49,7 +49,7 @@ class Story:
 
     @property
     def states(self) -> DataFrame:
-        """The changes of state, each with the next: `until_seq`, null for the last."""
+        """The state changes, each with the sequence number of the next: `until_seq`, null for the last."""
         after = Window.partitionBy(*GROUP).orderBy("seq")
         return (
             self.event.where("kind = 'state' AND group_id IS NOT NULL")
@@ -59,30 +59,30 @@ class Story:
 
     @property
     def changes(self) -> DataFrame:
-        """What happened to members: added, removed, replaced, pending."""
+        """The changes of members: added, removed, replaced, pending."""
         return self.event.where("kind = 'member' AND group_id IS NOT NULL").select(
             *MEMBER, "seq", "wall_us", "group_us", "instance_id", "change", "cause"
         )
 
     @property
     def closings(self) -> DataFrame:
-        """Where each connection was closed: `closed_seq`, and `by_broker`."""
+        """The end of each connection: `closed_seq`, and `by_broker`."""
         return closings(self.event)
 
     @property
-    def moves(self) -> DataFrame:
-        """When nodes went or came, and leaders of partitions were moved; `of_group` if for one group."""
+    def relocations(self) -> DataFrame:
+        """Starts and stops of nodes, and leadership changes; `of_group` is set if one group is concerned."""
         return self.event.where("kind IN ('node', 'leader')").select(
             "trace_id", F.col("group_id").alias("of_group"), "seq"
         )
 
-    def less_held(self, waiting: DataFrame, since: str = "since", until: str = "until") -> DataFrame:
-        """`waiting` with `waited_ms`: the time between the structs (seq, wall_us, group_us), less what was held.
+    def with_waited_ms(self, waiting: DataFrame, since: str = "since", until: str = "until") -> DataFrame:
+        """Add `waited_ms`: the time between the structs (seq, wall_us, group_us), minus the time behind a held request.
 
-        So long as a request of the connection (node, conn_id) is in hand nothing else of it is read: a test may hold
-        it, or answer late; what the client has sent meanwhile stands behind it.
+        A connection handles one request at a time. A test may hold a request or delay its response, and the client's
+        next requests wait behind it.
         """
-        # what was answered at once has held up nothing
+        # a request with an immediate response has held up nothing
         call = self.call.where("answered_wall_us IS NULL OR answered_wall_us > wall_us").select(
             *CONNECTION,
             F.struct("seq", "wall_us", "group_us", "answered_seq", "answered_wall_us", "answered_group_us").alias(
@@ -108,5 +108,5 @@ class Story:
         )
 
     def answered_as(self, apis: tuple[str, ...], error: str = OK) -> DataFrame:
-        """The calls of some APIs that were answered so."""
+        """Return the calls of these APIs with this error in the response."""
         return self.call.where(F.col("api").isin(*apis) & (F.col("error") == error))

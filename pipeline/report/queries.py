@@ -1,44 +1,44 @@
-"""What the report asks of the tables: from each question comes a small frame, whatever the size of what it is asked of.
+"""The queries of the report: each returns a small frame, whatever the size of the tables.
 
-A group is called by its `scope` (the test, or the cluster where there is none) and its `group_id`: of a test that ran a
-thousand times, all thousand are one. A member is called by its `group.instance.id`, a dynamic one by its client id, for
-its member id is another one each time.
+A group is identified by its `scope` (the test, else the cluster) and its `group_id`: a thousand runs of a test count as
+one group. A member is identified by its `group.instance.id`, a dynamic member by its client id, because its member id
+changes with every run.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 ROWS_MAX = 20
-"""How long a list may be: those that matter most."""
+"""Maximum length of a list; the most important rows come first."""
 
 PARTITIONS_MAX = 36
-"""How many rows the map of moves has."""
+"""Maximum number of rows of the heat map."""
 
 FAILURES_MAX = 200
 
 COHORTS = ("static", "dynamic", "cooperative", "mixed")
-"""How a generation's members take part: `mixed` has static and dynamic ones, `cooperative` is any of these with a
+"""The membership of a generation: `mixed` has static and dynamic members. `cooperative` is any of these with a
 cooperative assignor (KIP-429); the others are eager."""
 
-OWN, REBALANCE = ("trace_id", "group_id"), ("trace_id", "group_id", "rebalance_no")
+GROUP_KEY, REBALANCE_KEY = ("trace_id", "group_id"), ("trace_id", "group_id", "rebalance_no")
 
 HOUR_MS = 3_600_000
 
 PER_DECADE = 4
-"""Bars of a distribution of times, for each power of ten."""
+"""Bars per power of ten in a distribution of times."""
 
 MS_MIN = 0.1
 """Shorter times go into the first bar."""
 
 
 UUID = "-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-"""What Kafka puts behind the client id to make the member id of a dynamic member."""
+"""The suffix that Kafka adds to the client id to form the member id of a dynamic member."""
 
 
 def _scope() -> Column:
@@ -63,7 +63,7 @@ def _cohort() -> Column:
 
 
 def span(rebalance: DataFrame) -> DataFrame:
-    """When the first and the last rebalance began, in seconds since the epoch, and how many there were."""
+    """Return when the first and the last rebalance began, in seconds since the epoch, and the number of rebalances."""
     began = F.unix_seconds("started_at")
     return rebalance.agg(
         F.min(began).alias("first_s"),
@@ -78,13 +78,13 @@ def span(rebalance: DataFrame) -> DataFrame:
 
 
 def by_time(rebalance: DataFrame, seconds: int) -> DataFrame:
-    """How many rebalances began in each stretch of time, by cause."""
+    """Return the number of rebalances that began in each interval, by cause."""
     at = (F.floor(F.unix_seconds("started_at") / seconds) * seconds).alias("at_s")
     return rebalance.groupBy(at, "cause").agg(F.count("*").alias("n")).orderBy("at_s", "cause")
 
 
 def causes(rebalance: DataFrame) -> DataFrame:
-    """Each cause with the client's own reasons (KIP-800): how often, and how long it took."""
+    """Return each cause with the clients' own reasons (KIP-800), its frequency, and its durations."""
     return (
         rebalance.groupBy("cause")
         .agg(
@@ -100,14 +100,14 @@ def causes(rebalance: DataFrame) -> DataFrame:
 
 
 def join_times(rebalance: DataFrame) -> DataFrame:
-    """The distribution of join barriers by cohort: in `bar` n are times from 10 ** (n / PER_DECADE) ms on."""
+    """Return the distribution of join barriers by cohort: `bar` n starts at 10 ** (n / PER_DECADE) ms."""
     bar = F.floor(F.log10(F.greatest("join_ms", F.lit(MS_MIN))) * PER_DECADE).alias("bar")
     timed = rebalance.where("join_ms is not null")
     return timed.groupBy(_cohort(), bar).agg(F.count("*").alias("n")).orderBy("bar", "cohort")
 
 
 def stopped_groups(downtime: DataFrame) -> DataFrame:
-    """How long the members of each group were stopped, all together."""
+    """Return the total time for which the members of each group were stopped."""
     return (
         downtime.groupBy(_scope(), "group_id")
         .agg(
@@ -122,7 +122,7 @@ def stopped_groups(downtime: DataFrame) -> DataFrame:
 
 
 def stopped_members(downtime: DataFrame) -> DataFrame:
-    """The same for each member."""
+    """Return the total time for which each member was stopped."""
     return (
         downtime.groupBy(_scope(), "group_id", _name("member"))
         .agg(
@@ -141,7 +141,7 @@ def stopped_members(downtime: DataFrame) -> DataFrame:
 
 
 def stragglers(rebalance: DataFrame) -> DataFrame:
-    """Who held up join barriers, for how long, and what share of them that was."""
+    """Return the members that delayed join barriers, with the delays and their shares."""
     return (
         rebalance.where("straggler_member is not null")
         .groupBy(_scope(), "group_id", _name("straggler_member"))
@@ -158,10 +158,11 @@ def stragglers(rebalance: DataFrame) -> DataFrame:
 
 
 STATES = ("Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead")
+"""The states of a group, in the order of the chart."""
 
 
 def state_times(state_time: DataFrame) -> DataFrame:
-    """How long each group was in each state: those first that were rebalancing the longest."""
+    """Return the time of each group in each state; groups with the longest rebalances come first."""
     return (
         state_time.groupBy(_scope(), "group_id")
         .agg(*(F.sum(F.when(F.col("state") == state, F.col("ms")).otherwise(0.0)).alias(state) for state in STATES))
@@ -171,14 +172,14 @@ def state_times(state_time: DataFrame) -> DataFrame:
 
 
 def moves(gap: DataFrame, started: DataFrame, seconds: int) -> DataFrame:
-    """How often each partition went from one member to another in each stretch of time: those that moved most."""
+    """Return the number of moves of each partition in each interval, for the partitions with the most moves."""
     moved = gap.where("old_member is not null and new_member is not null").withColumn("scope", _scope())
     partition = ["scope", "group_id", "topic", "partition"]
-    most = moved.groupBy(*partition).agg(F.count("*").alias("all")).orderBy(F.desc("all"), *partition)
+    busiest = moved.groupBy(*partition).agg(F.count("*").alias("all")).orderBy(F.desc("all"), *partition)
     at = (F.floor(F.unix_seconds("started_at") / seconds) * seconds).alias("at_s")
     return (
-        moved.join(started.select(*REBALANCE, "started_at"), [*REBALANCE])
-        .join(F.broadcast(most.limit(PARTITIONS_MAX)), partition)
+        moved.join(started.select(*REBALANCE_KEY, "started_at"), [*REBALANCE_KEY])
+        .join(F.broadcast(busiest.limit(PARTITIONS_MAX)), partition)
         .groupBy(*partition, at)
         .agg(F.count("*").alias("n"))
         .orderBy(*partition, "at_s")
@@ -188,22 +189,22 @@ def moves(gap: DataFrame, started: DataFrame, seconds: int) -> DataFrame:
 def cohorts(
     rebalance: DataFrame, downtime: DataFrame, gap: DataFrame, state_time: DataFrame, avoided: DataFrame
 ) -> DataFrame:
-    """Static against dynamic against cooperative: what rebalances cost, by the members of the generation they made.
+    """Compare static, dynamic and cooperative: costs of rebalances, by the members of the generation they formed.
 
-    `hours`, `per_hour` and `avoided` are of whole groups: each is of the cohort that most of its generations are of.
+    `hours`, `per_hour` and `avoided` describe whole groups; a group belongs to the cohort of most of its generations.
     """
     done = rebalance.where("outcome = 'completed'").withColumn("cohort", _cohort())
-    stopped = downtime.groupBy(*REBALANCE).agg(
+    stopped = downtime.groupBy(*REBALANCE_KEY).agg(
         F.sum("stopped_ms").alias("stopped_ms"), F.count("*").alias("members"), F.max("stopped_ms").alias("worst_ms")
     )
-    again = gap.groupBy(*REBALANCE).agg(F.sum("redelivered_records").alias("redelivered"))
+    redelivered = gap.groupBy(*REBALANCE_KEY).agg(F.sum("redelivered_records").alias("redelivered"))
     cost = (
-        done.join(stopped, [*REBALANCE], "left")
-        .join(again, [*REBALANCE], "left")
+        done.join(stopped, [*REBALANCE_KEY], "left")
+        .join(redelivered, [*REBALANCE_KEY], "left")
         .groupBy("cohort")
         .agg(
             F.count("*").alias("rebalances"),
-            F.countDistinct(*OWN).alias("groups"),
+            F.countDistinct(*GROUP_KEY).alias("groups"),
             *_percentiles("total_ms"),
             (F.sum("stopped_ms") / F.sum("members")).alias("stopped_ms"),
             F.percentile_approx("worst_ms", 0.95).alias("worst_ms"),
@@ -213,11 +214,13 @@ def cohorts(
             F.sum("redelivered").alias("redelivered"),
         )
     )
-    times = done.groupBy(*OWN, "cohort").agg(F.count("*").alias("n"))
-    most = times.groupBy(*OWN).agg(F.max_by("cohort", F.struct("n", "cohort")).alias("cohort"), F.sum("n").alias("n"))
+    times = done.groupBy(*GROUP_KEY, "cohort").agg(F.count("*").alias("n"))
+    most = times.groupBy(*GROUP_KEY).agg(
+        F.max_by("cohort", F.struct("n", "cohort")).alias("cohort"), F.sum("n").alias("n")
+    )
     whole = (
-        most.join(state_time.groupBy(*OWN).agg(F.sum("ms").alias("ms")), [*OWN], "left")
-        .join(avoided.groupBy(*OWN).agg(F.count("*").alias("avoided")), [*OWN], "left")
+        most.join(state_time.groupBy(*GROUP_KEY).agg(F.sum("ms").alias("ms")), [*GROUP_KEY], "left")
+        .join(avoided.groupBy(*GROUP_KEY).agg(F.count("*").alias("avoided")), [*GROUP_KEY], "left")
         .groupBy("cohort")
         .agg(
             (F.sum("ms") / HOUR_MS).alias("hours"),
@@ -230,7 +233,7 @@ def cohorts(
 
 
 def commits(commit: DataFrame) -> DataFrame:
-    """What became of OffsetCommits, by the state the group was in; a null error: never answered."""
+    """Return the results of OffsetCommits by the group's state; a null error means no response."""
     return (
         commit.groupBy("error", "state_at")
         .agg(
@@ -243,7 +246,7 @@ def commits(commit: DataFrame) -> DataFrame:
 
 
 def wasted(rebalance: DataFrame, gap: DataFrame) -> DataFrame:
-    """Work done twice, or not at all, by group: records delivered again, partitions nobody had, moves without need."""
+    """Return wasted work by group: redelivered records, time without an owner, and unnecessary moves."""
     moved = rebalance.groupBy(_scope(), "group_id").agg(
         F.sum(F.col("partitions_moved") - F.col("moves_minimum")).alias("needless"),
         F.sum("partitions_moved").alias("moved"),
@@ -259,12 +262,12 @@ def wasted(rebalance: DataFrame, gap: DataFrame) -> DataFrame:
 
 
 def storms(rebalance: DataFrame, downtime: DataFrame) -> DataFrame:
-    """Rebalances on the heels of one another, such as a deployment makes: what each of these storms cost."""
-    stopped = downtime.groupBy(*REBALANCE).agg(F.sum("stopped_ms").alias("stopped_ms"))
+    """Return the storms: rebalances in quick succession, such as those of a deployment, with their costs."""
+    stopped = downtime.groupBy(*REBALANCE_KEY).agg(F.sum("stopped_ms").alias("stopped_ms"))
     ended_us = F.max(F.col("t_start_us") + F.col("total_ms") * 1000)
     return (
         rebalance.where("storm_id is not null")
-        .join(stopped, [*REBALANCE], "left")
+        .join(stopped, [*REBALANCE_KEY], "left")
         .groupBy("storm_id", "trace_id", _scope(), "group_id")
         .agg(
             F.count("*").alias("rebalances"),
@@ -279,7 +282,7 @@ def storms(rebalance: DataFrame, downtime: DataFrame) -> DataFrame:
 
 
 def longest(rebalance: DataFrame) -> DataFrame:
-    """The rebalances that took longest."""
+    """Return the longest rebalances."""
     return (
         rebalance.where("total_ms is not null")
         .select("trace_id", _scope(), "group_id", "rebalance_no", "start_seq", "cause", "reason", "total_ms", "outcome")
@@ -289,17 +292,20 @@ def longest(rebalance: DataFrame) -> DataFrame:
 
 
 def checks(verdict: DataFrame) -> DataFrame:
-    """Each check: in how many groups it passed, failed, or could not be decided."""
-    each = ("pass", "fail", "inconclusive", "not_applicable")
+    """Return the number of groups for each check and status."""
+    statuses = ("pass", "fail", "inconclusive", "not_applicable")
     return (
         verdict.groupBy("check_id", "title")
-        .agg(F.max("severity").alias("severity"), *(_count(F.col("status") == one).alias(one) for one in each))
+        .agg(
+            F.max("severity").alias("severity"),
+            *(_count(F.col("status") == status).alias(status) for status in statuses),
+        )
         .orderBy(F.desc(F.substring("check_id", 1, 1)), "check_id")
     )
 
 
 def failures(verdict: DataFrame) -> DataFrame:
-    """The checks that failed: errors first."""
+    """Return the failed checks, errors first."""
     return (
         verdict.where("status = 'fail'")
         .select(
@@ -313,7 +319,7 @@ def failures(verdict: DataFrame) -> DataFrame:
 
 
 def flaky(table: DataFrame) -> DataFrame:
-    """Tests that do not always end alike, or that fail."""
+    """Return the tests that fail, or whose runs have different outcomes."""
     return (
         table.where("flake_rate > 0 or failed > 0")
         .orderBy(F.desc("flake_rate"), F.desc("failed"), "test_id")
@@ -321,13 +327,13 @@ def flaky(table: DataFrame) -> DataFrame:
     )
 
 
-def heavy(table: DataFrame) -> DataFrame:
-    """Tests that rebalance the most."""
+def rebalance_heavy(table: DataFrame) -> DataFrame:
+    """Return the tests with the most rebalances."""
     return table.where("rebalances > 0").orderBy(F.desc("rebalances"), "test_id").limit(ROWS_MAX)
 
 
 def clients(matrix: DataFrame) -> DataFrame:
-    """Each client version over all scenarios."""
+    """Return each client version, aggregated over all scenarios."""
     return (
         matrix.groupBy("client_software", "client_version")
         .agg(
@@ -341,8 +347,8 @@ def clients(matrix: DataFrame) -> DataFrame:
     )
 
 
-def beats(heartbeat: DataFrame) -> DataFrame:
-    """The members whose heartbeats came nearest to the end of their session."""
+def heartbeats(heartbeat: DataFrame) -> DataFrame:
+    """Return the members whose heartbeats came closest to the session timeout."""
     return (
         heartbeat.where("max_ratio_to_session is not null")
         .select(
@@ -354,15 +360,15 @@ def beats(heartbeat: DataFrame) -> DataFrame:
     )
 
 
-def fenced(fencing: DataFrame) -> DataFrame:
-    """Where static members were fenced or replaced."""
+def fencing(fencing_: DataFrame) -> DataFrame:
+    """Return how often static members were fenced or replaced, by API and state."""
     by = ("api", "stage")
     members = F.countDistinct("instance_id").alias("members")
-    return fencing.groupBy(*by).agg(F.count("*").alias("n"), members).orderBy(*by)
+    return fencing_.groupBy(*by).agg(F.count("*").alias("n"), members).orderBy(*by)
 
 
 def logs(client_join: DataFrame) -> DataFrame:
-    """What the logs of clients tell: each kind of log with its causes."""
+    """Return the joins in client logs, by kind of log and cause."""
     return (
         client_join.groupBy("source", "cause")
         .agg(F.count("*").alias("joins"), F.count("generation").alias("arrived"), *_percentiles("total_ms"))
@@ -370,8 +376,8 @@ def logs(client_join: DataFrame) -> DataFrame:
     )
 
 
-def read(counts: DataFrame) -> DataFrame:
-    """What was read, and where it went, by kind of input."""
+def rows_read(counts: DataFrame) -> DataFrame:
+    """Return the disposition of all rows, by kind of input."""
     sums = ("read", "event", "header", "test", "ignored", "duplicate", "quarantined")
     return (
         counts.groupBy("source")
@@ -380,11 +386,11 @@ def read(counts: DataFrame) -> DataFrame:
     )
 
 
-def refused(quarantine: DataFrame) -> DataFrame:
-    """Why rows were not taken over, with the first place of each reason."""
+def quarantine(rows: DataFrame) -> DataFrame:
+    """Return the reasons for quarantine, each with its first row."""
     place = F.struct("source_file", "line_no", "detail")
     return (
-        quarantine.groupBy("reason")
+        rows.groupBy("reason")
         .agg(F.count("*").alias("n"), F.min(place).alias("first"))
         .select("reason", "n", "first.source_file", "first.line_no", "first.detail")
         .orderBy(F.desc("n"), "reason")
@@ -392,7 +398,7 @@ def refused(quarantine: DataFrame) -> DataFrame:
 
 
 def extent(trace: DataFrame) -> DataFrame:
-    """How much there is."""
+    """Return the size of the input."""
     return trace.agg(
         F.count("*").alias("traces"),
         F.countDistinct("run_id").alias("runs"),
@@ -404,15 +410,15 @@ def extent(trace: DataFrame) -> DataFrame:
 
 
 def costs(downtime: DataFrame) -> DataFrame:
-    """How long members were stopped, all of them together."""
+    """Return the total time for which members were stopped."""
     return downtime.agg((F.sum("stopped_ms") / 1000).alias("stopped_s"))
 
 
-def watched(state_time: DataFrame) -> DataFrame:
-    """How many groups were watched, and for how long, all together."""
-    return state_time.agg(F.countDistinct(*OWN).alias("groups"), (F.sum("ms") / HOUR_MS).alias("hours"))
+def observed(state_time: DataFrame) -> DataFrame:
+    """Return the number of observed groups and their total time."""
+    return state_time.agg(F.countDistinct(*GROUP_KEY).alias("groups"), (F.sum("ms") / HOUR_MS).alias("hours"))
 
 
-def saved(avoided: DataFrame) -> DataFrame:
-    """How many rebalances did not happen because a static member came back in time (KIP-345)."""
-    return avoided.agg(F.count("*").alias("avoided"))
+def avoided(avoided_: DataFrame) -> DataFrame:
+    """Return the number of rebalances that a static member's timely return avoided (KIP-345)."""
+    return avoided_.agg(F.count("*").alias("avoided"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from koordinator.pipeline import cli
-from koordinator.pipeline.troubles import plainly
+from koordinator.pipeline.job_errors import explain
 
 IN_A_STREAM = (
     "[STREAM_FAILED] Query [id = 7e68] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred"
@@ -33,7 +33,7 @@ SAID = {
 
 @pytest.mark.parametrize("text", SAID)
 def test_what_spark_says_in_many_lines_is_said_in_one(text: str) -> None:
-    assert plainly(RuntimeError(text), "/s") == SAID[text]
+    assert explain(RuntimeError(text), "/s") == SAID[text]
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -53,7 +53,7 @@ def test_what_cannot_be_begun_is_refused_before_spark_is_started(
         f"{run}--input {here}/x: no such file or folder"
     )
     assert refused(["run", "--input", there, "--output", store], capsys) == (
-        f"{run}--output {store} lies in --input {here}: the tables would be read as if they were traces"
+        f"{run}--output {store} is inside --input {here}: choose a folder outside of it"
     )
     assert refused(["run", "--input", there, "--input", "s3a://bucket/x", "--output", "/s"], capsys) == (
         f"{run}--input {here}, --input s3a://bucket/x: these are on several file systems; load one after another"
@@ -67,4 +67,4 @@ def test_without_pyspark_the_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cli, "find_spec", lambda _: None)
-    assert refused(["run"], capsys).endswith("there is no pyspark: pip install 'koordinator[spark]'")
+    assert refused(["run"], capsys).endswith("pyspark is not installed: pip install 'koordinator[spark]'")

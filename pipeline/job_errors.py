@@ -1,0 +1,69 @@
+"""Errors that end a job with one line: a job that cannot start, and a job that fails on the way."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXIT_FAILED = 1
+"""Exit status of a job that failed after it started."""
+
+
+class JobRefused(click.ClickException):
+    """A job that cannot start as requested; nothing has changed. The exit status is 2."""
+
+
+class JobFailed(Exception):
+    """A job that failed after it started."""
+
+
+KNOWN_ERRORS = {
+    r"No space left on device": "the disk is full. Free some space and run the command again to continue",
+    r"(?:maximum supported|no) log version|UnsupportedLogVersion|INVALID_LOG_VERSION": (
+        "{store}/checkpoint is from another version of Spark. Use that version, or load the inputs into a new store"
+    ),
+    r"\[PATH_NOT_FOUND\] Path does not exist: (?P<file>.+?)\.\s+SQLSTATE": "{file}: no such file or folder",
+    r"Encountered error while reading file (?P<file>.+?)\.\s+SQLSTATE": (
+        "{file} cannot be read ({cause}). Repair or remove it, and run the command again"
+    ),
+    r"(?:AccessControlException|AccessDeniedException|Permission denied):? *(?P<file>[^\n]*)": "no permission: {file}",
+    r"Python worker failed to connect back": "Spark could not start Python in time. Run the command again",
+    r"Connection refused|UNAVAILABLE": "Spark does not respond. Check the server and run the command again",
+}
+"""Patterns in the text of Spark's exceptions, with the message that each of them stands for."""
+
+_CAUSE = re.compile(r"^Caused by: (?:[\w$]+\.)*(?P<what>[^\n]+)", re.MULTILINE)
+
+
+def explain(error: Exception, store: str) -> str | None:
+    """Return the meaning of a Spark exception in one line; None if it is unknown."""
+    text = str(error)
+    for pattern, message in KNOWN_ERRORS.items():
+        match = re.search(pattern, text)
+        if match:
+            causes = _CAUSE.findall(text)
+            values = {"store": store, "cause": causes[-1] if causes else "see Spark's log", **match.groupdict()}
+            return message.format(**values)
+    return None
+
+
+@contextmanager
+def spark_errors_explained(store: str) -> Iterator[None]:
+    """Turn a known Spark exception into a JobFailed with one line."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - an optional dependency
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
+
+    try:
+        yield
+    # PySpark does not wrap every Java exception; that of a failed task is an example
+    except (PySparkException, Py4JError) as error:
+        message = explain(error, store)
+        if message is None:
+            raise
+        raise JobFailed(message) from error
