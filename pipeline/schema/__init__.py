@@ -1,15 +1,15 @@
-"""Every table of the pipeline: its layer, key, columns with their types, and what each column says.
+"""Every table of the pipeline: its layer, its key, and its columns with types and descriptions.
 
-A row belongs to a *trace*: what one cluster (or one log of a broker or a client) wrote from its start to its end.
-`(trace_id, seq)` names an event; every derived row can be traced back to events. Times that end in `_us` are
-microseconds since the epoch: `wall_us` by the wall's clock, `group_us` and `t_…_us` by the group's own clock, which
-tests move; durations are in the group's time unless a column says otherwise. A member is called by its
-`group.instance.id` if it is static, else by its member id: that is the column `member`.
+A row belongs to a *trace*: the output of one cluster, or of one broker's or client's log, from start to end.
+`(trace_id, seq)` identifies an event, and every derived row leads back to events. Times that end in `_us` are
+microseconds since the epoch: `wall_us` by the wall clock, `group_us` and `t_…_us` by the group's own clock, which tests
+can advance. Durations are in group time unless a column says otherwise. The column `member` names a member: its
+`group.instance.id` if it is static, else its member id.
 
-In the store a folder `batch=` holds what one load brought, and is written once. A folder `home=` holds the traces
-that were first seen in that load, whole: what is derived from them is written again when more of them comes.
+A folder `batch=` in the store holds the rows of one load and is written once. A folder `home=` holds complete traces,
+by the batch in which they first appeared; the tables derived from a trace are rewritten when more of it arrives.
 
-The tables grow by columns, never otherwise: `SCHEMA_VERSION` says which these are.
+Tables may gain columns and never change otherwise; `SCHEMA_VERSION` is their version.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ from .silver import (
 from .tables import LONG, STRING, Table
 
 SCHEMA_VERSION = 1
-"""Of the tables; a store that was written by another one is refused."""
+"""Version of the tables; a store of another version is refused."""
 
 TRACE_SCHEMA_VERSIONS = (1,)
-"""The versions of the emulator's trace files that are understood."""
+"""Supported versions of the emulator's trace files."""
 
 TABLES: dict[str, Table] = {
-    each.path: each
+    table.path: table
     for layer in (bronze, silver, gold, marts)
-    for each in vars(layer).values()
-    if isinstance(each, Table)
+    for table in vars(layer).values()
+    if isinstance(table, Table)
 }
-"""All of them, by `layer/name`."""
+"""All tables, by `layer/name`."""
 
 __all__ = [
     "API_KEY_MAX",

@@ -1,4 +1,4 @@
-"""Bronze: what was read, where each row of it went, and the words in which inputs speak."""
+"""Bronze: the input, and the disposition of each of its rows."""
 
 from __future__ import annotations
 
@@ -6,76 +6,76 @@ from .tables import LONG, STRING, TIMESTAMP, table
 
 BRONZE_LINE = table(
     "bronze/line",
-    "The lines as they were read, one row each; only text inputs have them.",
+    "The lines of text inputs, unchanged, one row each.",
     ("source_file", STRING, "the file"),
-    ("block_start", LONG, "where in the file the part begins that one task read, in bytes"),
-    ("row_id", LONG, "counts the lines of a part, from any number on"),
-    ("raw", STRING, "the line, untouched"),
-    ("ingest_id", STRING, "of the file: a hash of its path, size and time of change"),
-    ("file_size", LONG, "the file's size then, in bytes"),
-    ("ingested_at", TIMESTAMP, "when it was read"),
+    ("block_start", LONG, "offset of the part of the file that one task read, in bytes"),
+    ("row_id", LONG, "consecutive number of the line in its part, from an arbitrary start"),
+    ("raw", STRING, "the line, unchanged"),
+    ("ingest_id", STRING, "hash of the file's path, size and modification time"),
+    ("file_size", LONG, "size of the file at that time, in bytes"),
+    ("ingested_at", TIMESTAMP, "time of the load"),
     key="source_file block_start row_id",
     partitions=("batch",),
 )
 
 FILE = table(
     "bronze/file",
-    "The files of each load; that one is here says that all of its load was read.",
+    "The files of each load; a file appears once its load is completely read.",
     ("source_file", STRING, "the file"),
-    ("ingest_id", STRING, "of the file: a hash of its path, size and time of change"),
-    ("file_size", LONG, "its size then, in bytes"),
+    ("ingest_id", STRING, "hash of the file's path, size and modification time"),
+    ("file_size", LONG, "its size at that time, in bytes"),
     key="ingest_id",
     partitions=("batch",),
 )
 
 TRACE_HOME = table(
     "bronze/trace",
-    "The traces that were first seen in a load: that load is their home.",
-    ("trace_id", STRING, "whose trace: one cluster's, or one log's"),
+    "The traces that first appeared in a load, which is their home.",
+    ("trace_id", STRING, "the trace of one cluster, or of one log"),
     key="trace_id",
 )
 
 QUARANTINE = table(
     "bronze/quarantine",
-    "The rows that could not be taken over, and why.",
-    ("raw", STRING, "the line; of a conflict, and of a Parquet file, the row as JSON"),
+    "The rejected rows and their reasons.",
+    ("raw", STRING, "the line; for a conflict or a Parquet file, the row as JSON"),
     ("reason", STRING, "one of REASONS"),
-    ("detail", STRING, "what was found and what is wanted"),
+    ("detail", STRING, "the value found, and the expected one"),
     ("source_file", STRING, "the file"),
-    ("line_no", LONG, "the line in it, from 1 on; null in Parquet files"),
-    ("ingest_id", STRING, "of the file"),
+    ("line_no", LONG, "line number in the file, from 1; null for Parquet files"),
+    ("ingest_id", STRING, "hash of the file's path, size and modification time"),
     key="source_file line_no",
     partitions=("batch",),
 )
 
 REASONS = {
-    "bad_json": "not a JSON object, or a column of another type than the schema's",
-    "bad_line": "a line of the coordinator's log that has the beginning of one we know, and another end",
-    "unknown_version": "a header with a schema version that is not understood",
-    "unknown_kind": "an event of a kind that is not in the trace's schema",
-    "unknown_api": "a request or response with an api_key that Kafka has not",
-    "missing_key": "no seq, kind, or wall_ts",
-    "conflict": "another event with the same trace_id and seq has come before, and says something else",
+    "bad_json": "not a JSON object, or a column with the wrong type",
+    "bad_line": "a line of the coordinator's log that starts like a known one and is cut off",
+    "unknown_version": "a header with an unsupported schema version",
+    "unknown_kind": "an event with a kind outside the trace's schema",
+    "unknown_api": "a request or response with an api_key that Kafka does not define",
+    "missing_key": "seq, kind, or wall_ts is missing",
+    "conflict": "differs from an earlier event with the same trace_id and seq",
 }
-"""Why a row is in quarantine."""
+"""The reasons for quarantine."""
 
 API_KEY_MAX = 92
-"""The greatest number of an API that Kafka has (4.3)."""
+"""The greatest api_key of Kafka 4.3."""
 
 COUNTS = table(
     "bronze/counts",
-    "Where the rows of a file went: read = event + header + test + ignored + duplicate + quarantined.",
+    "The disposition of a file's rows: read = event + header + test + ignored + duplicate + quarantined.",
     ("source_file", STRING, "the file"),
-    ("ingest_id", STRING, "of the file"),
-    ("source", STRING, "what kind of file it is: one of SOURCES"),
+    ("ingest_id", STRING, "hash of the file's path, size and modification time"),
+    ("source", STRING, "type of the file: one of SOURCES"),
     ("read", LONG, "rows read"),
-    ("event", LONG, "became events"),
-    ("header", LONG, "were headers of traces"),
-    ("test", LONG, "said how a test ended"),
-    ("ignored", LONG, "empty lines, and of a log those that are not about groups"),
-    ("duplicate", LONG, "were there before, equal"),
-    ("quarantined", LONG, "went to quarantine"),
-    ("more", LONG, "of a log: events that lines told beside their first; no rows of their own"),
+    ("event", LONG, "rows that became events"),
+    ("header", LONG, "rows that are headers of traces"),
+    ("test", LONG, "rows that are test outcomes"),
+    ("ignored", LONG, "empty lines, and log lines that do not concern groups"),
+    ("duplicate", LONG, "rows equal to an earlier one"),
+    ("quarantined", LONG, "rows in quarantine"),
+    ("more", LONG, "additional events of log lines, beyond one per line"),
     key="ingest_id",
     partitions=("batch",),
 )
@@ -89,4 +89,4 @@ SOURCES = {
     "kafka_python": "log of a kafka-python consumer",
     "aiokafka": "log of an aiokafka consumer",
 }
-"""The kinds of input."""
+"""The types of input."""

@@ -1,50 +1,50 @@
-"""The marts: what runs, clients and tests are compared by, and the verdicts."""
+"""Marts: verdicts, and comparisons of runs, clients and tests."""
 
 from __future__ import annotations
 
-from .tables import DOUBLE, INT, LONG, STRING, TEST_ID, TIMESTAMP, WHOSE, table
+from .tables import DOUBLE, INT, LONG, STRING, TEST_ID, TIMESTAMP, TRACE_COLUMNS, table
 
 VERDICT = table(
     "mart/verdict",
     "Every check of every group: S01 to S10 judge the coordinator, C01 to C10 its clients.",
-    *WHOSE,
-    ("subject", STRING, "who is judged: `coordinator`, or a client library with its version; `clients` if several"),
+    *TRACE_COLUMNS,
+    ("subject", STRING, "`coordinator`, or the client library with its version; `clients` if there are several"),
     ("check_id", STRING, "S01 … C10"),
-    ("title", STRING, "what it wants"),
+    ("title", STRING, "the requirement"),
     ("status", STRING, "pass, fail, inconclusive or not_applicable"),
-    ("severity", STRING, "error: against the protocol; warning: against good manners"),
-    ("n_evidence", INT, "how many times it was broken; of a pass, how many times it was looked at"),
+    ("severity", STRING, "error: protocol violation; warning: bad practice"),
+    ("n_evidence", INT, "number of findings; for a pass, number of checked cases"),
     ("first_seq", LONG, "the first event of the evidence"),
     ("last_seq", LONG, "the last"),
-    ("message", STRING, "what is wrong, or why nothing can be said"),
+    ("message", STRING, "the violation, or the reason why the check is inconclusive"),
     key="trace_id group_id check_id",
 )
 
 CLIENT_MATRIX = table(
     "mart/client_matrix",
-    "Every client version in every scenario: did it keep to the protocol, and do its tests flake?",
+    "Every client version in every scenario, with its worst verdict and its flake rate.",
     ("client_software", STRING, "the client library"),
     ("client_version", STRING, "its version"),
     ("scenario", STRING, "the test"),
     ("status", STRING, "the worst status of its client checks"),
     ("runs", LONG, "runs of the test with it"),
-    ("failed", LONG, "of them failed"),
-    ("flake_rate", DOUBLE, "the share of runs that ended otherwise than most; 0 if all are alike"),
+    ("failed", LONG, "failed runs"),
+    ("flake_rate", DOUBLE, "share of runs whose outcome differs from the majority; 0 if all are equal"),
     ("rebalances", DOUBLE, "rebalances per run"),
-    ("last_run", TIMESTAMP, "when the last one began"),
+    ("last_run", TIMESTAMP, "start of the last run"),
     key="client_software client_version scenario",
     partitions=(),
 )
 
 FLAKY = table(
     "mart/flaky",
-    "Every test: how it ended, how often it rebalanced, and whether the one goes with the other.",
+    "Every test, with its outcomes and its rebalances in passed and failed runs.",
     TEST_ID,
     ("runs", LONG, "its runs"),
-    ("failed", LONG, "of them failed"),
-    ("flake_rate", DOUBLE, "the share of runs that ended otherwise than most"),
-    ("rebalances_passed", DOUBLE, "rebalances per run that passed"),
-    ("rebalances_failed", DOUBLE, "rebalances per run that failed"),
+    ("failed", LONG, "failed runs"),
+    ("flake_rate", DOUBLE, "share of runs whose outcome differs from the majority"),
+    ("rebalances_passed", DOUBLE, "rebalances per passed run"),
+    ("rebalances_failed", DOUBLE, "rebalances per failed run"),
     ("rebalances", DOUBLE, "rebalances per run"),
     key="test_id",
     partitions=(),

@@ -1,4 +1,4 @@
-"""What a table is, the types of columns, and the columns that many tables have."""
+"""Definition of a table, the column types, and the columns that many tables share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OFFSET = StructType([StructField("topic", STRING), StructField("partition", INT)
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. `key` names a row; its files are in the folder `layer/name`, in one folder for each of `partitions`."""
+    """A table in the folder `layer/name`; `key` identifies a row, and each partition column is a level of folders."""
 
     layer: str
     name: str
@@ -40,12 +40,12 @@ class Table:
 
     @property
     def path(self) -> str:
-        """Where it is, in the store."""
+        """Path of the table in the store."""
         return f"{self.layer}/{self.name}"
 
     @property
     def names(self) -> list[str]:
-        """The names of its columns, in their order."""
+        """Names of the columns, in order."""
         names: list[str] = self.columns.fieldNames()
         return names
 
@@ -53,22 +53,22 @@ class Table:
 def table(
     path: str, doc: str, *columns: tuple[str, DataType, str], key: str, partitions: tuple[str, ...] = ("home",)
 ) -> Table:
-    """A table at `layer/name`, with these columns: the name of each, its type, and what it says."""
+    """Define a table at `layer/name`; each column has a name, a type, and a description."""
     layer, _, name = path.partition("/")
-    fields = [StructField(column, kind, nullable=True, metadata={"comment": says}) for column, kind, says in columns]
+    fields = [StructField(column, kind, nullable=True, metadata={"comment": text}) for column, kind, text in columns]
     return Table(layer, name, doc, tuple(key.split()), StructType(fields), partitions)
 
 
-TRACE_ID = ("trace_id", STRING, "whose trace: one cluster's, or one log's")
-RUN_ID = ("run_id", STRING, "the run of a test suite, as CI names it; of a log, its trace")
-TEST_ID = ("test_id", STRING, "the test, as pytest names it")
+TRACE_ID = ("trace_id", STRING, "the trace of one cluster, or of one log")
+RUN_ID = ("run_id", STRING, "the run of a test suite, named by CI; for a log, its trace")
+TEST_ID = ("test_id", STRING, "the test, as named by pytest")
 CLUSTER = ("cluster", STRING, "the cluster's id")
 GROUP_ID = ("group_id", STRING, "the group")
-WHOSE = (TRACE_ID, RUN_ID, TEST_ID, CLUSTER, GROUP_ID)
-REBALANCE_NO = ("rebalance_no", INT, "which rebalance of the group, from 1 on")
+TRACE_COLUMNS = (TRACE_ID, RUN_ID, TEST_ID, CLUSTER, GROUP_ID)
+REBALANCE_NO = ("rebalance_no", INT, "number of the rebalance in its group, from 1")
 MEMBER_NAME = ("member", STRING, "the member: its group.instance.id if it is static, else its member id")
 SOFTWARE = (
-    ("client_id", STRING, "what the client calls itself"),
-    ("client_software", STRING, "the client library, as it says in ApiVersions (KIP-511)"),
+    ("client_id", STRING, "client.id"),
+    ("client_software", STRING, "the client library, from ApiVersions (KIP-511)"),
     ("client_version", STRING, "its version"),
 )

@@ -1,4 +1,4 @@
-"""Spark for the tests of the pipeline: one session for all of them. Without pyspark no module here is even imported."""
+"""One Spark session for all pipeline tests. Without pyspark these modules are not imported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 
 FAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
-"""A JVM that starts quickly; it would be slower in the long run."""
+"""A JVM that starts quickly, at the cost of a slower long run."""
 
 
 WARNINGS_OF_SPARK = (
@@ -28,24 +28,26 @@ WARNINGS_OF_SPARK = (
 )
 
 
-class Unread(pytest.Module):
-    """A module of tests whose imports would fail."""
+class UnimportedModule(pytest.Module):
+    """A test module that is not imported, because its imports would fail."""
 
     def collect(self) -> list[pytest.Item]:
-        """Skip it as a whole, or fail where Spark is required."""
+        """Skip the module, or fail where Spark is required."""
         if "spark" in os.environ.get("KOORDINATOR_REQUIRE", "").split(","):
             raise self.CollectError("needs spark, which KOORDINATOR_REQUIRE names and this machine lacks")
         pytest.skip("needs spark: no pyspark found", allow_module_level=True)
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    """Leave a module unread that would import Spark."""
-    return None if find_spec("pyspark") else Unread.from_parent(parent, path=module_path)
+    """Collect a module without importing it where Spark is missing."""
+    return None if find_spec("pyspark") else UnimportedModule.from_parent(parent, path=module_path)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is in this folder needs Spark, and forgives it its warnings; first, because `-m needs` looks for it."""
+    """Mark the tests in this folder as needing Spark, and ignore Spark's warnings; first, because `-m needs` selects by
+    marker.
+    """
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.needs("spark"))
@@ -55,14 +57,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A session with two cores; of the server in SPARK_REMOTE, if that is set (Spark Connect)."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - not everybody has it
+    """Start a session with two cores, or connect to the Spark Connect server in SPARK_REMOTE."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - an optional dependency
 
-    from koordinator.pipeline.session import COMMON_SETTINGS  # noqa: PLC0415 - it needs Spark, too
+    from koordinator.pipeline.session import COMMON_SETTINGS  # noqa: PLC0415 - needs Spark, too
 
     builder = SparkSession.builder
     if "SPARK_REMOTE" not in os.environ:
-        # Spark's own guess is `python3`, which need not be the one that has us
+        # Spark's default is `python3`, which may be an interpreter without koordinator
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master("local[2]").config("spark.driver.extraJavaOptions", FAST)
         builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
@@ -70,7 +72,7 @@ def spark() -> Iterator[SparkSession]:
     for name, value in COMMON_SETTINGS.items():
         session.conf.set(name, value)
     session.conf.set("spark.sql.shuffle.partitions", "2")
-    # to compile a plan, or to change it as it runs, takes longer than to run it on a handful of rows
+    # compiling or adapting a plan takes longer than running it on a handful of rows
     session.conf.set("spark.sql.codegen.wholeStage", "false")
     session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     session.conf.set("spark.sql.adaptive.enabled", "false")

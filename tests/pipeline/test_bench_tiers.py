@@ -1,4 +1,4 @@
-"""The tiers of `make bench-pipeline`: copies of traces that nothing takes for the same."""
+"""The tiers of `make bench-pipeline`: copies of traces with ids of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same job on a cluster, submitted, and through Spark Connect: the same tables as on this machine."""
+"""The same job on a cluster, submitted, and through Spark Connect produces the same tables as on this machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JOB_S = 500
 TRACES = ("cooperative",)
 
 UNCOMPILED = ("spark.sql.codegen.wholeStage=false", "spark.sql.codegen.factoryMode=NO_CODEGEN")
-"""What a job says of itself that sees its inputs, and that they are small."""
+"""The settings line of a job that sees its inputs, and that they are small."""
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +43,18 @@ def inputs(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def here(spark: SparkSession, folder: Path, inputs: Path) -> dict[str, list[str]]:
-    """The tables as this machine makes them."""
+    """Return the tables that this machine produces."""
     load(spark, folder / "here", inputs)
     return tables(folder / "here")
 
 
 def run(folder: Path, inputs: Path | str, store: Path | str, *arguments: str) -> None:
-    """`koordinator-pipeline run`."""
+    """Run `koordinator-pipeline run`."""
     job = ["run", "--input", str(inputs), "--output", str(store), *arguments]
-    cluster.finished([sys.executable, "-m", "koordinator.pipeline", *job], cluster.environ(folder), JOB_S)
+    cluster.run_program([sys.executable, "-m", "koordinator.pipeline", *job], cluster.environ(folder), JOB_S)
 
 
-def test_two_workers_make_the_same_tables_and_check_them_when_a_job_is_submitted(
+def test_a_submitted_job_on_two_workers_writes_the_same_tables(
     spark: SparkSession, folder: Path, inputs: Path, here: dict[str, list[str]]
 ) -> None:
     store = folder / "cluster"
@@ -73,7 +73,7 @@ def test_two_workers_make_the_same_tables_and_check_them_when_a_job_is_submitted
     assert passed
 
 
-def test_a_spark_connect_server_makes_the_same_tables(folder: Path, inputs: Path, here: dict[str, list[str]]) -> None:
+def test_a_spark_connect_server_writes_the_same_tables(folder: Path, inputs: Path, here: dict[str, list[str]]) -> None:
     store = folder / "remote"
     with cluster.connect_server(folder) as remote:
         run(folder, inputs, store, "--remote", remote)
@@ -81,7 +81,7 @@ def test_a_spark_connect_server_makes_the_same_tables(folder: Path, inputs: Path
 
 
 @pytest.mark.needs("java")
-def test_inputs_and_store_in_hdfs_make_the_same_tables(folder: Path, inputs: Path, here: dict[str, list[str]]) -> None:
+def test_inputs_and_store_in_hdfs_give_the_same_tables(folder: Path, inputs: Path, here: dict[str, list[str]]) -> None:
     settings = [word for setting in (*UNCOMPILED, "spark.sql.shuffle.partitions=2") for word in ("--conf", setting)]
     with hdfs(folder) as there:
         there.shell("-put", str(inputs), "/inputs")
@@ -91,7 +91,7 @@ def test_inputs_and_store_in_hdfs_make_the_same_tables(folder: Path, inputs: Pat
 
 
 def packages(folder: Path) -> Path:
-    """The wheel, under a name that --py-files takes: what Python can import of it is a zip."""
+    """Return the wheel as a .zip file, which --py-files accepts."""
     wheel = os.environ.get("KOORDINATOR_WHEEL")
     if not wheel:
         pytest.skip("there is no wheel: make spark-cluster-test names the one it has built")

@@ -1,4 +1,4 @@
-"""C01 to C10 in the pipeline: the same verdicts as the emulator's own, over every tale its tests tell."""
+"""C01 to C10 in the pipeline give the same verdicts as in the emulator, for every trace of the emulator's own tests."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ TRACES = HERE.parent / "pages" / "traces"
 
 
 def tales() -> dict[str, list[Line]]:
-    """What every test of the emulator's own checks tells, at each of its judgements, by the name of the test."""
+    """Return the lines that each test of the emulator's checks judges, by test name and number."""
     spec = importlib.util.spec_from_file_location("tales_of_conformance", TALES)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    told: dict[str, list[Line]] = {}
+    traces: dict[str, list[Line]] = {}
     name = ""
 
-    def heard(story: GroupTrace, *args: Any, **kwargs: Any) -> list[Verdict]:
-        told[f"{name} {len(told)}"] = [dict(line) for line in story.lines]
+    def recording(story: GroupTrace, *args: Any, **kwargs: Any) -> list[Verdict]:
+        traces[f"{name} {len(traces)}"] = [dict(line) for line in story.lines]
         return conformance(story, *args, **kwargs)
 
-    module.conformance = heard
+    module.conformance = recording
     for name, test in vars(module).items():
         if name.startswith("test_c"):
             for arguments in _cases(test):
                 test(Tale(), **arguments)
-    return told
+    return traces
 
 
 def _cases(test: Callable[..., None]) -> list[dict[str, Any]]:
@@ -61,12 +61,14 @@ def groups_of(lines: list[Line]) -> list[str]:
     return sorted({line["group_id"] for line in lines if "group_id" in line})
 
 
-def test_the_verdicts_are_those_of_the_emulator(spark: SparkSession) -> None:
-    told = tales()
-    told |= {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in TRACES.glob("*.jsonl")}
-    rows = {(row.trace_id, row.group_id, row.check_id): row for row in verdicts(spark, told).collect()}
-    wrong = []
-    for trace_id, lines in told.items():
+def test_verdicts_equal_those_of_the_emulator(spark: SparkSession) -> None:
+    traces = tales()
+    traces |= {
+        path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in TRACES.glob("*.jsonl")
+    }
+    rows = {(row.trace_id, row.group_id, row.check_id): row for row in verdicts(spark, traces).collect()}
+    mismatches = []
+    for trace_id, lines in traces.items():
         for group_id in groups_of(lines):
             for wanted in conformance(GroupTrace(lines, group_id)):
                 row = rows[trace_id, group_id, wanted.id]
@@ -74,7 +76,7 @@ def test_the_verdicts_are_those_of_the_emulator(spark: SparkSession) -> None:
                 expected = (wanted.status, *ends, wanted.message)
                 seen = (row.status, row.first_seq, row.last_seq, row.message)
                 if expected != seen:
-                    wrong.append(f"{trace_id}: {wanted.id}\n  wanted {expected}\n  is     {seen}")
+                    mismatches.append(f"{trace_id}: {wanted.id}\n  wanted {expected}\n  is     {seen}")
                 assert row.title == wanted.title
-    assert len(told) >= 80
-    assert not wrong, f"{len(wrong)} of {len(rows)}\n" + "\n".join(wrong)
+    assert len(traces) >= 80
+    assert not mismatches, f"{len(mismatches)} of {len(rows)}\n" + "\n".join(mismatches)

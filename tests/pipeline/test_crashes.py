@@ -1,8 +1,8 @@
-"""A load that is cut off at any of its steps is mended by the next: the tables are as if nothing had happened.
+"""The next load completes a load that was cut off at any step, and the tables are the same as without the crash.
 
-What a crash leaves is what was there at that moment. So one load is watched, and what the store is before each of its
-writes is kept; from there the next load goes on, as after `kill -9`. The worst moment of a write is made of it: what
-was to be replaced is gone, and what replaces it has not come, but its leftovers are there.
+A crash leaves the store in the state of that moment. So one load is observed, and the store is copied before each of
+its writes; from each copy the next load continues, as after `kill -9`. The worst moment of a write is constructed: the
+old files are deleted, the new ones are missing, and temporary files remain.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-ALL = os.environ.get("CRASHES") == "all"
-"""Whether each step of the second half is cut off, too, and all tables are made (20 minutes, or so)."""
+ALL_POINTS = os.environ.get("CRASHES") == "all"
+"""Whether to cut off every step of the second half, too, and build all tables (about 20 minutes)."""
 
 FEW = {"silver/trace", "silver/call", "silver/member_span", "gold/state_time", "silver/run"}
-"""What a load does does not depend on how many tables it makes, how long it takes does."""
+"""The steps of a load do not depend on the number of tables; its duration does."""
 
 SECOND_HALF = 2
-"""How many points are tried where a load only makes anew what it has been made before, without `CRASHES=all`."""
+"""Number of points to try in the half of a load that only rebuilds tables, without `CRASHES=all`."""
 
 BAD = 0.1
-"""The share of bad rows that is allowed: one line is one."""
+"""The tolerated share of bad rows: one line exceeds it."""
 
 ONE, TWO = generate_trace(7, 1, 60), generate_trace(7, 2, 60)
 HALF = len(ONE.lines) // 2
 
 
 @dataclass(frozen=True)
-class Watched:
-    """A load, the stores that a crash would have left, by what it was about to do, and what it has come to."""
+class ObservedLoad:
+    """An observed load: the stores that a crash would have left, by the next step, and the resulting tables."""
 
     inputs: Path
     left: dict[str, Path]
@@ -57,13 +57,13 @@ class Watched:
 @pytest.fixture(scope="module", autouse=True)
 def _few_tables() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for name in () if ALL else ("PER_HOME_STEPS", "STORE_STEPS"):
+        for name in () if ALL_POINTS else ("PER_HOME_STEPS", "STORE_STEPS"):
             patch.setattr(layers, name, tuple(step for step in getattr(layers, name) if step.table.path in FEW))
         yield
 
 
-def watched(spark: SparkSession, root: Path, inputs: Path, begun: Path | None) -> Watched:
-    """Load once, and keep what was there before each write: as it was, and in the middle of the write."""
+def observe_load(spark: SparkSession, root: Path, inputs: Path, begun: Path | None) -> ObservedLoad:
+    """Load once, and copy the store before each write and in the middle of it."""
     here = root / "store" if begun is None else copied(begun, root / "store")
     real = store.overwrite
     left: dict[str, Path] = {}
@@ -78,17 +78,17 @@ def watched(spark: SparkSession, root: Path, inputs: Path, begun: Path | None) -
             what += " again"
         kept(f"before {what}")
         real(frame, path, partitions)
-        torn(kept(f"while writing {what}"), left[f"before {what}"], os.path.relpath(path, here))
+        tear(kept(f"while writing {what}"), left[f"before {what}"], os.path.relpath(path, here))
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (store, file_streams):
             patch.setattr(module, "overwrite", overwrite)
         load(spark, here, inputs, max_bad_ratio=BAD)
-    return Watched(inputs, left, tables(here))
+    return ObservedLoad(inputs, left, tables(here))
 
 
-def torn(point: Path, before: Path, table: str) -> None:
-    """Of a table that has just been written, take away what is new, and what was there in its place."""
+def tear(point: Path, before: Path, table: str) -> None:
+    """Remove the new files of a table that was just written, and the files that they replaced."""
     folder = point / table
     new = [path for path in folder.rglob("*.parquet") if not (before / path.relative_to(point)).exists()]
     for partition in {path.parent for path in new}:
@@ -97,11 +97,11 @@ def torn(point: Path, before: Path, table: str) -> None:
         shutil.move(partition, leftover) if partition != folder else [path.unlink() for path in new]
 
 
-def mended(spark: SparkSession, found: Watched, points: dict[str, Path]) -> dict[str, Any]:
-    """Load again from each of these points, two at a time; give the tables that are not what they should be."""
+def differences_after_reload(spark: SparkSession, found: ObservedLoad, points: dict[str, Path]) -> dict[str, Any]:
+    """Load again from each of these points, two at a time; return the tables with wrong rows."""
 
     def wrong(point: Path) -> dict[str, list[Any]]:
-        # Spark ends a stream when another of the same id begins, and these are copies of one
+        # Spark ends a stream when another with the same id begins, and the copies share their id
         for path in point.glob("checkpoint/*/metadata"):
             path.write_text(json.dumps({"id": str(uuid4())}))
             path.with_name(".metadata.crc").unlink(missing_ok=True)
@@ -112,8 +112,8 @@ def mended(spark: SparkSession, found: Watched, points: dict[str, Path]) -> dict
         return {what: rows for what, rows in zip(points, pool.map(wrong, points.values()), strict=True) if rows}
 
 
-def uncommitted(found: Watched, root: Path, stream: str, number: int) -> dict[str, Path]:
-    """Stores whose stream was not so far: Spark lists what is new, plans a batch, and when it is done says so."""
+def uncommitted_points(found: ObservedLoad, root: Path, stream: str, number: int) -> dict[str, Path]:
+    """Return stores whose stream stopped earlier: Spark lists new files, plans a batch, and commits it at the end."""
     point = copied(found.left["before bronze/trace"], root / f"{stream}: read, and Spark has not said so")
     points = [point]
     _forget(point, f"{stream}/commits/{number}")
@@ -132,12 +132,12 @@ def _forget(point: Path, name: str) -> None:
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
-def chosen(found: Watched) -> dict[str, Path]:
-    """All points, or those that matter: where rows come in, the last word, and a few in between.
+def chosen_points(found: ObservedLoad) -> dict[str, Path]:
+    """Return all points, or the important ones: the ingestion, the last write, and a few in between.
 
-    In the middle of a write there is all that there was before it, or less.
+    In the middle of a write the store contains what it contained before it, or less.
     """
-    if ALL:
+    if ALL_POINTS:
         return found.left
     writes = [what for what in found.left if what.startswith("while")]
     begins = next(
@@ -147,21 +147,24 @@ def chosen(found: Watched) -> dict[str, Path]:
     return {what: found.left[what] for what in writes[:begins] + again}
 
 
-def test_lines_of_a_trace_that_is_there_and_of_a_new_one_come_whole(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_crash_while_loading_old_and_new_traces_is_completed(tmp_path: Path, spark: SparkSession) -> None:
     inputs = tmp_path / "inputs"
     put(inputs, "begin.jsonl", ONE.lines[:HALF])
     load(spark, tmp_path / "begun", inputs)
     put(inputs, "rest.jsonl", [*ONE.lines[HALF:], *TWO.lines, "{"])
-    found = watched(spark, tmp_path / "watched", inputs, tmp_path / "begun")
+    found = observe_load(spark, tmp_path / "observe_load", inputs, tmp_path / "begun")
     assert len(found.whole["silver/event"]) == len(ONE.lines) + len(TWO.lines) - 4
-    assert mended(spark, found, chosen(found) | uncommitted(found, tmp_path, "text", 1)) == {}
+    assert (
+        differences_after_reload(spark, found, chosen_points(found) | uncommitted_points(found, tmp_path, "text", 1))
+        == {}
+    )
 
 
-def test_parquet_comes_whole_into_a_store_that_was_hardly_begun(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_crash_while_loading_parquet_into_a_new_store_is_completed(tmp_path: Path, spark: SparkSession) -> None:
     inputs = tmp_path / "inputs"
     inputs.mkdir()
     WRITERS["parquet"](TWO, inputs / "two.parquet")
-    found = watched(spark, tmp_path / "watched", inputs, None)
+    found = observe_load(spark, tmp_path / "observe_load", inputs, None)
     assert len(found.whole["silver/event"]) == len(TWO.lines) - 2
-    points = found.left if ALL else {what: found.left[what] for what in ("while writing bronze/file",)}
-    assert mended(spark, found, points | uncommitted(found, tmp_path, "parquet", 0)) == {}
+    points = found.left if ALL_POINTS else {what: found.left[what] for what in ("while writing bronze/file",)}
+    assert differences_after_reload(spark, found, points | uncommitted_points(found, tmp_path, "parquet", 0)) == {}

@@ -1,4 +1,4 @@
-"""The columns of a table, and whose a row is."""
+"""Selecting the columns of a table, and adding those of the trace."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_a_column_that_is_missing_is_null_and_one_too_many_is_dropped(spark: SparkSession) -> None:
+def test_missing_columns_are_null_and_extra_columns_are_dropped(spark: SparkSession) -> None:
     (row,) = select_schema(spark.sql("select 't' trace_id, 1 visits, 2 nobodys"), STATE_TIME).collect()
     assert row.asDict() == dict.fromkeys(STATE_TIME.names) | {"trace_id": "t", "visits": 1}
 
 
-def test_run_and_test_of_a_row_are_those_of_its_trace(spark: SparkSession) -> None:
+def test_rows_take_run_test_and_cluster_from_their_trace(spark: SparkSession) -> None:
     trace = select_schema(spark.sql("select 't' trace_id, 'r' run_id, 'x' test_id, 'c' cluster"), TRACE)
     (row,) = with_trace_columns(
         spark.sql("select 't' trace_id, 'g' group_id, 'old' run_id"), trace, STATE_TIME
@@ -24,6 +24,6 @@ def test_run_and_test_of_a_row_are_those_of_its_trace(spark: SparkSession) -> No
     assert (row.run_id, row.test_id, row.cluster, row.group_id) == ("r", "x", "c", "g")
 
 
-def test_every_key_is_made_of_columns() -> None:
+def test_keys_consist_of_columns() -> None:
     for table in TABLES.values():
         assert set(table.key) <= set(table.names), table.path

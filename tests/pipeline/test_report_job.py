@@ -1,4 +1,4 @@
-"""`koordinator-pipeline report` writes the page, its timelines and the summary, or says in one line why not."""
+"""`koordinator-pipeline report` writes the page, its timelines and the summary, or a one-line error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def report(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def store(spark: SparkSession, tmp_path: Path) -> Path:
-    """The small world as `run` would have written it, with one event."""
+    """Write the report's tables as `run` would, with one event."""
     store, read = Store(str(tmp_path / "store")), reader(spark)
     store.open(spark, [])
     for path in ROWS:
@@ -44,7 +44,7 @@ def store(spark: SparkSession, tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def test_the_page_its_timelines_and_the_summary_are_written_where_they_are_wanted(store: Path, tmp_path: Path) -> None:
+def test_page_timelines_and_summary_are_written_to_the_given_paths(store: Path, tmp_path: Path) -> None:
     html, markdown = tmp_path / "new" / "page.html", tmp_path / "summary.md"
     done = report("--store", str(store), "--html", str(html), "--markdown", str(markdown), "--title", "a & b")
     assert (done.returncode, done.stdout) == (0, f"{html}\n"), done.stderr
@@ -55,7 +55,7 @@ def test_the_page_its_timelines_and_the_summary_are_written_where_they_are_wante
     assert markdown.read_text(encoding="utf-8").startswith("## a & b\n\n**6 rebalances**")
 
 
-def test_what_is_no_store_is_said_in_one_line_and_nothing_is_written(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_store_gives_one_line_and_no_files(tmp_path: Path) -> None:
     done = report("--store", str(tmp_path / "nowhere"), "--html", str(tmp_path / "page.html"))
     assert done.returncode == 2
     assert done.stderr.strip().startswith(f"koordinator-pipeline: {tmp_path / 'nowhere'}: not a store")

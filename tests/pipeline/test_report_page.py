@@ -1,4 +1,4 @@
-"""The page of the report opens without anybody's help, whatever stands in the tables; the summary is plain Markdown."""
+"""The report's page is self-contained and safe for any table content; the summary is plain Markdown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
-from spark.report_store import EVIL, reader, told
+from spark.report_store import EVIL, reader, store_facts
 
 from koordinator.pipeline.report.facts import Facts, read_facts
 from koordinator.pipeline.report.page import CONTENTS, cell, code, page, summary
@@ -19,7 +19,7 @@ ADDRESS = "report-timelines/t.html"
 
 
 class Elements(HTMLParser):
-    """Every element of a page with its attributes, and the text of each section."""
+    """The elements of a page with their attributes, and the text of each section."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def facts(spark: SparkSession) -> Facts:
-    return told(spark)
+    return store_facts(spark)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def text(facts: Facts) -> str:
     return page(facts, title="a report", timelines={"t": ADDRESS})
 
 
-def test_the_page_is_one_file_that_asks_nobody_for_anything(text: str) -> None:
+def test_the_page_is_one_file_that_loads_nothing(text: str) -> None:
     assert re.findall(r"https?:", text) == []
     assert not re.search(r"@import|url\((?!#)", text)
     for tag, attributes in Elements(text).found:
@@ -58,7 +58,7 @@ def test_the_page_is_one_file_that_asks_nobody_for_anything(text: str) -> None:
         assert target.startswith(("#", ADDRESS)), tag
 
 
-def test_every_part_has_its_section_and_its_chart(text: str) -> None:
+def test_every_topic_has_a_section_and_a_chart(text: str) -> None:
     elements = Elements(text)
     sections = [attributes["id"] for tag, attributes in elements.found if tag == "section"]
     assert sections == ["tiles", *(name for name, _ in CONTENTS)]
@@ -74,7 +74,7 @@ def test_every_part_has_its_section_and_its_chart(text: str) -> None:
     ]
 
 
-def test_ids_are_unique_and_what_refers_to_them_finds_them(text: str) -> None:
+def test_ids_are_unique_and_references_resolve(text: str) -> None:
     found = Elements(text).found
     ids = [attributes["id"] for _, attributes in found if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -82,19 +82,19 @@ def test_ids_are_unique_and_what_refers_to_them_finds_them(text: str) -> None:
     assert {a or b for a, b in inside} <= set(ids)
 
 
-def test_names_stay_text(text: str) -> None:
+def test_names_are_escaped(text: str) -> None:
     assert "<img" not in text
     assert "</script>" not in text
     assert EVIL[:15] in " ".join(Elements(text).texts.values())
 
 
-def test_what_failed_leads_to_its_place_in_the_timeline(text: str) -> None:
+def test_failures_link_to_their_events_in_the_timeline(text: str) -> None:
     links = [attributes["href"] for tag, attributes in Elements(text).found if tag == "a"]
     assert links.count(f"{ADDRESS}#seq=3") == 2
     assert f"{ADDRESS}#seq=20" in links
 
 
-def test_the_headlines_are_the_totals(text: str) -> None:
+def test_the_tiles_show_the_totals(text: str) -> None:
     tiles = Elements(text).texts["tiles"]
     for headline in ("6 rebalances", "3 avoided", "760 ms members stopped", "1 checks failed", "2 commits refused"):
         assert headline in re.sub(r"\s+", " ", tiles)
@@ -110,7 +110,7 @@ def test_empty_tables_have_a_page_and_a_summary(spark: SparkSession) -> None:
     assert "**0 rebalances**" in summary(empty, title="nothing")
 
 
-def test_the_summary_has_the_counts_and_what_failed(facts: Facts) -> None:
+def test_the_summary_has_counts_and_failures(facts: Facts) -> None:
     lines = summary(facts, title="a report").splitlines()
     assert lines[0] == "## a report"
     assert lines[2].startswith("**6 rebalances** in 3 groups")
@@ -121,13 +121,13 @@ def test_the_summary_has_the_counts_and_what_failed(facts: Facts) -> None:
     assert "1 of 502 rows are in quarantine: 1 bad_json." in lines
 
 
-def test_every_row_of_a_table_in_the_summary_has_its_columns(facts: Facts) -> None:
+def test_every_summary_table_row_has_all_columns(facts: Facts) -> None:
     for block in summary(facts, title="a report").split("\n\n"):
         rows = [line for line in block.splitlines() if line.startswith("|")]
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) <= 1, block
 
 
-def test_a_name_in_the_summary_is_code_and_words_call_for_nobody() -> None:
+def test_names_in_the_summary_are_code_and_text_mentions_no_user() -> None:
     assert code("a`b|c\nd") == "`` a`b\\|c d ``"
     assert code(None) == ""
     assert cell("<b> @all [x](y) a|b") == r"&lt;b&gt; \@all \[x\](y) a\|b"

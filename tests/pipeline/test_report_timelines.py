@@ -1,4 +1,4 @@
-"""A timeline of the report is what the emulator shows of the same trace: its lines come back out of the tables."""
+"""A timeline of the report shows the lines of the trace, restored from the tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRACES = Path(__file__).parent.parent / "pages" / "traces"
 
 
 @pytest.mark.parametrize("name", ["static_bounce", "cooperative", "late_commit"])
-def test_the_lines_of_a_trace_come_back_as_they_were(spark: SparkSession, name: str) -> None:
+def test_the_lines_of_a_trace_are_restored_from_the_tables(spark: SparkSession, name: str) -> None:
     path = TRACES / f"{name}.jsonl"
     said = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     read = bronze.bronze_lines(bronze.select_lines(spark.read.text(str(path))))
@@ -27,18 +27,18 @@ def test_the_lines_of_a_trace_come_back_as_they_were(spark: SparkSession, name: 
     assert list(lines(row.asDict() for row in found)) == [line for line in said if line["kind"] != "header"]
 
 
-class Answers:
-    """As much of the facts as is looked at."""
+class TimelineFacts:
+    """The facts that timelines need."""
 
     def __init__(self, **rows: list[dict[str, Any]]) -> None:
         self.failures, self.longest, self.storms = (rows.get(each, []) for each in ("failures", "longest", "storms"))
 
 
-def test_traces_in_which_a_check_failed_come_first_and_each_once() -> None:
-    facts: Any = Answers(
+def test_traces_with_a_failed_check_come_first_and_once() -> None:
+    facts: Any = TimelineFacts(
         failures=[{"trace_id": "b", "first_seq": 7}, {"trace_id": "b", "first_seq": 3}],
         longest=[{"trace_id": "a", "start_seq": 1}, {"trace_id": "b", "start_seq": 2}],
     )
     assert traces_to_show(facts) == {"b": 7, "a": 1}
-    many: Any = Answers(longest=[{"trace_id": str(number), "start_seq": 1} for number in range(TRACES_MAX + 5)])
+    many: Any = TimelineFacts(longest=[{"trace_id": str(number), "start_seq": 1} for number in range(TRACES_MAX + 5)])
     assert len(traces_to_show(many)) == TRACES_MAX

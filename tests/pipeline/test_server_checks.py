@@ -1,4 +1,4 @@
-"""S01 to S10: what a coordinator may not do, told by lines written by hand; and traces of one that does none."""
+"""S01 to S10: forbidden behaviour of a coordinator in hand-written lines, and traces of a correct one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 TRACES = Path(__file__).parent.parent / "pages" / "traces"
 
 
-def a_generation_is_left_out(tale: Tale) -> None:
+def skipped_generation(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale._generation = 4
     tale.state(STABLE, PREPARING, 1, "metadata_change")
     tale.completes({"a": tale.joins("a")}, {"a": [0]})
 
 
-def two_are_told_that_they_lead(tale: Tale) -> None:
+def two_leaders(tale: Tale) -> None:
     joins = {"a": tale.joins("a"), "b": tale.joins("b")}
     tale.state(PREPARING, COMPLETING, 1, "joined")
     for name, asked in joins.items():
@@ -32,13 +32,13 @@ def two_are_told_that_they_lead(tale: Tale) -> None:
         tale.answers(asked, generation=1, body=told)
 
 
-def a_stranger_leads(tale: Tale) -> None:
+def leader_outside_the_generation(tale: Tale) -> None:
     asked = tale.joins("a")
     tale.state(PREPARING, COMPLETING, 1, "joined")
     tale.answers(asked, generation=1, body={"protocol": "range", "leader": "nobody", "members": []})
 
 
-def a_follower_is_told_of_the_members(tale: Tale) -> None:
+def member_list_for_a_follower(tale: Tale) -> None:
     joins = {"a": tale.joins("a"), "b": tale.joins("b")}
     tale.state(PREPARING, COMPLETING, 1, "joined")
     for asked in joins.values():
@@ -46,41 +46,41 @@ def a_follower_is_told_of_the_members(tale: Tale) -> None:
         tale.answers(asked, generation=1, body=told)
 
 
-def an_old_generation_is_taken(tale: Tale) -> None:
+def old_generation_accepted(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.forms({"a": [0]}, before=STABLE)
     tale.beat("a", 1)
 
 
-def the_right_generation_is_refused(tale: Tale) -> None:
+def current_generation_refused(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.beat("a", 1, error="ILLEGAL_GENERATION")
 
 
-def somebody_who_is_gone_is_taken(tale: Tale) -> None:
+def former_member_accepted(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.member("removed", "a", "session_expired")
     tale.beat("a", 1)
 
 
-def a_wrong_generation_comes_before_an_unknown_member(tale: Tale) -> None:
+def generation_checked_before_member(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.member("removed", "a", "session_expired")
     tale.beat("a", 7, error="ILLEGAL_GENERATION")
 
 
-def a_member_is_unknown(tale: Tale) -> None:
+def member_refused_as_unknown(tale: Tale) -> None:
     tale.member("added", "a", "member_join")
     tale.forms({"a": [0]})
     tale.beat("a", 1, error="UNKNOWN_MEMBER_ID")
 
 
-def one_without_an_id_is_let_in(tale: Tale) -> None:
+def join_without_an_id_accepted(tale: Tale) -> None:
     asked = tale.asks("JoinGroup", "a")
     tale.answers(asked, member_id="a-1", generation=1)
 
 
-def one_with_an_id_is_sent_off_again(tale: Tale) -> None:
+def id_required_twice(tale: Tale) -> None:
     tale.call("JoinGroup", "a", "MEMBER_ID_REQUIRED", member_id="a-1")
 
 
@@ -91,11 +91,11 @@ def silent(tale: Tale, ms: float) -> None:
     tale.member("removed", "a", "session_expired")
 
 
-def one_is_removed_too_soon(tale: Tale) -> None:
+def removed_too_soon(tale: Tale) -> None:
     silent(tale, SESSION_MS - 1)
 
 
-def one_is_removed_too_late(tale: Tale) -> None:
+def removed_too_late(tale: Tale) -> None:
     silent(tale, SESSION_MS + 1001)
 
 
@@ -110,7 +110,7 @@ def full(tale: Tale, more: int) -> None:
     tale.state(PREPARING, COMPLETING, 2, "joined")
 
 
-def there_is_one_too_many(tale: Tale) -> None:
+def one_member_too_many(tale: Tale) -> None:
     full(tale, 1)
 
 
@@ -124,26 +124,26 @@ def back(tale: Tale, *, rebalances: bool) -> None:
     tale.answers(asked, member_id="one-2", generation=1, body=told)
 
 
-def a_static_member_that_is_back_rebalances(tale: Tale) -> None:
+def static_rejoin_with_a_rebalance(tale: Tale) -> None:
     back(tale, rebalances=True)
 
 
-def the_old_member_is_not_fenced(tale: Tale) -> None:
+def old_member_not_fenced(tale: Tale) -> None:
     back(tale, rebalances=False)
     tale.call("Heartbeat", "old", member_id="one-1", instance_id="one", generation=1)
 
 
-def a_protocol_nobody_offers(tale: Tale) -> None:
+def protocol_without_support(tale: Tale) -> None:
     tale.forms({"a": [0]}, protocol="sticky")
 
 
-def a_request_is_passed_over(tale: Tale) -> None:
+def request_skipped(tale: Tale) -> None:
     tale.asks("Heartbeat", "a", member_id="a", generation=1)
     tale.beat("a", 1)
 
 
-def two_are_in_hand(tale: Tale) -> None:
-    # all that is asked is answered, in its order, and one too late; as a node that has no number does it
+def two_requests_in_flight(tale: Tale) -> None:
+    # every request gets a response in order, one of them late, from a node without a number
     one = tale.asks("Heartbeat", "a", member_id="a", generation=1, node=None)
     two = tale.asks("Heartbeat", "a", member_id="a", generation=1, node=None)
     tale.answers(one, node=None)
@@ -151,37 +151,37 @@ def two_are_in_hand(tale: Tale) -> None:
     tale.beat("b", 1)
 
 
-def an_answer_comes_twice(tale: Tale) -> None:
+def two_responses(tale: Tale) -> None:
     asked = tale.asks("Heartbeat", "a", member_id="a", generation=1)
     tale.answers(asked)
     tale.answers(asked)
 
 
 WRONG: tuple[tuple[Callable[[Tale], None], str, str], ...] = (
-    (a_generation_is_left_out, "S01", "after generation 1 came 5"),
-    (two_are_told_that_they_lead, "S02", "generation 1 has the leaders a and b"),
-    (a_stranger_leads, "S02", "generation 1 is led by nobody, which is not in it"),
-    (a_follower_is_told_of_the_members, "S03", "it is told of the members, and a leads"),
-    (an_old_generation_is_taken, "S04", "the group was in another generation"),
-    (the_right_generation_is_refused, "S04", "it is the group's"),
-    (somebody_who_is_gone_is_taken, "S04", "it was no member"),
-    (a_wrong_generation_comes_before_an_unknown_member, "S04", "it was no member"),
-    (a_member_is_unknown, "S04", "it was a member"),
-    (one_without_an_id_is_let_in, "S05", "without an id"),
-    (one_with_an_id_is_sent_off_again, "S05", "it needs no id, or has one"),
-    (one_is_removed_too_soon, "S06", "a was removed 5.999 s after its last request; its session timeout is 6 s"),
-    (one_is_removed_too_late, "S06", "a was removed 7.001 s after its last request; its session timeout is 6 s"),
-    (there_is_one_too_many, "S07", "a generation of 3 members, and with 2 somebody was refused"),
-    (a_static_member_that_is_back_rebalances, "S08", "a rebalance began, metadata_change"),
-    (the_old_member_is_not_fenced, "S08", "another has its place since #"),
-    (a_protocol_nobody_offers, "S09", "sticky was chosen, it offers range"),
-    (a_request_is_passed_over, "S10", "Heartbeat was not answered before #2 was read"),
-    (two_are_in_hand, "S10", "#1 Heartbeat was not answered before #2 was read"),
-    (an_answer_comes_twice, "S10", "answers a Heartbeat that does not wait for an answer"),
+    (skipped_generation, "S01", "after generation 1 came 5"),
+    (two_leaders, "S02", "generation 1 has the leaders a and b"),
+    (leader_outside_the_generation, "S02", "generation 1 is led by nobody, which is not in it"),
+    (member_list_for_a_follower, "S03", "it is told of the members, and a leads"),
+    (old_generation_accepted, "S04", "the group was in another generation"),
+    (current_generation_refused, "S04", "it is the group's"),
+    (former_member_accepted, "S04", "it was no member"),
+    (generation_checked_before_member, "S04", "it was no member"),
+    (member_refused_as_unknown, "S04", "it was a member"),
+    (join_without_an_id_accepted, "S05", "without an id"),
+    (id_required_twice, "S05", "it needs no id, or has one"),
+    (removed_too_soon, "S06", "a was removed 5.999 s after its last request; its session timeout is 6 s"),
+    (removed_too_late, "S06", "a was removed 7.001 s after its last request; its session timeout is 6 s"),
+    (one_member_too_many, "S07", "a generation of 3 members, and with 2 somebody was refused"),
+    (static_rejoin_with_a_rebalance, "S08", "a rebalance began, metadata_change"),
+    (old_member_not_fenced, "S08", "another has its place since #"),
+    (protocol_without_support, "S09", "sticky was chosen, it offers range"),
+    (request_skipped, "S10", "Heartbeat was not answered before #2 was read"),
+    (two_requests_in_flight, "S10", "#1 Heartbeat was not answered before #2 was read"),
+    (two_responses, "S10", "answers a Heartbeat that does not wait for an answer"),
 )
 
 
-def all_is_well(tale: Tale) -> None:
+def correct_coordinator(tale: Tale) -> None:
     tale.forms({"a": [0]}, before=EMPTY)
     tale.forms({"a": [0], "b": [1]}, before=STABLE)
     tale.beat("a")
@@ -189,35 +189,35 @@ def all_is_well(tale: Tale) -> None:
     tale.beat("a")
 
 
-def one_is_removed_in_time(tale: Tale) -> None:
+def removed_in_time(tale: Tale) -> None:
     silent(tale, SESSION_MS)
 
 
-def nobody_is_too_many(tale: Tale) -> None:
+def size_limit_kept(tale: Tale) -> None:
     full(tale, 0)
 
 
-def a_static_member_is_back(tale: Tale) -> None:
+def static_rejoin(tale: Tale) -> None:
     back(tale, rebalances=False)
     tale.call("Heartbeat", "old", "FENCED_INSTANCE_ID", member_id="one-1", instance_id="one", generation=1)
 
 
-def a_rule_answers(tale: Tale) -> None:
+def response_by_a_rule(tale: Tale) -> None:
     tale.forms({"a": [0]})
     asked = tale.asks("Heartbeat", "a", member_id="a", generation=1)
     tale.answers(asked, "ILLEGAL_GENERATION", rule_id="r1", synthetic=True)
 
 
 RIGHT: tuple[tuple[Callable[[Tale], None], set[str]], ...] = (
-    (all_is_well, {"S01", "S02", "S03", "S04", "S09", "S10"}),
-    (one_is_removed_in_time, {"S06"}),
-    (nobody_is_too_many, {"S07"}),
-    (a_static_member_is_back, {"S08"}),
-    (a_rule_answers, set()),
+    (correct_coordinator, {"S01", "S02", "S03", "S04", "S09", "S10"}),
+    (removed_in_time, {"S06"}),
+    (size_limit_kept, {"S07"}),
+    (static_rejoin, {"S08"}),
+    (response_by_a_rule, set()),
 )
 
 
-def test_a_coordinator_is_found_out_and_one_that_does_as_kafka_does_passes(spark: SparkSession) -> None:
+def test_each_violation_fails_its_check_and_a_correct_coordinator_passes(spark: SparkSession) -> None:
     told = {}
     for tell in (*(tell for tell, _, _ in WRONG), *(tell for tell, _ in RIGHT)):
         tale = Tale()

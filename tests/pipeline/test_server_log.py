@@ -1,4 +1,4 @@
-"""What the group coordinators of Kafka log becomes events in the words of the trace."""
+"""The logs of Kafka's group coordinators become events of the trace."""
 
 from __future__ import annotations
 
@@ -118,16 +118,16 @@ DMS = json.dumps(
         },
     }
 )
-"""A line of coordinator.log of Huawei's DMS, by its documentation."""
+"""A line of Huawei DMS's coordinator.log, from its documentation."""
 
 SEED = random.randrange(1 << 32)
 
 CUT = "4.3"
-"""The log that is cut into files."""
+"""The log that is split into files."""
 
 
-def _cut(lines: list[str], chance: random.Random) -> dict[str, list[str]]:
-    """The same lines in four files, as rotation leaves them."""
+def _split(lines: list[str], chance: random.Random) -> dict[str, list[str]]:
+    """Split the lines into four files, as log rotation does."""
     begins = [number for number, line in enumerate(lines) if line.startswith("[")]
     cuts = [0, *sorted(chance.sample(begins, 3)), len(lines)]
     pairs = enumerate(pairwise(cuts))
@@ -135,13 +135,13 @@ def _cut(lines: list[str], chance: random.Random) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession) -> dict[str, list[Row]]:
-    """What all of these logs tell, by their name: it is asked once."""
+def events(spark: SparkSession) -> dict[str, list[Row]]:
+    """Parse all logs once; return the events by log."""
     chance = random.Random(SEED)
     files = {(name, "server.log"): lines for name, lines in LITERAL.items()}
     files |= {(release, "server.log"): recorded(release) for release in RELEASES}
     for number in range(6):
-        files |= {(f"cut {number}", name): lines for name, lines in _cut(recorded(CUT), chance).items()}
+        files |= {(f"cut {number}", name): lines for name, lines in _split(recorded(CUT), chance).items()}
     files["again", "server.log"] = recorded(CUT)[:100]
     files["again", "server.log.1"] = recorded(CUT)
     frame = bronze(spark, files, "server_log").union(bronze(spark, {("dms", "coordinator.log"): [DMS]}, "dms"))
@@ -152,49 +152,47 @@ def told(spark: SparkSession) -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_every_generation_that_a_broker_says_it_stabilized_is_found(told: dict[str, list[Row]], release: str) -> None:
+def test_every_stabilized_generation_is_found(events: dict[str, list[Row]], release: str) -> None:
     said = [re.search(r"Stabilized group (\S+) generation (\d+)", line) for line in recorded(release)]
-    found = [(row.group_id, row.generation) for row in told[release] if row.state_to == "CompletingRebalance"]
+    found = [(row.group_id, row.generation) for row in events[release] if row.state_to == "CompletingRebalance"]
     assert found == [(each[1], int(each[2])) for each in said if each]
     assert len(found) >= 12
-    assert not [row.raw for row in told[release] if row.reject_reason]
+    assert not [row.raw for row in events[release] if row.reject_reason]
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_static_member_that_came_back_in_time_is_told_with_its_group(
-    told: dict[str, list[Row]], release: str
-) -> None:
-    (found,) = [row for row in told[release] if row.kind == "avoided_static"]
+def test_a_returning_static_member_has_its_group(events: dict[str, list[Row]], release: str) -> None:
+    (found,) = [row for row in events[release] if row.kind == "avoided_static"]
     assert (found.group_id, found.instance_id) == ("billing", "s1")
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_members_are_removed_for_the_causes_that_the_churn_had(told: dict[str, list[Row]], release: str) -> None:
-    removed = {(row.group_id, row.cause) for row in told[release] if row.change == "removed"}
+def test_members_are_removed_for_the_causes_in_the_churn(events: dict[str, list[Row]], release: str) -> None:
+    removed = {(row.group_id, row.cause) for row in events[release] if row.change == "removed"}
     wanted = {("orders", "member_leave"), ("orders", "session_expired"), ("billing", "session_expired")}
-    # Kafka 2.4 says nothing of the first, and does not know the second
+    # Kafka 2.4 does not log the former, and does not know the latter
     by_hand = {("stubborn", "join_timeout"), ("stubborn", "sync_timeout")} if release != "2.4" else set()
     assert removed >= wanted | by_hand
 
 
 @pytest.mark.parametrize("layout", ["old", "new"])
-def test_the_cause_and_the_member_are_in_the_reason(told: dict[str, list[Row]], layout: str) -> None:
-    begun = [row for row in told[f"reasons, {layout}"] if row.kind == "state"]
+def test_the_reason_gives_the_cause_and_the_member(events: dict[str, list[Row]], layout: str) -> None:
+    begun = [row for row in events[f"reasons, {layout}"] if row.kind == "state"]
     assert {row.reason: (row.cause, row.member_id) for row in begun} == REASONS
 
 
-def test_what_a_client_gave_as_its_reason_is_taken_and_nothing_if_it_gave_none(told: dict[str, list[Row]]) -> None:
-    assert [row.client_reason for row in told["client reasons"]] == list(CLIENT_REASONS.values())
+def test_client_reasons_are_extracted_or_null(events: dict[str, list[Row]]) -> None:
+    assert [row.client_reason for row in events["client reasons"]] == list(CLIENT_REASONS.values())
 
 
-def test_a_message_of_several_lines_is_one_and_a_stack_trace_is_none(told: dict[str, list[Row]]) -> None:
-    one, two = told["several lines"]
+def test_a_multi_line_message_is_one_event_and_a_stack_trace_is_none(events: dict[str, list[Row]]) -> None:
+    one, two = events["several lines"]
     assert (one.client_reason, one.generation, one.node, one.state_from) == ("a\nb", 4, 1, None)
     assert (two.generation, two.body, two.row_id) == (5, '{"n_members":2}', 5)
 
 
-def test_each_of_several_members_in_a_line_has_its_event(told: dict[str, list[Row]]) -> None:
-    assert [(row.kind, row.change, row.member_id, row.cause) for row in told["several members"]] == [
+def test_each_member_in_a_line_has_an_event(events: dict[str, list[Row]]) -> None:
+    assert [(row.kind, row.change, row.member_id, row.cause) for row in events["several members"]] == [
         ("member", "removed", "c-1", "join_timeout"),
         ("member", "removed", "c-2", "join_timeout"),
         ("member", "removed", "c-3", "sync_timeout"),
@@ -203,37 +201,37 @@ def test_each_of_several_members_in_a_line_has_its_event(told: dict[str, list[Ro
     ]
 
 
-def test_a_group_may_be_called_as_the_words_of_the_log(told: dict[str, list[Row]]) -> None:
-    (found,) = told["odd name"]
+def test_group_names_may_contain_log_texts(events: dict[str, list[Row]]) -> None:
+    (found,) = events["odd name"]
     assert (found.group_id, found.generation) == (ODD_NAME, 8)
 
 
-def test_a_line_of_dms_is_a_rebalance_that_has_ended_and_nobody_knows_when_it_began(told: dict[str, list[Row]]) -> None:
+def test_a_dms_line_is_a_completed_rebalance_without_a_start(events: dict[str, list[Row]]) -> None:
     names = ("node", "group_id", "state_to", "generation", "cause", "member_id", "body")
-    assert [tuple(row[name] for name in names) for row in told["dms"]] == [
+    assert [tuple(row[name] for name in names) for row in events["dms"]] == [
         (3, "g", "PreparingRebalance", 4, "member_join", "c-2", None),
         (3, "g", "CompletingRebalance", 5, "joined", None, '{"n_members":2}'),
         (3, "g", "Stable", 5, "assigned", "c-1", '{"n_members":2}'),
     ]
-    assert [(row.wall_us, row.group_us) for row in told["dms"]] == [
+    assert [(row.wall_us, row.group_us) for row in events["dms"]] == [
         (1795292101123000, group_us) for group_us in (None, None, 1795292101123000)
     ]
     assert re.search(MARKS["dms"], DMS)
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_line_that_is_ours_and_cannot_be_read_is_told_as_bad(told: dict[str, list[Row]], name: str) -> None:
-    (found,) = told[name]
+def test_an_unreadable_coordinator_line_is_quarantined(events: dict[str, list[Row]], name: str) -> None:
+    (found,) = events[name]
     assert (found.reject_reason, found.raw, found.detail) == ("bad_line", *BAD[name])
 
 
-def test_the_time_may_be_written_in_the_usual_ways(told: dict[str, list[Row]]) -> None:
-    assert [(row.wall_us, row.group_us) for row in told["times"]] == [(1795292101123000,) * 2] * len(TIMES)
+def test_common_time_formats_are_read(events: dict[str, list[Row]]) -> None:
+    assert [(row.wall_us, row.group_us) for row in events["times"]] == [(1795292101123000,) * 2] * len(TIMES)
 
 
-def test_a_log_tells_the_same_however_it_is_cut_into_files(told: dict[str, list[Row]]) -> None:
+def test_the_events_of_a_log_do_not_depend_on_its_split_into_files(events: dict[str, list[Row]]) -> None:
     def of(trace: str) -> list[tuple[object, ...]]:
-        keys = [row.seq for row in told[trace]]
+        keys = [row.seq for row in events[trace]]
         assert len(keys) == len(set(keys)), f"seed {SEED}, {trace}"
         names = (
             "wall_us",
@@ -246,19 +244,21 @@ def test_a_log_tells_the_same_however_it_is_cut_into_files(told: dict[str, list[
             "state_to",
             "reason",
         )
-        return [tuple(row[name] for name in names) for row in told[trace] if row.kind != "avoided_static"]
+        return [tuple(row[name] for name in names) for row in events[trace] if row.kind != "avoided_static"]
 
     for number in range(6):
         assert of(f"cut {number}") == of(CUT), f"seed {SEED}, cut {number}"
 
 
-def test_a_log_that_comes_again_under_another_name_gives_the_same_keys(told: dict[str, list[Row]]) -> None:
-    first, second = ({(r.seq, r.reason) for r in told["again"] if r.source_file.endswith(end)} for end in ("log", ".1"))
+def test_a_renamed_log_gives_the_same_keys(events: dict[str, list[Row]]) -> None:
+    first, second = (
+        {(r.seq, r.reason) for r in events["again"] if r.source_file.endswith(end)} for end in ("log", ".1")
+    )
     assert first
     assert first <= second
 
 
-def test_each_log_has_the_mark_of_its_source_first() -> None:
+def test_each_log_matches_its_own_source_first() -> None:
     logs = {"java": "java-java-1.log", "librdkafka": "confluent-kafka-rd-1.log", "aiokafka": "aiokafka-aio-1.log"}
     logs |= {"kafka_python": "kafka-python-kp-1.log", "server_log": "server.log"}
     for source, name in logs.items():
@@ -266,9 +266,7 @@ def test_each_log_has_the_mark_of_its_source_first() -> None:
         assert next(each for each, mark in MARKS.items() if any(re.search(mark, line) for line in lines)) == source
 
 
-def test_the_rows_of_rotated_files_are_counted_and_what_else_a_line_tells_beside(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_rows_of_rotated_files_and_additional_events_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     lines = [f"{line}\n" for line in recorded(CUT)]
     begin = next(at for at in range(len(lines) // 2, len(lines)) if lines[at].startswith("["))
     (tmp_path / "server.log.2026-11-21-20.gz").write_bytes(gzip.compress("".join(lines[:begin]).encode()))

@@ -1,4 +1,4 @@
-"""Traces, runs, tests, members and assignments, of small literal frames and of recorded traces."""
+"""Traces, runs, tests, members and assignments, from literal frames and recorded traces."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def events_of(spark: SparkSession, name: str) -> DataFrame:
     return intake.ingest(intake.parse_lines(lines)).event
 
 
-def test_a_trace_is_its_headers_and_its_events(spark: SparkSession) -> None:
+def test_a_trace_combines_its_headers_and_events(spark: SparkSession) -> None:
     event = rows(
         spark,
         EVENT,
@@ -60,14 +60,14 @@ def test_a_trace_is_its_headers_and_its_events(spark: SparkSession) -> None:
     assert (found.started_us, found.n_events, found.lost) == (10, 2, 3)
 
 
-def test_a_trace_without_a_header_is_a_run_of_its_own(spark: SparkSession) -> None:
+def test_a_trace_without_a_header_is_its_own_run(spark: SparkSession) -> None:
     event = rows(spark, EVENT, {"trace_id": "t", "seq": 3, "wall_us": 30, "kind": "state", "source": "server_log"})
     found = one(trace(event, rows(spark, HEADER)))
     assert (found.run_id, found.test_id, found.source) == ("t", None, "server_log")
     assert (found.started_us, found.n_events, found.lost) == (30, 1, 0)
 
 
-def test_a_run_is_all_traces_that_name_it(spark: SparkSession) -> None:
+def test_a_run_consists_of_the_traces_that_name_it(spark: SparkSession) -> None:
     traces = rows(
         spark,
         TRACE,
@@ -80,7 +80,7 @@ def test_a_run_is_all_traces_that_name_it(spark: SparkSession) -> None:
     assert found.commit == "abc"
 
 
-def test_how_a_test_ended_is_known_by_its_last_line_and_the_worst_counts(spark: SparkSession) -> None:
+def test_the_worst_outcome_of_a_test_counts(spark: SparkSession) -> None:
     traces = rows(
         spark,
         TRACE,
@@ -105,7 +105,7 @@ def member(seq: int, change: str, **more: object) -> dict[str, object]:
     return {"trace_id": "t", "group_id": "g", "member_id": "m", **at, **more}
 
 
-def test_a_stay_ends_with_what_took_the_member_out(spark: SparkSession) -> None:
+def test_a_stay_ends_with_the_removal_of_the_member(spark: SparkSession) -> None:
     event = rows(
         spark,
         EVENT,
@@ -128,12 +128,12 @@ def test_a_stay_ends_with_what_took_the_member_out(spark: SparkSession) -> None:
     )
 
 
-def test_a_puppet_is_known_by_its_own_events(spark: SparkSession) -> None:
+def test_puppets_are_recognized_by_their_events(spark: SparkSession) -> None:
     event = rows(spark, EVENT, member(2, "added"), {**member(3, "assigned"), "kind": "puppet", "name": "p"})
     assert one(member_span(event, call(event))).puppet
 
 
-def test_who_takes_a_static_members_place_stays_from_its_join_on(spark: SparkSession) -> None:
+def test_the_stay_of_a_replacing_static_member_starts_with_its_join(spark: SparkSession) -> None:
     event = events_of(spark, "static_bounce")
     spans = member_span(event, call(event)).collect()
     old, new = sorted((row for row in spans if row.member == "svc-2"), key=lambda row: row.joined_seq)
@@ -144,7 +144,7 @@ def test_who_takes_a_static_members_place_stays_from_its_join_on(spark: SparkSes
 
 
 @pytest.mark.parametrize("name", ["cooperative", "late_commit", "static_bounce"])
-def test_assignments_are_those_the_emulator_finds_in_the_same_trace(spark: SparkSession, name: str) -> None:
+def test_assignments_equal_those_of_the_emulator(spark: SparkSession, name: str) -> None:
     lines = [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
     wanted = {
         (generation, who, topic, number)

@@ -1,4 +1,4 @@
-"""Traces as a data source of Spark's own: files as the pipeline reads them, and a trace that grows."""
+"""The Spark data source: files as the pipeline reads them, and a growing trace."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def follower() -> Iterator[Follow]:
-    """Makes readers that follow a cluster."""
+    """Create readers that follow a cluster."""
     made = []
 
     def follow(cluster: Cluster) -> Any:
@@ -73,9 +73,7 @@ def write(path: Path, *events: dict[str, object]) -> Path:
 
 @in_spark
 @pytest.mark.parametrize("packing", ["plain", "gzip", "zstd"])
-def test_files_have_the_events_that_the_pipeline_finds_in_them(
-    source: SparkSession, tmp_path: Path, packing: str
-) -> None:
+def test_files_give_the_events_that_the_pipeline_reads(source: SparkSession, tmp_path: Path, packing: str) -> None:
     folder = tmp_path / "traces"
     folder.mkdir()
     if packing == "plain":
@@ -98,7 +96,7 @@ def test_files_have_the_events_that_the_pipeline_finds_in_them(
 
 
 @in_spark
-def test_what_is_written_to_parquet_of_it_is_an_input_of_the_pipeline(source: SparkSession, tmp_path: Path) -> None:
+def test_its_rows_as_parquet_are_an_input_of_the_pipeline(source: SparkSession, tmp_path: Path) -> None:
     source.read.format("koordinator").load(str(TRACE)).write.parquet(str(tmp_path / "p"))
     rows = source.read.parquet(str(tmp_path / "p")).selectExpr("*", "'f' AS source_file", "'i' AS ingest_id")
     taken = intake.ingest(intake.parse_table(rows))
@@ -108,22 +106,22 @@ def test_what_is_written_to_parquet_of_it_is_an_input_of_the_pipeline(source: Sp
 
 
 @in_spark
-def test_only_the_columns_that_are_named_are_read(source: SparkSession) -> None:
+def test_a_schema_selects_columns(source: SparkSession) -> None:
     frame = source.read.format("koordinator").schema("seq BIGINT, kind STRING").load(str(TRACE))
     assert [tuple(row) for row in frame.orderBy("seq").limit(2).collect()] == [(None, "header"), (1, "conn")]
 
 
 @in_spark
-def test_a_line_that_is_none_of_a_trace_is_named(source: SparkSession, tmp_path: Path) -> None:
+def test_the_error_names_an_invalid_line(source: SparkSession, tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", {"seq": 1, "kind": "conn"}, {"seq": 2})
-    with pytest.raises(PySparkException, match=r"a\.jsonl: line 2: a JSON object with a kind is wanted"):
+    with pytest.raises(PySparkException, match=r"a\.jsonl: line 2: expected a JSON object with a key 'kind'"):
         source.read.format("koordinator").load(str(path)).collect()
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+def test_errors_name_missing_options(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="option 'path' is missing"):
         KoordinatorSource({}).reader(EVENT.columns)
-    with pytest.raises(ValueError, match="no file of this name"):
+    with pytest.raises(ValueError, match="no such file"):
         KoordinatorSource({"path": str(tmp_path)}).reader(EVENT.columns).partitions()
     with pytest.raises(ValueError, match=r"option 'bootstrap\.servers' is missing"):
         KoordinatorSource({}).simpleStreamReader(EVENT.columns)
@@ -132,7 +130,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 @in_spark
-def test_a_stream_follows_a_running_emulator_from_where_its_checkpoint_is(
+def test_a_stream_follows_an_emulator_from_its_checkpoint(
     source: SparkSession, cluster: Cluster, tmp_path: Path
 ) -> None:
     def follow() -> list[int | None]:
@@ -152,11 +150,11 @@ def test_a_stream_follows_a_running_emulator_from_where_its_checkpoint_is(
     assert second == [None, *range(1, len(second))]
 
 
-def test_a_follower_reads_on_where_it_was_over_one_connection(cluster: Cluster, follower: Follow) -> None:
+def test_a_reader_continues_over_one_connection(cluster: Cluster, follower: Follow) -> None:
     reader = follower(cluster)
     first, end = read(reader, reader.initialOffset())
     assert [row["kind"] for row in first][:2] == ["header", "conn"]
-    # its second connection, to the leader, came while it read; nothing comes after that
+    # the second connection, to the leader, opened during the read; nothing follows it
     again, end = read(reader, end)
     assert read(reader, end) == ([], end)
     cluster.create_topic("other")
@@ -166,24 +164,24 @@ def test_a_follower_reads_on_where_it_was_over_one_connection(cluster: Cluster, 
     assert [row["seq"] for row in (*first[1:], *again, *more)] == list(range(1, more[-1]["seq"] + 1))
 
 
-def test_a_batch_that_was_planned_is_read_again_the_same(cluster: Cluster, follower: Follow) -> None:
+def test_a_planned_batch_can_be_read_again(cluster: Cluster, follower: Follow) -> None:
     reader = follower(cluster)
     start = reader.initialOffset()
     rows, end = reader.read(start)
     assert list(follower(cluster).readBetweenOffsets(start, end)) == list(rows)
 
 
-def test_an_emulator_that_was_started_anew_is_read_from_its_beginning(cluster: Cluster, follower: Follow) -> None:
+def test_a_restarted_emulator_is_read_from_the_beginning(cluster: Cluster, follower: Follow) -> None:
     reader = follower(cluster)
     _, end = read(reader, reader.initialOffset())
     with Emulator() as other:
         found, _ = read(follower(other), {**end, "offset": 1000})
         assert found[0]["kind"] == "header"
-        with pytest.raises(ValueError, match="are gone: follow it with a new checkpoint"):
+        with pytest.raises(ValueError, match="no longer exist: start the query with a new checkpoint"):
             follower(other).readBetweenOffsets(end, {**end, "offset": 1000})
 
 
-def test_what_is_lost_is_told(follower: Follow) -> None:
+def test_dropped_events_are_reported(follower: Follow) -> None:
     with Emulator() as small:
         port: Any = small._port
         port.act(lambda _: setattr(port.parts.trace, "_capacity", 5), "test")
@@ -195,7 +193,7 @@ def test_what_is_lost_is_told(follower: Follow) -> None:
         assert found[1]["count"] == found[1]["seq"]
 
 
-def test_nobody_there_is_said_so(follower: Follow) -> None:
+def test_a_missing_emulator_is_an_error(follower: Follow) -> None:
     with Emulator() as gone:
         reader = follower(gone)
         read(reader, reader.initialOffset())

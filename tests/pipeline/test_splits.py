@@ -1,4 +1,4 @@
-"""However traces are split into files and loads, in which format and how often they come: the tables are the same."""
+"""The tables do not depend on the files, loads, formats and repetitions by which traces arrive."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEEDS = range(int(os.environ.get("SPLITS", "2")))
-"""How many ways of splitting are tried."""
+"""Number of random splits to try."""
 
 STORIES = tuple(ended(name) for name in ("cooperative", "late_commit"))
 TYPED = tuple(table_of(story.lines) for story in STORIES)
 
 Line = tuple[int, int]
-"""Which story, and which of its lines."""
+"""A trace, and one of its lines."""
 
 
 @dataclass
 class File:
-    """A file to be written, and the load before which it comes."""
+    """A file to write, and the number of the load that reads it."""
 
     kind: str
     load: int
@@ -40,7 +40,7 @@ class File:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[str, list[Any]]:
-    """All tables after one load of a file for each trace."""
+    """Return all tables after one load with one file for each trace."""
     root = tmp_path_factory.mktemp("whole")
     for number, story in enumerate(STORIES):
         put(root / "inputs", f"{number}.jsonl", story.lines)
@@ -49,7 +49,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict
 
 
 def split(chance: random.Random, *, by_line: bool) -> list[File]:
-    """Some files of all kinds for two loads: each line is in one of them, and some are in two."""
+    """Split the lines into files of all kinds for two loads; every line is in a file, some are in two."""
     files = [
         File(kind, number % 2) for number, kind in enumerate(("jsonl", "parquet", "jsonl.gz", "jsonl.zst", "jsonl"))
     ]
@@ -68,7 +68,7 @@ def split(chance: random.Random, *, by_line: bool) -> list[File]:
     return [file for file in files if file.lines]
 
 
-def written(file: File, folder: Path, name: str) -> None:
+def write(file: File, folder: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.{file.kind}"
     if file.kind == "parquet":
@@ -81,14 +81,14 @@ def written(file: File, folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_splitting_the_input_into_files_and_loads_in_any_way_changes_no_table(
+def test_the_split_into_files_and_loads_changes_no_table(
     seed: int, whole: dict[str, list[Any]], tmp_path: Path, spark: SparkSession
 ) -> None:
     files = split(random.Random(seed), by_line=seed % 2 == 0)
     for number in range(2):
         for index, file in enumerate(files):
             if file.load == number:
-                written(file, tmp_path / "inputs", f"{index}")
+                write(file, tmp_path / "inputs", f"{index}")
         load(spark, tmp_path / "store", tmp_path / "inputs")
     assert differing(tables(tmp_path / "store"), whole) == {}
     assert {path.partition("/")[0] for path in whole} == {"silver", "gold", "mart"}

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def store(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A store; the jobs are given the session that is there."""
+    """Return an empty folder; the jobs use the existing session."""
     for job in (verify_job, compare_job):
         monkeypatch.setattr(job, "open_session", lambda **_: nullcontext(spark))
     return tmp_path / "store"
 
 
 def verdicts(spark: SparkSession, store: Path, **failing: str) -> None:
-    """A store in which one group has passed every check but these, which failed with this message."""
+    """Write a store in which one group passed all checks except these, which failed with the given message."""
     rows = [
         {"check_id": check.id, "title": check.title, "severity": check.severity}
         | ({"status": "fail", "message": failing[check.id]} if check.id in failing else {"status": "pass"})
@@ -50,12 +50,12 @@ def run(job: Any, *arguments: str) -> Result:
     return CliRunner().invoke(job, arguments, standalone_mode=False)
 
 
-def test_all_is_well(spark: SparkSession, store: Path) -> None:
+def test_exit_status_is_0_without_failures(spark: SparkSession, store: Path) -> None:
     verdicts(spark, store)
     assert run(verify_job.verify, "--store", str(store)).return_value == 0
 
 
-def test_what_is_against_the_protocol_fails_and_is_in_both_files(spark: SparkSession, store: Path) -> None:
+def test_an_error_fails_and_is_in_both_files(spark: SparkSession, store: Path) -> None:
     verdicts(spark, store, S01="after generation 1 came 3", C05="one has left")
     junit, found = store.parent / "junit.xml", store.parent / "verdicts.json"
     result = run(verify_job.verify, "--store", str(store), "--junit", str(junit), "--json", str(found))
@@ -65,28 +65,28 @@ def test_what_is_against_the_protocol_fails_and_is_in_both_files(spark: SparkSes
     assert (suite.get("tests"), suite.get("failures")) == ("20", "1")
     (failure,) = suite.iter("failure")
     assert "after generation 1 came 3" in (failure.text or "")
-    # against good manners only
+    # a warning only
     (warning,) = suite.iter("system-out")
     assert "one has left" in (warning.text or "")
-    told = json.loads(found.read_text())
-    assert [row["check_id"] for row in told["failures"]] == ["C05", "S01"]
-    assert {check["id"]: check["fail"] for check in told["checks"] if check["fail"]} == {"S01": 1, "C05": 1}
+    report = json.loads(found.read_text())
+    assert [row["check_id"] for row in report["failures"]] == ["C05", "S01"]
+    assert {check["id"]: check["fail"] for check in report["checks"] if check["fail"]} == {"S01": 1, "C05": 1}
 
 
-def test_what_is_ignored_or_a_warning_decides_nothing(spark: SparkSession, store: Path) -> None:
+def test_ignored_checks_and_warnings_do_not_fail(spark: SparkSession, store: Path) -> None:
     verdicts(spark, store, S01="after generation 1 came 3", C05="one has left")
     result = run(verify_job.verify, "--store", str(store), "--ignore", "S01")
     assert result.return_value == 0
     assert "S01" not in result.output
 
 
-def test_an_empty_store_is_no_pass_and_a_folder_is_no_store(spark: SparkSession, store: Path) -> None:
+def test_an_empty_store_and_a_plain_folder_are_refused(spark: SparkSession, store: Path) -> None:
     assert "not a store" in str(run(verify_job.verify, "--store", str(store)).exception)
     Store(str(store)).open(spark, [])
     assert "no group to check" in str(run(verify_job.verify, "--store", str(store)).exception)
 
 
-def test_a_cohort_that_is_not_there_is_refused_with_those_that_are(spark: SparkSession, store: Path) -> None:
+def test_an_unknown_baseline_is_refused_with_the_known_cohorts(spark: SparkSession, store: Path) -> None:
     here = Store(str(store))
     here.open(spark, [])
     of = {"trace_id": "t", "group_id": "g"}

@@ -1,4 +1,4 @@
-"""gold/member_downtime and gold/partition_gap: what a rebalance costs each member, and each partition."""
+"""gold/member_downtime and gold/partition_gap: the costs of a rebalance for members and partitions."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def by_member(rows: list[Row], trace_id: str, rebalance_no: int) -> dict[str, Ro
     return {row.member: row for row in of(rows, trace_id) if row.rebalance_no == rebalance_no}
 
 
-def gives(tale: Tale, client: str, partition: int, upto: int) -> None:
-    """A client is given the records of a partition up to an offset."""
+def delivers(tale: Tale, client: str, partition: int, upto: int) -> None:
+    """Let a client receive the records of a partition up to an offset."""
     asked = tale.asks("Fetch", client, of_group=False)
     tale.answers(asked, body={"fetched": [["t", partition, 0, upto]]})
 
@@ -45,7 +45,7 @@ def gives(tale: Tale, client: str, partition: int, upto: int) -> None:
 @TALES.told
 def eager(tale: Tale) -> None:
     tale.forms({"a": [0, 1]})
-    gives(tale, "a", 1, 9)
+    delivers(tale, "a", 1, 9)
     tale.commits("a", 1, 0, 1)  # up to offset 5
     joins = {"b": tale.joins("b")}
     tale.state(STABLE, PREPARING, 1, "member_join", member_id="b")
@@ -63,18 +63,18 @@ def test_an_eager_member_is_stopped_from_its_join_to_its_assignment(downtimes: l
     assert {(row.mode, row.membership) for row in found.values()} == {("eager", "dynamic")}
 
 
-def test_what_a_member_keeps_gets_and_loses_is_counted(downtimes: list[Row]) -> None:
+def test_kept_received_and_lost_partitions_are_counted(downtimes: list[Row]) -> None:
     found = by_member(downtimes, eager, 2)
     assert (found["a"].kept_n, found["a"].assigned_n, found["a"].revoked_n) == (1, 0, 1)
     assert (found["b"].kept_n, found["b"].assigned_n, found["b"].revoked_n) == (0, 1, 0)
 
 
-def test_who_commits_when_it_hears_of_a_rebalance_commits_before_it_gives_up(downtimes: list[Row]) -> None:
+def test_a_commit_after_the_notification_is_a_commit_before_revoke(downtimes: list[Row]) -> None:
     found = by_member(downtimes, eager, 2)
     assert (found["a"].commit_before_revoke, found["b"].commit_before_revoke) == (True, None)
 
 
-def test_nobody_has_a_partition_from_the_join_of_its_owner_to_the_assignment_of_the_next(gaps: list[Row]) -> None:
+def test_a_gap_lasts_from_the_old_owners_join_to_the_new_owners_assignment(gaps: list[Row]) -> None:
     first, second, moved = of(gaps, eager)
     assert [(row.rebalance_no, row.partition, row.old_member, row.gap_ms) for row in (first, second)] == [
         (1, 0, None, None),
@@ -84,7 +84,7 @@ def test_nobody_has_a_partition_from_the_join_of_its_owner_to_the_assignment_of_
     assert (moved.old_member, moved.new_member, moved.gap_ms) == ("a", "b", 3.0)
 
 
-def test_what_was_fetched_and_not_committed_is_delivered_again(gaps: list[Row]) -> None:
+def test_fetched_but_uncommitted_records_are_redelivered(gaps: list[Row]) -> None:
     moved = of(gaps, eager)[-1]
     assert (moved.last_fetched, moved.last_committed, moved.redelivered_records) == (9, 5, 4)
 
@@ -102,21 +102,26 @@ def cooperative(tale: Tale) -> None:
     tale.completes(joins, {"a": [0], "b": [1]}, protocol=COOPERATIVE)
 
 
-def test_a_cooperative_member_that_keeps_all_is_not_stopped(downtimes: list[Row]) -> None:
+def test_a_cooperative_member_that_keeps_all_partitions_is_not_stopped(downtimes: list[Row]) -> None:
     found = by_member(downtimes, cooperative, 3)
     assert (found["a"].mode, found["a"].stopped_ms, found["a"].waited_ms) == ("cooperative", 0.0, 20.0)
     assert (found["a"].kept_n, found["a"].revoked_n, found["b"].assigned_n) == (1, 0, 1)
 
 
-def test_a_cooperative_member_that_is_to_give_something_up_loses_it_at_once(downtimes: list[Row]) -> None:
+def test_a_cooperative_member_loses_a_revoked_partition_at_once(downtimes: list[Row]) -> None:
     found = by_member(downtimes, cooperative, 2)
     assert (found["a"].kept_n, found["a"].revoked_n, found["a"].commit_before_revoke) == (1, 1, None)
 
 
-def test_a_partition_that_is_left_over_has_no_new_owner_until_the_next_round(gaps: list[Row]) -> None:
-    left_over, given = of(gaps, cooperative)[2:]
-    assert (left_over.rebalance_no, left_over.old_member, left_over.new_member) == (2, "a", None)
-    assert (given.rebalance_no, given.old_member, given.new_member, given.gap_ms) == (3, "a", "b", 20.0)
+def test_an_unassigned_partition_has_no_owner_until_the_next_round(gaps: list[Row]) -> None:
+    unassigned, reassigned = of(gaps, cooperative)[2:]
+    assert (unassigned.rebalance_no, unassigned.old_member, unassigned.new_member) == (2, "a", None)
+    assert (reassigned.rebalance_no, reassigned.old_member, reassigned.new_member, reassigned.gap_ms) == (
+        3,
+        "a",
+        "b",
+        20.0,
+    )
 
 
 @TALES.told
@@ -130,7 +135,7 @@ def one_died(tale: Tale) -> None:
     tale.completes(joins, {"a": [0, 1]})
 
 
-def test_the_partition_of_one_that_died_is_nobodys_since_it_was_removed(gaps: list[Row]) -> None:
+def test_the_gap_of_a_dead_member_starts_at_its_removal(gaps: list[Row]) -> None:
     moved = of(gaps, one_died)[-1]
     assert (moved.old_member, moved.new_member, moved.gap_ms) == ("b", "a", 50.0)
 
@@ -149,13 +154,13 @@ def superseded(tale: Tale) -> None:
     tale.forms({"a": [1], "b": [0]}, before=COMPLETING)
 
 
-def test_an_eager_owner_has_given_up_with_its_first_join_of_rebalances_that_supersede_each_other(
+def test_an_eager_owner_gives_up_with_its_first_join_of_superseded_rebalances(
     gaps: list[Row],
 ) -> None:
     assert [row.gap_ms for row in of(gaps, superseded)[2:]] == [40.0, 40.0]
 
 
-def test_a_member_whose_sync_was_never_answered_is_not_known_to_go_on(downtimes: list[Row]) -> None:
+def test_without_a_sync_response_the_stopped_time_is_unknown(downtimes: list[Row]) -> None:
     found = by_member(downtimes, superseded, 2)
     assert [(row.stopped_ms, row.kept_n) for row in found.values()] == [(None, None), (None, None)]
 
@@ -171,7 +176,7 @@ def bounced(tale: Tale) -> None:
     tale.forms({"b": [0]})
 
 
-def test_an_empty_group_has_no_owners_and_yet_the_partition_waits(downtimes: list[Row], gaps: list[Row]) -> None:
+def test_a_gap_spans_the_time_in_which_the_group_is_empty(downtimes: list[Row], gaps: list[Row]) -> None:
     assert by_member(downtimes, bounced, 3)["b"].assigned_n == 1
     last = of(gaps, bounced)[-1]
     assert (last.old_member, last.new_member, last.gap_ms) == ("a", "b", 500.0)

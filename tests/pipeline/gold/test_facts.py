@@ -1,4 +1,4 @@
-"""The smaller gold tables: commits, fencing, heartbeats, the time in each state, and rebalances that were avoided."""
+"""The smaller gold tables: commits, fencing, heartbeats, times in states, and avoided rebalances."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def late_commit(tale: Tale) -> None:
     tale.asks("OffsetCommit", "a", member_id="a", generation=2)
 
 
-def test_a_commit_is_compared_with_its_group_as_it_was_then(gold: Gold) -> None:
+def test_a_commit_is_compared_with_the_groups_generation_at_that_time(gold: Gold) -> None:
     rows = of(gold.rows(schema.COMMIT), late_commit)
     assert [(row.member, row.generation, row.group_generation, row.gen_lag, row.is_zombie) for row in rows] == [
         ("one", 1, 1, 0, False),
@@ -63,20 +63,20 @@ def fenced(tale: Tale) -> None:
     tale.call("Heartbeat", "old", "FENCED_INSTANCE_ID", member_id="old", instance_id="one", generation=1)
 
 
-def test_who_is_fenced_is_told_so_by_whom_it_was_replaced(gold: Gold) -> None:
+def test_fencing_names_the_replacing_member(gold: Gold) -> None:
     replaced, refused = of(gold.rows(schema.FENCING), fenced)
     assert (replaced.api, refused.api) == ("JoinGroup", "Heartbeat")
     for row in (replaced, refused):
         assert (row.instance_id, row.old_member, row.new_member, row.stage) == ("one", "old", "new", "Stable")
 
 
-def test_a_static_member_that_comes_back_saves_a_rebalance(gold: Gold) -> None:
+def test_a_returning_static_member_avoids_a_rebalance(gold: Gold) -> None:
     (row,) = of(gold.rows(schema.AVOIDED), fenced)
     assert (row.group_id, row.instance_id, row.generation, row.test_id) == ("g", "one", 1, "test_fenced")
 
 
 @TALES.told
-def beating(tale: Tale) -> None:
+def heartbeats(tale: Tale) -> None:
     tale.forms({"a": [0]})
     for wait_ms in (0, 100, 200, 3_000):
         tale.passes(wait_ms)
@@ -84,14 +84,14 @@ def beating(tale: Tale) -> None:
     tale.beat("nobody", error="UNKNOWN_MEMBER_ID")
 
 
-def test_heartbeats_are_as_regular_as_the_gaps_between_them(gold: Gold) -> None:
-    row, nobody = of(gold.rows(schema.HEARTBEAT), beating)
+def test_heartbeat_percentiles_come_from_the_gaps(gold: Gold) -> None:
+    row, nobody = of(gold.rows(schema.HEARTBEAT), heartbeats)
     assert (row.member_id, row.n, row.n_refused, row.session_timeout_ms) == ("a", 4, 1, SESSION_MS)
     assert (row.p50_gap_ms, row.p99_gap_ms, row.max_gap_ms) == (200.0, 2_944.0, 3_000.0)
     assert row.max_ratio_to_session == 3_000 / SESSION_MS
     assert (nobody.n, nobody.n_refused, nobody.p50_gap_ms, nobody.session_timeout_ms) == (1, 1, None, None)
 
 
-def test_a_state_lasts_until_the_next_one_and_the_last_one_until_the_end(gold: Gold) -> None:
-    found = {row.state: (row.ms, row.visits) for row in of(gold.rows(schema.STATE_TIME), beating)}
+def test_a_state_lasts_until_the_next_change_or_the_end_of_the_trace(gold: Gold) -> None:
+    found = {row.state: (row.ms, row.visits) for row in of(gold.rows(schema.STATE_TIME), heartbeats)}
     assert found == {"PreparingRebalance": (0.0, 1), "CompletingRebalance": (0.0, 1), "Stable": (3_300.0, 1)}

@@ -1,4 +1,4 @@
-"""The gold tables say what the emulator says of the same lines: of simulations under churn, and of recorded traces."""
+"""The gold tables agree with the emulator about the same lines: simulations under churn, and recorded traces."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ SAME = {
     "join_seq": "join_seq",
     "end_seq": "end_seq",
 }
-"""What the emulator and the table call otherwise, and mean the same by."""
+"""Columns whose names differ between the emulator and the table."""
 
 
 COUNTED: dict[str, Watched] = {}
-"""What the emulator has counted for /metrics meanwhile, by trace."""
+"""The emulator's own counters for /metrics, by trace."""
 
 
-def churned(
+def churn(
     name: str, seed: int, away_s: float, *, static: bool = False, third: str = "healthy", **puppet: Any
 ) -> list[Line]:
-    """Members join, are away for so long, leave, die and come back; and what is then in the trace."""
+    """Let members join, pause, leave, crash and return; return the lines of the trace."""
     simulation = Simulation(topics={"t": 7}, config={"group.initial.rebalance.delay.ms": 1000}, seed=seed)
     with simulation as cluster:
         COUNTED[name] = Watched(cast("RegisteredCluster", SimpleNamespace(parts=simulation._running[-1].world)))
@@ -101,19 +101,19 @@ def gold(spark: SparkSession) -> Gold:
     traces = {
         path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in RECORDED.glob("*.jsonl")
     }
-    traces["eager"] = churned("eager", 1, 7, protocols=["range"])
-    traces["cooperative"] = churned("cooperative", 2, 8, protocols=["cooperative-sticky"])
-    traces["static"] = churned("static", 3, 7, static=True, protocols=["range"])
-    traces["slow"] = churned("slow", 4, 12, third="straggler", rebalance_timeout_s=4, protocols=["range"])
-    traces["flapping"] = churned("flapping", 5, 12, third="flapping", static=True, protocols=["cooperative-sticky"])
-    traces["stuck"] = churned("stuck", 6, 12, third="never_syncs", rebalance_timeout_s=12, protocols=["range"])
+    traces["eager"] = churn("eager", 1, 7, protocols=["range"])
+    traces["cooperative"] = churn("cooperative", 2, 8, protocols=["cooperative-sticky"])
+    traces["static"] = churn("static", 3, 7, static=True, protocols=["range"])
+    traces["slow"] = churn("slow", 4, 12, third="straggler", rebalance_timeout_s=4, protocols=["range"])
+    traces["flapping"] = churn("flapping", 5, 12, third="flapping", static=True, protocols=["cooperative-sticky"])
+    traces["stuck"] = churn("stuck", 6, 12, third="never_syncs", rebalance_timeout_s=12, protocols=["range"])
     return Gold(spark, traces)
 
 
 @pytest.fixture(scope="module")
 def stories(gold: Gold) -> dict[tuple[str, str], GroupTrace]:
     found = gold.stories()
-    assert sum(len(rebalances(story)) for story in found.values()) > 20, "there is something to compare"
+    assert sum(len(rebalances(story)) for story in found.values()) > 20, "too few rebalances to compare"
     return found
 
 
@@ -124,7 +124,7 @@ def by_group(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
     return found
 
 
-def test_rebalances_are_those_the_emulator_sees(gold: Gold, stories: dict[tuple[str, str], GroupTrace]) -> None:
+def test_rebalances_equal_those_of_the_emulator(gold: Gold, stories: dict[tuple[str, str], GroupTrace]) -> None:
     found = by_group(gold.rows(schema.REBALANCE))
     for key, story in stories.items():
         seen = [{name: row[column] for name, column in SAME.items()} for row in found.get(key, [])]
@@ -135,7 +135,7 @@ def test_rebalances_are_those_the_emulator_sees(gold: Gold, stories: dict[tuple[
         assert members == [len(each.members) for each in rebalances(story) if each.join_seq is not None], key
 
 
-def test_rebalances_are_as_many_and_take_as_long_as_the_emulator_has_counted(gold: Gold) -> None:
+def test_rebalance_counts_and_durations_equal_the_emulators_metrics(gold: Gold) -> None:
     found = by_group(gold.rows(schema.REBALANCE))
     for trace_id, counted in COUNTED.items():
         rows = found[trace_id, "svc"]
@@ -145,7 +145,7 @@ def test_rebalances_are_as_many_and_take_as_long_as_the_emulator_has_counted(gol
         assert sum(over_ms) == pytest.approx(counted.barriers_s * 1000), trace_id
 
 
-def test_who_joined_and_who_left_is_the_difference_of_two_generations(
+def test_joined_and_left_members_are_the_difference_of_two_generations(
     gold: Gold, stories: dict[tuple[str, str], GroupTrace]
 ) -> None:
     found = by_group(gold.rows(schema.REBALANCE))
@@ -158,7 +158,7 @@ def test_who_joined_and_who_left_is_the_difference_of_two_generations(
             before = now if each.generation is not None else before
 
 
-def test_each_commit_is_there_and_those_of_old_generations_are_zombies(
+def test_every_commit_has_a_row_and_stale_commits_are_zombies(
     gold: Gold, stories: dict[tuple[str, str], GroupTrace]
 ) -> None:
     found = by_group(gold.rows(schema.COMMIT))
@@ -173,7 +173,7 @@ def test_each_commit_is_there_and_those_of_old_generations_are_zombies(
         assert stale <= {row.seq for row in rows if row.is_zombie}, key
 
 
-def test_heartbeats_and_avoided_rebalances_are_as_many_as_in_the_trace(
+def test_heartbeats_and_avoided_rebalances_are_counted_completely(
     gold: Gold, stories: dict[tuple[str, str], GroupTrace]
 ) -> None:
     beats = {(row.trace_id, row.group_id, row.member_id): row.n for row in gold.rows(schema.HEARTBEAT)}
@@ -192,7 +192,7 @@ def test_heartbeats_and_avoided_rebalances_are_as_many_as_in_the_trace(
     assert sum(told.values()) > 1
 
 
-def test_a_group_is_in_some_state_from_its_first_change_to_its_end(
+def test_state_times_add_up_to_the_time_from_first_change_to_end(
     gold: Gold, stories: dict[tuple[str, str], GroupTrace]
 ) -> None:
     found = by_group(gold.rows(schema.STATE_TIME))
@@ -205,5 +205,5 @@ def test_a_group_is_in_some_state_from_its_first_change_to_its_end(
             assert Counter(line["state_to"] for line in changes) == {row.state: row.visits for row in found[key]}
 
 
-def test_the_kinds_of_client_reasons_are_those_of_the_emulator() -> None:
+def test_client_reasons_have_the_categories_of_the_emulator() -> None:
     assert SUB_CAUSES == vocabulary.SUB_CAUSES

@@ -1,4 +1,4 @@
-"""gold/rebalance: what is said of a rebalance. Each tale is a trace of its own, and all are told at once."""
+"""gold/rebalance: the columns of a rebalance. Each tale is a trace of its own, and one run computes all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TALES = Tales()
 
 @pytest.fixture(scope="module")
 def rebalances(spark: SparkSession) -> list[Row]:
-    """What all the tales come to."""
+    """Return the rebalances of all tales."""
     return TALES.gold(spark).rows(schema.REBALANCE)
 
 
@@ -34,7 +34,7 @@ def of_two(tale: Tale) -> None:
     tale.call("OffsetFetch", "a")
 
 
-def test_a_rebalance_says_why_it_was_who_held_it_up_and_what_it_took(rebalances: list[Row]) -> None:
+def test_a_rebalance_has_its_cause_straggler_and_durations(rebalances: list[Row]) -> None:
     (row,) = of(rebalances, of_two)
     assert (row.run_id, row.test_id, row.cluster, row.group_id) == ("r", "test_of_two", "c", "g")
     assert (row.cause, row.sub_cause, row.client_reason) == ("member_join", "closed", "the consumer is being closed")
@@ -55,17 +55,17 @@ def of_one(tale: Tale) -> None:
     tale.forms({"a": [0]}, before=STABLE)
 
 
-def test_one_alone_waits_for_nobody(rebalances: list[Row]) -> None:
+def test_a_single_member_has_no_straggler(rebalances: list[Row]) -> None:
     row = of(rebalances, of_one)[0]
     assert (row.straggler_member, row.straggler_wait_ms, row.straggler_share) == (None, None, None)
 
 
-def test_rebalances_that_follow_at_once_are_a_storm(rebalances: list[Row]) -> None:
+def test_rebalances_in_quick_succession_form_a_storm(rebalances: list[Row]) -> None:
     assert [row.storm_id for row in of(rebalances, of_one)] == [None, "of_one/g/2", "of_one/g/2"]
 
 
 @TALES.told
-def one_too_late(tale: Tale) -> None:
+def late_member(tale: Tale) -> None:
     tale.forms({"a": [0], "b": [1]})
     joins = {"a": tale.joins("a")}
     tale.state(STABLE, PREPARING, 1, "leader_rejoin", member_id="a")
@@ -74,19 +74,19 @@ def one_too_late(tale: Tale) -> None:
     tale.completes(joins, {"a": [0, 1]})
 
 
-def test_who_does_not_come_in_time_is_the_straggler(rebalances: list[Row]) -> None:
-    row = of(rebalances, one_too_late)[-1]
+def test_a_member_that_misses_the_barrier_is_the_straggler(rebalances: list[Row]) -> None:
+    row = of(rebalances, late_member)[-1]
     assert (row.straggler_member, row.straggler_wait_ms, row.straggler_share) == ("b", 30_000.0, 1.0)
     assert (row.n_timed_out, row.members_before, row.members_after, row.n_joined, row.n_left) == (1, 2, 1, 0, 1)
 
 
-def test_what_had_to_move_is_not_held_against_the_assignor(rebalances: list[Row]) -> None:
-    row = of(rebalances, one_too_late)[-1]
+def test_necessary_moves_do_not_lower_the_stickiness(rebalances: list[Row]) -> None:
+    row = of(rebalances, late_member)[-1]
     assert (row.partitions_total, row.partitions_moved, row.moves_minimum, row.stickiness) == (2, 1, 1, 1.0)
 
 
 @TALES.told
-def one_superseded(tale: Tale) -> None:
+def superseded(tale: Tale) -> None:
     asked = tale.joins("a")
     tale.state(EMPTY, PREPARING, 0, "member_join", member_id="a")
     tale.state(PREPARING, COMPLETING, 1, "joined")
@@ -95,8 +95,8 @@ def one_superseded(tale: Tale) -> None:
     tale.forms({"b": [1], "a": [0]}, before=COMPLETING)
 
 
-def test_a_rebalance_in_which_the_next_begins_is_superseded(rebalances: list[Row]) -> None:
-    first, second = of(rebalances, one_superseded)
+def test_a_rebalance_interrupted_by_the_next_is_superseded(rebalances: list[Row]) -> None:
+    first, second = of(rebalances, superseded)
     assert (first.outcome, first.gen_after, first.sync_ms, first.partitions_total) == ("superseded", 1, None, None)
     assert (second.outcome, second.gen_before, second.gen_after, second.members_before) == ("completed", 1, 2, 1)
     assert first.end_seq == second.start_seq
@@ -112,7 +112,7 @@ def emptied(tale: Tale) -> None:
     tale.state(STABLE, PREPARING, 3, "session_expired", member_id="b")
 
 
-def test_a_group_that_is_left_empty_begins_anew(rebalances: list[Row]) -> None:
+def test_an_emptied_group_starts_without_a_history(rebalances: list[Row]) -> None:
     _, left, anew, at_the_end = of(rebalances, emptied)
     assert (left.outcome, left.gen_after, left.members_after, left.n_joined, left.n_left) == ("emptied", 2, 0, 0, 1)
     assert (anew.members_before, anew.n_joined, anew.partitions_moved, anew.stickiness) == (0, 1, 0, 1.0)
@@ -126,7 +126,7 @@ def unfair(tale: Tale) -> None:
     tale.forms({"a": [0, 1], "b": [2, 3]}, before=STABLE)
 
 
-def test_stickiness_is_the_share_of_moves_that_were_needed(rebalances: list[Row]) -> None:
+def test_stickiness_is_the_share_of_necessary_moves(rebalances: list[Row]) -> None:
     _, needed, needless = of(rebalances, unfair)
     assert (needed.partitions_moved, needed.moves_minimum, needed.stickiness) == (2, 2, 1.0)
     assert (needless.partitions_moved, needless.moves_minimum, needless.stickiness) == (4, 0, 0.0)
@@ -142,13 +142,13 @@ def cooperative(tale: Tale) -> None:
     tale.forms({"a": [0], "b": [1]}, before=STABLE, cause="member_rejoin", protocol="cooperative-sticky")
 
 
-def test_the_second_round_of_a_cooperative_rebalance_is_its_follow_up(rebalances: list[Row]) -> None:
+def test_the_second_round_of_a_cooperative_rebalance_is_a_followup(rebalances: list[Row]) -> None:
     rows = of(rebalances, cooperative)
     assert [row.followup for row in rows] == [False, False, True, False]
     assert {row.mode for row in rows} == {"cooperative"}
 
 
-def test_a_partition_moves_once_however_many_rounds_it_takes(rebalances: list[Row]) -> None:
+def test_a_partition_moves_once_in_several_rounds(rebalances: list[Row]) -> None:
     rows = of(rebalances, cooperative)
     assert [(row.partitions_total, row.partitions_moved, row.moves_minimum) for row in rows] == [
         (2, 0, 0),
@@ -169,7 +169,7 @@ def of_a_log(tale: Tale) -> None:
     tale.state(PREPARING, COMPLETING, 9, "joined", body={"n_members": 2})
 
 
-def test_a_log_tells_numbers_only(rebalances: list[Row]) -> None:
+def test_a_log_gives_numbers_of_members_only(rebalances: list[Row]) -> None:
     first, second = of(rebalances, of_a_log)
     assert (first.members_before, first.members_after, first.n_static, first.membership) == (None, 3, 1, "mixed")
     assert (first.join_ms, first.mode, first.straggler_member, first.n_joined) == (3.0, None, None, None)

@@ -1,4 +1,4 @@
-"""A standalone cluster of Spark on loopback, and a Spark Connect server; processes that end with the test."""
+"""A standalone Spark cluster on loopback, and a Spark Connect server; the processes end with the test."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 BIN = Path(pyspark.__file__).parent / "bin"
 READY_S = 180
-"""How long a busy machine may take to start a process of Spark's."""
+"""Time limit for starting a Spark process on a busy machine."""
 
-LOOK_S = 0.2
+POLL_S = 0.2
 END_S = 30
 LOOPBACK = "127.0.0.1"
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
-"""For every Java that is started here: it starts quickly, and would be slower in the long run."""
+"""Java options for a quick start, at the cost of a slower long run."""
 
 MASTER = re.compile(r"Starting Spark master at (spark://[\d.:]+)")
 WORKER = re.compile(r"Successfully registered with master")
@@ -36,7 +36,7 @@ CONNECT = re.compile(r"Spark Connect server started at: .*?:(\d+)")
 
 @contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """A master and its workers, with a core and 1 GiB each; where it is."""
+    """Start a master and its workers, with one core and 1 GiB each; yield the address of the master."""
     with ExitStack() as running:
         options = ("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
         said = running.enter_context(_daemon(folder, "master", MASTER, "deploy.master.Master", *options))
@@ -49,7 +49,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
 
 @contextmanager
 def connect_server(folder: Path) -> Iterator[str]:
-    """A Spark Connect server with two cores; where it is."""
+    """Start a Spark Connect server with two cores; yield its address."""
     settings = {
         "spark.connect.grpc.binding.address": LOOPBACK,
         "spark.connect.grpc.binding.port": "0",
@@ -66,23 +66,23 @@ def connect_server(folder: Path) -> Iterator[str]:
 
 
 def submit(folder: Path, master: str, packages: Path, *arguments: str, timeout_s: float) -> str:
-    """What a job says that spark-submit has started."""
-    import koordinator.pipeline.__main__ as program  # noqa: PLC0415 - only its file is wanted
+    """Run a job with spark-submit and return its output."""
+    import koordinator.pipeline.__main__ as program  # noqa: PLC0415 - only for its file name
 
     command = [str(BIN / "spark-submit"), "--master", master, "--py-files", str(packages)]
     command += ["--conf", f"spark.driver.host={LOOPBACK}", str(program.__file__), *arguments]
-    return finished(command, environ(folder), timeout_s)
+    return run_program(command, environ(folder), timeout_s)
 
 
-def finished(command: list[str], environ: dict[str, str], timeout_s: float) -> str:
-    """What a program says that ends well."""
+def run_program(command: list[str], environ: dict[str, str], timeout_s: float) -> str:
+    """Run a program that must succeed, and return its output."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environ)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 def environ(folder: Path) -> dict[str, str]:
-    """With a Java for Spark that starts quickly, our Python, and loopback as the only network."""
+    """Return the environment: a Java that starts quickly, this Python, and loopback as the only network."""
     own = {
         "JDK_JAVA_OPTIONS": QUICK,
         "JAVA_HOME": str(java.find_java_home(folder / "java")),
@@ -103,14 +103,14 @@ def _daemon(folder: Path, name: str, ready: re.Pattern[str], main: str, *argumen
 
 @contextmanager
 def process(folder: Path, name: str, command: list[str], ready: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """A process that runs until the block ends; what it said when it was ready."""
+    """Run a process until the block ends; yield the match of its ready message."""
     log = folder / f"{name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environ(folder)
         )
     try:
-        yield _said(process, log, ready)
+        yield _wait_for(process, log, ready)
     finally:
         process.terminate()
         try:
@@ -120,11 +120,11 @@ def process(folder: Path, name: str, command: list[str], ready: re.Pattern[str])
             process.wait(END_S)
 
 
-def _said(process: subprocess.Popen[bytes], log: Path, ready: re.Pattern[str]) -> re.Match[str]:
+def _wait_for(process: subprocess.Popen[bytes], log: Path, ready: re.Pattern[str]) -> re.Match[str]:
     end = monotonic() + READY_S
     while monotonic() < end and process.poll() is None:
         found = ready.search(log.read_text(errors="replace"))
         if found:
             return found
-        sleep(LOOK_S)
+        sleep(POLL_S)
     raise AssertionError(f"{log.name}: not ready within {READY_S} s; it says:\n{log.read_text(errors='replace')}")

@@ -1,4 +1,4 @@
-"""Trace lines as rows of silver/event, without reading a file: for tests of what comes after."""
+"""Trace lines as rows of silver/event, without files, for tests of the later layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def events(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> DataFrame:
-    """silver/event of these lines, by trace id. Lines that are headers are left out."""
+    """Return silver/event of these lines by trace id, without the headers."""
     return literal(
         spark,
         EVENT,
@@ -36,19 +36,19 @@ def events(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]
 
 
 def verdicts(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> DataFrame:
-    """mart/verdict of these lines, made as a load does it: each table once, and read again."""
+    """Return mart/verdict of these lines. As in a load, each table is written once and read back."""
     event = events(spark, traces)
-    called = _kept(spark, call(event), CALL)
-    members, groups = _kept(spark, member(event, called), MEMBER), _kept(spark, group(event), GROUP)
-    return verdict(event, called, members, groups, of_traces(spark, *traces))
+    called = _write_and_read(spark, call(event), CALL)
+    members, groups = _write_and_read(spark, member(event, called), MEMBER), _write_and_read(spark, group(event), GROUP)
+    return verdict(event, called, members, groups, trace_rows(spark, *traces))
 
 
-def _kept(spark: SparkSession, frame: DataFrame, table: Table) -> DataFrame:
+def _write_and_read(spark: SparkSession, frame: DataFrame, table: Table) -> DataFrame:
     return spark.createDataFrame(frame.collect(), table.columns)
 
 
-def of_traces(spark: SparkSession, *trace_ids: str) -> DataFrame:
-    """silver/trace of these, all of one run."""
+def trace_rows(spark: SparkSession, *trace_ids: str) -> DataFrame:
+    """Return silver/trace of these traces, all in one run."""
     return literal(spark, TRACE, *({"trace_id": trace_id} for trace_id in trace_ids), run_id="run")
 
 

@@ -1,4 +1,4 @@
-"""Frames for the tests of the gold tables, out of the lines of a trace or of a `Tale`."""
+"""Gold tables for tests, from the lines of a trace or of a `Tale`."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
 RENAMED = {"wall_ts": "wall_us", "group_ts_us": "group_us", "verb": "name", "puppet": "name", "hold_id": "name"}
-"""Keys of a line that the table calls otherwise."""
+"""Keys of a line with another name in the table."""
 
 
 class Tales:
-    """Tales that are told at once, a trace each: `tales.told` beside a function of a Tale adds it, by its name."""
+    """Tales that are computed together, one trace each: `tales.told` beside a function of a Tale adds it under its
+    name.
+    """
 
     def __init__(self) -> None:
         self._tales: dict[str, Callable[[Tale], None]] = {}
 
     def told(self, tell: Callable[[Tale], None]) -> str:
-        """Add a tale; gives its name."""
+        """Add a tale and return its name."""
         self._tales[tell.__name__] = tell
         return tell.__name__
 
     def gold(self, spark: SparkSession) -> Gold:
-        """What they come to."""
+        """Return the tables of all tales."""
         traces = {}
         for name, tell in self._tales.items():
             tell(tale := Tale())
@@ -40,12 +42,12 @@ class Tales:
 
 
 def of(rows: Iterable[Row], trace_id: str) -> list[Row]:
-    """The rows of one trace."""
+    """Return the rows of one trace."""
     return [row for row in rows if row.trace_id == trace_id]
 
 
 class Gold:
-    """The tables of some traces, as rows. A table is made as in a load: of those it needs, each of them made once."""
+    """The tables of some traces, as rows; each table and its inputs are computed once, as in a load."""
 
     def __init__(self, spark: SparkSession, traces: Mapping[str, Iterable[dict[str, Any]]]) -> None:
         self._spark = spark
@@ -58,14 +60,14 @@ class Gold:
         }
 
     def rows(self, table: schema.Table) -> list[Row]:
-        """The rows of a table, in the order of its key, which no two of them have."""
+        """Return the rows of a table ordered by its key, which is unique."""
         found: list[Row] = self._table(table).collect()
         keys = [tuple(row[name] for name in table.key) for row in found]
         assert len(set(keys)) == len(keys), f"{table.path}: rows with the same key"
         return [found[at] for at in sorted(range(len(found)), key=lambda at: keys[at])]
 
     def stories(self) -> dict[tuple[str, str], GroupTrace]:
-        """The same lines as the emulator reads them, by trace and group."""
+        """Return the same lines as the emulator reads them, by trace and group."""
         named = {
             (name, str(line["group_id"])): lines
             for name, lines in self._lines.items()
@@ -78,7 +80,7 @@ class Gold:
         if table.path not in self._made:
             step = next(step for step in layers.PER_HOME_STEPS if step.table is table)
             made = step.build(*(self._table(each) for each in step.inputs))
-            # written and read again, as a load does it
+            # write and read back, as a load does
             self._made[table.path] = self._spark.createDataFrame(made.collect(), table.columns)
         return self._made[table.path]
 

@@ -1,4 +1,4 @@
-"""A file system of Hadoop's on loopback, with one data node: Hadoop's own cluster for tests, of Maven Central."""
+"""A Hadoop file system on loopback with one data node: Hadoop's own test cluster, from Maven Central."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING
 import pyspark
 from brokers.kafka_releases import CACHE, LOG_WRITER, fetched
 
-from spark.cluster import LOOPBACK, QUICK, environ, finished, process
+from spark.cluster import LOOPBACK, QUICK, environ, process, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NEEDED = ("org.junit.jupiter:junit-jupiter-api:5.13.4", "org.mockito:mockito-core:4.11.0", LOG_WRITER)
-"""What it is made with, and does not say."""
+"""Undeclared dependencies of the test cluster."""
 
 STARTED = re.compile(r"Started MiniDFSCluster -- namenode on port (\d+)")
 SHELL_S = 120
 
 
 def version() -> str:
-    """Of the Hadoop that Spark has."""
+    """Return the version of Spark's Hadoop."""
     (jar,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
     return jar.stem.removeprefix("hadoop-client-api-")
 
 
 class Hdfs:
-    """One that runs.
+    """A running file system.
 
     Attributes:
-        url: where its root is, without a slash.
+        url: the URL of its root, without a slash.
     """
 
     def __init__(self, folder: Path, java: list[str], port: str) -> None:
@@ -41,16 +41,16 @@ class Hdfs:
         self._java = java
 
     def shell(self, *command: str) -> str:
-        """What a command of `hdfs dfs` says."""
+        """Run `hdfs dfs` with a command and return its output."""
         shell = [*self._java, "org.apache.hadoop.fs.FsShell", "-fs", self.url, *command]
-        return finished(shell, environ(self._folder), SHELL_S)
+        return run_program(shell, environ(self._folder), SHELL_S)
 
 
 @contextmanager
 def hdfs(folder: Path) -> Iterator[Hdfs]:
-    """One that is empty, with its files below the folder."""
+    """Start an empty file system with its files below the folder."""
     jars = fetched(CACHE / f"hadoop-{version()}", f"org.apache.hadoop:hadoop-client-minicluster:{version()}", *NEEDED)
-    # the shell insists on it
+    # the shell requires it
     (folder / "core-site.xml").write_text("<configuration/>")
     java = ["java", *QUICK.split(), f"-Dtest.build.data={folder / 'hdfs'}", "-cp", f"{folder}:{jars}/*"]
     command = [*java, "org.apache.hadoop.test.MiniDFSClusterManager", "-format", "-datanodes", "1", "-nnport", "0"]

@@ -1,7 +1,7 @@
-"""Spark's own Kafka source reads a topic into a folder: kafka_source.py BOOTSTRAP TOPIC FOLDER. Prints what is there.
+"""Read a topic into a folder with Spark's Kafka source, and print it: kafka_source.py BOOTSTRAP TOPIC FOLDER.
 
-A program, because a JVM that runs takes no more jars. They are those of the newest connector of which all parts are in
-Maven Central; Spark itself may be newer.
+This is a program because a running JVM accepts no further jars. The jars belong to the newest connector that is
+complete in Maven Central; Spark itself may be newer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ QUERY_S = 120
 
 
 def jars() -> list[str]:
-    """What the source needs beyond the jars that Spark has."""
+    """Return the jars that the source needs in addition to Spark's."""
     folder = fetched(
         CACHE / f"spark-sql-kafka-{CONNECTOR}",
         f"org.apache.spark:spark-sql-kafka-0-10_2.13:{CONNECTOR}",
@@ -36,7 +36,7 @@ def _artifact(jar: Path) -> str:
 
 
 def main(bootstrap: str, topic: str, folder: str) -> None:
-    """Read what is new, and print the offsets and values of all that is in the folder, as JSON."""
+    """Read the new records into the folder, and print all offsets and values in it as JSON."""
     settings = {"spark.jars": ",".join(jars()), "spark.driver.memory": "1g"}
     with session.open_session("local[2]", settings=settings) as spark:
         growing = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)

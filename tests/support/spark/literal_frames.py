@@ -1,4 +1,4 @@
-"""Small frames of a table, written down as they are thought of."""
+"""Small literal frames of a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def literal(spark: SparkSession, table: Table, *rows: dict[str, Any], **all_have: Any) -> DataFrame:
-    """Rows of a table: what they do not name is as in `all_have`, or null."""
+    """Return rows of a table; a missing column has the value in `all_have`, or null."""
     unknown = {name for row in (*rows, all_have) for name in row} - set(table.names)
     assert not unknown, f"{table.path} has no {sorted(unknown)}"
     return spark.createDataFrame(

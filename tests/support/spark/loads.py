@@ -1,4 +1,4 @@
-"""Loads of the pipeline in tests: inputs made of small traces, and what is in a store afterwards."""
+"""Loads of the pipeline in tests: inputs from small traces, and the contents of a store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TRACES = Path(__file__).parents[2] / "pages" / "traces"
 
-OF_READING = {
+READ_COLUMNS = {
     "home",
     "batch",
     "source_file",
@@ -33,22 +33,22 @@ OF_READING = {
     "file_size",
     "line_no",
 }
-"""Columns that say how a row has come, which is another story for each way of reading."""
+"""Columns that depend on how a row was read."""
 
-AS_READ = {"silver/header", "silver/outcome"}
-"""Tables that may have a row twice if it was read twice."""
+UNDEDUPLICATED = {"silver/header", "silver/outcome"}
+"""Tables that may contain a row twice if it was read twice."""
 
-OF_FILES = {"bronze/line", "bronze/file", "bronze/counts", "bronze/quarantine", "bronze/trace"}
+FILE_TABLES = {"bronze/line", "bronze/file", "bronze/counts", "bronze/quarantine", "bronze/trace"}
 
 
 def trace(name: str) -> list[str]:
-    """The lines of a sample trace, each of which says whose it is."""
+    """Return the lines of a sample trace, each with its trace_id."""
     lines = (TRACES / f"{name}.jsonl").read_text().splitlines()
     return [json.dumps(json.loads(line) | {"trace_id": name}) for line in lines]
 
 
 def ended(name: str) -> SyntheticTrace:
-    """A sample trace as one test of a suite leaves it: lines as the emulator writes them, and how the test ended."""
+    """Return a sample trace as a test suite leaves it: the emulator's lines, and the outcome of the test."""
     lines = [{"trace_id": name} | json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
     last = {"kind": "test", "test_id": f"test_{name}", "outcome": "passed", "duration_ms": 1, "rerun": 0, "seed": 1}
     lines.append({"trace_id": name} | {field: lines[-1][field] for field in ("seq", "wall_ts")} | last)
@@ -56,7 +56,7 @@ def ended(name: str) -> SyntheticTrace:
 
 
 def put(folder: Path, name: str, lines: Sequence[str]) -> Path:
-    """A new file in a folder of inputs."""
+    """Write a new file into a folder of inputs."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     assert not path.exists(), path
@@ -65,33 +65,33 @@ def put(folder: Path, name: str, lines: Sequence[str]) -> Path:
 
 
 def load(spark: SparkSession, store: Path, *inputs: Path, max_bad_ratio: float = 0.0) -> LoadResult:
-    """One load of everything in some folders."""
+    """Load everything in some folders once."""
     return Loader(spark, Store(str(store)), lambda _: None, max_bad_ratio).load([*map(str, inputs)])
 
 
 def copied(store: Path, to: Path) -> Path:
-    """Another store like it, from which one can go on with the same inputs."""
+    """Copy a store so that a load can continue in the copy."""
     shutil.copytree(store, to)
     return to
 
 
-def differing(found: dict[str, list[Any]], wanted: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """What two stores do not have in common: by table, the rows that only one of them has."""
-    same = {path for path in found | wanted if found.get(path) == wanted.get(path)}
-    both = {path: (Counter(found.get(path, [])), Counter(wanted.get(path, []))) for path in found | wanted}
+def differing(found: dict[str, list[Any]], expected: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the rows that only one of two stores has, by table."""
+    same = {path for path in found | expected if found.get(path) == expected.get(path)}
+    both = {path: (Counter(found.get(path, [])), Counter(expected.get(path, []))) for path in found | expected}
     return {path: [*(one - other), *(other - one)] for path, (one, other) in both.items() if path not in same}
 
 
 def tables(store: Path) -> dict[str, list[Any]]:
-    """All rows of all tables that have some from silver on, but for what depends on the way of reading; sorted."""
+    """Return the sorted rows of all non-empty tables from silver on, without the columns READ_COLUMNS."""
     found = {}
     for path, table in TABLES.items():
         folder = (
             dataset.dataset(store / path, format="parquet", partitioning="hive") if (store / path).exists() else None
         )
-        if path in OF_FILES or folder is None or not folder.files:
+        if path in FILE_TABLES or folder is None or not folder.files:
             continue
-        names = [name for name in table.names if name not in OF_READING]
+        names = [name for name in table.names if name not in READ_COLUMNS]
         rows = [repr(row) for row in folder.to_table(names).to_pylist()]
-        found[path] = sorted(set(rows) if path in AS_READ else rows)
+        found[path] = sorted(set(rows) if path in UNDEDUPLICATED else rows)
     return {path: rows for path, rows in found.items() if rows}

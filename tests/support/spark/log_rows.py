@@ -1,4 +1,4 @@
-"""Logs as rows of bronze/line, from literal lines and from those that were recorded (tests/pipeline/logs/)."""
+"""Logs as rows of bronze/line: literal lines, and recorded ones (tests/pipeline/logs/)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ROW = (
 
 
 def recorded(release: str, name: str = "server.log") -> list[str]:
-    """The lines of a recorded log."""
+    """Return the lines of a recorded log."""
     return (LOGS / release / name).read_text().splitlines()
 
 
 def bronze(spark: SparkSession, files: Mapping[tuple[str, str], Iterable[str]], source: str) -> DataFrame:
-    """Lines of files, which are named by their trace and their name in it."""
+    """Return lines of files, which are identified by their trace and their name."""
     rows = [
         (f"{trace}/{name}", 0, number, line, "ingest", source, trace)
         for (trace, name), lines in files.items()

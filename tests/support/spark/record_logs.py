@@ -1,7 +1,7 @@
 """Record logs of real brokers and clients under churn, by hand: `python -m spark.record_logs 4.3 …`.
 
-Members of all clients join, leave, die and come back, static ones too; members made by hand never use their id, do not
-come to a join phase, or do not sync. The logs go to tests/pipeline/logs/RELEASE/. Needs Java, and Maven for the jars.
+Dynamic and static members of all clients join, leave, crash and return. Hand-written members never use their id, miss
+a join phase, or do not sync. The logs go to tests/pipeline/logs/RELEASE/. Needs Java, and Maven for the jars.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 CLIENTS = Path(__file__).parents[1] / "clients"
 
 WAIT_S = 60
-LOOK_S = 0.1
+POLL_S = 0.1
 
 SESSION_MS = 2_000
-"""Members that die are missed soon."""
+"""Timeout of dynamic members, short so that dead members are removed soon."""
 
 STATIC_SESSION_MS = 6_000
-"""Static ones later: they are to be back before."""
+"""Timeout of static members, long enough for their return."""
 
 SETTINGS = {"group.min.session.timeout.ms": "1000", "group.initial.rebalance.delay.ms": "500"}
 
@@ -50,7 +50,7 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
-"""What Kafka's own config/log4j.properties says (and log4j2.yaml, since 4.0)."""
+"""The layout of Kafka's own config/log4j.properties (log4j2.yaml since 4.0)."""
 
 APPENDER = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion><groupId>koordinator.tests</groupId><artifactId>log</artifactId><version>1</version>
@@ -60,12 +60,12 @@ APPENDER = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 
-BEGINS = re.compile(r"[\[%]?\d")
-"""A line that is not the second one of another."""
+RECORD_START = re.compile(r"[\[%]?\d")
+"""Start of a line that does not continue another."""
 
-KEPT_OF_BROKERS = re.compile(r"coordinator\.[\w.]+\)|KafkaServer\)|BrokerServer\)|(reason: .*|group [\w-]+)$")
+KEPT_BROKER_LINES = re.compile(r"coordinator\.[\w.]+\)|KafkaServer\)|BrokerServer\)|(reason: .*|group [\w-]+)$")
 
-LEFT_OUT_OF_CLIENTS = re.compile(
+DROPPED_CLIENT_LINES = re.compile(
     r"values:|GET_ASSIGNMENT|DUMP|kafka\.(net|cluster)|(AbstractConfig|AppInfoParser|Metrics)\)|Metadata\)"
 )
 
@@ -73,7 +73,7 @@ PATHS = re.compile(r"/[\w.+-]+(?:/[\w.+-]+)+/([\w.]+)")
 
 
 class LoggingKafka(RealKafka):
-    """A broker that logs as one that was installed."""
+    """A broker that logs like an installed one."""
 
     def __init__(self, folder: Path, release: Release) -> None:
         super().__init__(folder, release, SETTINGS)
@@ -81,7 +81,7 @@ class LoggingKafka(RealKafka):
 
 
 def appender() -> Path:
-    """The jars of log4j's successor, which are not among those of Kafka."""
+    """Resolve the jars of log4j's successor, which Kafka does not contain."""
     folder = CACHE / "reload4j"
     if not folder.is_dir():
         with tempfile.TemporaryDirectory() as work:
@@ -94,19 +94,19 @@ GOAL = ("org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencie
 
 
 def class_path(release: Release) -> str:
-    """The release, and what writes its log."""
+    """Return the class path of the release with its logging library."""
     others = [path for path in jars(release.version).glob("*.jar") if not path.name.startswith("slf4j-simple")]
     return ":".join(map(str, (*appender().glob("*.jar"), *others)))
 
 
 def log4j(folder: Path) -> tuple[str, ...]:
-    """Java's options for the layout."""
+    """Return Java's options for the layout."""
     (folder / "log4j.properties").write_text(LAYOUT)
     return (f"-Dlog4j.configuration=file:{folder}/log4j.properties", "-Duser.timezone=UTC")
 
 
 class Clients:
-    """Starts members, each with a log of its own, and ends them."""
+    """Starts and ends members with one log each."""
 
     def __init__(self, kafka: RealKafka, folder: Path) -> None:
         self.kafka = kafka
@@ -120,7 +120,7 @@ class Clients:
         self.die(*self._all)
 
     def start(self, kind: str, name: str, group: str, instance: str | None = None) -> subprocess.Popen[bytes]:
-        """A member, in a process of its own."""
+        """Start a member in its own process."""
         session_ms = STATIC_SESSION_MS if instance else SESSION_MS
         extra = {"group.id": group, "client.id": name, "session.timeout.ms": session_ms, "heartbeat.interval.ms": 300}
         config: dict[str, object] = {"bootstrap.servers": self.kafka.bootstrap_servers, **extra}
@@ -145,20 +145,22 @@ class Clients:
         return member
 
     def leave(self, *members: subprocess.Popen[bytes]) -> None:
-        """End them as they end themselves: dynamic ones leave their group."""
+        """Stop members gracefully; dynamic ones leave their group."""
         for member in members:
             member.communicate(b"\n", timeout=WAIT_S)
 
     def die(self, *members: subprocess.Popen[bytes]) -> None:
-        """Kill them."""
+        """Kill members."""
         for member in members:
             member.kill()
             member.wait(WAIT_S)
 
-    def settled(self, group: str, members: int, *, without: Collection[str] = ()) -> list[str]:
-        """Wait until the group has so many members, none of `without`, and is stable, or empty; give their ids."""
+    def wait_settled(self, group: str, members: int, *, without: Collection[str] = ()) -> list[str]:
+        """Wait until the group is stable or empty with this number of members, without those of `without`; return their
+        ids.
+        """
         deadline = Deadline(WAIT_S)
-        while deadline.pause(LOOK_S):
+        while deadline.pause(POLL_S):
             with Admin((self.kafka.address,), WAIT_S, "1") as admin:
                 found = describe(admin, [group])[group]
             if isinstance(found, Refusal) or len(found.members) != members:
@@ -170,42 +172,42 @@ class Clients:
 
 
 def churn(clients: Clients) -> None:
-    """Members come and go."""
+    """Let members join and leave."""
     first = clients.start("kafka-python", "kp-1", "orders")
-    clients.settled("orders", 1)
+    clients.wait_settled("orders", 1)
     second = clients.start("confluent-kafka", "rd-1", "orders")
-    clients.settled("orders", 2)
+    clients.wait_settled("orders", 2)
     third = clients.start("java", "java-1", "orders")
-    clients.settled("orders", 3)
+    clients.wait_settled("orders", 3)
     fourth = clients.start("aiokafka", "aio-1", "orders")
-    clients.settled("orders", 4)
+    clients.wait_settled("orders", 4)
     clients.leave(first)
-    clients.settled("orders", 3)
+    clients.wait_settled("orders", 3)
     clients.die(second)
-    clients.settled("orders", 2)
+    clients.wait_settled("orders", 2)
     clients.leave(third, fourth)
-    clients.settled("orders", 0)
+    clients.wait_settled("orders", 0)
 
 
 def bounces(clients: Clients) -> None:
-    """Static members come back before they are missed; one does not."""
+    """Let static members return before their session expires, except one."""
     one = clients.start("kafka-python", "kp-s1", "billing", "s1")
-    before = clients.settled("billing", 1)
+    before = clients.wait_settled("billing", 1)
     two = clients.start("java", "java-s2", "billing", "s2")
-    clients.settled("billing", 2)
+    clients.wait_settled("billing", 2)
     clients.die(one)
     back = clients.start("kafka-python", "kp-s1b", "billing", "s1")
-    clients.settled("billing", 2, without=before)
+    clients.wait_settled("billing", 2, without=before)
     three = clients.start("confluent-kafka", "rd-3", "billing")
-    clients.settled("billing", 3)
+    clients.wait_settled("billing", 3)
     clients.leave(two)
-    clients.settled("billing", 2)
+    clients.wait_settled("billing", 2)
     clients.leave(three, back)
-    clients.settled("billing", 0)
+    clients.wait_settled("billing", 0)
 
 
 def stubborn(kafka: RealKafka) -> None:
-    """By hand: an id that is never used, a member that does not come to a join phase, and one that does not sync."""
+    """Use an id never, then miss a join phase, then miss a SyncGroup."""
 
     def join(member_id: str = "", session_ms: int = 3 * SESSION_MS) -> str:
         with closing(Link(kafka.address, Deadline(WAIT_S), "1", "by-hand")) as link:
@@ -222,19 +224,19 @@ def stubborn(kafka: RealKafka) -> None:
 
     one, two, _ = join(), join(), join(session_ms=SESSION_MS)
     join(one)
-    # the first does not join again, and is put out; then the second does not sync
+    # the first member does not rejoin and is removed; then the second does not sync
     join(two)
-    # up to 2.7 nobody waits for a SyncGroup
+    # up to 2.7 there is no timeout for SyncGroup
     last = "Stabilized group stubborn generation 2" if kafka.release.line == "2.4" else "Group stubborn with generation"
     deadline = Deadline(WAIT_S)
-    while deadline.pause(LOOK_S):
+    while deadline.pause(POLL_S):
         if all(text in kafka.log.read_text() for text in (last, "Pending member")):
             return
     raise AssertionError(f"stubborn is not empty:\n{kafka.tail(0)}")
 
 
 def record(release: Release) -> None:
-    """Play it to a broker of a release, and keep the logs."""
+    """Run the scenarios against a broker of a release, and keep the logs."""
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work, "kafka")
         folder.mkdir()
@@ -246,7 +248,7 @@ def record(release: Release) -> None:
                     each.result()
         to = LOGS / release.name
         to.mkdir(parents=True, exist_ok=True)
-        # of the older ones the brokers, and the clients that came with them
+        # of older releases only the brokers, and the clients shipped with them
         clients_logs = Path(work).glob("*.log" if release == NEWEST else "java-*.log")
         for log in (folder / "broker.log", *clients_logs):
             name = "server.log" if log.name == "broker.log" else log.name
@@ -254,12 +256,12 @@ def record(release: Release) -> None:
 
 
 def kept(name: str, lines: Iterable[str]) -> Iterator[str]:
-    """Without paths of this machine, and without most of what is not about groups."""
+    """Remove paths of this machine, and most lines that do not concern groups."""
     keeps = True
     for line in lines:
-        if BEGINS.match(line):
+        if RECORD_START.match(line):
             is_brokers = name == "server.log"
-            keeps = bool(KEPT_OF_BROKERS.search(line)) if is_brokers else not LEFT_OUT_OF_CLIENTS.search(line)
+            keeps = bool(KEPT_BROKER_LINES.search(line)) if is_brokers else not DROPPED_CLIENT_LINES.search(line)
         if keeps:
             yield PATHS.sub(r"\1", line)
 

@@ -1,6 +1,6 @@
-"""A small world in tables, for the report: a static, a dynamic and a cooperative group, and what went wrong there.
+"""Small tables for the report: a static, a dynamic and a cooperative group, with a few failures.
 
-What the report has to say of it is easy to count by hand.
+The figures of their report are easy to count by hand.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 EVIL = "svc</script><img src=x onerror=alert(1)>|`*$x$ @all"
-"""A name that anybody may have chosen."""
+"""A hostile name."""
 
 UUIDS = ("-3e1f2a90-92fe-4b8f-a2e1-9f0c5b8d7e64", "-0a5d70c1-7a60-4d2b-8a54-2f6e1c9b3d18")
-"""What Kafka puts behind client ids."""
+"""The suffixes that Kafka adds to client ids."""
 
 Row = dict[str, Any]
 
@@ -178,7 +178,7 @@ ALL_HAVE: dict[str, Any] = {
 
 
 def reader(spark: SparkSession, rows: dict[str, list[Row]] = ROWS) -> Callable[[Table], DataFrame]:
-    """Gives the tables of the world."""
+    """Return a function that returns the tables of this store."""
 
     def read(table: Table) -> DataFrame:
         also = {} if table is schema.FLAKY else ALL_HAVE
@@ -190,6 +190,6 @@ def reader(spark: SparkSession, rows: dict[str, list[Row]] = ROWS) -> Callable[[
 
 
 @cache
-def told(spark: SparkSession) -> Facts:
-    """What the report says of this world; it is read_facts once for all tests."""
+def store_facts(spark: SparkSession) -> Facts:
+    """Return the facts of this store, queried once for all tests."""
     return read_facts(reader(spark))
