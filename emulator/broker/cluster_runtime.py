@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..core.data.direct_records import StoredRecord
     from ..core.data.topic import Topic
     from ..core.effects import Call
-    from ..core.groups.coordinator_records import CoordinatorRecord
+    from ..core.groups.records import CoordinatorRecord
     from ..trace.trace import Trace
     from .connections import Output
     from .interceptor import Interceptor, Step
@@ -344,4 +344,4 @@ class ClusterRuntime(NodeRuntimes):
 
     def records(self, topic: str) -> list[StoredRecord]:
         """Every record of a topic that can be read, partition by partition."""
-        return direct_records.read_records(self.cluster, topic)
+        return direct_records.stored_records(self.cluster, topic)

@@ -16,7 +16,7 @@ from koordinator.wire.messages.offsets_topic import (
 )
 from koordinator.wire.primitives import Malformed
 
-from ..core.groups.coordinator_records import CoordinatorRecord
+from ..core.groups.records import CoordinatorRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

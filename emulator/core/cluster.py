@@ -27,7 +27,7 @@ from .data.metadata_changes import (
 from .data.producer_ids import ProducerIds
 from .data.topic import NO_LEADER, OFFSETS_TOPIC, PARTITIONS_MAX, Topic, illegal_name
 from .data.topic_configs import refuse_configs
-from .groups.coordinator_records import offsets_partition
+from .groups.records import offsets_partition
 from .refusal import Refusal, RefusedError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from koordinator.wire.values import value
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
-    from .groups.coordinator_records import CoordinatorRecord
+    from .groups.records import CoordinatorRecord
     from .timers import TimerKey
 
 

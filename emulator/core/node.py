@@ -57,7 +57,7 @@ class NodeCore:
         """By group id, the coordinator that this node reports instead of the cluster's."""
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
-        """Serve one request. Raises AssertionError if no part of the node knows its type."""
+        """Serve one request. Raises KeyError if no part of the node knows its type."""
         effects = self.tick(now)
         if isinstance(request, FindCoordinatorRequest):
             effects.append(Reply(call, self._find_coordinator(call, request)))

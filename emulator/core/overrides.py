@@ -16,9 +16,9 @@ from .groups.classic import rebalance
 from .groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember, CommittedOffset
 from .groups.classic.join import NEW_MEMBER_JOIN_TIMEOUT_MS
 from .groups.classic.transitions import Cause
-from .groups.group_records import offset_record
 from .groups.group_store import GroupStore, Reason
 from .groups.pending_writes import OffsetsCommitted
+from .groups.records import offset_record
 from .timers import PendingMemberExpiry
 
 if TYPE_CHECKING:

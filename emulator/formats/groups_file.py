@@ -51,7 +51,7 @@ from koordinator.wire.messages.offsets_topic import (
 )
 from koordinator.wire.primitives import Malformed
 
-from ..core.groups.coordinator_records import CoordinatorRecord
+from ..core.groups.records import CoordinatorRecord
 from . import json_lines
 from .json_lines import BadLine, LineError, array, integer, kind, mapping, only, required, text
 from .records_file import topic_name
@@ -59,7 +59,7 @@ from .records_file import topic_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..core.groups.coordinator_records import Key
+    from ..core.groups.records import Key
 
 GROUP_FIELDS = ("group_id", "generation", "protocol_type", "protocol", "leader", "state_changed_at", "members")
 MEMBER_FIELDS = (

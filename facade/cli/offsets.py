@@ -17,7 +17,7 @@ import click
 
 import koordinator
 from koordinator.emulator.broker.offsets_log import batch_of, records_of
-from koordinator.emulator.core.groups.coordinator_records import offsets_partition
+from koordinator.emulator.core.groups.records import offsets_partition
 from koordinator.emulator.formats.groups_file import lines_of, parse_groups, written
 from koordinator.emulator.formats.json_lines import LineError
 from koordinator.wire.errors import Error
@@ -34,7 +34,7 @@ from . import group_options as options
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord
+    from koordinator.emulator.core.groups.records import CoordinatorRecord
 
     from ..client.admin import TopicPartition
     from ..client.link import Address

@@ -21,7 +21,7 @@ from .serve import log
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord
+    from koordinator.emulator.core.groups.records import CoordinatorRecord
 
 
 def read(path: Path) -> list[CoordinatorRecord]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from koordinator.emulator.broker.versions.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.config.settings import RELEASES
+from koordinator.emulator.core.data.direct_records import stored_records
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.errors import Error
@@ -97,7 +98,7 @@ class TestMuting:
 
         assert peer.bytes == b""
         assert wire.ask(peer, HEARTBEAT, 3) is not None
-        assert wire.node.data.records("t")[0].value == b"v"
+        assert stored_records(wire.node.cluster, "t")[0].value == b"v"
 
     def test_an_answer_to_a_connection_that_is_gone_is_dropped(self, wire: Wire) -> None:
         peer = parked_join(wire)

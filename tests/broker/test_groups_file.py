@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordinator.emulator.broker.offsets_log import batch_of, records_of
-from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord
+from koordinator.emulator.core.groups.records import CoordinatorRecord
 from koordinator.emulator.formats.groups_file import lines_of, parse_groups, written
 from koordinator.emulator.formats.json_lines import LineError
 from koordinator.wire.messages.consumer_protocol import (

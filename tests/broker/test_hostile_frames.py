@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator.emulator.broker import connections
+from koordinator.emulator.core.data.direct_records import stored_records
 from koordinator.wire import headers
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -198,7 +199,7 @@ class TestTurns:
 
         wire.send(peer, b"".join(wire.request(peer, wanting_none, 7) for _ in range(500)))
 
-        assert len(wire.node.data.records("t")) == 500
+        assert len(stored_records(wire.node.cluster, "t")) == 500
 
     def test_a_connection_that_is_gone_is_not_served_any_more(self, wire: Wire) -> None:
         peer = wire.connect()

@@ -12,7 +12,7 @@ from clients.frame_clients import Wire
 from koordinator.emulator.broker.offsets_log import batch_of
 from koordinator.emulator.core.data.produce import ADMIN_CLIENT_ID
 from koordinator.emulator.core.data.topic import OFFSETS_TOPIC
-from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord
+from koordinator.emulator.core.groups.records import CoordinatorRecord
 from koordinator.emulator.formats.groups_file import parse_groups
 from koordinator.wire import records as wire_records
 from koordinator.wire.errors import Error

@@ -9,7 +9,7 @@ import pytest
 from scenes.play import CHANGED, RANGE, Play
 
 from koordinator.emulator.core.effects import StateChanged
-from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord
+from koordinator.emulator.core.groups.records import CoordinatorRecord
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from koordinator.wire.messages.offsets_topic import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scenes.play import Play
 
-from koordinator.emulator.core.groups.coordinator_records import java_string_hash, offsets_partition
+from koordinator.emulator.core.groups.records import java_string_hash, offsets_partition
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:

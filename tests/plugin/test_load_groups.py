@@ -16,7 +16,7 @@ from koordinator.client.link import Address
 from koordinator.client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC, append
 from koordinator.client.problems import Refusal
 from koordinator.emulator.broker.offsets_log import batch_of
-from koordinator.emulator.core.groups.coordinator_records import offsets_partition
+from koordinator.emulator.core.groups.records import offsets_partition
 from koordinator.emulator.formats.groups_file import parse_groups
 from koordinator.emulator.formats.json_lines import LineError
 from koordinator.wire.apis import ApiKey

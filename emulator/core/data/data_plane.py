@@ -6,7 +6,7 @@ small ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
@@ -27,7 +27,6 @@ from koordinator.wire.records import read_header
 
 from ..dialect import Dialect
 from ..effects import CloseConnection, Effect, OffsetsTopicWritten, Reply
-from . import direct_records
 from .config_admin import alter_configs, describe_configs
 from .fetch import Fetches
 from .list_offsets import list_offsets, offset_for_leader_epoch
@@ -43,12 +42,28 @@ if TYPE_CHECKING:
 
     from koordinator.wire.schema import Message
 
-    from ...config.seed_record import SeedRecord
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call
-    from .direct_records import StoredRecord
     from .topic import Topic
+
+
+RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
+    MetadataRequest: lambda cluster, _, call, request: metadata(cluster, call.listener, call.api_version, request),
+    DescribeClusterRequest: lambda cluster, _, call, request: describe_cluster(cluster, call.listener, request),
+    DescribeTopicPartitionsRequest: lambda cluster, _, call, request: describe_topic_partitions(
+        cluster, call.listener, request
+    ),
+    ListOffsetsRequest: lambda cluster, node, call, request: list_offsets(cluster, node, call.api_version, request),
+    OffsetForLeaderEpochRequest: lambda cluster, node, _, request: offset_for_leader_epoch(cluster, node, request),
+    InitProducerIdRequest: lambda cluster, _, __, request: cluster.producer_ids.init(request),
+    CreateTopicsRequest: lambda cluster, _, __, request: create_topics(cluster, request),
+    CreatePartitionsRequest: lambda cluster, _, __, request: create_partitions(cluster, request),
+    DeleteRecordsRequest: lambda cluster, node, _, request: delete_records(cluster, node, request),
+    DescribeConfigsRequest: lambda cluster, node, _, request: describe_configs(cluster, node, request),
+    IncrementalAlterConfigsRequest: lambda cluster, _, __, request: alter_configs(cluster, request),
+}
+"""The APIs that neither park requests nor wake parked ones; called with cluster, node id, call and request."""
 
 
 class DataPlane:
@@ -57,24 +72,7 @@ class DataPlane:
     `on_topics_deleted(now, names)` deletes the committed offsets of deleted topics and returns the effects of that.
     """
 
-    serves: frozenset[type] = frozenset(
-        {
-            CreatePartitionsRequest,
-            CreateTopicsRequest,
-            DeleteRecordsRequest,
-            DeleteTopicsRequest,
-            DescribeClusterRequest,
-            DescribeConfigsRequest,
-            DescribeTopicPartitionsRequest,
-            FetchRequest,
-            IncrementalAlterConfigsRequest,
-            InitProducerIdRequest,
-            ListOffsetsRequest,
-            MetadataRequest,
-            OffsetForLeaderEpochRequest,
-            ProduceRequest,
-        }
-    )
+    serves = frozenset({FetchRequest, ProduceRequest, DeleteTopicsRequest, *RESPONDERS})
     """The request classes that `handle` accepts."""
 
     def __init__(
@@ -112,7 +110,7 @@ class DataPlane:
             case DeleteTopicsRequest():
                 self._delete_topics(now, call, request)
             case _:
-                self._effects.append(Reply(call, self._respond(call, request)))
+                self._effects.append(Reply(call, RESPONDERS[type(request)](self.cluster, self._node_id, call, request)))
         return self._drain()
 
     def append(self, now: int, topic: Topic, partition: int, batch: bytes) -> list[Effect]:
@@ -191,30 +189,12 @@ class DataPlane:
         """Discard the parked fetches of a closed connection."""
         self.fetches.disconnected(connection)
 
-    def create_topic(self, now: int, name: str, partitions: int = -1, configs: Mapping[str, str] | None = None) -> None:
-        """Create a topic from Python; -1 partitions means the default. Raises RefusedError as for a client."""
-        del now
-        self.cluster.create_topic(name, partitions, configs)
-
-    def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
-        """Append records from Python; return their number. See `write_records` for the errors raised.
-
-        Parked fetches are answered by the next `tick`, which is due at once.
-        """
-        partitions = direct_records.write_records(self.cluster, now, topic, records)
-        self.grown(now, topic, partitions)
-        return len(partitions)
-
     def grown(self, now: int, topic: str, partitions: Iterable[int]) -> None:
         """Answer the fetches parked on partitions that were appended to from Python."""
         replies = self.fetches.grown(now, [(topic, partition) for partition in dict.fromkeys(partitions)])
         if replies:
             self._effects += replies
             self._effects_due = now if self._effects_due is None else self._effects_due
-
-    def records(self, topic: str) -> list[StoredRecord]:
-        """Return every readable record of a topic, partition by partition."""
-        return direct_records.read_records(self.cluster, topic)
 
     def _fire_due(self, now: int) -> None:
         while (fired := self.fetches.timers.pop_due(now)) is not None:
@@ -269,38 +249,3 @@ class DataPlane:
             partitions = [(topic.name, partition) for topic in deleted for partition in range(len(topic.logs))]
             self._effects += self.fetches.deleted(now, partitions)
             self._effects += self._on_topics_deleted(now, [topic.name for topic in deleted])
-
-    def _respond(self, call: Call, request: object) -> Message:
-        """Return the response of an API that never parks and wakes no parked request."""
-        cluster, node_id, version = self.cluster, self._node_id, call.api_version
-        match request:
-            case MetadataRequest():
-                return metadata(cluster, call.listener, version, request)
-            case ListOffsetsRequest():
-                return list_offsets(cluster, node_id, version, request)
-            case OffsetForLeaderEpochRequest():
-                return offset_for_leader_epoch(cluster, node_id, request)
-            case InitProducerIdRequest():
-                return cluster.producer_ids.init(request)
-            case DescribeClusterRequest():
-                return describe_cluster(cluster, call.listener, request)
-            case DescribeTopicPartitionsRequest():
-                return describe_topic_partitions(cluster, call.listener, request)
-            case _:
-                return self._administer(request)
-
-    def _administer(self, request: object) -> Message:
-        cluster = self.cluster
-        match request:
-            case CreateTopicsRequest():
-                return create_topics(cluster, request)
-            case CreatePartitionsRequest():
-                return create_partitions(cluster, request)
-            case DeleteRecordsRequest():
-                return delete_records(cluster, self._node_id, request)
-            case DescribeConfigsRequest():
-                return describe_configs(cluster, self._node_id, request)
-            case IncrementalAlterConfigsRequest():
-                return alter_configs(cluster, request)
-            case _:
-                raise AssertionError(f"not served by the data plane: {type(request).__name__}")

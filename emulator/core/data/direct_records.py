@@ -106,7 +106,7 @@ def write_records(cluster: ClusterState, now: int, name: str, records: Iterable[
     return partitions
 
 
-def read_records(cluster: ClusterState, name: str) -> list[StoredRecord]:
+def stored_records(cluster: ClusterState, name: str) -> list[StoredRecord]:
     """Return every readable record of a topic, partition by partition; nothing for an unknown topic."""
     topic = cluster.topics.get(name)
     logs = topic.logs if topic else []

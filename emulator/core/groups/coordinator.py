@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ..effects import Call, Effect
     from ..timers import TimerKey
     from .classic.group import ClassicGroup
-    from .coordinator_records import CoordinatorRecord
+    from .records import CoordinatorRecord
 
 HANDLERS: Mapping[type, Callable[..., None]] = {
     JoinGroupRequest: join.join_group,
@@ -89,31 +89,31 @@ class Coordinator:
         new_uuid: Callable[[], UUID],
         owned: Iterable[int] | None = None,
     ) -> None:
-        self._store = GroupStore(cluster, settings, new_uuid, owned)
-        self._store.started_at = now
+        self.store = GroupStore(cluster, settings, new_uuid, owned)
+        self.store.started_at = now
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Fire the timers due by `now`, then serve one request of a group API."""
         self._fire_due(now)
-        HANDLERS[type(request)](self._store, now, call, request)
-        return self._store.drain()
+        HANDLERS[type(request)](self.store, now, call, request)
+        return self.store.drain()
 
     def tick(self, now: int) -> list[Effect]:
         """Fire the timers due by `now`, each at its own deadline."""
         self._fire_due(now)
-        return self._store.drain()
+        return self.store.drain()
 
     def appended(self, now: int, token: int, error: Error) -> list[Effect]:
         """Complete the write with this token, successfully (NONE) or not, and send the responses that waited for it."""
         # at the same instant a write completes before timers fire
         self._fire_due(now - 1)
         self._appended(now, token, error)
-        for call, request in self._store.waiting_fetches.pop(token, ()):
-            offsets.fetch(self._store, now, call, request)
-        return self._store.drain()
+        for call, request in self.store.waiting_fetches.pop(token, ()):
+            offsets.fetch(self.store, now, call, request)
+        return self.store.drain()
 
     def _appended(self, now: int, token: int, error: Error) -> None:
-        store = self._store
+        store = self.store
         write = store.writes.pop(token, None)
         if write is None:
             # `unload` has failed this write already
@@ -140,28 +140,28 @@ class Coordinator:
     def begin_load(self, now: int, partition: int) -> list[Effect]:
         """Take over a partition of `__consumer_offsets`; its groups answer "loading" until `loaded`."""
         self._fire_due(now)
-        self._store.owned.add(partition)
-        self._store.loading.add(partition)
-        return self._store.drain()
+        self.store.owned.add(partition)
+        self.store.loading.add(partition)
+        return self.store.drain()
 
     def loaded(self, now: int, partition: int, records: Iterable[CoordinatorRecord]) -> list[Effect]:
         """Load the records of a partition, oldest first, and start to serve its groups."""
         self._fire_due(now)
-        loading.load(self._store, now, partition, records)
-        return self._store.drain()
+        loading.load(self.store, now, partition, records)
+        return self.store.drain()
 
     def load_failed(self, now: int, partition: int) -> list[Effect]:
         """Give up loading a partition whose records cannot be read."""
         self._fire_due(now)
-        self._store.loading.discard(partition)
-        if not self._store.dialect.serves_unreadable_partitions:
-            self._store.owned.discard(partition)
-        return self._store.drain()
+        self.store.loading.discard(partition)
+        if not self.store.dialect.serves_unreadable_partitions:
+            self.store.owned.discard(partition)
+        return self.store.drain()
 
     def unload(self, now: int, partition: int) -> list[Effect]:
         """Give up a partition to another coordinator; fail its writes and its parked requests with NOT_COORDINATOR."""
         self._fire_due(now)
-        store = self._store
+        store = self.store
         # first, so that fetches parked behind these writes fail as well
         store.owned.discard(partition)
         for token in [token for token, write in store.writes.items() if write.group.partition == partition]:
@@ -172,24 +172,24 @@ class Coordinator:
     def topics_deleted(self, now: int, names: Iterable[str]) -> list[Effect]:
         """Delete the committed offsets of deleted topics in every group."""
         self._fire_due(now)
-        offset_expiry.topics_deleted(self._store, now, names)
-        return self._store.drain()
+        offset_expiry.topics_deleted(self.store, now, names)
+        return self.store.drain()
 
     def set_offsets(self, now: int, group_id: str, positions: Mapping[tuple[str, int], int]) -> list[Effect]:
         """Commit offsets of existing partitions without a member; create the group if it does not exist."""
         self._fire_due(now)
-        group = self._store.find(now, group_id) or self._store.create(now, group_id)
-        overrides.set_offsets(self._store, group, positions)
-        return self._store.drain()
+        group = self.store.find(now, group_id) or self.store.create(now, group_id)
+        overrides.set_offsets(self.store, group, positions)
+        return self.store.drain()
 
     def override(self, now: int, group_id: str, action: Callable[[GroupStore, ClassicGroup], None]) -> list[Effect]:
         """Apply a test-only override (`core.overrides`) to a group. Raises ValueError if the group does not exist."""
         self._fire_due(now)
-        group = self._store.find(now, group_id)
+        group = self.store.find(now, group_id)
         if group is None:
             raise ValueError(f"there is no group {group_id!r}")
-        action(self._store, group)
-        return self._store.drain()
+        action(self.store, group)
+        return self.store.drain()
 
     def move_clock(self, now: int, group_id: str, reading: int) -> list[Effect]:
         """Advance a group's clock to `reading` and fire the timers it passes, each at its own deadline.
@@ -197,48 +197,43 @@ class Coordinator:
         The group need not exist. Raises ValueError if the clock would go back.
         """
         self._fire_due(now)
-        clock = self._store.cluster.clock_of(group_id, now)
+        clock = self.store.cluster.clock_of(group_id, now)
         while (due := self._next_deadline(group_id)) is not None and due < reading:
             clock.move_to(now, max(due, clock.read(now)))
             self._clock_changed(now, group_id)
         clock.move_to(now, reading)
         self._clock_changed(now, group_id)
-        return self._store.drain()
+        return self.store.drain()
 
     def set_clock(self, now: int, group_id: str, mode: str) -> list[Effect]:
         """Set the mode of a group's clock (`clock.MODES`) and fire its due timers. Raises ValueError if unknown."""
         self._fire_due(now)
-        self._store.cluster.clock_of(group_id, now).set_mode(now, mode)
+        self.store.cluster.clock_of(group_id, now).set_mode(now, mode)
         self._clock_changed(now, group_id)
-        return self._store.drain()
+        return self.store.drain()
 
     def _next_deadline(self, group_id: str) -> int | None:
-        group = self._store.groups.get(group_id)
+        group = self.store.groups.get(group_id)
         return None if group is None else group.timers.deadline()
 
     def _clock_changed(self, now: int, group_id: str) -> None:
-        group = self._store.find(now, group_id)
+        group = self.store.find(now, group_id)
         if group is not None:
-            self._store.update_deadlines()
+            self.store.update_deadlines()
             self._fire_due(now)
 
     @property
     def groups(self) -> Mapping[str, ClassicGroup]:
         """The groups by id, read-only."""
-        return self._store.groups
-
-    @property
-    def store(self) -> GroupStore:
-        """The coordinator's shared state: owned and loading partitions, groups, writes in flight."""
-        return self._store
+        return self.store.groups
 
     def deadline(self) -> int | None:
         """Return the node time of the next `tick`, or None if no timer is set."""
-        return self._store.deadlines.deadline()
+        return self.store.deadlines.deadline()
 
     def _fire_due(self, now: int) -> None:
         """Fire every timer due by `now`, earliest first, as if `tick` had been called at each deadline."""
-        store = self._store
+        store = self.store
         while (due := store.deadlines.pop_due(now)) is not None:
             at, group_id = due
             group = store.groups[group_id]
@@ -254,17 +249,17 @@ class Coordinator:
     def _fire(self, group: ClassicGroup, key: TimerKey) -> None:
         match key:
             case SessionExpiry(member_id):
-                rebalance.expire_session(self._store, group, member_id)
+                rebalance.expire_session(self.store, group, member_id)
             case PendingMemberExpiry(member_id):
-                rebalance.expire_pending_member(self._store, group, member_id)
+                rebalance.expire_pending_member(self.store, group, member_id)
             case InitialDelay():
-                rebalance.expire_initial_delay(self._store, group, key)
+                rebalance.expire_initial_delay(self.store, group, key)
             case RebalanceTimeout():
-                rebalance.complete_join(self._store, group, rebalance.TIMED_OUT)
+                rebalance.complete_join(self.store, group, rebalance.TIMED_OUT)
             case PendingSyncExpiry():
-                rebalance.expire_pending_sync(self._store, group)
+                rebalance.expire_pending_sync(self.store, group)
             case OffsetExpiryCheck():
-                offset_expiry.expire(self._store, group)
+                offset_expiry.expire(self.store, group)
             case FetchTimeout():
                 raise AssertionError("a Fetch waits on the node's clock, not on a group's")
             case _:

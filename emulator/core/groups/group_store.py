@@ -17,9 +17,8 @@ from ..effects import Append, MemberChanged, Reply, StateChanged, Superseded
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
 from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from .classic.transitions import Cause, next_state
-from .coordinator_records import offsets_partition
-from .group_records import group_tombstone, offset_tombstone
 from .pending_writes import GroupDeleted
+from .records import group_tombstone, offset_tombstone, offsets_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
     from ..effects import Call, Effect
     from .classic.group import Handler
-    from .coordinator_records import CoordinatorRecord
     from .pending_writes import PendingDeletion, Write
+    from .records import CoordinatorRecord
 
 
 NONE = Error.NONE

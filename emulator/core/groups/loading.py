@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offsets_topic import MemberMetadata
 
     from .classic.group import ClassicGroup
-    from .coordinator_records import CoordinatorRecord
+    from .records import CoordinatorRecord
 
     Offsets = dict[tuple[str, int], OffsetCommitValue]
 

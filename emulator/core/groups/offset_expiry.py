@@ -14,9 +14,9 @@ from ...config.settings import LONG_MAX
 from ..effects import OffsetsExpired, TimerFired
 from ..timers import OffsetExpiryCheck
 from .classic.group import CONSUMER, ClassicGroupState
-from .group_records import offset_tombstone
 from .offsets import UNKNOWN_PARTITION_ERRORS
 from .pending_writes import OffsetsDeleted
+from .records import offset_tombstone
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

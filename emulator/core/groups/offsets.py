@@ -15,8 +15,8 @@ from koordinator.wire.primitives import ZERO_UUID
 from ...config.settings import LONG_MAX
 from .classic.group import ClassicGroup, ClassicGroupState, CommittedOffset
 from .classic.membership import validate_member
-from .group_records import offset_record
 from .pending_writes import OffsetsCommitted
+from .records import offset_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

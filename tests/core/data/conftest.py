@@ -16,6 +16,7 @@ from koordinator.emulator.broker.versions.adapters import ADAPTERS
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.data_plane import DataPlane
+from koordinator.emulator.core.data.direct_records import StoredRecord, stored_records, write_records
 from koordinator.emulator.core.effects import Call, Effect, Reply
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
@@ -25,30 +26,32 @@ from koordinator.wire.records import Record, read_batches, read_records, write_b
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from koordinator.emulator.config.seed_record import SeedRecord
+
 START = 1_700_000_000_000
 
 
 @dataclass
-class Ask:
+class Exchange:
     """A request and its response, once there is one."""
 
     call: Call
-    answers: list[Any] = field(default_factory=list)
+    responses: list[Any] = field(default_factory=list)
 
     @property
     def parked(self) -> bool:
-        return not self.answers
+        return not self.responses
 
     @property
-    def answer(self) -> Any:
-        assert len(self.answers) == 1, f"answered {len(self.answers)} times"
-        return self.answers[0]
+    def response(self) -> Any:
+        assert len(self.responses) == 1, f"answered {len(self.responses)} times"
+        return self.responses[0]
 
     @property
     def partitions(self) -> dict[tuple[str | UUID, int], Any]:
         """The rows of a Fetch response."""
         rows = {}
-        for topic in self.answer.responses:
+        for topic in self.response.responses:
             for row in topic.partitions:
                 key = (topic.topic or topic.topic_id, row.partition_index)
                 assert key not in rows
@@ -69,7 +72,7 @@ class Desk:
         self.deleted: list[str] = []
         self.facts: list[Effect] = []
         self.data = DataPlane(1, self.cluster, self.settings, self.new_uuid, self.on_topics_deleted)
-        self._asks: dict[Call, Ask] = {}
+        self._exchanges: dict[Call, Exchange] = {}
         self._calls = count(1)
 
     def new_uuid(self) -> UUID:
@@ -90,32 +93,34 @@ class Desk:
             if not isinstance(effect, Reply):
                 self.facts.append(effect)
                 continue
-            ask, version = self._asks[effect.call], effect.call.api_version
+            exchange, version = self._exchanges[effect.call], effect.call.api_version
             response: Any = effect.response
             if response is not None:
                 adapter = ADAPTERS[effect.call.api_key]
                 response = adapter.render_response(response, version, cast("Any", None))
                 response = decode(type(response), version, encode(response, version), exact=True)
-            ask.answers.append(response)
+            exchange.responses.append(response)
 
-    def ask(self, request: object, version: int | None = None, connection: int = 0, listener: str = "PLAINTEXT") -> Ask:
+    def send(
+        self, request: object, version: int | None = None, connection: int = 0, listener: str = "PLAINTEXT"
+    ) -> Exchange:
         """Send a request, by default in the newest version and on its own connection."""
         key, api = next((key, api) for key, api in APIS.items() if api.request is type(request))
         version = api.versions.max if version is None else version
         number = next(self._calls)
         call = Call(connection or number, number, key, version, "c", "/127.0.0.1", listener)
-        ask = self._asks[call] = Ask(call)
+        exchange = self._exchanges[call] = Exchange(call)
         normalized = ADAPTERS[key].normalize_request(cast("Any", request), version)
         self._perform(self.data.handle(self.now, call, normalized))
-        return ask
+        return exchange
 
     def topic(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> UUID:
-        self.data.create_topic(self.now, name, partitions, configs)
+        self.cluster.create_topic(name, partitions, configs)
         return self.cluster.topics[name].topic_id
 
     def metadata(self, *names: str, version: int | None = None, **fields: Any) -> Any:
         topics = tuple(metadata.MetadataRequestTopic(name=name) for name in names)
-        return self.ask(metadata.MetadataRequest(topics=topics, **fields), version).answer
+        return self.send(metadata.MetadataRequest(topics=topics, **fields), version).response
 
     @staticmethod
     def batch(*values: bytes, at: int | tuple[int, ...] = START, **fields: Any) -> bytes:
@@ -123,7 +128,7 @@ class Desk:
         times = at if isinstance(at, tuple) else (at,) * len(values)
         return write_batch([Record(timestamp=t, value=v) for t, v in zip(times, values, strict=True)], **fields)
 
-    def send(
+    def produce(
         self, batch: bytes | None, topic: str = "t", partition: int = 0, *, acks: int = -1, version: int = 9
     ) -> Any:
         """Produce to one partition; return its row of the response."""
@@ -135,7 +140,7 @@ class Desk:
                 ),
             ),
         )
-        answer = self.ask(request, version).answer
+        answer = self.send(request, version).response
         return None if answer is None else answer.responses[0].partition_responses[0]
 
     def fetch(
@@ -149,7 +154,7 @@ class Desk:
         connection: int = 0,
         leader_epoch: int = -1,
         **fields: Any,
-    ) -> Ask:
+    ) -> Exchange:
         """Fetch from offsets, by topic id from version 13 on; `fields` are those of the request."""
 
         def named(topic: str | UUID) -> dict[str, Any]:
@@ -178,7 +183,7 @@ class Desk:
             ),
             **fields,
         )
-        return self.ask(request, version, connection)
+        return self.send(request, version, connection)
 
     def offsets(self, timestamp: int, topic: str = "t", partition: int = 0, version: int = 11, **fields: Any) -> Any:
         """Send ListOffsets for one partition; return its row of the response."""
@@ -186,15 +191,24 @@ class Desk:
         request = list_offsets.ListOffsetsRequest(
             replica_id=-1, topics=(list_offsets.ListOffsetsTopic(name=topic, partitions=(asked,)),)
         )
-        return self.ask(request, version).answer.topics[0].partitions[0]
+        return self.send(request, version).response.topics[0].partitions[0]
 
     @staticmethod
     def records(data: bytes) -> list[Record]:
         """Return the records of a fetched row."""
         return [record for _, batch in read_batches(data) for record in read_records(batch)]
 
+    def write(self, topic: str, records: Iterable[SeedRecord]) -> int:
+        """Append records from Python; return their number."""
+        partitions = write_records(self.cluster, self.now, topic, records)
+        self.data.grown(self.now, topic, partitions)
+        return len(partitions)
+
+    def stored(self, topic: str) -> list[StoredRecord]:
+        return stored_records(self.cluster, topic)
+
     def values(self, topic: str = "t", partition: int = 0) -> list[bytes | None]:
-        return [r.value for r in self.data.records(topic) if r.partition == partition]
+        return [r.value for r in self.stored(topic) if r.partition == partition]
 
 
 @pytest.fixture

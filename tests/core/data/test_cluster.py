@@ -42,7 +42,7 @@ def test_no_topics_are_all_at_version_0_and_none_after(desk: Desk, version: int)
 @pytest.mark.parametrize("version", VERSIONS[1:])
 def test_null_topics_are_all_from_version_1_on(desk: Desk, version: int) -> None:
     desk.topic("a", 3)
-    (topic,) = desk.ask(MetadataRequest(topics=None), version).answer.topics
+    (topic,) = desk.send(MetadataRequest(topics=None), version).response.topics
     assert [p.partition_index for p in topic.partitions] == [0, 1, 2]
 
 
@@ -90,11 +90,11 @@ def test_kip_516_topics_are_found_by_id_from_version_12_on(desk: Desk) -> None:
     by_id = MetadataRequest(
         topics=(MetadataRequestTopic(name=None, topic_id=topic_id), MetadataRequestTopic(name=None, topic_id=unknown))
     )
-    found, missing = desk.ask(by_id, 12).answer.topics
+    found, missing = desk.send(by_id, 12).response.topics
     assert (found.error_code, found.name) == (0, "t")
     assert (missing.error_code, missing.name, missing.topic_id) == (Error.UNKNOWN_TOPIC_ID, None, unknown)
     for version in (10, 11):
-        assert [t.error_code for t in desk.ask(by_id, version).answer.topics] == [Error.INVALID_REQUEST] * 2
+        assert [t.error_code for t in desk.send(by_id, version).response.topics] == [Error.INVALID_REQUEST] * 2
 
 
 def test_a_topic_asked_for_twice_is_answered_once(desk: Desk) -> None:

@@ -53,7 +53,7 @@ def test_who_reads_on_from_any_offset_gets_ahead(writes: list[list[tuple[int, by
     for offset in range(log.end):
         assert log.readable_bytes(offset, 1) > 0
         found = read(log, offset)
-        assert found[-1].offset >= offset, "a client would ask for this offset for ever"
+        assert found[-1].offset >= offset, "a client would fetch this offset again and again"
         assert all(record.offset in range(log.end) for record in found)
 
 

@@ -53,9 +53,9 @@ def test_records_are_stored_by_partition_key_or_turn(desk: Desk) -> None:
     desk.topic("t", 3)
     records = [SeedRecord(value=b"%d" % i) for i in range(4)]
     records += [SeedRecord(key=b"k", value=None, timestamp=5, headers=(("h", None),)), SeedRecord(partition=2)]
-    assert desk.data.produce(desk.now, "t", records) == 6
-    assert desk.data.produce(desk.now, "t", [SeedRecord(value=b"4")]) == 1
-    there = desk.data.records("t")
+    assert desk.write("t", records) == 6
+    assert desk.write("t", [SeedRecord(value=b"4")]) == 1
+    there = desk.stored("t")
     assert [(r.partition, r.value) for r in there if r.key is None and r.value is not None] == [
         (0, b"0"),
         (0, b"3"),
@@ -70,11 +70,11 @@ def test_records_are_stored_by_partition_key_or_turn(desk: Desk) -> None:
 
 def test_many_records_become_batches_of_bounded_size(desk: Desk) -> None:
     desk.topic("t")
-    desk.data.produce(desk.now, "t", (SeedRecord(value=b"x") for _ in range(2 * BATCH_RECORDS_MAX + 1)))
+    desk.write("t", (SeedRecord(value=b"x") for _ in range(2 * BATCH_RECORDS_MAX + 1)))
     data = desk.fetch({("t", 0): 0}).partitions["t", 0].records
     assert [header.record_count for header, _ in read_batches(data)] == [BATCH_RECORDS_MAX] * 2 + [1]
     desk.topic("u", configs={"max.message.bytes": "1000"})
-    desk.data.produce(desk.now, "u", (SeedRecord(value=b"x" * 300) for _ in range(5)))
+    desk.write("u", (SeedRecord(value=b"x" * 300) for _ in range(5)))
     data = desk.fetch({("u", 0): 0}).partitions["u", 0].records
     assert all(header.size <= 1000 for header, _ in read_batches(data))
 
@@ -82,7 +82,7 @@ def test_many_records_become_batches_of_bounded_size(desk: Desk) -> None:
 def test_records_from_python_wake_who_waits_for_them(desk: Desk) -> None:
     desk.topic("t")
     fetch = desk.fetch({("t", 0): 0}, max_wait_ms=10_000)
-    desk.data.produce(desk.now, "t", [SeedRecord(value=b"a")])
+    desk.write("t", [SeedRecord(value=b"a")])
     assert desk.data.deadline() == desk.now
     desk.wait(0)
     assert [r.value for r in desk.records(fetch.partitions["t", 0].records)] == [b"a"]
@@ -90,20 +90,20 @@ def test_records_from_python_wake_who_waits_for_them(desk: Desk) -> None:
 
 
 def test_an_unknown_topic_is_made_if_the_broker_would(desk: Desk, new_desk: Callable[..., Desk]) -> None:
-    desk.data.produce(desk.now, "new", [SeedRecord()])
+    desk.write("new", [SeedRecord()])
     assert desk.cluster.partition_count("new") == 1
     strict = new_desk(auto_create_topics_enable=False)
     with pytest.raises(RefusedError, match="there is no topic new"):
-        strict.data.produce(strict.now, "new", [SeedRecord()])
-    assert strict.data.records("new") == []
+        strict.write("new", [SeedRecord()])
+    assert strict.stored("new") == []
 
 
 @pytest.mark.parametrize("bad", [SeedRecord(partition=2), SeedRecord(partition=-1), SeedRecord(value=b"x" * 2_000_000)])
 def test_nothing_is_written_if_one_record_cannot_be(desk: Desk, bad: SeedRecord) -> None:
     desk.topic("t", 2)
     with pytest.raises(RefusedError):
-        desk.data.produce(desk.now, "t", [SeedRecord(value=b"a"), bad])
-    assert desk.data.records("t") == []
+        desk.write("t", [SeedRecord(value=b"a"), bad])
+    assert desk.stored("t") == []
 
 
 def test_a_seed_file_has_a_record_on_each_line() -> None:

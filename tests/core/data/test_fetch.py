@@ -18,7 +18,7 @@ from koordinator.wire.messages.fetch import FetchRequest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.core.data.conftest import Ask, Desk
+    from tests.core.data.conftest import Desk, Exchange
 
 T0 = ("t", 0)
 
@@ -26,7 +26,7 @@ T0 = ("t", 0)
 @pytest.mark.parametrize("version", range(4, 19))
 def test_a_fetch_brings_what_is_there(desk: Desk, version: int) -> None:
     topic_id = desk.topic("t")
-    desk.send(desk.batch(b"a", b"b"))
+    desk.produce(desk.batch(b"a", b"b"))
     key = (topic_id, 0) if version >= 13 else T0
     row = desk.fetch({key: 0}, version=version).partitions[key]
     assert [r.value for r in desk.records(row.records)] == [b"a", b"b"]
@@ -37,7 +37,7 @@ def test_a_fetch_brings_what_is_there(desk: Desk, version: int) -> None:
 def test_versions_that_cannot_carry_batches_get_35_where_there_are_records(desk: Desk, version: int) -> None:
     desk.topic("t")
     assert desk.fetch({T0: 0}, version=version, max_wait_ms=0).partitions[T0].error_code == 0
-    desk.send(desk.batch(b"a"))
+    desk.produce(desk.batch(b"a"))
     row = desk.fetch({T0: 0}, version=version).partitions[T0]
     assert (row.error_code, row.records) == (Error.UNSUPPORTED_VERSION, b"")
 
@@ -62,21 +62,21 @@ def test_a_fetch_that_does_not_want_to_wait_does_not(desk: Desk) -> None:
 def test_a_parked_fetch_is_answered_when_records_come(desk: Desk) -> None:
     desk.topic("t", 2)
     fetch = desk.fetch({T0: 0, ("t", 1): 0})
-    desk.send(desk.batch(b"a"), partition=1)
+    desk.produce(desk.batch(b"a"), partition=1)
     assert [r.value for r in desk.records(fetch.partitions["t", 1].records)] == [b"a"]
     assert fetch.partitions[T0].records == b""
     desk.wait(10_000)
-    assert len(fetch.answers) == 1
+    assert len(fetch.responses) == 1
 
 
 def test_a_parked_fetch_waits_for_min_bytes_in_all_partitions_together(desk: Desk) -> None:
     desk.topic("t", 2)
     size = len(desk.batch(b"a"))
     fetch = desk.fetch({T0: 0, ("t", 1): 0}, min_bytes=3 * size)
-    desk.send(desk.batch(b"a"))
-    desk.send(desk.batch(b"a"), partition=1)
+    desk.produce(desk.batch(b"a"))
+    desk.produce(desk.batch(b"a"), partition=1)
     assert fetch.parked
-    desk.send(desk.batch(b"a"))
+    desk.produce(desk.batch(b"a"))
     assert [len(row.records) for row in fetch.partitions.values()] == [2 * size, size]
 
 
@@ -85,9 +85,9 @@ def test_bytes_beyond_a_partitions_limit_do_not_count_for_min_bytes(desk: Desk) 
     size = len(desk.batch(b"a"))
     fetch = desk.fetch({T0: 0, ("t", 1): 0}, min_bytes=2 * size, partition_max_bytes=size)
     for _ in range(3):
-        desk.send(desk.batch(b"a"))
+        desk.produce(desk.batch(b"a"))
     assert fetch.parked
-    desk.send(desk.batch(b"a"), partition=1)
+    desk.produce(desk.batch(b"a"), partition=1)
     assert [len(row.records) for row in fetch.partitions.values()] == [size, size]
 
 
@@ -97,14 +97,14 @@ def test_the_produce_is_answered_before_the_fetch_it_wakes(desk: Desk) -> None:
     desk.fetch({T0: 0})
     perform = desk._perform
     desk._perform = lambda effects: (order.extend(e.call.api_key for e in effects), perform(effects))  # type: ignore[method-assign,assignment]
-    desk.send(desk.batch(b"a"))
+    desk.produce(desk.batch(b"a"))
     assert order == [0, 1]
 
 
 def test_kip_74_the_first_batch_is_whole_however_small_the_limits(desk: Desk) -> None:
     desk.topic("t", 2)
     for partition in (0, 0, 1):
-        desk.send(desk.batch(b"a" * 100), partition=partition)
+        desk.produce(desk.batch(b"a" * 100), partition=partition)
     rows = desk.fetch({T0: 0, ("t", 1): 0}, max_bytes=1, partition_max_bytes=1).partitions
     assert [len(desk.records(row.records)) for row in rows.values()] == [1, 0]
 
@@ -113,7 +113,7 @@ def test_max_bytes_holds_for_all_partitions_together(desk: Desk) -> None:
     desk.topic("t", 3)
     size = len(desk.batch(b"a"))
     for partition in (0, 0, 1, 1, 2):
-        desk.send(desk.batch(b"a"), partition=partition)
+        desk.produce(desk.batch(b"a"), partition=partition)
     rows = desk.fetch({("t", p): 0 for p in range(3)}, max_bytes=3 * size).partitions
     assert [len(row.records) for row in rows.values()] == [2 * size, size, 0]
 
@@ -122,14 +122,14 @@ def test_the_brokers_fetch_max_bytes_lowers_a_larger_wish(new_desk: Callable[...
     desk = new_desk(fetch_max_bytes=1024)
     desk.topic("t")
     for _ in range(3):
-        desk.send(desk.batch(b"a" * 500))
+        desk.produce(desk.batch(b"a" * 500))
     assert len(desk.records(desk.fetch({T0: 0}).partitions[T0].records)) == 1
 
 
 @pytest.mark.parametrize("offset", [-1, 0, 4])
 def test_an_offset_out_of_range_is_1_at_once(desk: Desk, offset: int) -> None:
     desk.topic("t")
-    desk.send(desk.batch(b"a", b"b", b"c"))
+    desk.produce(desk.batch(b"a", b"b", b"c"))
     desk.cluster.topics["t"].logs[0].truncate_front(1)
     row = desk.fetch({T0: offset}).partitions[T0]
     assert (row.error_code, row.high_watermark, row.log_start_offset, row.records) == (1, -1, -1, b"")
@@ -144,14 +144,14 @@ def test_an_error_in_one_partition_is_answered_at_once_though_others_could_wait(
 def test_a_fetch_never_waits_for_more_than_it_may_bring(desk: Desk) -> None:
     desk.topic("t")
     fetch = desk.fetch({T0: 0}, min_bytes=1 << 20, max_bytes=10)
-    desk.send(desk.batch(b"a"))
+    desk.produce(desk.batch(b"a"))
     assert len(desk.records(fetch.partitions[T0].records)) == 1
 
 
 @pytest.mark.parametrize(("epoch", "error"), [(-1, 0), (0, 0), (1, 75), (-2, 74)])
 def test_kip_320_a_leader_epoch_of_another_time_is_74_or_75(desk: Desk, epoch: int, error: int) -> None:
     desk.topic("t")
-    desk.send(desk.batch(b"a"))
+    desk.produce(desk.batch(b"a"))
     assert desk.fetch({T0: 0}, leader_epoch=epoch).partitions[T0].error_code == error
 
 
@@ -175,7 +175,7 @@ def test_deleting_a_topic_answers_who_waits_for_it(desk: Desk) -> None:
     topic_id = desk.topic("t")
     desk.topic("u")
     by_name, by_id, other = desk.fetch({T0: 0}), desk.fetch({(topic_id, 0): 0}, version=13), desk.fetch({("u", 0): 0})
-    desk.ask(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)))
+    desk.send(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)))
     assert by_name.partitions[T0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
     assert by_id.partitions[topic_id, 0].error_code == Error.UNKNOWN_TOPIC_ID
     assert other.parked
@@ -184,7 +184,7 @@ def test_deleting_a_topic_answers_who_waits_for_it(desk: Desk) -> None:
 
 def test_read_committed_gets_an_empty_list_of_aborted_transactions_and_others_null(desk: Desk) -> None:
     desk.topic("t")
-    desk.send(desk.batch(b"a"))
+    desk.produce(desk.batch(b"a"))
     assert desk.fetch({T0: 0}, isolation_level=1).partitions[T0].aborted_transactions == ()
     assert desk.fetch({T0: 0}).partitions[T0].aborted_transactions is None
 
@@ -194,7 +194,7 @@ def test_a_closed_connection_waits_for_nothing(desk: Desk) -> None:
     gone, there = desk.fetch({T0: 0}, connection=101), desk.fetch({T0: 0}, connection=102)
     desk.data.disconnected(101)
     desk.data.disconnected(103)
-    desk.send(desk.batch(b"a"))
+    desk.produce(desk.batch(b"a"))
     assert (gone.parked, there.parked) == (True, False)
     assert desk.data.deadline() is None
     assert not desk.data.fetches.parked
@@ -205,14 +205,14 @@ def test_a_jump_of_the_clock_answers_what_was_due_before_what_is_asked_now(desk:
     desk.topic("t")
     fetch = desk.fetch({T0: 0}, max_wait_ms=10)
     desk.now += 1000
-    desk.send(desk.batch(b"too late"))
+    desk.produce(desk.batch(b"too late"))
     assert fetch.partitions[T0].records == b""
 
 
-def _open(desk: Desk, wanted: dict[Any, int], **fields: Any) -> tuple[int, Ask]:
-    ask = desk.fetch(wanted, epoch=0, max_wait_ms=0, **fields)
-    assert ask.answer.error_code == 0
-    return ask.answer.session_id, ask
+def _open(desk: Desk, wanted: dict[Any, int], **fields: Any) -> tuple[int, Exchange]:
+    exchange = desk.fetch(wanted, epoch=0, max_wait_ms=0, **fields)
+    assert exchange.response.error_code == 0
+    return exchange.response.session_id, exchange
 
 
 def test_kip_227_a_session_tells_only_what_has_changed(desk: Desk) -> None:
@@ -222,8 +222,8 @@ def test_kip_227_a_session_tells_only_what_has_changed(desk: Desk) -> None:
     assert len(first.partitions) == 3
     idle = desk.fetch({}, session_id=session, epoch=1)
     desk.wait(500)
-    assert (idle.partitions, idle.answer.session_id) == ({}, session)
-    desk.send(desk.batch(b"a"), partition=1)
+    assert (idle.partitions, idle.response.session_id) == ({}, session)
+    desk.produce(desk.batch(b"a"), partition=1)
     assert list(desk.fetch({}, session_id=session, epoch=2).partitions) == [("t", 1)]
 
 
@@ -231,29 +231,29 @@ def test_kip_227_an_incremental_fetch_moves_positions_adds_and_forgets_partition
     desk.topic("t", 3)
     session, _ = _open(desk, {("t", 0): 0, ("t", 1): 0})
     for partition in range(3):
-        desk.send(desk.batch(b"a"), partition=partition)
-    ask = desk.fetch({("t", 2): 0, ("t", 0): 1}, session_id=session, epoch=1, forget=[("t", 1)])
+        desk.produce(desk.batch(b"a"), partition=partition)
+    exchange = desk.fetch({("t", 2): 0, ("t", 0): 1}, session_id=session, epoch=1, forget=[("t", 1)])
     # partition 0 has nothing to read at its new position, but a new high watermark
-    assert list(ask.partitions) == [("t", 0), ("t", 2)]
-    assert [len(row.records) > 0 for row in ask.partitions.values()] == [False, True]
+    assert list(exchange.partitions) == [("t", 0), ("t", 2)]
+    assert [len(row.records) > 0 for row in exchange.partitions.values()] == [False, True]
 
 
 def test_kip_227_a_session_without_partitions_ends(desk: Desk) -> None:
     desk.topic("t")
     session, _ = _open(desk, {T0: 0})
     last = desk.fetch({}, session_id=session, epoch=1, forget=[T0])
-    assert (last.answer.session_id, last.answer.error_code) == (0, 0)
-    assert desk.fetch({}, session_id=session, epoch=2).answer.error_code == Error.FETCH_SESSION_ID_NOT_FOUND
+    assert (last.response.session_id, last.response.error_code) == (0, 0)
+    assert desk.fetch({}, session_id=session, epoch=2).response.error_code == Error.FETCH_SESSION_ID_NOT_FOUND
 
 
 def test_kip_227_an_unknown_session_is_70_and_a_wrong_epoch_71(desk: Desk) -> None:
     desk.topic("t")
     session, _ = _open(desk, {T0: 0})
-    unknown = desk.fetch({T0: 0}, session_id=session + 1, epoch=1).answer
+    unknown = desk.fetch({T0: 0}, session_id=session + 1, epoch=1).response
     assert (unknown.error_code, unknown.session_id, unknown.responses) == (Error.FETCH_SESSION_ID_NOT_FOUND, 0, ())
     for epoch in (2, 7):
-        assert desk.fetch({}, session_id=session, epoch=epoch).answer.error_code == Error.INVALID_FETCH_SESSION_EPOCH
-    assert desk.fetch({}, session_id=session, epoch=1, max_wait_ms=0).answer.error_code == 0
+        assert desk.fetch({}, session_id=session, epoch=epoch).response.error_code == Error.INVALID_FETCH_SESSION_EPOCH
+    assert desk.fetch({}, session_id=session, epoch=1, max_wait_ms=0).response.error_code == 0
 
 
 def test_kip_227_a_full_fetch_closes_the_session_it_names(desk: Desk) -> None:
@@ -261,7 +261,7 @@ def test_kip_227_a_full_fetch_closes_the_session_it_names(desk: Desk) -> None:
     for epoch in (-1, 0):
         session, _ = _open(desk, {T0: 0})
         desk.fetch({T0: 0}, session_id=session, epoch=epoch, max_wait_ms=0)
-        assert desk.fetch({}, session_id=session, epoch=1).answer.error_code == Error.FETCH_SESSION_ID_NOT_FOUND
+        assert desk.fetch({}, session_id=session, epoch=1).response.error_code == Error.FETCH_SESSION_ID_NOT_FOUND
 
 
 def test_kip_227_a_fetch_overtaken_by_the_next_of_its_session_is_71(desk: Desk) -> None:
@@ -269,8 +269,8 @@ def test_kip_227_a_fetch_overtaken_by_the_next_of_its_session_is_71(desk: Desk) 
     session, _ = _open(desk, {T0: 0})
     slow = desk.fetch({}, session_id=session, epoch=1)
     next_ = desk.fetch({}, session_id=session, epoch=2)
-    desk.send(desk.batch(b"a"))
-    assert slow.answer.error_code == Error.INVALID_FETCH_SESSION_EPOCH
+    desk.produce(desk.batch(b"a"))
+    assert slow.response.error_code == Error.INVALID_FETCH_SESSION_EPOCH
     assert list(next_.partitions) == [T0]
 
 
@@ -280,7 +280,7 @@ def test_kip_227_a_partition_with_an_error_is_told_each_time_and_once_more_when_
     for epoch in (1, 2):
         again = desk.fetch({}, session_id=session, epoch=epoch, max_wait_ms=0)
         assert [(k, r.error_code) for k, r in again.partitions.items()] == [(("t", 1), 3)]
-    desk.ask(CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2, assignments=None),)))
+    desk.send(CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2, assignments=None),)))
     well = desk.fetch({}, session_id=session, epoch=3, max_wait_ms=0)
     assert [(k, r.error_code) for k, r in well.partitions.items()] == [(("t", 1), 0)]
 
@@ -288,7 +288,7 @@ def test_kip_227_a_partition_with_an_error_is_told_each_time_and_once_more_when_
 def test_kip_227_a_partition_that_was_read_goes_to_the_end_of_the_line(desk: Desk) -> None:
     desk.topic("t", 2)
     for partition in (0, 0, 1):
-        desk.send(desk.batch(b"a"), partition=partition)
+        desk.produce(desk.batch(b"a"), partition=partition)
     session, first = _open(desk, {T0: 0, ("t", 1): 0}, max_bytes=1)
     assert [len(row.records) > 0 for row in first.partitions.values()] == [True, False]
     assert list(desk.fetch({T0: 1}, session_id=session, epoch=1, max_bytes=1).partitions) == [("t", 1)]
@@ -297,7 +297,7 @@ def test_kip_227_a_partition_that_was_read_goes_to_the_end_of_the_line(desk: Des
 def test_kip_516_a_session_cannot_change_from_names_to_ids(desk: Desk) -> None:
     desk.topic("t")
     session, _ = _open(desk, {T0: 0})
-    answer = desk.fetch({}, session_id=session, epoch=1, version=13).answer
+    answer = desk.fetch({}, session_id=session, epoch=1, version=13).response
     assert answer.error_code == Error.FETCH_SESSION_TOPIC_ID_ERROR
 
 
@@ -313,8 +313,8 @@ def test_kip_227_there_are_so_many_sessions_and_only_one_long_unused_makes_room(
     assert _open(desk, {T0: 0})[0] == 0
     desk.wait(1)
     assert _open(desk, {T0: 0})[0] > 0
-    assert desk.fetch({}, session_id=b, epoch=1).answer.error_code == Error.FETCH_SESSION_ID_NOT_FOUND
-    assert desk.fetch({}, session_id=a, epoch=2, max_wait_ms=0).answer.error_code == 0
+    assert desk.fetch({}, session_id=b, epoch=1).response.error_code == Error.FETCH_SESSION_ID_NOT_FOUND
+    assert desk.fetch({}, session_id=a, epoch=2, max_wait_ms=0).response.error_code == 0
 
 
 def test_kip_227_without_slots_there_are_no_sessions(new_desk: Callable[..., Desk]) -> None:
@@ -346,7 +346,7 @@ def test_a_session_shows_a_client_what_full_fetches_would(new_desk: Callable[...
     epoch = 0
     for step, a, b in steps:
         if step == "produce":
-            desk.send(desk.batch(b"x" * b), partition=a)
+            desk.produce(desk.batch(b"x" * b), partition=a)
         elif step == "delete":
             log = desk.cluster.topics["t"].logs[a]
             log.truncate_front(min(log.start + b, log.end))

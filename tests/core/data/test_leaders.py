@@ -45,7 +45,7 @@ def epoch_end(desk: Desk, epoch: int, partition: int = 0, **fields: Any) -> tupl
     """Return error, epoch and end offset of an OffsetForLeaderEpoch."""
     asked = epochs.OffsetForLeaderPartition(partition=partition, leader_epoch=epoch, **fields)
     topic = epochs.OffsetForLeaderTopic(topic="t", partitions=(asked,))
-    answer = desk.ask(epochs.OffsetForLeaderEpochRequest(topics=(topic,))).answer
+    answer = desk.send(epochs.OffsetForLeaderEpochRequest(topics=(topic,))).response
     (row,) = answer.topics[0].partitions
     return row.error_code, row.leader_epoch, row.end_offset
 
@@ -53,7 +53,7 @@ def epoch_end(desk: Desk, epoch: int, partition: int = 0, **fields: Any) -> tupl
 class TestServing:
     def test_only_the_leader_takes_records(self, desk: Desk) -> None:
         batch = desk.batch(b"a")
-        told = [desk.send(batch, partition=partition).error_code for partition in range(4)]
+        told = [desk.produce(batch, partition=partition).error_code for partition in range(4)]
         assert told == [Error.NONE, NOT_LEADER, Error.NONE, NOT_LEADER]
         assert desk.values(partition=1) == []
 
@@ -66,7 +66,7 @@ class TestServing:
         assert epoch_end(desk, 0, partition=1)[0] == NOT_LEADER
         partition = delete_records.DeleteRecordsPartition(partition_index=1, offset=-1)
         topic = delete_records.DeleteRecordsTopic(name="t", partitions=(partition,))
-        answer = desk.ask(delete_records.DeleteRecordsRequest(topics=(topic,))).answer
+        answer = desk.send(delete_records.DeleteRecordsRequest(topics=(topic,))).response
         assert answer.topics[0].partitions[0].error_code == NOT_LEADER
 
     def test_who_waits_for_a_partition_that_moves_is_sent_away_at_once(self, desk: Desk) -> None:
@@ -77,10 +77,10 @@ class TestServing:
         assert other.parked
 
     def test_what_was_written_before_a_move_is_there_after_it(self, desk: Desk) -> None:
-        desk.send(desk.batch(b"a"))
+        desk.produce(desk.batch(b"a"))
         move(desk, 0, to=2)
         move(desk, 0, to=1)
-        desk.send(desk.batch(b"b"))
+        desk.produce(desk.batch(b"b"))
         assert desk.values() == [b"a", b"b"]
 
 
@@ -100,27 +100,27 @@ class TestEpochs:
         assert desk.fetch({("t", 1): 0}, leader_epoch=7).partitions["t", 1].error_code == NOT_LEADER
 
     def test_kip_101_where_the_epochs_of_leaders_ended(self, desk: Desk) -> None:
-        desk.send(desk.batch(b"a", b"b"))
+        desk.produce(desk.batch(b"a", b"b"))
         move(desk, 0, to=2)
         move(desk, 0, to=1)
-        desk.send(desk.batch(b"c"))
+        desk.produce(desk.batch(b"c"))
         assert epoch_end(desk, 0) == (Error.NONE, 0, 2)
         assert epoch_end(desk, 1) == (Error.NONE, 0, 2), "the leader of epoch 1 has written nothing"
         assert epoch_end(desk, 2) == (Error.NONE, 2, 3)
         assert epoch_end(desk, 3) == (Error.NONE, -1, -1)
 
     def test_an_offset_is_answered_with_the_epoch_it_was_written_in(self, desk: Desk) -> None:
-        desk.send(desk.batch(b"a", at=1_000))
+        desk.produce(desk.batch(b"a", at=1_000))
         move(desk, 0, to=2)
         move(desk, 0, to=1)
-        desk.send(desk.batch(b"b", at=2_000))
+        desk.produce(desk.batch(b"b", at=2_000))
         assert [desk.offsets(at).leader_epoch for at in (-2, 1_000, 2_000, -1)] == [0, 0, 2, 2]
 
     def test_batches_carry_the_epoch_of_their_leader(self, desk: Desk) -> None:
-        desk.send(desk.batch(b"a"))
+        desk.produce(desk.batch(b"a"))
         move(desk, 0, to=2)
         move(desk, 0, to=1)
-        desk.send(desk.batch(b"b"))
+        desk.produce(desk.batch(b"b"))
         data = desk.fetch({("t", 0): 0}).partitions["t", 0].records
         first = int.from_bytes(data[8:12], "big") + 12
         assert [int.from_bytes(batch[12:16], "big") for batch in (data, data[first:])] == [0, 2]
@@ -137,11 +137,11 @@ class TestHints:
             for key, row in asked.partitions.items()
         }
         assert leads == {0: (-1, -1), 1: (2, 0)}
-        assert asked.answer.node_endpoints == (fetch.NodeEndpoint(node_id=2, host="127.0.0.1", port=9093),)
+        assert asked.response.node_endpoints == (fetch.NodeEndpoint(node_id=2, host="127.0.0.1", port=9093),)
 
     @pytest.mark.parametrize(("version", "leader"), [(9, -1), (10, 2)])
     def test_a_produce_from_version_10_on_likewise(self, desk: Desk, version: int, leader: int) -> None:
-        row = desk.send(desk.batch(b"a"), partition=1, version=version)
+        row = desk.produce(desk.batch(b"a"), partition=1, version=version)
         assert (row.error_code, row.current_leader.leader_id) == (NOT_LEADER, leader)
 
     def test_a_leader_that_cannot_be_reached_is_named_without_an_address(self, desk: Desk) -> None:
@@ -149,7 +149,7 @@ class TestHints:
         topic_id = desk.cluster.topics["t"].topic_id
         asked = desk.fetch({(topic_id, 1): 0}, version=16)
         assert asked.partitions[topic_id, 1].current_leader.leader_id == NO_LEADER
-        assert asked.answer.node_endpoints == ()
+        assert asked.response.node_endpoints == ()
 
 
 class TestMetadata:
@@ -193,7 +193,7 @@ class TestMetadata:
         self, desk: Desk, version: int, error: Error
     ) -> None:
         desk.cluster.brokers[1].endpoints["OUTSIDE"] = Endpoint("kafka.example", 19092)
-        answer = desk.ask(metadata.MetadataRequest(topics=None), version, listener="OUTSIDE").answer
+        answer = desk.send(metadata.MetadataRequest(topics=None), version, listener="OUTSIDE").response
         assert [(broker.node_id, broker.host, broker.port) for broker in answer.brokers] == [
             (1, "kafka.example", 19092)
         ]
@@ -203,7 +203,7 @@ class TestMetadata:
     def test_described_partitions_say_the_same(self, desk: Desk) -> None:
         desk.cluster.fence(2)
         asked = describe_topic_partitions.TopicRequest(name="t")
-        answer = desk.ask(describe_topic_partitions.DescribeTopicPartitionsRequest(topics=(asked,))).answer
+        answer = desk.send(describe_topic_partitions.DescribeTopicPartitionsRequest(topics=(asked,))).response
         rows = answer.topics[0].partitions
         assert [(row.leader_id, row.leader_epoch) for row in rows] == [(1, 0), (-1, 1), (1, 0), (-1, 1)]
         assert rows[1].offline_replicas == (2,)
@@ -243,9 +243,9 @@ def test_kip_590_with_zookeeper_only_the_controller_administers_topics(
         more = create_partitions.CreatePartitionsTopic(name="t", count=2, assignments=None)
         gone = delete_topics.DeleteTopicState(name="t")
         return [
-            desk.ask(create_topics.CreateTopicsRequest(topics=(new,)), 5).answer.topics[0].error_code,
-            desk.ask(create_partitions.CreatePartitionsRequest(topics=(more,)), 2).answer.results[0].error_code,
-            desk.ask(delete_topics.DeleteTopicsRequest(topics=(gone,)), 6).answer.responses[0].error_code,
+            desk.send(create_topics.CreateTopicsRequest(topics=(new,)), 5).response.topics[0].error_code,
+            desk.send(create_partitions.CreatePartitionsRequest(topics=(more,)), 2).response.results[0].error_code,
+            desk.send(delete_topics.DeleteTopicsRequest(topics=(gone,)), 6).response.responses[0].error_code,
         ]
 
     desk.cluster.fence(1)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def filled(desk: Desk) -> Desk:
     """Return a desk with offsets 1 to 5 at 200, 300, 250 (compressed), 900, 400; offset 0 is deleted."""
     desk.topic("t")
-    desk.send(desk.batch(b"0", b"1", at=(1000, 200)))
-    desk.send(desk.batch(b"2", b"3", at=(300, 250), compression="gzip"))
-    desk.send(desk.batch(b"4", b"5", at=(900, 400)))
+    desk.produce(desk.batch(b"0", b"1", at=(1000, 200)))
+    desk.produce(desk.batch(b"2", b"3", at=(300, 250), compression="gzip"))
+    desk.produce(desk.batch(b"4", b"5", at=(900, 400)))
     desk.cluster.topics["t"].logs[0].truncate_front(1)
     return desk
 
@@ -82,7 +82,7 @@ def test_unknown_partitions_are_3_and_epochs_of_another_time_75(filled: Desk) ->
 def test_a_partition_asked_about_twice_is_42_each_time(filled: Desk) -> None:
     twice = (ListOffsetsPartition(partition_index=0, timestamp=-1),) * 2
     request = ListOffsetsRequest(topics=(ListOffsetsTopic(name="t", partitions=twice),))
-    rows = filled.ask(request).answer.topics[0].partitions
+    rows = filled.send(request).response.topics[0].partitions
     assert [row.error_code for row in rows] == [Error.INVALID_REQUEST] * 2
 
 
@@ -90,11 +90,11 @@ def test_a_partition_asked_about_twice_is_42_each_time(filled: Desk) -> None:
 def test_the_only_epoch_ends_where_the_log_ends(filled: Desk, version: int) -> None:
     asked = tuple(OffsetForLeaderPartition(partition=p, leader_epoch=e) for p, e in ((0, 0), (0, 1), (0, -1), (1, 0)))
     request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=asked),))
-    rows = filled.ask(request, version).answer.topics[0].partitions
+    rows = filled.send(request, version).response.topics[0].partitions
     assert [(row.error_code, row.end_offset) for row in rows] == [(0, 6), (0, -1), (0, -1), (3, -1)]
 
 
 def test_kip_320_a_later_epoch_than_the_leaders_is_75(filled: Desk) -> None:
     asked = (OffsetForLeaderPartition(partition=0, leader_epoch=0, current_leader_epoch=3),)
     request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=asked),))
-    assert filled.ask(request).answer.topics[0].partitions[0].error_code == Error.UNKNOWN_LEADER_EPOCH
+    assert filled.send(request).response.topics[0].partitions[0].error_code == Error.UNKNOWN_LEADER_EPOCH

@@ -28,38 +28,38 @@ MAX = 2**31 - 1
 @pytest.mark.parametrize("version", range(3, 13))
 def test_batches_get_the_next_offsets(desk: Desk, version: int, acks: int) -> None:
     desk.topic("t")
-    rows = [desk.send(desk.batch(b"a", b"b"), version=version, acks=acks) for _ in range(3)]
+    rows = [desk.produce(desk.batch(b"a", b"b"), version=version, acks=acks) for _ in range(3)]
     assert [(row.error_code, row.base_offset) for row in rows] == [(0, 0), (0, 2), (0, 4)]
     assert {row.log_append_time_ms for row in rows} == {-1}
 
 
 def test_acks_0_writes_and_wants_no_answer(desk: Desk) -> None:
     desk.topic("t")
-    assert desk.send(desk.batch(b"a"), acks=0) is None
+    assert desk.produce(desk.batch(b"a"), acks=0) is None
     assert desk.values() == [b"a"]
 
 
 @pytest.mark.parametrize("acks", [2, -2])
 def test_other_acks_are_refused_with_21(desk: Desk, acks: int) -> None:
     desk.topic("t")
-    row = desk.send(desk.batch(b"a"), acks=acks)
+    row = desk.produce(desk.batch(b"a"), acks=acks)
     assert (row.error_code, row.base_offset, desk.values()) == (Error.INVALID_REQUIRED_ACKS, -1, [])
 
 
 def test_a_batch_is_kept_as_it_came_but_for_its_offset_and_leader_epoch(desk: Desk) -> None:
     desk.topic("t")
-    desk.send(desk.batch(b"first"))
+    desk.produce(desk.batch(b"first"))
     batch = desk.batch(b"a" * 100, b"b", compression="gzip", producer_id=5, producer_epoch=0, base_sequence=0)
-    desk.send(batch)
+    desk.produce(batch)
     kept = desk.fetch({("t", 0): 1}).partitions["t", 0].records
     assert kept == struct.pack(">q", 1) + batch[8:12] + struct.pack(">i", 0) + batch[16:]
 
 
 def test_unknown_topics_and_partitions_are_3_and_unknown_ids_100(desk: Desk) -> None:
     topic_id = desk.topic("t")
-    assert desk.send(desk.batch(b"a"), "u").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    assert desk.produce(desk.batch(b"a"), "u").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
     for partition in (1, -1):
-        assert desk.send(desk.batch(b"a"), "t", partition).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+        assert desk.produce(desk.batch(b"a"), "t", partition).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
     data = (PartitionProduceData(index=0, records=desk.batch(b"a")),)
     request = ProduceRequest(
         acks=-1,
@@ -68,57 +68,57 @@ def test_unknown_topics_and_partitions_are_3_and_unknown_ids_100(desk: Desk) -> 
             TopicProduceData(topic_id=UUID(int=9), partition_data=data),
         ),
     )
-    known, unknown = desk.ask(request, 13).answer.responses
+    known, unknown = desk.send(request, 13).response.responses
     assert (known.topic_id, known.partition_responses[0].error_code) == (topic_id, 0)
     assert unknown.partition_responses[0].error_code == Error.UNKNOWN_TOPIC_ID
 
 
 def test_producing_does_not_create_a_topic(desk: Desk) -> None:
-    desk.send(desk.batch(b"a"), "u")
+    desk.produce(desk.batch(b"a"), "u")
     assert desk.cluster.topics == {}
 
 
 def test_an_internal_topic_cannot_be_written(desk: Desk) -> None:
     desk.topic("__consumer_offsets")
-    assert desk.send(desk.batch(b"a"), "__consumer_offsets").error_code == Error.INVALID_TOPIC_EXCEPTION
+    assert desk.produce(desk.batch(b"a"), "__consumer_offsets").error_code == Error.INVALID_TOPIC_EXCEPTION
 
 
 def test_a_flipped_bit_is_2(desk: Desk) -> None:
     desk.topic("t")
     batch = bytearray(desk.batch(b"a"))
     batch[-1] ^= 1
-    assert desk.send(bytes(batch)).error_code == Error.CORRUPT_MESSAGE
+    assert desk.produce(bytes(batch)).error_code == Error.CORRUPT_MESSAGE
     assert desk.values() == []
 
 
 @pytest.mark.parametrize("cut", [1, 17, 61, 70])
 def test_a_batch_that_is_cut_off_is_2(desk: Desk, cut: int) -> None:
     desk.topic("t")
-    assert desk.send(desk.batch(b"a" * 50)[:cut]).error_code == Error.CORRUPT_MESSAGE
+    assert desk.produce(desk.batch(b"a" * 50)[:cut]).error_code == Error.CORRUPT_MESSAGE
 
 
 @pytest.mark.parametrize("records", [None, b""])
 def test_no_batch_is_87(desk: Desk, records: bytes | None) -> None:
     desk.topic("t")
-    assert desk.send(records).error_code == Error.INVALID_RECORD
+    assert desk.produce(records).error_code == Error.INVALID_RECORD
 
 
 def test_two_batches_are_87(desk: Desk) -> None:
     desk.topic("t")
-    assert desk.send(desk.batch(b"a") * 2).error_code == Error.INVALID_RECORD
+    assert desk.produce(desk.batch(b"a") * 2).error_code == Error.INVALID_RECORD
     assert desk.values() == []
 
 
 def test_control_batches_are_87_and_transactions_48(desk: Desk) -> None:
     desk.topic("t")
     ids = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
-    assert desk.send(desk.batch(b"a", is_control=True)).error_code == Error.INVALID_RECORD
-    assert desk.send(desk.batch(b"a", is_transactional=True, **ids)).error_code == Error.INVALID_TXN_STATE
+    assert desk.produce(desk.batch(b"a", is_control=True)).error_code == Error.INVALID_RECORD
+    assert desk.produce(desk.batch(b"a", is_transactional=True, **ids)).error_code == Error.INVALID_TXN_STATE
 
 
 def test_a_batch_that_does_not_begin_at_offset_0_is_87(desk: Desk) -> None:
     desk.topic("t")
-    assert desk.send(desk.batch(b"a", base_offset=5)).error_code == Error.INVALID_RECORD
+    assert desk.produce(desk.batch(b"a", base_offset=5)).error_code == Error.INVALID_RECORD
 
 
 @pytest.mark.parametrize(("last", "count"), [(1, 1), (0, 2), (-1, 0), (5, 6)])
@@ -129,12 +129,12 @@ def test_a_batch_whose_count_is_not_its_range_of_offsets_is_87(desk: Desk, last:
     batch[57:61] = struct.pack(">i", count)
     batch[17:21] = struct.pack(">I", crc32c.crc32c(bytes(batch[21:])))
     # records are not read: the header's count and range only have to agree
-    assert desk.send(bytes(batch)).error_code == (0 if count == last + 1 > 0 else Error.INVALID_RECORD)
+    assert desk.produce(bytes(batch)).error_code == (0 if count == last + 1 > 0 else Error.INVALID_RECORD)
 
 
 def test_a_producer_id_without_a_sequence_is_87(desk: Desk) -> None:
     desk.topic("t")
-    assert desk.send(desk.batch(b"a", producer_id=1, producer_epoch=0)).error_code == Error.INVALID_RECORD
+    assert desk.produce(desk.batch(b"a", producer_id=1, producer_epoch=0)).error_code == Error.INVALID_RECORD
 
 
 def test_a_batch_beyond_message_max_bytes_is_10_and_the_topic_may_have_its_own_limit(
@@ -144,18 +144,18 @@ def test_a_batch_beyond_message_max_bytes_is_10_and_the_topic_may_have_its_own_l
     desk.topic("t")
     desk.topic("wide", configs={"max.message.bytes": "200"})
     exact = desk.batch(b"a" * (100 - len(desk.batch(b""))))
-    assert (len(exact), desk.send(exact).error_code) == (100, 0)
+    assert (len(exact), desk.produce(exact).error_code) == (100, 0)
     over = desk.batch(b"a" * 40)
-    assert (len(over) > 100, desk.send(over).error_code) == (True, Error.MESSAGE_TOO_LARGE)
-    assert desk.send(over, "wide").error_code == 0
+    assert (len(over) > 100, desk.produce(over).error_code) == (True, Error.MESSAGE_TOO_LARGE)
+    assert desk.produce(over, "wide").error_code == 0
 
 
 def test_kip_110_zstd_below_version_7_is_76(desk: Desk) -> None:
     pytest.importorskip("cramjam")
     desk.topic("t")
     batch = desk.batch(b"a", compression="zstd")
-    assert desk.send(batch, version=6).error_code == Error.UNSUPPORTED_COMPRESSION_TYPE
-    assert desk.send(batch, version=7).error_code == 0
+    assert desk.produce(batch, version=6).error_code == Error.UNSUPPORTED_COMPRESSION_TYPE
+    assert desk.produce(batch, version=7).error_code == 0
 
 
 def _message(value: bytes, magic: int, attributes: int = 0, offset: int = 0) -> bytes:
@@ -170,17 +170,17 @@ def _message(value: bytes, magic: int, attributes: int = 0, offset: int = 0) -> 
 def test_old_messages_become_one_batch_of_magic_2_below_version_3(desk: Desk, version: int, magic: int) -> None:
     desk.topic("t")
     messages = _message(b"a", magic) + _message(b"b", magic, offset=1)
-    assert desk.send(messages, version=version).base_offset == 0
-    assert desk.send(messages, version=version).base_offset == 2
+    assert desk.produce(messages, version=version).base_offset == 0
+    assert desk.produce(messages, version=version).base_offset == 2
     assert desk.values() == [b"a", b"b"] * 2
-    assert {r.timestamp for r in desk.data.records("t")} == {1234 if magic else -1}
-    assert desk.send(messages, version=3).error_code == Error.INVALID_RECORD
+    assert {r.timestamp for r in desk.stored("t")} == {1234 if magic else -1}
+    assert desk.produce(messages, version=3).error_code == Error.INVALID_RECORD
 
 
 def test_an_old_compressed_message_becomes_a_batch_compressed_alike(desk: Desk) -> None:
     desk.topic("t")
     inside = gzip.compress(_message(b"a", 1) + _message(b"b", 1, offset=1))
-    assert desk.send(_message(inside, 1, attributes=1, offset=1), version=2).error_code == 0
+    assert desk.produce(_message(inside, 1, attributes=1, offset=1), version=2).error_code == 0
     assert desk.values() == [b"a", b"b"]
     ((header, _),) = read_batches(desk.fetch({("t", 0): 0}).partitions["t", 0].records)
     assert header.codec.name == "GZIP"
@@ -189,14 +189,14 @@ def test_an_old_compressed_message_becomes_a_batch_compressed_alike(desk: Desk) 
 def test_an_old_message_with_a_wrong_checksum_is_2(desk: Desk) -> None:
     desk.topic("t")
     broken = _message(b"a", 1)[:-1] + b"!"
-    assert desk.send(broken, version=2).error_code == Error.CORRUPT_MESSAGE
+    assert desk.produce(broken, version=2).error_code == Error.CORRUPT_MESSAGE
 
 
 def _numbered(desk: Desk, sequence: int, values: int = 1, epoch: int = 0, producer: int = 7) -> tuple[int, int]:
     batch = desk.batch(
         *(b"x" for _ in range(values)), producer_id=producer, producer_epoch=epoch, base_sequence=sequence
     )
-    row = desk.send(batch)
+    row = desk.produce(batch)
     return row.error_code, row.base_offset
 
 
@@ -247,14 +247,14 @@ def test_kip_98_sequences_go_on_at_0_after_the_largest(desk: Desk) -> None:
 def test_kip_98_partitions_know_producers_independently(desk: Desk) -> None:
     desk.topic("t", 2)
     batch = desk.batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0)
-    assert [desk.send(batch, partition=p).base_offset for p in (0, 1)] == [0, 0]
+    assert [desk.produce(batch, partition=p).base_offset for p in (0, 1)] == [0, 0]
     assert desk.values(partition=1) == [b"a"]
 
 
 @pytest.mark.parametrize("version", range(6))
 def test_producer_ids_are_all_different(desk: Desk, version: int) -> None:
     request = InitProducerIdRequest(transactional_id=None)
-    answers = [desk.ask(request, version).answer for _ in range(3)]
+    answers = [desk.send(request, version).response for _ in range(3)]
     assert [(a.error_code, a.producer_id, a.producer_epoch) for a in answers] == [(0, 0, 0), (0, 1, 0), (0, 2, 0)]
 
 
@@ -270,5 +270,5 @@ def test_producer_ids_are_all_different(desk: Desk, version: int) -> None:
 def test_transactions_and_half_identities_are_refused(
     desk: Desk, request_: InitProducerIdRequest, error: Error
 ) -> None:
-    answer = desk.ask(request_, 4).answer
+    answer = desk.send(request_, 4).response
     assert (answer.error_code, answer.producer_id) == (error, -1)

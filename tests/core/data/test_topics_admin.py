@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 def _create(desk: Desk, *topics: CreatableTopic, version: int = 7, validate_only: bool = False) -> list[Any]:
     request = CreateTopicsRequest(topics=topics, validate_only=validate_only)
-    return list(desk.ask(request, version).answer.topics)
+    return list(desk.send(request, version).response.topics)
 
 
 def _topic(name: str = "t", partitions: int = 1, replicas: int = 1, **fields: Any) -> CreatableTopic:
@@ -129,7 +129,7 @@ def test_topics_are_deleted_and_the_hook_is_told(desk: Desk, version: int) -> No
         request = DeleteTopicsRequest(topics=(DeleteTopicState(name="t"), DeleteTopicState(name="x")))
     else:
         request = DeleteTopicsRequest(topic_names=("t", "x"))
-    rows = desk.ask(request, version).answer.responses
+    rows = desk.send(request, version).response.responses
     assert [(row.name, row.error_code) for row in rows] == [("t", 0), ("x", Error.UNKNOWN_TOPIC_OR_PARTITION)]
     assert (set(desk.cluster.topics), desk.deleted) == ({"u"}, ["t"])
 
@@ -142,14 +142,14 @@ def test_kip_516_topics_are_deleted_by_id(desk: Desk) -> None:
         DeleteTopicState(),
         DeleteTopicState(name="u", topic_id=UUID(int=98)),
     )
-    rows = desk.ask(DeleteTopicsRequest(topics=states)).answer.responses
+    rows = desk.send(DeleteTopicsRequest(topics=states)).response.responses
     assert [row.error_code for row in rows] == [0, 100, 42, 42]
     assert [row.name for row in rows] == ["t", None, None, "u"]
 
 
 def test_a_topic_named_twice_is_not_deleted(desk: Desk) -> None:
     desk.topic("t")
-    rows = desk.ask(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),) * 2)).answer.responses
+    rows = desk.send(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),) * 2)).response.responses
     assert [row.error_code for row in rows] == [42, 42]
     assert "t" in desk.cluster.topics
 
@@ -161,14 +161,14 @@ def test_delete_topic_enable_false_is_73_or_42_to_old_clients(
     desk = new_desk(delete_topic_enable=False)
     desk.topic("t")
     request = DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),) if version >= 6 else (), topic_names=("t",))
-    assert desk.ask(request, version).answer.responses[0].error_code == error
+    assert desk.send(request, version).response.responses[0].error_code == error
     assert "t" in desk.cluster.topics
 
 
 def test_a_topic_made_again_is_another_one(desk: Desk) -> None:
     old = desk.topic("t")
-    desk.send(desk.batch(b"a"))
-    desk.ask(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)))
+    desk.produce(desk.batch(b"a"))
+    desk.send(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)))
     assert desk.topic("t") != old
     assert desk.values() == []
     assert desk.fetch({(old, 0): 0}, version=13).partitions[old, 0].error_code == Error.UNKNOWN_TOPIC_ID
@@ -178,7 +178,7 @@ def _grow(desk: Desk, count: int, *brokers: tuple[int, ...], name: str = "t", va
     assignments = tuple(CreatePartitionsAssignment(broker_ids=b) for b in brokers) if brokers else None
     wanted = CreatePartitionsTopic(name=name, count=count, assignments=assignments)
     request = CreatePartitionsRequest(topics=(wanted,), validate_only=validate_only)
-    (row,) = desk.ask(request).answer.results
+    (row,) = desk.send(request).response.results
     assert (row.error_message is None) == (row.error_code == 0)
     return int(row.error_code)
 
@@ -198,7 +198,7 @@ def test_a_topic_grows_and_never_shrinks(new_desk: Callable[..., Desk]) -> None:
 def test_growing_a_topic_named_twice_is_refused_in_one_row(desk: Desk) -> None:
     desk.topic("t")
     twice = (CreatePartitionsTopic(name="t", count=2, assignments=None),) * 2
-    (row,) = desk.ask(CreatePartitionsRequest(topics=twice)).answer.results
+    (row,) = desk.send(CreatePartitionsRequest(topics=twice)).response.results
     assert (row.error_code, desk.cluster.partition_count("t")) == (42, 1)
 
 
@@ -206,20 +206,20 @@ def _cut(desk: Desk, offset: int, topic: str = "t", partition: int = 0) -> tuple
     asked = DeleteRecordsTopic(
         name=topic, partitions=(DeleteRecordsPartition(partition_index=partition, offset=offset),)
     )
-    row = desk.ask(DeleteRecordsRequest(topics=(asked,))).answer.topics[0].partitions[0]
+    row = desk.send(DeleteRecordsRequest(topics=(asked,))).response.topics[0].partitions[0]
     return row.error_code, row.low_watermark
 
 
 def test_kip_107_records_are_deleted_up_to_an_offset(desk: Desk) -> None:
     desk.topic("t")
-    desk.send(desk.batch(b"0", b"1", b"2"))
+    desk.produce(desk.batch(b"0", b"1", b"2"))
     assert _cut(desk, 1) == (0, 1)
     assert desk.values() == [b"1", b"2"]
     assert _cut(desk, 0) == (0, 1)
     assert [_cut(desk, offset) for offset in (4, -2)] == [(Error.OFFSET_OUT_OF_RANGE, -1)] * 2
     assert _cut(desk, -1) == (0, 3)
     assert desk.values() == []
-    assert desk.send(desk.batch(b"3")).base_offset == 3
+    assert desk.produce(desk.batch(b"3")).base_offset == 3
 
 
 def test_kip_107_a_compacted_topic_and_unknown_partitions_are_refused(desk: Desk) -> None:
@@ -230,7 +230,7 @@ def test_kip_107_a_compacted_topic_and_unknown_partitions_are_refused(desk: Desk
 
 def _describe(desk: Desk, type_: int, name: str, keys: Any = None, version: int = 4, **fields: Any) -> Any:
     resource = DescribeConfigsResource(resource_type=type_, resource_name=name, configuration_keys=keys)
-    (result,) = desk.ask(DescribeConfigsRequest(resources=(resource,), **fields), version).answer.results
+    (result,) = desk.send(DescribeConfigsRequest(resources=(resource,), **fields), version).response.results
     assert (result.resource_type, result.resource_name) == (type_, name)
     return result
 
@@ -238,7 +238,7 @@ def _describe(desk: Desk, type_: int, name: str, keys: Any = None, version: int 
 def _alter(desk: Desk, *changes: tuple[str, int, str | None], type_: int = 2, name: str = "t", **fields: Any) -> int:
     configs = tuple(AlterableConfig(name=n, config_operation=o, value=v) for n, o, v in changes)
     resource = AlterConfigsResource(resource_type=type_, resource_name=name, configs=configs)
-    (row,) = desk.ask(IncrementalAlterConfigsRequest(resources=(resource,), **fields)).answer.responses
+    (row,) = desk.send(IncrementalAlterConfigsRequest(resources=(resource,), **fields)).response.responses
     assert (row.error_message is None) == (row.error_code == 0)
     return int(row.error_code)
 
@@ -302,7 +302,7 @@ def test_kip_339_configs_are_set_deleted_appended_to_and_subtracted_from(desk: D
     assert desk.cluster.topics["t"].configs == {"retention.ms": "1"}
     assert _alter(desk, *changes) == 0
     assert desk.cluster.topics["t"].configs == {"max.message.bytes": "10", "cleanup.policy": "delete,compact"}
-    assert desk.send(desk.batch(b"a")).error_code == Error.MESSAGE_TOO_LARGE
+    assert desk.produce(desk.batch(b"a")).error_code == Error.MESSAGE_TOO_LARGE
     assert _alter(desk, ("cleanup.policy", 3, "delete")) == 0
     assert desk.cluster.topics["t"].configs["cleanup.policy"] == "compact"
 
@@ -339,20 +339,20 @@ def test_duplicates_are_42_and_brokers_are_not_altered(desk: Desk) -> None:
     assert _alter(desk, ("flush.ms", 0, "7"), ("flush.ms", 0, "8")) == Error.INVALID_REQUEST
     assert _alter(desk, ("group.max.size", 0, "7"), type_=4, name="1") == Error.INVALID_REQUEST
     twice = (AlterConfigsResource(resource_type=2, resource_name="t"),) * 2
-    rows = desk.ask(IncrementalAlterConfigsRequest(resources=twice)).answer.responses
+    rows = desk.send(IncrementalAlterConfigsRequest(resources=twice)).response.responses
     assert [row.error_code for row in rows] == [42, 42]
 
 
 @pytest.mark.parametrize("version", range(3))
 def test_the_cluster_is_described(new_desk: Callable[..., Desk], version: int) -> None:
-    answer = new_desk(brokers=2).ask(DescribeClusterRequest(), version).answer
+    answer = new_desk(brokers=2).send(DescribeClusterRequest(), version).response
     assert (answer.error_code, answer.cluster_id, answer.controller_id) == (0, "desk", 1)
     assert [(b.broker_id, b.port) for b in answer.brokers] == [(1, 9092), (2, 9093)]
 
 
 @pytest.mark.parametrize(("endpoint", "error"), [(2, 114), (3, 115)])
 def test_kip_919_there_are_no_controllers_to_describe(desk: Desk, endpoint: int, error: int) -> None:
-    assert desk.ask(DescribeClusterRequest(endpoint_type=endpoint), 1).answer.error_code == error
+    assert desk.send(DescribeClusterRequest(endpoint_type=endpoint), 1).response.error_code == error
 
 
 def test_kip_966_topics_come_in_pages(desk: Desk) -> None:
@@ -362,7 +362,7 @@ def test_kip_966_topics_come_in_pages(desk: Desk) -> None:
     cursor: Cursor | None = None
     for _ in range(3):
         request = DescribeTopicPartitionsRequest(response_partition_limit=2, cursor=cursor)
-        answer = desk.ask(request).answer
+        answer = desk.send(request).response
         page = [(t.name, p.partition_index) for t in answer.topics for p in t.partitions]
         assert len(page) == 2
         seen += page
@@ -373,7 +373,7 @@ def test_kip_966_topics_come_in_pages(desk: Desk) -> None:
 
 def test_kip_966_unknown_and_illegal_names_and_a_bad_cursor_have_errors(desk: Desk) -> None:
     asked = tuple(TopicRequest(name=name) for name in ("u", "a b"))
-    topics = desk.ask(DescribeTopicPartitionsRequest(topics=asked)).answer.topics
+    topics = desk.send(DescribeTopicPartitionsRequest(topics=asked)).response.topics
     assert [(t.name, t.error_code) for t in topics] == [("a b", 17), ("u", 3)]
     bad = DescribeTopicPartitionsRequest(topics=asked, cursor=Cursor(topic_name="u", partition_index=-1))
-    assert [t.error_code for t in desk.ask(bad).answer.topics] == [42, 42]
+    assert [t.error_code for t in desk.send(bad).response.topics] == [42, 42]

@@ -24,7 +24,7 @@ from koordinator.wire.codec import decode, encode
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from koordinator.emulator.core.groups.coordinator_records import CoordinatorRecord as GroupRecord
+    from koordinator.emulator.core.groups.records import CoordinatorRecord as GroupRecord
 
 START = 1_700_000_000_000
 

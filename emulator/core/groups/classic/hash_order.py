@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from ..coordinator_records import java_string_hash
+from ..records import java_string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,9 +13,9 @@ from koordinator.wire.errors import Error
 
 from ...effects import MemberChanged, RebalanceAvoided
 from ...timers import PendingMemberExpiry
-from ..group_records import group_record, new_group_record
 from ..group_store import GroupStore, Reason
 from ..pending_writes import GroupCreated, StaticMemberReplaced
+from ..records import group_record, new_group_record
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember, Protocols
 from .membership import validate_joiner

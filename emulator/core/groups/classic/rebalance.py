@@ -15,9 +15,9 @@ from koordinator.wire.messages.join_group import JoinGroupResponse, JoinGroupRes
 from koordinator.wire.messages.sync_group import SyncGroupResponse
 
 from ...timers import InitialDelay, PendingSyncExpiry, RebalanceTimeout
-from ..group_records import group_record
 from ..group_store import GroupStore, Reason
 from ..pending_writes import GroupEmptied
+from ..records import group_record
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
 from .transitions import Cause
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
-from ..group_records import group_record
 from ..group_store import GroupStore, Reason
 from ..pending_writes import AssignmentStored
+from ..records import group_record
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
 from .membership import validate_member

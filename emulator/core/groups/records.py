@@ -1,7 +1,11 @@
-"""The records of a group in `__consumer_offsets` (Kafka's `GroupCoordinatorRecordHelpers`)."""
+"""Records of `__consumer_offsets` as values, and the partition of each group; `wire` encodes them.
+
+Kafka: `GroupCoordinatorRecordHelpers`.
+"""
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages.offsets_topic import (
@@ -11,18 +15,46 @@ from koordinator.wire.messages.offsets_topic import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-
-from .coordinator_records import CoordinatorRecord
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .classic.group import ClassicGroup, CommittedOffset
 
+Key = OffsetCommitKey | GroupMetadataKey
+Value = OffsetCommitValue | GroupMetadataValue
+
+
+@value
+class CoordinatorRecord:
+    """A record of `__consumer_offsets`; a tombstone if it has no value."""
+
+    key: Key
+    value: Value | None
+
+
+def java_string_hash(text: str) -> int:
+    """Return `String.hashCode()`: computed over UTF-16 code units, wrapping to a signed 32-bit number."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for unit in struct.unpack(f">{len(units) // 2}H", units):
+        code = (31 * code + unit) & 0xFFFFFFFF
+    return code - (1 << 32) if code >= 1 << 31 else code
+
+
+def offsets_partition(group_id: str, partitions: int) -> int:
+    """Return the partition of `__consumer_offsets` that stores a group; its leader is the group's coordinator.
+
+    Kafka's `Utils.abs(groupId.hashCode()) % n`: the one number without a positive counterpart becomes 0.
+    """
+    code = java_string_hash(group_id)
+    return 0 if code == -(1 << 31) else abs(code) % partitions
+
 
 def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> CoordinatorRecord:
     """Return the record of a group: its members, their metadata for the selected protocol, and these assignments."""
-    value = GroupMetadataValue(
+    metadata = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation,
         protocol=group.protocol_name,
@@ -42,15 +74,15 @@ def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Coord
             for member in group.members.values()
         ),
     )
-    return CoordinatorRecord(GroupMetadataKey(group=group.id), value)
+    return CoordinatorRecord(GroupMetadataKey(group=group.id), metadata)
 
 
 def new_group_record(group: ClassicGroup) -> CoordinatorRecord:
     """Return the first record of a new group: Empty, generation 0, no protocol type."""
-    value = GroupMetadataValue(
+    metadata = GroupMetadataValue(
         protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=group.state_changed_at
     )
-    return CoordinatorRecord(GroupMetadataKey(group=group.id), value)
+    return CoordinatorRecord(GroupMetadataKey(group=group.id), metadata)
 
 
 def group_tombstone(group: ClassicGroup) -> CoordinatorRecord:
@@ -60,7 +92,7 @@ def group_tombstone(group: ClassicGroup) -> CoordinatorRecord:
 
 def offset_record(group: ClassicGroup, topic: str, partition: int, committed: CommittedOffset) -> CoordinatorRecord:
     """Return the record of one committed offset."""
-    value = OffsetCommitValue(
+    offset = OffsetCommitValue(
         offset=committed.offset,
         leader_epoch=committed.leader_epoch,
         metadata=committed.metadata,
@@ -68,7 +100,7 @@ def offset_record(group: ClassicGroup, topic: str, partition: int, committed: Co
         expire_timestamp=committed.expire_timestamp,
         topic_id=committed.topic_id,
     )
-    return CoordinatorRecord(OffsetCommitKey(group=group.id, topic=topic, partition=partition), value)
+    return CoordinatorRecord(OffsetCommitKey(group=group.id, topic=topic, partition=partition), offset)
 
 
 def offset_tombstone(group: ClassicGroup, topic: str, partition: int) -> CoordinatorRecord:
