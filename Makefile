@@ -69,14 +69,16 @@ $(VENV)/test-tools: pyproject.toml | $(VENV)/wheel
 $(VENV)/installed: $(VENV)/wheel
 	@echo "== installing the wheel into $(VENV)"
 	@$(PIP) install --force-reinstall --no-deps $(VENV)/dist/*.whl
+	@rm -f $(VENV)/editable
 	@touch $@
 
-# Editable, in setuptools' strict mode: a folder of links in build/, which editors and type checkers can follow.
-# The next `make test` installs the wheel again. Run it again after adding or moving a module.
+# Editable, in setuptools' strict mode: a folder of links in build/, which editors and type checkers can follow. `make
+# check` then checks the links; other targets install the wheel again. Run it again after adding or moving a module.
 dev: $(VENV)/test-tools ## install the working tree into .venv, editable, with the dev dependencies
 	@echo "== installing the working tree into $(VENV)"
 	@rm -rf build/__editable__.* $(VENV)/installed
 	@$(PIP) install --force-reinstall --no-deps --editable . --config-settings editable_mode=strict
+	@touch $(VENV)/editable
 
 # For the pipeline. Spark is the largest part; pip builds it from source.
 $(VENV)/spark-tools: pyproject.toml | $(VENV)/wheel
@@ -109,11 +111,11 @@ report: $(DEMO)/seen.json $(VENV)/spark-tools $(VENV)/installed ## run the data 
 	  --html $(REPORT)/report.html --markdown $(REPORT)/summary.md
 	@$(BIN)/python examples/counted.py $(DEMO) $(REPORT)/store $(REPORT)/summary.md
 
-test: check ## build and install the wheel, then check and test it (pytest arguments: ARGS)
+test: $(VENV)/installed check ## build and install the wheel, then check and test it (pytest arguments: ARGS)
 	@echo "== pytest, on the installed wheel"
 	@KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" $(BIN)/pytest -n $(JOBS) $(ARGS)
 
-check: $(VENV)/test-tools $(VENV)/installed ## run ruff, mypy --strict, import-linter and the prose check
+check: $(VENV)/test-tools $(if $(wildcard $(VENV)/editable),,$(VENV)/installed) ## run ruff, mypy --strict, import-linter and the prose check
 	@echo "== ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .

@@ -22,7 +22,7 @@ LIMIT_S = 30
 def kafka_python(cluster: Cluster) -> int:
     kafka = pytest.importorskip("kafka")
     consumer = kafka.KafkaConsumer("orders", **cluster.client_config("kafka-python", group_id="g"))
-    # else it joins before it knows the partitions, and may forget to look at the second join (see the README)
+    # else it joins before it knows the partitions, and may forget to look at the second join (see docs/clients.md)
     consumer.partitions_for_topic("orders")
     read, end = 0, time.monotonic() + LIMIT_S
     while read < RECORDS and time.monotonic() < end:

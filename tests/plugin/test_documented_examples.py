@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -16,6 +17,13 @@ EXAMPLES = {
     for path in PAGES
     for number, block in enumerate(
         re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL), 1
+    )
+}
+FRAGMENTS = {
+    f"{path.name}-{number}": block
+    for path in PAGES
+    for number, block in enumerate(
+        re.findall(r"^```py\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL), 1
     )
 }
 IN_PYTEST = [pytest.param(block, id=name) for name, block in EXAMPLES.items() if "def test_" in block]
@@ -39,3 +47,8 @@ def test_the_examples_without_pytest_run(pytester: pytest.Pytester, example: str
     result = pytester.runpython(pytester.makepyfile(example))
 
     assert result.ret == 0
+
+
+@pytest.mark.parametrize("fragment", FRAGMENTS.values(), ids=FRAGMENTS)
+def test_a_fragment_is_valid_python(fragment: str) -> None:
+    ast.parse(fragment)
