@@ -30,7 +30,7 @@ def test_tiers_are_loaded_from_the_smallest_on(bench: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["2", "M", "2m", "", "2M,", "-1M"])
-def test_what_is_no_number_of_events_is_refused_by_name(bench: Any, text: str) -> None:
+def test_an_invalid_number_of_events_is_refused(bench: Any, text: str) -> None:
     with pytest.raises(SystemExit, match="is no number of events like"):
         bench.tiers(text)
 
@@ -47,7 +47,7 @@ def test_a_tier_for_which_the_disk_has_no_room_is_left_out(
     assert "left out: 60 MiB needed, 5 free" in row.figure
 
 
-def test_the_inputs_of_all_tiers_are_made_at_once_with_what_comes_later_to_the_smallest(
+def test_the_inputs_of_all_tiers_and_the_increment_are_made_at_once(
     bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = []

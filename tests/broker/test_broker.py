@@ -77,7 +77,7 @@ class TestMuting:
 
         assert len(peer.answers()) == 2
 
-    def test_what_waits_behind_a_parked_join_is_served_when_another_connection_frees_it(self) -> None:
+    def test_requests_behind_a_parked_join_are_served_after_it(self) -> None:
         wire = Wire(group_initial_rebalance_delay_ms=1000)
         first, second = wire.connect(), wire.connect()
         wire.send(first, wire.request(first, joining(instance_id="i"), 5) + wire.request(first, HEARTBEAT, 3))
@@ -100,7 +100,7 @@ class TestMuting:
         assert wire.ask(peer, HEARTBEAT, 3) is not None
         assert stored_records(wire.node.cluster, "t")[0].value == b"v"
 
-    def test_an_answer_to_a_connection_that_is_gone_is_dropped(self, wire: Wire) -> None:
+    def test_a_response_to_a_closed_connection_is_dropped(self, wire: Wire) -> None:
         peer = parked_join(wire)
         wire.broker.disconnected(wire.now, peer.number)
 
@@ -150,7 +150,7 @@ class TestWhatClosesAConnection:
     def test_an_empty_frame(self, wire: Wire) -> None:
         self.closed(wire, struct.pack(">i", 0))
 
-    def test_what_was_answered_before_still_leaves(self, wire: Wire) -> None:
+    def test_earlier_responses_are_still_sent(self, wire: Wire) -> None:
         peer = wire.connect()
 
         wire.send(peer, wire.request(peer, HEARTBEAT, 3) + struct.pack(">i", -5))
@@ -238,7 +238,7 @@ class TestApiVersions:
             ("4.3", (0, 9), (2, 10), (0, 13)),
         ],
     )
-    def test_what_is_listed_is_what_the_release_lists(
+    def test_the_advertised_versions_are_those_of_the_release(
         self, release: str, join_group: object, offset_commit: object, produce: object
     ) -> None:
         rows = listed(Wire(kafka_version=release), 0)
@@ -380,7 +380,7 @@ class TestTrace:
         assert wire.trace.events()[-1]["empty_fetches"] == 3
 
     @pytest.mark.parametrize("version", [11, 13])
-    def test_what_a_fetch_brings_is_told_by_its_offsets(self, wire: Wire, version: int) -> None:
+    def test_fetched_records_are_reported_by_offset(self, wire: Wire, version: int) -> None:
         topic = wire.node.cluster.topics["t"]
         for size in (2, 3, 1):
             batch = write_batch([Record(value=b"v")] * size)

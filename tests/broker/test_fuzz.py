@@ -46,7 +46,7 @@ def test_the_corpus_has_every_version_of_every_api_and_is_as_it_is_made() -> Non
     assert {row[0] for row in rows} == {api.name for api in APIS.values()}
 
 
-def test_what_was_found_once_is_not_found_again() -> None:
+def test_an_earlier_finding_does_not_recur() -> None:
     for frames in findings().values():
         wire = Wire()
         peer = wire.connect()

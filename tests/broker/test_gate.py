@@ -74,7 +74,7 @@ def test_it_is_asked_about_a_request_and_about_its_answer() -> None:
     assert doorman.seen == [("asked", 1), ("answered", 1)]
 
 
-def test_a_parked_request_is_not_applied_and_what_is_behind_it_waits() -> None:
+def test_a_parked_request_is_not_applied_and_later_ones_wait() -> None:
     nodes, doorman, peer = opened(first=(Park(),))
     assert nodes.ask(peer, BEAT, 3) is None
     assert nodes.ask(peer, MetadataRequest(topics=()), 5) is None
@@ -96,7 +96,7 @@ def test_it_may_answer_instead(steps: dict[str, tuple[Step, ...]]) -> None:
     assert nodes.ask(peer, BEAT, 3).error_code == Error.UNKNOWN_MEMBER_ID
 
 
-def test_a_connection_may_be_closed_before_or_after_what_leaves() -> None:
+def test_a_rule_can_close_a_connection_before_or_after_the_response() -> None:
     nodes, doorman, peer = opened(first=(CloseConnection("rule r1"),))
     assert nodes.ask(peer, BEAT, 3) is None
     assert peer.closed == "rule r1"
@@ -120,7 +120,7 @@ def test_an_answer_may_leave_in_pieces() -> None:
     assert (first[0], second[0]) == (1, 2)
 
 
-def test_a_request_whose_client_has_gone_is_served_and_answered_to_nobody() -> None:
+def test_a_request_of_a_closed_connection_is_served_without_an_answer() -> None:
     nodes, doorman, peer = opened(first=(Park(),))
     nodes.ask(peer, BEAT, 3)
     nodes.runtime.disconnected(nodes.now, peer.number)

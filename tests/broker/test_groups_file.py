@@ -120,7 +120,7 @@ def member_line(subscription: bytes = b"", assignment: bytes = b"") -> dict[str,
     return row
 
 
-def test_what_is_written_is_readable() -> None:
+def test_written_values_are_readable() -> None:
     line = member_line(
         write_subscription(ConsumerProtocolSubscription(topics=("a", "b"))),
         write_assignment(
@@ -162,7 +162,7 @@ TWICE = (TopicPartition(topic="a", partitions=(0,)), TopicPartition(topic="a", p
         write_assignment(ConsumerProtocolAssignment(assigned_partitions=TWICE)),
     ],
 )
-def test_what_cannot_be_made_of_readable_fields_again_is_base64(assignment: bytes) -> None:
+def test_values_that_do_not_round_trip_are_base64(assignment: bytes) -> None:
     line = member_line(assignment=assignment)["assignment"]
     assert isinstance(line, dict)
     assert set(line) == {"base64"}
@@ -345,7 +345,7 @@ GROUP = '{"group_id": "g", "members": [{"instance_id": "a"}, %s]}'
         ),
     ],
 )
-def test_a_bad_line_is_named_with_its_file_and_what_is_wrong(line: str, problem: str) -> None:
+def test_a_bad_line_is_reported_with_file_and_reason(line: str, problem: str) -> None:
     good = ['{"group_id": "first"}', '{"group_id": "first", "topic": "t", "partition": 0, "offset": 5}', ""]
     with pytest.raises(LineError, match=rf"^groups\.jsonl:4: {problem}") as raised:
         parsed(*good, line)

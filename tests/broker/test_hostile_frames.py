@@ -93,7 +93,7 @@ class TestWhatIsOnlyAnnounced:
         assert wire.broker.deadline() == deadline
         other_is_fine(wire)
 
-    def test_what_was_begun_goes_with_its_connection(self, wire: Wire) -> None:
+    def test_a_partial_frame_is_dropped_with_its_connection(self, wire: Wire) -> None:
         peer = wire.connect()
         before = tracemalloc.get_traced_memory()[0]
         wire.send(peer, struct.pack(">i", 50 * MIB) + bytes(20 * MIB))
@@ -132,7 +132,7 @@ class TestText:
         assert len(line) < 2_000
 
     @pytest.mark.parametrize("text", [b"\xed\xa0\x80", b"\xc0\x80", b"\xff", b"\xf4\x90\x80\x80"], ids=bytes.hex)
-    def test_what_is_not_utf_8_closes_the_connection(self, wire: Wire, text: bytes) -> None:
+    def test_invalid_utf_8_closes_the_connection(self, wire: Wire, text: bytes) -> None:
         """Lone surrogates, overlong forms, and what lies beyond Unicode."""
         in_header, in_body = wire.connect(), wire.connect()
         wire.send(in_header, headers.frame(struct.pack(">hhih", 12, 3, 1, len(text)) + text))
@@ -162,7 +162,7 @@ class TestTurns:
         assert [correlation_id for correlation_id, _ in peer.answers()] == list(range(1, 3 * most + 2))
         assert len(peer.pieces) == 4
 
-    def test_nothing_more_is_served_until_what_was_answered_has_left(self, wire: Wire) -> None:
+    def test_requests_wait_until_earlier_responses_are_sent(self, wire: Wire) -> None:
         peer = wire.connect()
         frames = b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(connections.ANSWERS_AT_ONCE + 1))
 
@@ -201,7 +201,7 @@ class TestTurns:
 
         assert len(stored_records(wire.node.cluster, "t")) == 500
 
-    def test_a_connection_that_is_gone_is_not_served_any_more(self, wire: Wire) -> None:
+    def test_a_closed_connection_is_not_served(self, wire: Wire) -> None:
         peer = wire.connect()
         frames = b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(100))
         wire.broker.received(wire.now, peer.number, frames)
@@ -212,7 +212,7 @@ class TestTurns:
         assert wire.broker.flushed(wire.now, peer.number) == []
         assert wire.broker.tick(wire.now) == []
 
-    def test_what_closes_a_connection_waits_for_its_turn_as_well(self, wire: Wire) -> None:
+    def test_an_unreadable_frame_waits_its_turn(self, wire: Wire) -> None:
         peer = wire.connect()
         frames = b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(100))
 

@@ -173,7 +173,7 @@ def test_ten_thousand_groups_cost_a_few_kib_each_and_go_when_they_are_empty() ->
 
 
 class TestTrace:
-    def test_what_fetches_bring_is_not_kept(self, wire: Wire) -> None:
+    def test_fetched_records_are_not_kept(self, wire: Wire) -> None:
         peer = wire.connect()
         batch = records.write_batch([records.Record(value=bytes(200 * KIB))])
         data = TopicProduceData(name="t", partition_data=(PartitionProduceData(index=0, records=batch),))
@@ -318,7 +318,7 @@ def test_old_messages_that_stand_for_too_much_are_refused_as_corrupt() -> None:
     assert tracemalloc.get_traced_memory()[1] < 60 * MIB
 
 
-def test_nobody_is_left_in_a_group_of_large_members_that_went(wire: Wire) -> None:
+def test_a_group_of_large_members_empties_completely(wire: Wire) -> None:
     peers = [wire.connect() for _ in range(20)]
     for peer in peers:
         request = joining("g", "", ("range", bytes(100 * KIB)), group_instance_id=f"i{peer.number}")

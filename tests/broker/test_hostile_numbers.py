@@ -137,7 +137,7 @@ def test_any_limit_of_a_fetch_is_one(wire: Wire, number: int) -> None:
 
 
 @pytest.mark.parametrize("offset", LONGS)
-def test_an_offset_out_of_range_is_said_so(wire: Wire, offset: int) -> None:
+def test_an_offset_out_of_range_is_an_error(wire: Wire, offset: int) -> None:
     wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=100)
     request = FetchRequest(max_wait_ms=0, topics=(FetchTopic(topic="t", partitions=(wanted,)),))
     row = ask(wire, request, 11).responses[0].partitions[0]

@@ -185,7 +185,7 @@ def test_2000_idle_connections_beside_50_busy_ones() -> None:
     assert took[len(took) * 99 // 100] < 2, "seconds"
 
 
-def test_running_out_of_files_hurts_only_those_who_come_too_late() -> None:
+def test_running_out_of_files_affects_only_new_connections() -> None:
     async def scene(server: Server) -> None:
         early = await server.connect()
         assert await early.ask(HEARTBEAT, 4)
@@ -222,7 +222,7 @@ def test_resets_in_the_middle_of_answers_end_only_their_connections() -> None:
         run(scene, server)
 
 
-def test_who_does_not_read_is_not_answered_on_and_on() -> None:
+def test_a_client_that_does_not_read_is_not_served_endlessly() -> None:
     """A request of 20 bytes is answered with 130 KB here; a read of 64 KiB can bring 3,000 of them."""
 
     async def scene(server: Server) -> None:

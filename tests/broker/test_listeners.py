@@ -28,7 +28,7 @@ def test_any_port_is_any_port_for_each() -> None:
     assert [listeners(port=0).of(node)[0].port for node in (1, 2)] == [0, 0]
 
 
-def test_more_listeners_have_names_and_addresses_clients_are_told() -> None:
+def test_additional_listeners_have_names_and_advertised_addresses() -> None:
     table = listeners({"outside": "0.0.0.0:19092"}, {"OUTSIDE": "kafka.example:29092"})
     assert table.of(2) == [
         Listener("PLAINTEXT", "127.0.0.1", 9093, "127.0.0.1", 0),
@@ -42,7 +42,7 @@ def test_a_listener_of_one_node_is_its_alone_and_its_port_is_the_one_given() -> 
     assert table.of(2)[1].port == 7000
 
 
-def test_what_is_said_for_a_node_comes_before_what_is_said_for_all() -> None:
+def test_a_node_specific_listener_overrides_the_general_one() -> None:
     table = listeners({"O": "127.0.0.1:7000", "2:O": "127.0.0.1:8000"}, {"2:PLAINTEXT": "two:1"})
     assert [table.of(node)[1].port for node in (1, 2)] == [7000, 8000]
     assert [(each.advertised_host, each.advertised_port) for each in (table.of(1)[0], table.of(2)[0])] == [
@@ -51,7 +51,7 @@ def test_what_is_said_for_a_node_comes_before_what_is_said_for_all() -> None:
     ]
 
 
-def test_the_one_everybody_has_can_be_replaced_as_well() -> None:
+def test_the_default_listener_can_be_replaced() -> None:
     assert listeners({"PLAINTEXT": "[::1]:5000"}).of(2) == [Listener("PLAINTEXT", "::1", 5001, "::1", 0)]
 
 
@@ -60,7 +60,7 @@ def test_without_a_port_it_is_the_one_that_is_listened_on() -> None:
 
 
 @pytest.mark.parametrize(("host", "told"), [("0.0.0.0", "127.0.0.1"), ("::", "::1")])  # noqa: S104
-def test_all_addresses_are_not_what_clients_are_told(host: str, told: str) -> None:
+def test_wildcard_addresses_are_not_advertised(host: str, told: str) -> None:
     assert listeners(host=host).of(1)[0].advertised_host == told
 
 
@@ -77,7 +77,7 @@ def test_all_addresses_are_not_what_clients_are_told(host: str, told: str) -> No
         ({"2:B": "h:1"}, {"1:B": "h:1"}, r"advertised B: there is no listener of this name"),
     ],
 )
-def test_what_cannot_be_is_refused(given: dict[str, str], advertised: dict[str, str], told: str) -> None:
+def test_invalid_values_are_refused(given: dict[str, str], advertised: dict[str, str], told: str) -> None:
     with pytest.raises(ValueError, match=f"^{told}$"):
         listeners(given, advertised)
 

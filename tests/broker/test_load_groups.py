@@ -100,7 +100,7 @@ def test_clients_may_not_write_to_an_internal_topic(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("by", ["Produce", "Python"])
-def test_what_is_written_is_taken_over_at_once(wire: Wire, by: str) -> None:
+def test_written_groups_are_active_at_once(wire: Wire, by: str) -> None:
     if by == "Produce":
         assert produce(wire, batch_of(world(*WORLD), 1)).error_code == Error.NONE
     else:
@@ -128,7 +128,7 @@ def test_members_get_a_whole_session_from_the_load_on(wire: Wire) -> None:
     assert describe(wire).group_state == "Empty"
 
 
-def test_who_waits_in_a_group_of_the_partition_is_told_to_look_for_the_coordinator(wire: Wire) -> None:
+def test_parked_members_of_a_moved_partition_get_not_coordinator(wire: Wire) -> None:
     wire.load_groups(world(*WORLD))
     waiting = wire.connect()
     asked = wire.ask(waiting, join(), 5)
@@ -155,7 +155,7 @@ def test_offsets_that_are_not_named_stay(wire: Wire) -> None:
     assert beat(wire) == Error.NONE
 
 
-def test_who_follows_the_topic_sees_what_is_loaded(wire: Wire) -> None:
+def test_a_follower_of_the_topic_sees_loaded_groups(wire: Wire) -> None:
     wire.load_groups(world(*WORLD))
     reader = wire.connect()
     partition = FetchPartition(partition=PARTITION_OF_G, fetch_offset=2, partition_max_bytes=1 << 20)
@@ -188,13 +188,13 @@ def beats(nodes: Nodes) -> list[Error]:
     return [nodes.beat(node, A, 7) for node in (1, 2)]
 
 
-def test_who_coordinates_a_group_takes_it_over(nodes: Nodes) -> None:
+def test_the_new_coordinator_takes_the_group_over(nodes: Nodes) -> None:
     nodes.do(nodes.runtime.load_groups, world(*WORLD))
     assert beats(nodes) == [Error.NOT_COORDINATOR, Error.NONE]
     assert nodes.committed(2) == 5
 
 
-def test_what_a_node_that_leads_is_sent_is_taken_over_and_the_other_refuses_it(nodes: Nodes) -> None:
+def test_only_the_leader_accepts_records(nodes: Nodes) -> None:
     batch = batch_of(world(*WORLD), 1)
     assert produce(nodes, batch).error_code == Error.NOT_LEADER_OR_FOLLOWER
     assert produce(nodes, batch, node=2).error_code == Error.NONE
@@ -208,7 +208,7 @@ def test_a_paused_node_takes_over_when_it_goes_on(nodes: Nodes) -> None:
     assert beats(nodes) == [Error.NOT_COORDINATOR, Error.NONE]
 
 
-def test_what_is_loaded_while_nobody_coordinates_is_there_when_somebody_does(nodes: Nodes) -> None:
+def test_groups_loaded_without_a_coordinator_appear_with_the_next(nodes: Nodes) -> None:
     for node in (1, 2):
         nodes.do(nodes.runtime.kill_node, node)
     nodes.do(nodes.runtime.load_groups, world(*WORLD))
@@ -252,7 +252,7 @@ def batch(*records: wire_records.Record) -> bytes:
     [batch(wire_records.Record(timestamp=1, value=b"v")), damaged(batch(wire_records.Record(timestamp=1, key=b"k")))],
     ids=["no key", "damaged"],
 )
-def test_what_compaction_could_not_cope_with_is_refused(wire: Wire, content: bytes) -> None:
+def test_records_that_compaction_cannot_handle_are_refused(wire: Wire, content: bytes) -> None:
     assert produce(wire, content).error_code == Error.INVALID_RECORD
     # enough for the topic to be compacted
     assert {commit(wire, offset) for offset in range(400)} == {Error.NONE}

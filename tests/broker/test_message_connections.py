@@ -61,7 +61,7 @@ def test_a_request_waits_until_those_before_it_on_its_connection_are_answered() 
     assert second[1].error_code == Error.UNKNOWN_MEMBER_ID
 
 
-def test_the_trace_has_what_puppets_ask_and_are_told() -> None:
+def test_the_trace_has_puppet_requests_and_responses() -> None:
     nodes = Nodes(1)
     connection = puppet(nodes, client_id="peer")
     nodes.do(nodes.runtime.send_message, connection, 4, beat("nobody"))
@@ -98,7 +98,7 @@ def told_of_connecting(nodes: Nodes, node: int) -> object:
     return reason
 
 
-def test_a_paused_node_keeps_what_puppets_ask_until_it_is_resumed() -> None:
+def test_a_paused_node_queues_puppet_requests_until_resumed() -> None:
     nodes = Nodes(2)
     nodes.do(nodes.runtime.pause_node, 2)
     connection = puppet(nodes, 2)
@@ -140,7 +140,7 @@ def test_tickers_act_in_order_with_the_timers_of_groups_which_go_first_at_equal_
     assert clock.seen == [(expiry - 1, "Stable"), (expiry, "Empty"), (expiry + 1, "Empty")]
 
 
-def test_what_was_due_happens_before_a_request_that_comes_in_later() -> None:
+def test_overdue_timers_fire_before_a_later_request() -> None:
     nodes = Nodes(1)
     nodes.stable(1, "one")
     clock = Clock(nodes, nodes.now + 5)

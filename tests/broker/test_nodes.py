@@ -59,7 +59,7 @@ class TestWhoCoordinates:
         assert deleted.error_code == NOT_COORDINATOR
         assert nodes.beat(HERE, member) is Error.NONE
 
-    def test_nobody_coordinates_while_no_replica_is_up(self) -> None:
+    def test_a_group_without_a_live_replica_has_no_coordinator(self) -> None:
         nodes = Nodes(2, offsets_topic_replication_factor=1)
         nodes.do(nodes.runtime.stop_node, HERE)
         assert nodes.coordinator(THERE) == (Error.COORDINATOR_NOT_AVAILABLE, -1, -1)
@@ -115,7 +115,7 @@ class TestMoving:
         nodes.wait(500)
         assert nodes.beat(HERE, member) is Error.NONE
 
-    def test_who_moves_on_while_loading_never_serves_the_group(self, nodes: Nodes) -> None:
+    def test_a_node_that_loses_a_loading_partition_never_serves_it(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
         nodes.do(nodes.runtime.move_coordinator, GROUP, THERE, 500)
         nodes.wait(100)
@@ -125,7 +125,7 @@ class TestMoving:
         assert nodes.beat(THERE, member) is NOT_COORDINATOR
         assert nodes.runtime.broker(THERE).node.coordinator.groups == {}
 
-    def test_a_fetch_that_waits_at_the_leader_before_is_told(self, nodes: Nodes) -> None:
+    def test_a_parked_fetch_is_answered_when_its_leader_moves(self, nodes: Nodes) -> None:
         waiting = nodes.connect(1)
         assert nodes.ask(waiting, fetching(), 12) is None
         nodes.do(nodes.runtime.move_leader, "t", 0, 2)
@@ -159,12 +159,12 @@ class TestMoving:
 
 
 class TestStopping:
-    def test_the_other_node_takes_over_and_nobody_notices(self, nodes: Nodes) -> None:
+    def test_another_node_takes_over_unnoticed(self, nodes: Nodes) -> None:
         members = nodes.stable(HERE, "a", "b")
         nodes.do(nodes.runtime.stop_node, HERE)
         assert [nodes.beat(THERE, member) for member in members] == [Error.NONE, Error.NONE]
 
-    def test_who_waits_is_told_before_the_connection_closes(self, nodes: Nodes) -> None:
+    def test_parked_requests_are_answered_before_the_connection_closes(self, nodes: Nodes) -> None:
         nodes.stable(HERE, "a")
         newcomer = nodes.connect(HERE)
         nodes.ask(newcomer, joining("b"), 5)
@@ -172,7 +172,7 @@ class TestStopping:
         assert newcomer.answers()[-1][1].error_code == NOT_COORDINATOR
         assert newcomer.closed == "node 2 was stopped"
 
-    def test_who_waits_at_a_killed_node_is_not_told_anything(self, nodes: Nodes) -> None:
+    def test_parked_requests_at_a_killed_node_are_not_answered(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
         newcomer = nodes.connect(HERE)
         nodes.ask(newcomer, joining("b"), 5)
@@ -211,12 +211,12 @@ class TestStopping:
         assert nodes.beat(THERE, member) is Error.UNKNOWN_MEMBER_ID
 
     @pytest.mark.parametrize("operation", ["stop_node", "kill_node", "resume_node"])
-    def test_what_is_down_cannot_go_down_or_on(self, nodes: Nodes, operation: str) -> None:
+    def test_a_stopped_node_cannot_be_stopped_or_paused(self, nodes: Nodes, operation: str) -> None:
         nodes.do(nodes.runtime.stop_node, 2)
         with pytest.raises(ValueError, match="node 2 is down"):
             nodes.do(getattr(nodes.runtime, operation), 2)
 
-    def test_what_is_up_cannot_be_started(self, nodes: Nodes) -> None:
+    def test_a_running_node_cannot_be_started(self, nodes: Nodes) -> None:
         with pytest.raises(ValueError, match="node 2 is up already"):
             nodes.do(nodes.runtime.start_node, 2)
 
@@ -231,7 +231,7 @@ class TestAddingAndRemoving:
         assert nodes.coordinator(1) == (Error.NONE, 3, 9094)
         assert nodes.beat(3, member) is Error.NONE
 
-    def test_a_node_that_is_removed_is_gone_for_good(self, nodes: Nodes) -> None:
+    def test_a_removed_node_does_not_return(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
         nodes.do(nodes.runtime.remove_node, HERE)
         assert nodes.runtime.states == {1: "up"}
@@ -263,7 +263,7 @@ class TestPausing:
         nodes.do(nodes.runtime.resume_node, HERE)
         assert nodes.beat(HERE, member) is Error.UNKNOWN_MEMBER_ID
 
-    def test_what_moved_meanwhile_it_has_lost_before_it_can_do_anything_about_it(self, nodes: Nodes) -> None:
+    def test_a_resumed_node_loses_moved_partitions_first(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
         nodes.do(nodes.runtime.pause_node, HERE)
         nodes.do(nodes.runtime.move_coordinator, GROUP, THERE)
@@ -278,7 +278,7 @@ class TestPausing:
         assert log.end == end
         assert nodes.beat(HERE, member) is NOT_COORDINATOR
 
-    def test_what_moved_away_and_back_meanwhile_it_reads_anew(self, nodes: Nodes) -> None:
+    def test_a_partition_moved_away_and_back_is_reloaded(self, nodes: Nodes) -> None:
         nodes.commit(HERE, 1)
         nodes.do(nodes.runtime.pause_node, HERE)
         nodes.do(nodes.runtime.move_coordinator, GROUP, THERE)
@@ -336,7 +336,7 @@ class TestPausing:
 
 
 class TestTogether:
-    def test_a_topic_deleted_at_one_node_is_gone_at_all(self, nodes: Nodes) -> None:
+    def test_a_topic_deleted_on_one_node_disappears_from_all(self, nodes: Nodes) -> None:
         nodes.commit(HERE, 5)
         waiting = nodes.connect(2)
         assert nodes.ask(waiting, fetching(1), 12) is None
@@ -363,7 +363,7 @@ class TestTogether:
             ("elsewhere", 19093),
         ]
 
-    def test_clients_of_another_listener_are_told_its_addresses(self, nodes: Nodes) -> None:
+    def test_clients_of_another_listener_get_its_addresses(self, nodes: Nodes) -> None:
         nodes.runtime.advertise(2, "OUTSIDE", "outside", 2)
         peer = nodes.connect(2, "OUTSIDE")
         answer = nodes.ask(peer, MetadataRequest(topics=None), 9)

@@ -98,7 +98,7 @@ def test_a_group_is_written_when_its_leader_has_assigned(wire: Wire) -> None:
     assert (member.subscription, member.assignment) == (b"metadata", b"p1")
 
 
-def test_kafka_10284_the_new_id_of_a_static_member_is_written_with_what_it_has_been_given(wire: Wire) -> None:
+def test_kafka_10284_the_new_id_of_a_static_member_is_written_with_its_assignment(wire: Wire) -> None:
     formed(wire)
     new_id = join(wire, wire.connect())
     (record,) = records_of(log(wire)[-1:])
@@ -130,7 +130,7 @@ def test_kafka_19141_since_4_1_a_commit_is_written_with_the_id_of_its_topic(vers
     assert named == (written == 4)
 
 
-def test_who_waits_for_the_next_commit_gets_it_at_once(wire: Wire) -> None:
+def test_a_waiter_for_the_next_commit_is_released_at_once(wire: Wire) -> None:
     wire.ask(wire.connect(), committing(5), 7)
     reader = wire.connect()
     wire.send(reader, wire.request(reader, fetching(1, wait_ms=60_000), 11))
@@ -155,7 +155,7 @@ class TestReading:
     def record(self, key: bytes | None, value: bytes | None = b"") -> Record:
         return wire_records.Record(offset=7, key=key, value=value)
 
-    def test_what_was_written_is_read(self, wire: Wire) -> None:
+    def test_written_records_are_read(self, wire: Wire) -> None:
         formed(wire)
         wire.ask(wire.connect(), committing(5), 7)
         read = list(records_of(log(wire)))

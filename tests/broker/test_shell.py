@@ -152,7 +152,7 @@ async def say(client: trio.abc.Stream, word: bytes) -> bytes:
     return bytes(await client.receive_some())
 
 
-def test_what_a_client_sends_is_answered() -> None:
+def test_a_clients_request_is_answered() -> None:
     async def scene(stage: Scene) -> None:
         client = stage.connect()
         assert await say(client, b"a") == b"a"
@@ -212,7 +212,7 @@ def test_a_muted_connection_is_not_read_until_its_answer_has_left() -> None:
     play(scene)
 
 
-def test_what_one_input_brings_leaves_in_one_piece() -> None:
+def test_responses_to_one_input_leave_in_one_send() -> None:
     sent: list[bytes] = []
 
     async def main() -> None:
@@ -236,7 +236,7 @@ def test_what_one_input_brings_leaves_in_one_piece() -> None:
     assert sent == [b"one two"]
 
 
-def test_what_comes_while_something_is_being_sent_leaves_after_it() -> None:
+def test_responses_during_a_send_leave_after_it() -> None:
     class Gated(InMemory):
         def __init__(self, stream: trio.abc.Stream) -> None:
             super().__init__(stream)
@@ -267,7 +267,7 @@ def test_what_comes_while_something_is_being_sent_leaves_after_it() -> None:
     play(scene)
 
 
-def test_close_sends_what_is_pending_and_then_closes() -> None:
+def test_close_sends_pending_bytes_before_closing() -> None:
     async def scene(stage: Scene) -> None:
         client = stage.connect()
         assert await say(client, b"close") == b"bye"
@@ -276,7 +276,7 @@ def test_close_sends_what_is_pending_and_then_closes() -> None:
     assert play(scene).log[-1] == "1 disconnected said so"
 
 
-def test_what_was_held_back_is_served_when_what_was_sent_has_left() -> None:
+def test_held_back_frames_are_served_after_the_send() -> None:
     async def scene(stage: Scene) -> None:
         client = stage.connect()
         await client.send_all(b"turns")
@@ -425,7 +425,7 @@ def test_over_real_sockets() -> None:
     assert serve(visit).log == ["1 connected /127.0.0.1", "1 disconnected the emulator stopped"]
 
 
-def test_what_others_bring_about_reaches_a_client_that_waits_or_is_muted() -> None:
+def test_responses_caused_by_others_reach_waiting_and_muted_clients() -> None:
     async def visit(broker: FakeBroker, connect: Connect) -> None:
         client, other = await connect(), await connect()
         await client.send_all(b"later")
@@ -488,7 +488,7 @@ def test_a_client_that_does_not_read_is_not_read_from() -> None:
     serve(visit)
 
 
-def test_a_client_that_is_gone_before_we_look_is_nothing() -> None:
+def test_a_client_that_disconnects_before_the_check_is_no_leak() -> None:
     async def visit(broker: FakeBroker, connect: Connect) -> None:
         del broker
         for _ in range(20):
@@ -554,7 +554,7 @@ def test_addresses_are_shown_as_java_shows_them(address: str, shown: str) -> Non
     assert entrances.java_host(address) == shown
 
 
-def test_an_address_for_all_is_not_what_clients_are_told() -> None:
+def test_a_wildcard_address_is_not_advertised() -> None:
     assert listeners_module.advertised("0.0.0.0") == "127.0.0.1"  # noqa: S104
     assert listeners_module.advertised("::") == "::1"
     assert listeners_module.advertised("example.org") == "example.org"
@@ -591,7 +591,7 @@ async def enter(port: int) -> trio.SocketStream:
     return await trio.open_tcp_stream("127.0.0.1", port)
 
 
-def test_the_brokers_are_told_at_which_node_and_by_which_listener_a_client_came_in() -> None:
+def test_the_runtime_learns_node_and_listener_of_a_connection() -> None:
     async def visit(shell: Server, broker: FakeBroker) -> None:
         del broker
         for node_id, listener in ((1, "PLAINTEXT"), (2, "OUTSIDE")):
@@ -605,7 +605,7 @@ def test_the_brokers_are_told_at_which_node_and_by_which_listener_a_client_came_
     ]
 
 
-def test_closing_a_node_lets_nobody_in_any_more_and_leaves_its_connections_and_other_nodes_alone() -> None:
+def test_closing_a_node_refuses_new_connections_only() -> None:
     async def visit(shell: Server, broker: FakeBroker) -> None:
         del broker
         closing, other = await opened(shell, 1), await opened(shell, 2)
@@ -621,7 +621,7 @@ def test_closing_a_node_lets_nobody_in_any_more_and_leaves_its_connections_and_o
     at_entrances(visit)
 
 
-def test_a_port_is_kept_while_nobody_listens_and_can_be_listened_on_again() -> None:
+def test_a_reserved_port_can_be_bound_again() -> None:
     async def visit(shell: Server, broker: FakeBroker) -> None:
         del broker
         sockets = await entrances.listen("127.0.0.1", 0)

@@ -110,7 +110,7 @@ def test_reading_the_trace_leaves_no_trace(nodes: Nodes) -> None:
     assert nodes.trace.last_seq == before + 2
 
 
-def test_a_reader_that_waits_is_told_what_happens_elsewhere(nodes: Nodes) -> None:
+def test_a_waiting_reader_receives_events_of_other_nodes(nodes: Nodes) -> None:
     reader, client = nodes.connect(), nodes.connect()
     end = offset_of(nodes, reader, LATEST)
     assert fetch(nodes, reader, end, wait_ms=500) is None
@@ -131,7 +131,7 @@ def test_a_reader_that_waits_is_answered_in_the_end_though_nothing_happens(nodes
     assert (row.error_code, row.records) == (Error.NONE, b"")
 
 
-def test_what_falls_off_the_ring_moves_the_start_and_what_is_lost_is_told(nodes: Nodes) -> None:
+def test_dropped_events_move_the_start_and_are_reported(nodes: Nodes) -> None:
     reader, client = nodes.connect(), nodes.connect()
     nodes.trace._capacity = 10
     for _ in range(20):
@@ -150,7 +150,7 @@ def test_what_falls_off_the_ring_moves_the_start_and_what_is_lost_is_told(nodes:
     assert list(found) == list(range(31, 43))
 
 
-def test_what_a_test_has_forgotten_is_not_lost(nodes: Nodes) -> None:
+def test_forgotten_rules_and_holds_are_removed(nodes: Nodes) -> None:
     reader = nodes.connect()
     nodes.trace.clear()
     assert offset_of(nodes, reader, EARLIEST) == nodes.trace.last_seq
@@ -159,7 +159,7 @@ def test_what_a_test_has_forgotten_is_not_lost(nodes: Nodes) -> None:
     assert kinds == ["header", "conn", "request", "response"]
 
 
-def test_a_fetch_brings_what_fits_but_a_line_in_any_case(nodes: Nodes) -> None:
+def test_a_fetch_returns_the_records_that_fit_and_at_least_one_line(nodes: Nodes) -> None:
     reader, client = nodes.connect(), nodes.connect()
     beat(nodes, client)
     sizes = [len(record.value or b"") for record in records(fetch(nodes, reader, 1))]
@@ -167,14 +167,14 @@ def test_a_fetch_brings_what_fits_but_a_line_in_any_case(nodes: Nodes) -> None:
     assert list(lines(nodes, reader, 1, bytes_max=1)) == [1]
 
 
-def test_a_fetch_keeps_nobody_waiting_for_more_than_so_many_lines(nodes: Nodes) -> None:
+def test_a_fetch_is_bounded_in_lines(nodes: Nodes) -> None:
     reader, client = nodes.connect(), nodes.connect()
     for _ in range(LINES_PER_FETCH):
         beat(nodes, client)
     assert list(lines(nodes, reader, 3)) == list(range(3, 3 + LINES_PER_FETCH))
 
 
-def test_it_is_told_to_who_asks_for_it_by_name_only(nodes: Nodes) -> None:
+def test_it_appears_only_when_requested_by_name(nodes: Nodes) -> None:
     peer = nodes.connect()
     (row,) = metadata(nodes, peer, NAME).topics
     assert (row.error_code, row.is_internal, len(row.partitions)) == (Error.NONE, False, 1)
@@ -184,7 +184,7 @@ def test_it_is_told_to_who_asks_for_it_by_name_only(nodes: Nodes) -> None:
 
 
 @pytest.mark.parametrize("client_id", ["c", "__admin_client"])
-def test_nobody_writes_to_it(nodes: Nodes, client_id: str) -> None:
+def test_clients_cannot_produce_to_it(nodes: Nodes, client_id: str) -> None:
     data = PartitionProduceData(index=0, records=write_batch([Record(timestamp=1, value=b"x")]))
     request = ProduceRequest(
         acks=1, timeout_ms=1_000, topic_data=(TopicProduceData(name=NAME, partition_data=(data,)),)
@@ -193,7 +193,7 @@ def test_nobody_writes_to_it(nodes: Nodes, client_id: str) -> None:
     assert answer.responses[0].partition_responses[0].error_code == Error.INVALID_TOPIC_EXCEPTION
 
 
-def test_nobody_makes_it_deletes_it_or_shortens_it(nodes: Nodes) -> None:
+def test_clients_cannot_create_delete_or_truncate_it(nodes: Nodes) -> None:
     peer = nodes.connect()
     create = CreateTopicsRequest(topics=(CreatableTopic(name=NAME, num_partitions=1, replication_factor=1),))
     assert nodes.ask(peer, create, 5).topics[0].error_code == Error.INVALID_TOPIC_EXCEPTION

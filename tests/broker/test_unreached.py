@@ -22,7 +22,7 @@ def nodes() -> Nodes:
     return nodes
 
 
-def test_who_was_told_of_a_coordinator_and_stays_away_is_one_line_with_the_remedy(nodes: Nodes) -> None:
+def test_a_client_that_never_reaches_its_coordinator_is_one_line_with_the_remedy(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), FIND, 4, client_id="svc-1")
     nodes.wait(WAIT_MS - 1)
     assert nodes.logged == []
@@ -33,7 +33,7 @@ def test_who_was_told_of_a_coordinator_and_stays_away_is_one_line_with_the_remed
     assert "KOORDINATOR_ADVERTISED" in line
 
 
-def test_who_goes_on_asking_on_new_connections_has_not_arrived(nodes: Nodes) -> None:
+def test_repeated_lookups_on_new_connections_are_no_arrival(nodes: Nodes) -> None:
     for _ in range(3):
         peer = nodes.connect()
         nodes.ask(peer, MetadataRequest(), 9)
@@ -43,7 +43,7 @@ def test_who_goes_on_asking_on_new_connections_has_not_arrived(nodes: Nodes) -> 
     assert len(nodes.logged) == 1
 
 
-def test_it_is_said_once_for_each_address(nodes: Nodes) -> None:
+def test_each_address_is_reported_once(nodes: Nodes) -> None:
     for client in ("a", "b"):
         nodes.ask(nodes.connect(), FIND, 4, client_id=client)
     nodes.wait(WAIT_MS)
@@ -56,14 +56,14 @@ def test_it_is_said_once_for_each_address(nodes: Nodes) -> None:
     assert "elsewhere:5" in nodes.logged[1]
 
 
-def test_who_joins_its_group_has_arrived(nodes: Nodes) -> None:
+def test_a_client_that_joins_has_arrived(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), FIND, 4)
     nodes.ask(nodes.connect(), joining("one"), 5)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
 
 
-def test_another_client_of_the_same_name_that_is_there_does_not_hide_who_is_not(nodes: Nodes) -> None:
+def test_a_connected_client_of_the_same_name_does_not_hide_a_missing_one(nodes: Nodes) -> None:
     there, seeking = nodes.connect(), nodes.connect()
     nodes.ask(there, joining("one"), 5)
     nodes.ask(seeking, FindCoordinatorRequest(coordinator_keys=("another",)), 4)
@@ -74,7 +74,7 @@ def test_another_client_of_the_same_name_that_is_there_does_not_hide_who_is_not(
     assert len(nodes.logged) == 1
 
 
-def test_who_asked_on_another_connection_and_goes_on_with_its_group_is_there(nodes: Nodes) -> None:
+def test_a_client_that_continues_on_another_connection_has_arrived(nodes: Nodes) -> None:
     there, asking = nodes.connect(), nodes.connect()
     nodes.ask(there, joining("one"), 5)
     nodes.ask(asking, FIND, 4)
@@ -83,21 +83,21 @@ def test_who_asked_on_another_connection_and_goes_on_with_its_group_is_there(nod
     assert nodes.logged == []
 
 
-def test_who_fetches_without_naming_its_group_is_there(nodes: Nodes) -> None:
+def test_a_client_that_fetches_has_arrived(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), FIND, 4)
     nodes.ask(nodes.connect(), FETCH, 4)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
 
 
-def test_who_only_lists_topics_is_not_waited_for(nodes: Nodes) -> None:
+def test_a_client_that_only_lists_topics_is_not_waited_for(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), MetadataRequest(), 9)
     assert not nodes.runtime.tickers
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
 
 
-def test_who_asks_once_and_goes_has_given_up(nodes: Nodes) -> None:
+def test_a_client_that_disconnects_has_given_up(nodes: Nodes) -> None:
     peer = nodes.connect()
     nodes.ask(peer, FIND, 4)
     nodes.runtime.disconnected(nodes.now, peer.number)
@@ -112,14 +112,14 @@ def test_a_node_that_is_paused_is_not_reached_for_another_reason(nodes: Nodes) -
     assert nodes.logged == []
 
 
-def test_who_is_told_another_address_meanwhile_is_not_missed_at_the_old_one(nodes: Nodes) -> None:
+def test_a_client_with_a_newer_address_is_not_missing_at_the_old_one(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), FIND, 4)
     nodes.runtime.advertise(1, "PLAINTEXT", "elsewhere", 5)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
 
 
-def test_nothing_is_watched_when_everybody_has_arrived(nodes: Nodes) -> None:
+def test_watching_ends_when_all_clients_arrived(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), FIND, 4)
     assert nodes.runtime.tickers
     nodes.ask(nodes.connect(), joining("one"), 5)

@@ -87,7 +87,7 @@ def test_expire_now_is_seen_in_the_lane_of_a_real_consumer(browser: Browser, ser
         page.locator(".k-tale", has_text="svc-1 is thrown out").wait_for()
 
 
-def test_what_comes_while_one_looks_is_drawn(browser: Browser, served: Served, http: httpx.Client) -> None:
+def test_events_that_arrive_while_open_are_drawn(browser: Browser, served: Served, http: httpx.Client) -> None:
     with looking_at(browser, served) as page:
         page.locator(".d-hint", has_text="Waiting for the first group").wait_for()
         puppet(http, "svc-1")
@@ -118,7 +118,7 @@ def test_the_clock_is_advanced_by_hand(browser: Browser, served: Served, http: h
         assert http.get(f"{GROUP}/clock").json()["ahead_ms"] == 90_000
 
 
-def test_what_is_refused_is_said_in_the_servers_words(browser: Browser, served: Served, http: httpx.Client) -> None:
+def test_refusals_carry_the_servers_message(browser: Browser, served: Served, http: httpx.Client) -> None:
     puppet(http, "svc-1")
     with looking_at(browser, served) as page:
         page.get_by_label("Let the group go on").click()

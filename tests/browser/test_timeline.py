@@ -26,7 +26,7 @@ def titles(page: Page) -> list[str]:
     return page.locator(".k-tale strong").all_inner_texts()
 
 
-def test_a_static_bounce_is_told_as_one(opened: Open) -> None:
+def test_a_static_bounce_is_reported_as_one_event(opened: Open) -> None:
     page = opened("static_bounce")
     told = " | ".join(titles(page))
     assert "svc-2 is gone without leaving" in told
@@ -40,7 +40,7 @@ def test_a_restarted_member_stays_in_its_lane(opened: Open) -> None:
     assert states[-5:] == ["stable", "away", "joining", "syncing", "stable"]
 
 
-def test_a_cooperative_rebalance_moves_only_what_must_move(opened: Open) -> None:
+def test_a_cooperative_rebalance_moves_as_few_partitions_as_possible(opened: Open) -> None:
     page = opened("cooperative")
     moved = page.evaluate(
         """() => {
@@ -85,7 +85,7 @@ def test_the_tape_shows_request_and_reply_of_a_chosen_row(opened: Open) -> None:
     assert "Before and after" in shown.inner_text()
 
 
-def test_what_a_test_did_by_hand_is_told_where_it_was_done(opened: Open) -> None:
+def test_overrides_are_reported_where_they_happened(opened: Open) -> None:
     page = opened(by_hand())
     told = titles(page)
     assert "rule-1 is set: OffsetCommit, client id svc-1, group orders-svc → error REBALANCE_IN_PROGRESS" in told
@@ -104,7 +104,7 @@ def test_what_a_test_did_by_hand_is_told_where_it_was_done(opened: Open) -> None
     assert "rule-1 acted; Kafka would never answer so there." in page.locator(".k-details").inner_text()
 
 
-def test_what_stands_in_a_trace_is_shown_and_not_run(opened: Open) -> None:
+def test_trace_content_is_shown_and_not_executed(opened: Open) -> None:
     evil = "<img src=x onerror=alert(1)></script>"
     asked = {"kind": "request", "api": "JoinGroup", "api_version": 9, "conn_id": 1, "correlation_id": 1, "node": 1}
     lines = [{**asked, "seq": 1, "wall_ts": 1_000_000, "client_id": evil, "group_id": evil, "body": {"topics": [evil]}}]
@@ -170,7 +170,7 @@ def test_an_empty_trace_opens(opened: Open) -> None:
     assert opened([]).locator(".k-l-lane").count() == 0
 
 
-def test_later_lines_are_added_to_what_is_there(opened: Open) -> None:
+def test_later_lines_are_added(opened: Open) -> None:
     page = opened("static_bounce")
     whole = titles(page)
     page.evaluate(

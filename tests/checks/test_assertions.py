@@ -79,7 +79,7 @@ def test_a_wait_for_stable_may_ask_for_members_owners_and_a_newer_generation(
         group.wait_stable(owned="some")
 
 
-def test_all_owned_means_that_no_partition_is_left_to_nobody(group: Group) -> None:
+def test_all_owned_means_every_partition_has_an_owner(group: Group) -> None:
     # a leader that leaves somebody out is stable with it, for the coordinator
     leader = group.puppet("leader", topics=["t"], behaviour="omits_members").join()
     group.wait_stable(members=1)
@@ -112,7 +112,7 @@ def test_a_wait_for_a_state(group: Group, member: Callable[..., Puppet]) -> None
 # -- rebalances ----------------------------------------------------------------------------------------------
 
 
-def test_an_expected_rebalance_tells_what_it_was(group: Group, member: Callable[..., Puppet]) -> None:
+def test_an_expected_rebalance_is_returned(group: Group, member: Callable[..., Puppet]) -> None:
     member("a")
     with group.expect_rebalance(cause="member_join") as expected:
         with pytest.raises(RuntimeError, match="known after the block of expect_rebalance"):
@@ -160,7 +160,7 @@ def test_a_rebalance_that_does_not_complete(group: Group) -> None:
     )
 
 
-def test_an_error_inside_the_block_is_not_hidden_by_what_is_expected(group: Group) -> None:
+def test_an_error_inside_the_block_is_not_hidden_by_the_expectation(group: Group) -> None:
     def expect() -> None:
         with group.expect_rebalance():
             raise KeyError("mine")
@@ -279,7 +279,7 @@ def test_a_request_and_how_often(group: Group, member: Callable[..., Puppet]) ->
     )
 
 
-def test_a_request_that_did_not_come_and_what_came_nearest(group: Group, member: Callable[..., Puppet]) -> None:
+def test_a_missing_request_is_reported_with_the_nearest_one(group: Group, member: Callable[..., Puppet]) -> None:
     a, b = member("a"), member("b", "one")
     for puppet in (b, a, b):
         puppet.commit({("t", 0): 1})
@@ -326,7 +326,7 @@ def test_a_request_that_did_not_come_and_what_came_nearest(group: Group, member:
         ),
     ],
 )
-def test_names_nobody_knows_are_refused_at_once(
+def test_unknown_names_are_refused_at_once(
     group: Group, member: Callable[..., Puppet], wanted: dict[str, object], message: str
 ) -> None:
     member("worker")
@@ -337,7 +337,7 @@ def test_names_nobody_knows_are_refused_at_once(
 # -- members -------------------------------------------------------------------------------------------------
 
 
-def test_who_left(group: Group, member: Callable[..., Puppet]) -> None:
+def test_the_members_that_left(group: Group, member: Callable[..., Puppet]) -> None:
     a, b = member("a"), member("b", "one")
     group.assert_did_not_leave("a").assert_did_not_leave("one")
     says(
@@ -363,7 +363,7 @@ def test_who_left(group: Group, member: Callable[..., Puppet]) -> None:
         group.assert_did_not_leave("onne")
 
 
-def test_who_was_fenced(simulation: Simulation, group: Group, member: Callable[..., Puppet]) -> None:
+def test_the_fenced_members(simulation: Simulation, group: Group, member: Callable[..., Puppet]) -> None:
     member("a")
     member("b", "one")
     said = "group 'g': no member of instance one received FENCED_INSTANCE_ID: "
@@ -431,7 +431,7 @@ def test_of_a_group_that_never_was_nothing_is_known(group: Group) -> None:
         group.assert_left("a")
 
 
-def test_the_trace_has_lookups_of_the_group_and_what_members_say_they_own(group: Group) -> None:
+def test_the_trace_has_lookups_and_claimed_partitions(group: Group) -> None:
     for name in "ab":
         generation = group.generation
         group.puppet(name, ["cooperative-sticky"], topics=["t"]).join()

@@ -92,7 +92,7 @@ def test_c01_a_jump_of_the_groups_clock_is_no_fault_of_the_client(tale: Tale) ->
     assert judge(tale, "C01").status == "pass"
 
 
-def test_c01_a_client_that_is_gone_uses_nothing(tale: Tale) -> None:
+def test_c01_a_closed_client_uses_nothing(tale: Tale) -> None:
     required(tale)
     assert judge(tale, "C01").status == "inconclusive"
     tale.closes("a")
@@ -128,7 +128,7 @@ def test_c02_the_same_broker_is_asked_again_without_looking(tale: Tale) -> None:
     )
 
 
-def test_c02_somebody_elses_lookup_is_no_help(tale: Tale) -> None:
+def test_c02_a_lookup_by_another_client_does_not_count(tale: Tale) -> None:
     tale.beat("a", error="NOT_COORDINATOR")
     tale.call("FindCoordinator", "b")
     tale.passes(1001)
@@ -147,7 +147,7 @@ def test_c02_an_endless_ping_pong(tale: Tale) -> None:
     assert verdict.message.startswith("a sent 15 requests within 1000 ms to a node that is not the coordinator")
 
 
-def test_c02_who_has_not_asked_again_may_still_look(tale: Tale) -> None:
+def test_c02_a_client_without_a_new_request_may_still_look_up(tale: Tale) -> None:
     tale.beat("a", error="NOT_COORDINATOR")
     assert judge(tale, "C02").status == "inconclusive"
     tale.closes("a")
@@ -334,7 +334,7 @@ def test_c05_a_dynamic_member_that_vanishes_was_killed_or_does_not_leave(tale: T
     assert verdict.message.endswith("it was killed, or it never leaves")
 
 
-def test_c05_who_was_thrown_out_before_need_not_leave(tale: Tale) -> None:
+def test_c05_a_removed_member_need_not_leave(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.member("removed", "a", "session_expired")
     tale.closes("a")
@@ -346,7 +346,7 @@ def test_c05_who_was_thrown_out_before_need_not_leave(tale: Tale) -> None:
 COOPERATIVE = "cooperative-sticky"
 
 
-def test_c06_what_is_moved_is_nobodys_for_a_generation(tale: Tale) -> None:
+def test_c06_a_moved_partition_has_no_owner_for_a_generation(tale: Tale) -> None:
     tale.forms({"a": [0, 1]}, protocol=COOPERATIVE)
     tale.forms({"a": [0], "b": []}, before=STABLE, protocol=COOPERATIVE, owned={"a": [0, 1]})
     # in the second generation it commits what it has just given up: nobody has it
@@ -355,7 +355,7 @@ def test_c06_what_is_moved_is_nobodys_for_a_generation(tale: Tale) -> None:
     assert judge(tale, "C06").status == "pass"
 
 
-def test_c06_what_is_given_to_another_before_it_is_revoked(tale: Tale) -> None:
+def test_c06_a_partition_assigned_before_its_revocation(tale: Tale) -> None:
     tale.forms({"a": [0, 1]}, protocol=COOPERATIVE)
     tale.forms({"a": [0], "b": [1]}, before=STABLE, protocol=COOPERATIVE, owned={"a": [0, 1]})
     verdict = judge(tale, "C06")
@@ -363,7 +363,7 @@ def test_c06_what_is_given_to_another_before_it_is_revoked(tale: Tale) -> None:
     assert verdict.message.startswith("a leads, and gave t 1 to b while a owned it: #")
 
 
-def test_c06_a_claim_to_what_one_never_had_is_worth_nothing(tale: Tale) -> None:
+def test_c06_a_claim_to_unowned_partitions_is_ignored(tale: Tale) -> None:
     tale.forms({"a": [0], "b": [1]}, protocol=COOPERATIVE)
     tale.forms({"a": [0], "b": [1]}, before=STABLE, protocol=COOPERATIVE, owned={"a": [0, 1], "b": [1]})
     assert judge(tale, "C06").status == "pass"
@@ -403,7 +403,7 @@ def test_c07_a_partition_given_to_two(tale: Tale) -> None:
     assert (verdict.status, verdict.message) == ("fail", "in generation 1 t 1 was given to a and b")
 
 
-def test_c07_a_partition_nobody_has(tale: Tale) -> None:
+def test_c07_a_partition_without_an_owner(tale: Tale) -> None:
     tale.forms({"a": [0], "b": []})
     verdict = judge(tale, "C07", stable(a=[0], b=[]))
     assert (verdict.status, verdict.message) == ("fail", "the group is stable, and t [1] has no owner")
@@ -489,7 +489,7 @@ def test_c08_a_join_behind_a_request_that_is_held_cannot_come(tale: Tale) -> Non
     assert judge(tale, "C08").status == "pass"
 
 
-def test_c08_a_member_that_has_just_been_told(tale: Tale) -> None:
+def test_c08_a_member_that_has_just_learned_of_the_rebalance(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.beat("a", error="REBALANCE_IN_PROGRESS")
     verdict = judge(tale, "C08")
@@ -574,7 +574,7 @@ def test_c10_cooperative_members_give_up_nothing_to_join(tale: Tale) -> None:
     assert judge(tale, "C10", auto_commit=True).status == "not_applicable"
 
 
-def test_c10_what_is_fetched_after_the_member_was_told_is_not_consumed(tale: Tale) -> None:
+def test_c10_fetches_after_a_rebalance_notice_are_not_consumed(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.beat("a", error="REBALANCE_IN_PROGRESS")
     tale.fetches("a")
@@ -582,7 +582,7 @@ def test_c10_what_is_fetched_after_the_member_was_told_is_not_consumed(tale: Tal
     assert judge(tale, "C10", auto_commit=True).status == "not_applicable"
 
 
-def test_c10_fetches_of_two_clients_of_one_name_belong_to_nobody(tale: Tale) -> None:
+def test_c10_fetches_of_clients_sharing_a_name_are_not_attributed(tale: Tale) -> None:
     tale.forms({"a": [0], "b": [1]})
     tale.fetches("a")
     tale.call("LeaveGroup", "a", member_id="a")

@@ -84,7 +84,7 @@ LOOPS = [("kafka-python", 20, "fail"), ("confluent-kafka", 3, "pass"), ("aiokafk
 
 @pytest.mark.koordinator(config={"group.max.size": 1})
 @pytest.mark.parametrize(("kind", "times", "status"), LOOPS)
-def test_who_asks_for_a_place_in_a_full_group_without_a_pause(
+def test_endless_joins_of_a_full_group_are_found(
     koordinator: Cluster, join: Members, kind: str, times: int, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # an application that polls on at once, whatever poll raises

@@ -29,13 +29,13 @@ def test_one_that_completes(tale: Tale) -> None:
     assert found.start_seq < (found.join_seq or 0) < (found.end_seq or 0)
 
 
-def test_one_alone_waits_for_nobody(tale: Tale) -> None:
+def test_a_single_waiter_does_not_wait(tale: Tale) -> None:
     tale.forms({"a": [0]})
     (found,) = rebalances(tale.trace)
     assert (found.straggler, found.straggler_wait_ms) == (None, None)
 
 
-def test_who_does_not_come_in_time_is_the_straggler(tale: Tale) -> None:
+def test_a_late_member_is_the_straggler(tale: Tale) -> None:
     tale.forms({"a": [0], "b": [1]})
     joins = {"a": tale.joins("a")}
     tale.state(STABLE, PREPARING, 1, "leader_rejoin", member_id="a")
@@ -59,7 +59,7 @@ def test_one_that_another_supersedes(tale: Tale) -> None:
     assert first.end_seq == second.start_seq
 
 
-def test_one_that_leaves_nobody_and_one_that_is_moved(tale: Tale) -> None:
+def test_rebalances_that_empty_the_group_and_that_move_partitions(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.state(STABLE, PREPARING, 1, "member_leave", member_id="a")
     tale.state(PREPARING, EMPTY, 2, "emptied")
@@ -79,7 +79,7 @@ def test_other_groups_are_no_part_of_it(tale: Tale) -> None:
     assert rebalances(other.trace) == []
 
 
-def test_what_leaders_have_assigned_by_generation(tale: Tale) -> None:
+def test_assignments_by_generation(tale: Tale) -> None:
     tale.forms({"a": [0, 1], "b": [2]}, instances={"b": "one"})
     tale.forms({"a": [0]}, before=STABLE)
     # of somebody who does not lead, or too late

@@ -34,7 +34,7 @@ def test_an_old_generation(tale: Tale) -> None:
 
 
 @pytest.mark.parametrize("change", ["removed", "replaced"])
-def test_who_is_no_member_any_more(tale: Tale, change: str) -> None:
+def test_a_former_member(tale: Tale, change: str) -> None:
     tale.member(change, "b", "session_expired", "one")
     at = tale.seq
     tale.commits("b", 1, error="UNKNOWN_MEMBER_ID")
@@ -42,14 +42,14 @@ def test_who_is_no_member_any_more(tale: Tale, change: str) -> None:
     assert (found.kind, found.reason) == ("not_a_member", f"it was {change}, session_expired, at #{at}")
 
 
-def test_who_is_back_is_a_member_again(tale: Tale) -> None:
+def test_a_returning_client_is_a_member_again(tale: Tale) -> None:
     tale.member("removed", "b", "session_expired", "one")
     tale.member("added", "b", "member_join", "one")
     tale.commits("b", 1, 1)
     assert zombies(tale.trace) == []
 
 
-def test_what_another_owns(tale: Tale) -> None:
+def test_a_partition_owned_by_another_member(tale: Tale) -> None:
     tale.commits("a", 1, 0, 1)
     (found,) = zombies(tale.trace)
     assert (found.kind, found.partitions, found.was_accepted) == ("not_the_owner", (("t", 1),), True)

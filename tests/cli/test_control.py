@@ -41,7 +41,7 @@ def test_a_token_is_asked_for(serve: Callable[..., Served]) -> None:
     assert "open sesame" not in str(said)
 
 
-def test_a_random_token_is_told_in_the_first_line_and_is_another_one_each_time(serve: Callable[..., Served]) -> None:
+def test_the_first_line_has_a_new_random_token_each_time(serve: Callable[..., Served]) -> None:
     said = [serve("--port", "0", "--control-port", "0", "--control-token", "random").ready() for _ in range(2)]
     assert said[0]["control_token"] != said[1]["control_token"]
     with Remote(said[0]["control_url"]) as server, pytest.raises(PermissionError):
@@ -50,14 +50,14 @@ def test_a_random_token_is_told_in_the_first_line_and_is_another_one_each_time(s
         assert server.clusters() == ["default"]
 
 
-def test_where_everybody_is_obeyed_no_token_is_made(serve: Callable[..., Served]) -> None:
+def test_no_token_is_generated_for_open_access(serve: Callable[..., Served]) -> None:
     said = serve("--port", "0", "--control-port", "0", "--control-token", "random", "--insecure-control").ready()
     assert "control_token" not in said
     with Remote(said["control_url"]) as server:
         assert server.clusters() == ["default"]
 
 
-def test_beyond_loopback_nobody_controls_without_a_token(serve: Callable[..., Served]) -> None:
+def test_control_beyond_loopback_needs_a_token(serve: Callable[..., Served]) -> None:
     refused = serve("--port", "0", "--control-port", "0", "--control-host", "0.0.0.0")  # noqa: S104 - it is refused
     assert refused.ended() == 2
     (line,) = refused.rest("err")
@@ -66,7 +66,7 @@ def test_beyond_loopback_nobody_controls_without_a_token(serve: Callable[..., Se
 
 
 @pytest.mark.parametrize("given", [("--insecure-control",), ("--control-token", "x")])
-def test_beyond_loopback_it_has_to_be_said(serve: Callable[..., Served], given: tuple[str, ...]) -> None:
+def test_listening_beyond_loopback_must_be_explicit(serve: Callable[..., Served], given: tuple[str, ...]) -> None:
     said = serve("--port", "0", "--control-port", "0", "--control-host", "::", *given).ready()
     url = said["control_url"].replace("[::]", "[::1]")
     assert httpx.get(f"{url}/healthz", trust_env=False).is_success

@@ -236,9 +236,7 @@ def test_a_group_of_one_answers_with_the_numbers_of_the_kips_or_the_released_one
 
 
 @pytest.mark.parametrize("codes", NUMBERINGS)
-def test_a_static_member_that_was_replaced_is_told_so_in_every_api(
-    connect: Callable[..., Client], codes: Codes
-) -> None:
+def test_a_replaced_static_member_is_fenced_in_every_api(connect: Callable[..., Client], codes: Codes) -> None:
     client = connect(*codes.arguments)
     old = form(client, "g")
     error, new = client.join("g", NO_ID, INSTANCE)
@@ -252,7 +250,7 @@ def test_a_static_member_that_was_replaced_is_told_so_in_every_api(
 
 
 @pytest.mark.parametrize("codes", NUMBERINGS)
-def test_a_static_member_replaced_while_it_waits_is_told_so(connect: Callable[..., Client], codes: Codes) -> None:
+def test_a_replaced_waiting_static_member_is_fenced(connect: Callable[..., Client], codes: Codes) -> None:
     # the first join phase of a group waits for more members, which parks the first one
     waiting = connect("--config", "group.initial.rebalance.delay.ms=300000", *codes.arguments)
     host, port = waiting.socket.getpeername()

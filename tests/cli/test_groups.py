@@ -172,7 +172,7 @@ def test_describe_makes_no_topic_and_no_group(run: Callable[..., Ran], cluster: 
     cluster.create_topic("nowhere")  # refused if there were one
 
 
-def test_an_assignment_that_nobody_can_read_is_null(run: Callable[..., Ran], broker: Scripted) -> None:
+def test_an_unreadable_assignment_is_null(run: Callable[..., Ran], broker: Scripted) -> None:
     members = (
         DescribedGroupMember(member_id="broken", member_assignment=b"\0\0\0\0\0\7"),
         DescribedGroupMember(member_id="none"),
@@ -258,7 +258,7 @@ def test_a_member_that_is_not_there_is_refused_and_the_others_are_removed(
     assert cluster.group("svc").members == []
 
 
-def test_kip_345_an_unknown_group_is_found_out_before_anybody_is_removed(
+def test_kip_345_an_unknown_group_is_detected_before_a_removal(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
 ) -> None:
     ran = run("remove-members", "nope", "--instance-id", "a", *at)
@@ -315,7 +315,7 @@ def test_kip_345_a_broker_that_says_it_is_too_old_itself_gets_the_same_explanati
 
 
 @pytest.mark.parametrize("api", [ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_GROUPS, ApiKey.LEAVE_GROUP])
-def test_kip_345_who_is_not_authorised_is_told_so(run: Callable[..., Ran], broker: Scripted, api: ApiKey) -> None:
+def test_kip_345_an_unauthorised_removal_is_reported(run: Callable[..., Ran], broker: Scripted, api: ApiKey) -> None:
     broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
     refused: dict[ApiKey, Any] = {
         ApiKey.FIND_COORDINATOR: coordinator(broker, Error.GROUP_AUTHORIZATION_FAILED),
@@ -366,7 +366,7 @@ def test_a_coordinator_that_moves_between_describing_and_leaving_is_followed(
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-def test_the_reason_is_told_to_brokers_that_take_one(run: Callable[..., Ran], broker: Scripted, version: int) -> None:
+def test_the_reason_is_sent_to_brokers_that_support_it(run: Callable[..., Ran], broker: Scripted, version: int) -> None:
     broker.versions[ApiKey.LEAVE_GROUP] = (0, version)
     broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
     broker.answers(ApiKey.LEAVE_GROUP, LeaveGroupResponse(members=(MemberResponse(group_instance_id="a"),)))
@@ -409,7 +409,7 @@ def test_delete_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str
     assert ran.document == {"deleted": ["old"], "errors": [error]}
 
 
-def test_who_may_not_delete_is_told_so(run: Callable[..., Ran], broker: Scripted) -> None:
+def test_an_unauthorised_deletion_is_reported(run: Callable[..., Ran], broker: Scripted) -> None:
     row = DeletableGroupResult(group_id="g", error_code=30)
     broker.answers(ApiKey.DELETE_GROUPS, DeleteGroupsResponse(results=(row,)))
     ran = run("delete", "g", "--bootstrap-server", broker.bootstrap)
@@ -433,7 +433,7 @@ def test_who_may_not_delete_is_told_so(run: Callable[..., Ran], broker: Scripted
         (ApiKey.LIST_GROUPS, ListGroupsResponse(error_code=31), "CLUSTER_AUTHORIZATION_FAILED (31)"),
     ],
 )
-def test_what_goes_wrong_on_the_way_is_one_line_and_status_1(
+def test_runtime_errors_are_one_line_and_status_1(
     run: Callable[..., Ran], broker: Scripted, api: ApiKey, step: Any, text: str
 ) -> None:
     broker.answers(api, step)
@@ -445,7 +445,7 @@ def test_what_goes_wrong_on_the_way_is_one_line_and_status_1(
     assert text in line
 
 
-def test_nobody_listens_is_status_1_and_still_a_document(run: Callable[..., Ran]) -> None:
+def test_an_unreachable_cluster_is_status_1_with_a_json_document(run: Callable[..., Ran]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = f"127.0.0.1:{server.getsockname()[1]}"
     for arguments, document in (
@@ -462,7 +462,7 @@ def test_nobody_listens_is_status_1_and_still_a_document(run: Callable[..., Ran]
         assert {**ran.document, "errors": []} == {**document, "errors": []}
 
 
-def test_what_a_broker_says_cannot_command_the_terminal(run: Callable[..., Ran], broker: Scripted) -> None:
+def test_broker_text_cannot_control_the_terminal(run: Callable[..., Ran], broker: Scripted) -> None:
     group = ListedGroup(group_id="[red]\x1b[2J\nx[/]", protocol_type="consumer", group_state="Stable")
     broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(group,)))
     ran = run("list", "--bootstrap-server", broker.bootstrap)

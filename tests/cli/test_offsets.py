@@ -62,9 +62,7 @@ def world(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_world_is_loaded_and_what_was_done_is_said(
-    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], world: Path
-) -> None:
+def test_load_reports_its_work(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], world: Path) -> None:
     ran = run("load", str(world), *at)
     assert (ran.status, ran.out, ran.err) == (0, "svc: 2 members, 1 offset\nsimple: 0 members, 1 offset\n", [])
     svc = cluster.group("svc").snapshot()
@@ -72,7 +70,7 @@ def test_a_world_is_loaded_and_what_was_done_is_said(
     assert cluster.group("simple").offsets == {("t", 1): 6}
 
 
-def test_what_is_dumped_is_loaded_elsewhere_as_it_was(
+def test_a_dump_loads_unchanged_elsewhere(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], tmp_path: Path
 ) -> None:
     form(cluster.bootstrap_servers, "svc", "a", None)
@@ -171,7 +169,7 @@ def broker() -> Iterator[Scripted]:
         yield scripted
 
 
-def test_a_coordinator_that_goes_on_with_what_it_knows_is_said(
+def test_a_coordinator_that_continues_with_stale_state_is_reported(
     run: Callable[..., Ran], broker: Scripted, world: Path
 ) -> None:
     ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
@@ -188,9 +186,7 @@ def test_groups_of_kip_848_are_refused(run: Callable[..., Ran], broker: Scripted
     assert broker.requests(ApiKey.PRODUCE) == []
 
 
-def test_a_broker_that_does_not_say_what_groups_it_has_is_not_written_to(
-    run: Callable[..., Ran], broker: Scripted, world: Path
-) -> None:
+def test_a_broker_without_list_groups_is_not_written_to(run: Callable[..., Ran], broker: Scripted, world: Path) -> None:
     broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(error_code=Error.CLUSTER_AUTHORIZATION_FAILED))
     ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
     (said,) = ran.said
@@ -207,7 +203,7 @@ def test_a_group_that_cannot_be_asked_for_is_not_written(
     assert broker.requests(ApiKey.PRODUCE) == []
 
 
-def test_a_write_that_is_refused_is_said(run: Callable[..., Ran], broker: Scripted, world: Path) -> None:
+def test_a_refused_write_is_reported(run: Callable[..., Ran], broker: Scripted, world: Path) -> None:
     row = PartitionProduceResponse(index=0, error_code=Error.TOPIC_AUTHORIZATION_FAILED, base_offset=-1)
     topic = TopicProduceResponse(name="__consumer_offsets", partition_responses=(row,))
     broker.answers(ApiKey.PRODUCE, ProduceResponse(responses=(topic,)))
@@ -234,7 +230,7 @@ def test_a_log_that_cannot_be_read_leaves_no_half_a_file(
 
 
 @pytest.mark.parametrize("command", ["dump", "load"])
-def test_nobody_there_is_one_line_and_status_1(run: Callable[..., Ran], world: Path, command: str) -> None:
+def test_an_unreachable_cluster_is_one_line_and_status_1(run: Callable[..., Ran], world: Path, command: str) -> None:
     ran = run(command, str(world), "--timeout", "5", "--bootstrap-server", "127.0.0.1:1")
     (said,) = ran.said
     assert (ran.status, said.startswith("127.0.0.1:1: cannot connect: ")) == (1, True)

@@ -34,7 +34,7 @@ def world(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_loaded_into_a_new_directory_is_in_the_cluster_that_is_started_on_it(
+def test_a_cluster_starts_with_the_groups_loaded_into_its_directory(
     run: Callable[..., Ran], world: Path, tmp_path: Path
 ) -> None:
     there = tmp_path / "data"
@@ -46,7 +46,7 @@ def test_what_is_loaded_into_a_new_directory_is_in_the_cluster_that_is_started_o
         assert cluster.group("simple").offsets == {("t", 1): 6}
 
 
-def test_what_a_cluster_has_left_is_dumped(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_a_stopped_clusters_data_is_dumped(run: Callable[..., Ran], tmp_path: Path) -> None:
     there, other = tmp_path / "data", tmp_path / "other"
     with Emulator(topics={"t": 2}, config={"offsets.topic.num.partitions": 3}, data_dir=there) as cluster:
         cluster.load_groups(WORLD)
@@ -58,7 +58,7 @@ def test_what_a_cluster_has_left_is_dumped(run: Callable[..., Ran], tmp_path: Pa
         assert cluster.dump_groups() == expected
 
 
-def test_what_is_loaded_comes_on_top_of_what_is_there(run: Callable[..., Ran], world: Path, tmp_path: Path) -> None:
+def test_loading_keeps_existing_groups(run: Callable[..., Ran], world: Path, tmp_path: Path) -> None:
     there = tmp_path / "data"
     with Emulator(topics={"t": 2}, config={"offsets.topic.num.partitions": 3}, data_dir=there) as cluster:
         cluster.load_groups([{"group_id": "svc", "topic": "t", "partition": 1, "offset": 1}, *WORLD[2:]])
@@ -90,7 +90,7 @@ def test_a_directory_in_use_is_refused_with_one_line(
     ],
 )
 @pytest.mark.parametrize("command", ["dump", "load"])
-def test_what_cannot_be_is_one_line_and_status_2(
+def test_invalid_arguments_are_one_line_and_status_2(
     run: Callable[..., Ran], world: Path, tmp_path: Path, command: str, arguments: tuple[str, ...], expected: str
 ) -> None:
     ran = run(command, str(world), *(each.format(foreign=tmp_path) for each in arguments))

@@ -109,7 +109,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         (["--records", "/nowhere/at/all"], "/nowhere/at/all: No such file or directory"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(
+def test_invalid_values_are_refused_in_one_line(
     refused: Callable[..., str], arguments: list[str], expected: str
 ) -> None:
     line = refused("serve", *arguments)

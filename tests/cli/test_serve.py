@@ -172,7 +172,7 @@ def test_a_frame_that_makes_no_sense_is_one_line_and_the_server_lives(serve: Cal
     assert len(served.rest("err")) == 1
 
 
-def test_it_ends_with_2_if_nobody_can_read_that_it_serves() -> None:
+def test_it_exits_with_2_if_its_ready_line_cannot_be_written() -> None:
     """`koordinator serve | true`: one line, not the traceback of a bug."""
     read_end, write_end = os.pipe()
     os.close(read_end)

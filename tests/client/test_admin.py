@@ -198,7 +198,7 @@ def test_a_change_is_never_asked_for_twice_after_a_lost_connection(
     assert len(broker.requests(ApiKey.DELETE_GROUPS)) == 1
 
 
-def test_a_coordinator_where_nobody_listens_may_be_another_one_soon(
+def test_an_unreachable_coordinator_is_looked_up_again(
     admin: Callable[..., Admin], broker: Scripted, other: Scripted
 ) -> None:
     gone = Scripted(node_id=2)
@@ -208,7 +208,7 @@ def test_a_coordinator_where_nobody_listens_may_be_another_one_soon(
     assert delete_groups(admin(broker), ["g"]).deleted == ("g",)
 
 
-def test_a_coordinator_whose_name_nobody_knows_is_not_waited_for(admin: Callable[..., Admin], broker: Scripted) -> None:
+def test_an_unresolvable_coordinator_is_not_retried(admin: Callable[..., Admin], broker: Scripted) -> None:
     inside = Scripted(node_id=2)
     inside.__exit__()
     inside.host = "kafka.invalid"
@@ -354,7 +354,7 @@ def test_nothing_is_sent_when_no_time_is_left(broker: Scripted) -> None:
     link.close()
 
 
-def test_a_listener_that_accepts_nobody_is_given_up_in_time(admin: Callable[..., Admin]) -> None:
+def test_a_listener_that_never_accepts_times_out(admin: Callable[..., Admin]) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=1) as deaf, pytest.raises(ClientError, match=r"within 0.4 s$"):
         list_groups(admin(Address(*deaf.getsockname()), timeout_s=SHORT_S))
 
@@ -387,7 +387,7 @@ def test_a_broker_of_before_flexible_versions_is_understood(admin: Callable[...,
 
 
 @pytest.mark.parametrize("listed", [(0, 2), None])
-def test_kip_345_a_broker_too_old_for_batches_is_not_asked_to_remove_anybody(
+def test_kip_345_no_removal_is_sent_to_a_broker_without_batches(
     admin: Callable[..., Admin], broker: Scripted, listed: tuple[int, int] | None
 ) -> None:
     broker.versions[ApiKey.LEAVE_GROUP] = listed
@@ -445,7 +445,7 @@ def test_ends_are_asked_of_each_leader_and_again_when_it_moves(
     assert not any(each.request.allow_auto_topic_creation for each in broker.requests(ApiKey.METADATA))
 
 
-def test_ends_that_are_refused_are_said_once_for_each_topic(admin: Callable[..., Admin], broker: Scripted) -> None:
+def test_refused_end_offsets_are_reported_once_per_topic(admin: Callable[..., Admin], broker: Scripted) -> None:
     broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
     broker.answers(ApiKey.OFFSET_FETCH, NOTHING_COMMITTED)
     broker.answers(ApiKey.METADATA, MetadataResponse(brokers=(broker.row,), topics=(led((0, 0, 1), (1, 0, 1)),)))
@@ -455,7 +455,7 @@ def test_ends_that_are_refused_are_said_once_for_each_topic(admin: Callable[...,
     assert [(each.end, each.lag) for each in result.groups[0].positions] == [(None, None)] * 2
 
 
-def test_a_topic_that_is_gone_has_no_end_and_that_is_no_problem(admin: Callable[..., Admin], broker: Scripted) -> None:
+def test_a_deleted_topic_has_no_end_offset_and_no_error(admin: Callable[..., Admin], broker: Scripted) -> None:
     broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
     broker.answers(ApiKey.OFFSET_FETCH, NOTHING_COMMITTED)
     broker.answers(ApiKey.METADATA, NO_TOPIC)
@@ -548,7 +548,7 @@ def test_a_coordinator_may_add_the_member_id_it_found(admin: Callable[..., Admin
     assert remove_members(admin(broker), "svc", [Identity(instance_id="a")]).problems == ()
 
 
-def test_an_error_that_nobody_knows_keeps_its_number(admin: Callable[..., Admin], broker: Scripted) -> None:
+def test_an_unknown_error_keeps_its_number(admin: Callable[..., Admin], broker: Scripted) -> None:
     broker.answers(ApiKey.DELETE_GROUPS, deleted("g", error=9999))
     (problem,) = delete_groups(admin(broker), ["g"]).problems
     assert (str(problem.refusal), problem.refusal.name) == ("error 9999", None)

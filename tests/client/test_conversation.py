@@ -68,7 +68,7 @@ def test_the_greeting_is_api_versions_in_our_newest_version_and_names_the_softwa
         pytest.param(refused(row(0, 4)), 3, id="listed, but refused all the same"),
     ],
 )
-def test_kip_511_a_refused_greeting_is_read_as_v0_and_said_again_in_an_older_version(
+def test_kip_511_a_refused_api_versions_is_retried_in_an_older_version(
     refusal: ApiVersionsResponse, expected: int
 ) -> None:
     conversation = Conversation("b", "1")
@@ -91,7 +91,7 @@ def test_a_broker_that_refuses_every_version_of_api_versions_is_not_asked_for_ev
         conversation.greeted(refused(row(0, 32767)))
 
 
-def test_api_versions_refused_for_another_reason_is_said() -> None:
+def test_a_refused_api_versions_is_reported() -> None:
     conversation = Conversation("b", "1")
     conversation.greeting()
     with pytest.raises(BadAnswer, match=r"b: ApiVersions v4 is refused: INVALID_REQUEST \(42\)"):

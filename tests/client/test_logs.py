@@ -126,7 +126,7 @@ def transactional(offset: int, value: bytes, producer_id: int) -> bytes:
     return batch(offset, value, producer_id=producer_id, producer_epoch=0, base_sequence=offset, is_transactional=True)
 
 
-def test_kip_98_what_was_aborted_is_left_out_and_what_was_committed_is_not(broker: Scripted) -> None:
+def test_kip_98_only_committed_transactional_offsets_are_stored(broker: Scripted) -> None:
     log = (
         transactional(0, b"committed", 7)
         + marker(1, 7, 1)
@@ -166,7 +166,7 @@ def test_a_leader_that_is_not_the_leader_any_more_is_looked_for_again(broker: Sc
         (fetched(batch(0, b"a")[:-2], 2), "t-0: cannot be read from offset 0 on: "),
     ],
 )
-def test_what_cannot_be_read_is_said(broker: Scripted, answer: FetchResponse, expected: str) -> None:
+def test_unreadable_input_is_reported(broker: Scripted, answer: FetchResponse, expected: str) -> None:
     broker.answers(ApiKey.FETCH, answer)
     refused = values(asking(broker))
     assert isinstance(refused, Refusal)
@@ -204,7 +204,7 @@ def test_batches_are_written_one_by_one_in_their_order(broker: Scripted) -> None
     assert {each.acks for each in asked} == {-1}
 
 
-def test_what_is_refused_is_said_and_what_may_pass_is_tried_again(broker: Scripted) -> None:
+def test_refusals_are_reported_and_retriable_errors_retried(broker: Scripted) -> None:
     said = "Cannot append to internal topic t"
     broker.answers(ApiKey.PRODUCE, produced(Error.NOT_LEADER_OR_FOLLOWER), CLOSE, produced(17, said))
     with asking(broker) as admin:

@@ -60,7 +60,7 @@ def test_kafka_python_cannot_commit_in_a_callback(koordinator: Cluster) -> None:
     koordinator.group("g").assert_left("m", timeout=10)
 
 
-def test_confluent_kafka_raises_in_poll_what_a_callback_has_raised(koordinator: Cluster) -> None:
+def test_confluent_kafka_raises_callback_errors_in_poll(koordinator: Cluster) -> None:
     import confluent_kafka  # noqa: PLC0415
 
     def on_assign(_consumer: object, _partitions: object) -> None:

@@ -260,7 +260,7 @@ def test_the_offsets_of_an_empty_group_are_made_to_expire_at_once(simple: Client
     assert simple.committed("t") is None
 
 
-def test_the_offsets_of_a_topic_nobody_reads_expire_after_seven_days_at_once(join: Join, group: Group) -> None:
+def test_offsets_of_an_unsubscribed_topic_expire_after_seven_days(join: Join, group: Group) -> None:
     member = join()
     member.commit("t", 1)
     member.commit("u", 2)
@@ -271,7 +271,7 @@ def test_the_offsets_of_a_topic_nobody_reads_expire_after_seven_days_at_once(joi
     assert group.snapshot() == before
 
 
-def test_nobody_who_is_connected_and_heart_beating_is_lost_in_seven_days(join: Join, group: Group) -> None:
+def test_no_connected_member_with_heartbeats_is_lost_in_seven_days(join: Join, group: Group) -> None:
     join()
     join()
     before = group.snapshot()

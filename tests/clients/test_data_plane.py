@@ -36,7 +36,7 @@ def needs_codec(kind: str, codec: str | None) -> None:
     ("producer", "reader"),
     [("kafka-python", "aiokafka"), ("confluent-kafka", "kafka-python"), ("aiokafka", "confluent-kafka")],
 )
-def test_what_one_client_sends_another_receives(
+def test_records_of_one_client_reach_another(
     koordinator: Cluster, join: Members, producer: str, reader: str, codec: str | None
 ) -> None:
     needs_codec(producer, codec)
@@ -70,7 +70,7 @@ def test_records_arrive_however_they_are_acknowledged(koordinator: Cluster, kind
 
 @pytest.mark.koordinator(config={"num.partitions": 3})
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_topic_is_made_when_somebody_sends_to_it(koordinator: Cluster, join: Members, kind: str) -> None:
+def test_producing_creates_a_topic(koordinator: Cluster, join: Members, kind: str) -> None:
     send(kind, koordinator.bootstrap_servers, "new", VALUES)
     assert {record.value for record in koordinator.records("new")} == set(VALUES)
     member = join(kind, topics=["new"])
@@ -78,7 +78,7 @@ def test_a_topic_is_made_when_somebody_sends_to_it(koordinator: Cluster, join: M
 
 
 @pytest.mark.parametrize("kind", ["kafka-python", "aiokafka"])
-def test_a_topic_is_made_when_somebody_wants_to_read_it(koordinator: Cluster, join: Members, kind: str) -> None:
+def test_reading_creates_a_topic(koordinator: Cluster, join: Members, kind: str) -> None:
     member = join(kind, topics=["wanted"], poll_ms=patient_poll_ms(kind))
     group = koordinator.group("g")
     wait_until("it has the partition", lambda: {"wanted": [0]} in group.assignment.values(), member)

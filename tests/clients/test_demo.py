@@ -95,7 +95,7 @@ def test_an_interrupted_demo_ends_its_members() -> None:
         assert time.monotonic() < until, members
 
 
-def test_a_member_ends_when_who_started_it_is_gone() -> None:
+def test_a_member_process_ends_with_its_parent() -> None:
     clients = import_module("bouncing.clients")
     # nothing listens there: the client tries for ever
     nowhere = clients.Membership("127.0.0.1:1", "t", "g", "m", None, 10_000, 500)
@@ -132,7 +132,7 @@ def test_the_page_is_kept_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
         httpx.get(server.page, trust_env=False)
 
 
-def test_a_wait_that_ends_in_vain_says_for_what() -> None:
+def test_a_failed_wait_names_its_condition() -> None:
     processes = import_module("bouncing.processes")
     with pytest.raises(processes.LateError, match=r"waited 0.01 s in vain for: six members"):
         processes.wait_for("six members", lambda: False, patience_s=0.01)
@@ -157,7 +157,7 @@ def is_alive(pid: int) -> bool:
     return known is not None and known[0] != "Z"
 
 
-def test_what_was_seen_of_a_group_are_its_ended_rebalances_and_those_it_was_spared() -> None:
+def test_counts_are_completed_and_avoided_rebalances() -> None:
     steps = [("Empty", "PreparingRebalance"), ("PreparingRebalance", "CompletingRebalance")]
     superseded = [("CompletingRebalance", "PreparingRebalance"), ("PreparingRebalance", "CompletingRebalance")]
     ended = [("CompletingRebalance", "Stable"), ("Stable", "PreparingRebalance"), ("PreparingRebalance", "Empty")]
@@ -170,7 +170,7 @@ def test_what_was_seen_of_a_group_are_its_ended_rebalances_and_those_it_was_spar
     assert kept.counted([{"kind": "header"}, *lines]) == {"g": {"completed": 1, "emptied": 1, "avoided": 1}}
 
 
-def test_records_without_a_gap_are_told_as_one_run() -> None:
+def test_consecutive_records_are_reported_as_one_run() -> None:
     member = import_module("bouncing.member")
     assert member.runs([(0, 4), (0, 5), (1, 0), (0, 6), (0, 8)]) == [[0, 4, 5], [1, 0, 0], [0, 6, 6], [0, 8, 8]]
 
@@ -358,7 +358,7 @@ def test_dynamic_members_do_not_pass_for_static_ones(story: ModuleType, verdicts
     "flaw",
     [{"error": "", "text": ""}, {"error": "KafkaTimeoutError"}, {"status": 0}, {"on_the_wire": 0}, {"taken_over": ()}],
 )
-def test_a_duplicate_that_fences_nobody_is_a_false_claim(
+def test_a_duplicate_without_fencing_is_a_false_claim(
     story: ModuleType, verdicts: ModuleType, flaw: dict[str, Any]
 ) -> None:
     seen = story.Fencing("i", "kafka-python", 1, "confluent-kafka", 2, "FencedInstanceIdError", "", 3, 1, (0,))

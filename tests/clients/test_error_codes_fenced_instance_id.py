@@ -202,7 +202,7 @@ def test_kip_345_an_older_client_is_a_dynamic_member_whatever_its_instance(koord
     group.wait_stable(members=1, timeout=WAIT_S)
 
 
-def test_kafka_python_never_raises_what_comes_between_two_polls(
+def test_kafka_python_never_raises_errors_between_polls(
     koordinator: Cluster, join: Members, leader: Rival, rival: Rival
 ) -> None:
     leader.join()

@@ -143,7 +143,7 @@ def test_clients_that_take_turns_form_one_generation(koordinator: Cluster, join:
 
 
 @CLIENTS
-def test_in_lockstep_the_outcome_does_not_depend_on_who_comes_first(kind: str) -> None:
+def test_in_lockstep_the_outcome_is_independent_of_arrival_order(kind: str) -> None:
     """Determinism level D2."""
 
     def outcome(*names: str) -> tuple[list[str], str | None]:

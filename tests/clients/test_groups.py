@@ -195,7 +195,9 @@ def test_a_consumer_goes_on_where_the_group_has_committed(koordinator: Cluster, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_consumer_that_has_not_committed_begins_anew(koordinator: Cluster, join: Members, kind: str) -> None:
+def test_a_consumer_without_commits_starts_from_the_reset_policy(
+    koordinator: Cluster, join: Members, kind: str
+) -> None:
     values = produce(koordinator, range(30))
     no_commit: dict[str, Any] = {"enable_auto_commit": False}
     first = join(kind, **no_commit)

@@ -96,7 +96,7 @@ def group_events(cluster: Cluster) -> list[dict[str, object]]:
 @pytest.mark.parametrize("instances", INSTANCES)
 @pytest.mark.parametrize("happens", [moved, moved_with_a_load_window, stopped_and_started, killed, paused])
 @pytest.mark.parametrize("kind", KINDS)
-def test_nobody_rebalances(
+def test_no_member_rebalances(
     koordinator: Cluster,
     join: Members,
     kind: str,

@@ -55,7 +55,7 @@ def mapped() -> Iterator[Mapped]:
         yield Mapped(cluster, port, served.logged)
 
 
-def test_a_client_that_is_told_the_mapped_port_joins_its_group(mapped: Mapped) -> None:
+def test_a_client_with_the_mapped_port_joins_its_group(mapped: Mapped) -> None:
     mapped.cluster.nodes[1].advertise("127.0.0.2", mapped.port.port)
     assert mapped.cluster.bootstrap_servers == mapped.port.address
     with Members(mapped.cluster) as join:
@@ -83,7 +83,7 @@ def test_an_admin_client_that_lists_topics_is_not_missed(mapped: Mapped) -> None
     assert mapped.lines() == []
 
 
-def test_a_client_that_is_told_an_address_it_cannot_reach_is_one_line_with_the_remedy(mapped: Mapped) -> None:
+def test_an_unreachable_advertised_address_is_one_line_with_the_remedy(mapped: Mapped) -> None:
     mapped.cluster.nodes[1].advertise(*UNREACHABLE)
     with Members(mapped.cluster) as join:
         join.start("confluent-kafka", {**_config(mapped, "g"), "client.id": "svc-1"}, ["t"])

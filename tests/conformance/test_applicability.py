@@ -35,7 +35,7 @@ def test_so_many_scenarios_apply(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_what_a_scenario_needs_is_the_reason(name: str) -> None:
+def test_the_missing_feature_is_the_skip_reason(name: str) -> None:
     reasons = left_out(RELEASES[name])
     scenarios = load().values()
     needy = {each.number: ONE_BROKER for each in scenarios if each.configuration.nodes > 1}
@@ -44,7 +44,7 @@ def test_what_a_scenario_needs_is_the_reason(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_what_is_said_to_be_absent_is(name: str) -> None:
+def test_absent_versions_are_absent(name: str) -> None:
     release = RELEASES[name]
     for number, reason in left_out(release).items():
         if reason == ABSENT:

@@ -111,7 +111,7 @@ def test_e014_the_coordinator_leads_the_partition_that_the_group_id_hashes_to(pl
 
 
 @scenario(kip="base", nodes=2)
-def test_e015_who_is_not_the_coordinator_says_so_everywhere(play: Player) -> None:
+def test_e015_another_node_answers_not_coordinator_everywhere(play: Player) -> None:
     other = play.other_node()
     other.join().expect(16)
     other.sync(1, "m").expect(16)

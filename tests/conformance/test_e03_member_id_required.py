@@ -51,7 +51,7 @@ def test_e036_an_id_that_is_not_used_within_its_session_timeout_is_forgotten(pla
 
 
 @scenario(kip="KIP-394")
-def test_e038_handing_out_an_id_disturbs_nobody_and_is_not_seen(play: Player) -> None:
+def test_e038_issuing_an_id_changes_nothing_visible(play: Player) -> None:
     a = play.stable_one()
     play.new_id(version=4)
     play.heartbeat(1, a).expect(0)

@@ -72,7 +72,7 @@ def test_e054_a_new_member_while_the_leader_is_awaited(play: Player) -> None:
 
 
 @scenario(kip="KIP-62")
-def test_e056_who_does_not_rejoin_within_the_rebalance_timeout_is_removed(play: Player) -> None:
+def test_e056_a_member_that_does_not_rejoin_in_time_is_removed(play: Player) -> None:
     play.session, play.rebalance = 60, 5
     a, b = play.stable_two()
     c = play.new_id()
@@ -133,7 +133,7 @@ def test_e060_a_parked_sync_needs_no_heartbeats(play: Player) -> None:
 
 
 @scenario(kip="base")
-def test_e062_who_is_silent_for_its_session_timeout_is_removed(play: Player) -> None:
+def test_e062_a_silent_member_is_removed_after_its_session_timeout(play: Player) -> None:
     play.session = 6
     a, b = play.stable_two()
     play.zero()

@@ -76,7 +76,7 @@ def test_e084_a_group_that_was_not_empty_before(play: Player) -> None:
 
 
 @scenario(kip="KIP-134", initial_delay=3)
-def test_e086_a_delay_that_everybody_has_left_goes_on(play: Player) -> None:
+def test_e086_the_delay_continues_after_all_members_left(play: Player) -> None:
     a = play.new_id()
     play.zero()
     joining = play.join(a)
@@ -94,7 +94,7 @@ def test_e086_a_delay_that_everybody_has_left_goes_on(play: Player) -> None:
 
 
 @scenario(kip="KIP-134", initial_delay=3)
-def test_e087_the_delay_does_not_end_when_everybody_known_is_there(play: Player) -> None:
+def test_e087_the_delay_does_not_end_when_all_known_members_joined(play: Player) -> None:
     a, b = play.new_id(), play.new_id()
     play.zero()
     one = play.join(a)

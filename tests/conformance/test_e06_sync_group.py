@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 @scenario(kip="base")
-def test_e089_a_member_that_the_leader_gave_nothing_is_told_so(play: Player) -> None:
+def test_e089_a_member_without_an_assignment_gets_empty_bytes(play: Player) -> None:
     a, b = play.unsynced_two()
     play.sync(2, a, {a: b"a"}).expect(assignment=b"a")
     play.sync(2, b).expect(assignment=b"")
 
 
 @scenario(kip="base")
-def test_e090_an_assignment_to_nobody_is_ignored(play: Player) -> None:
+def test_e090_an_assignment_to_an_unknown_member_is_ignored(play: Player) -> None:
     a, b = play.unsynced_two()
     play.sync(2, a, {a: b"a", b: b"b", "ghost": b"z"}).expect(assignment=b"a")
     described = play.describe().expect("Stable", [a, b])
@@ -63,14 +63,14 @@ def test_e096_a_sync_during_the_next_join_phase_is_refused(play: Player) -> None
 
 
 @scenario(kip="base")
-def test_e098_nobody_is_a_member_of_an_empty_group(play: Player) -> None:
+def test_e098_an_empty_group_knows_no_member(play: Player) -> None:
     a = play.emptied()
     play.sync(2, a).expect(25)
     play.sync(1, a).expect(25)
 
 
 @scenario(kip="base")
-def test_e099_who_syncs_after_the_leader_is_answered_at_once(play: Player) -> None:
+def test_e099_a_sync_after_the_leaders_is_answered_at_once(play: Player) -> None:
     a, b = play.unsynced_two()
     play.sync(2, a, {a: b"a", b: b"b"}).expect(assignment=b"a")
     play.wait(1)
@@ -112,7 +112,7 @@ def test_e102_a_leader_that_does_not_sync_within_the_rebalance_timeout_is_remove
 
 
 @scenario(kip="KAFKA-12890")
-def test_e104_when_all_have_synced_nobody_is_removed(play: Player) -> None:
+def test_e104_no_member_is_removed_after_all_have_synced(play: Player) -> None:
     play.rebalance = 5
     a, b = play.stable_two()
     play.zero()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @scenario(kip="base")
-def test_e107_all_members_are_told_of_a_rebalance(play: Player) -> None:
+def test_e107_all_members_learn_of_a_rebalance(play: Player) -> None:
     a, b = play.stable_two()
     play.expect_parked(play.join(b, protocols=CHANGED))
     play.heartbeat(2, a).expect(27)
@@ -29,7 +29,7 @@ def test_e108_a_rebalance_that_waits_for_the_leader_is_no_reason_to_rejoin(play:
 
 
 @scenario(kip="base")
-def test_e110_nobody_is_a_member_of_an_empty_group(play: Player) -> None:
+def test_e110_a_heartbeat_to_an_empty_group_is_unknown_member(play: Player) -> None:
     a = play.emptied()
     play.heartbeat(2, a).expect(25)
     play.heartbeat(1, a).expect(25)

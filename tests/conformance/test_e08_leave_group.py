@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @scenario(kip="base")
-def test_e116_nobody_is_a_member_of_an_unknown_group(play: Player) -> None:
+def test_e116_a_leave_from_an_unknown_group_is_unknown_member(play: Player) -> None:
     play.leave("a", version=2).expect(25)
     play.leave("a").expect(25)
 
@@ -30,7 +30,7 @@ def test_e119_another_member_id_of_an_instance_is_fenced(play: Player) -> None:
 
 
 @scenario(kip="KIP-345")
-def test_e120_a_member_with_an_instance_id_that_nobody_has_stays(play: Player) -> None:
+def test_e120_leaving_with_an_unknown_instance_id_removes_no_member(play: Player) -> None:
     p, q = play.static_two()
     if play.since("3.0.0"):
         play.leave((q, "zz")).expect(25)
@@ -49,7 +49,7 @@ def test_e122_a_member_leaves_once(play: Player) -> None:
 
 
 @scenario(kip="KIP-345")
-def test_e123_nobody_leaves_with_an_empty_list(play: Player) -> None:
+def test_e123_an_empty_leave_list_removes_no_member(play: Player) -> None:
     a = play.stable_one()
     play.leave().expect()
     play.heartbeat(1, a).expect(0)

@@ -44,7 +44,7 @@ def test_e131_a_static_member_is_let_in_without_an_id(play: Player) -> None:
 
 
 @scenario(kip="KIP-345")
-def test_e132_a_leader_that_comes_back_is_told_that_its_old_id_leads(play: Player) -> None:
+def test_e132_a_returning_leader_receives_its_old_id_as_leader(play: Player) -> None:
     p = play.static_one()
     again = came_back(play.join("", "i1"), 1, leader=p, was=p)
     play.sync(1, again, instance_id="i1").expect(assignment=b"p1")
@@ -53,7 +53,7 @@ def test_e132_a_leader_that_comes_back_is_told_that_its_old_id_leads(play: Playe
 
 
 @scenario(kip="KIP-814")
-def test_e134_a_follower_that_comes_back_is_not_told_to_skip_the_assignment(play: Player) -> None:
+def test_e134_a_returning_follower_has_no_skip_assignment(play: Player) -> None:
     p, q = play.static_two()
     again = came_back(play.join("", "i2", version=9), 2, leader=p, was=q)
     play.sync(2, again, instance_id="i2").expect(assignment=b"q2")

@@ -34,7 +34,7 @@ def test_e165_a_full_group_hands_out_no_id(play: Player) -> None:
 
 
 @scenario(kip="KIP-389", max_size=2)
-def test_e167_a_full_group_takes_nobody_before_it_has_synced_either(play: Player) -> None:
+def test_e167_a_full_group_rejects_joins_before_its_sync_too(play: Player) -> None:
     a, b = play.stable_two()
     leading = play.join(a)
     play.expect_parked(leading)

@@ -50,7 +50,7 @@ def test_e177_a_commit_needs_a_member_and_its_generation(play: Player) -> None:
 
 
 @scenario(kip="base")
-def test_e179_nobody_commits_before_the_leader_has_assigned(play: Player) -> None:
+def test_e179_no_commit_before_the_assignment(play: Player) -> None:
     a = play.stable_one()
     play.commit(1, a, {T0: 5}).expect(0)
     play.join_stable(2, a)
@@ -142,7 +142,7 @@ def test_e191_the_offsets_of_several_groups_are_fetched_at_once(play: Player) ->
 
 
 @scenario(kip="base", nodes=2)
-def test_e192_who_is_not_the_coordinator_knows_no_offsets(play: Player) -> None:
+def test_e192_another_node_knows_no_offsets(play: Player) -> None:
     play.offsets_only()
     other = play.other_node()
     other.fetch(T0, version=1).expect({T0: (-1, -1, "", 16)})

@@ -60,7 +60,7 @@ def expect_value(value: bytes | None, head: bytes, tail: bytes) -> None:
 
 
 @scenario(kip="base", restarted=True)
-def test_e231_a_stable_group_is_what_it_was(play: Player) -> None:
+def test_e231_a_stable_group_survives_a_reload(play: Player) -> None:
     a, b = play.stable_two()
     before = play.describe().expect("Stable", [a, b])
     play.reload()
@@ -73,7 +73,7 @@ def test_e231_a_stable_group_is_what_it_was(play: Player) -> None:
 
 
 @scenario(kip="base", restarted=True)
-def test_e233_who_joined_and_was_not_assigned_is_forgotten(play: Player) -> None:
+def test_e233_a_member_without_an_assignment_does_not_survive_a_reload(play: Player) -> None:
     a, b = play.stable_two()
     c = play.join_stable(3, a, b)
     play.reload()
@@ -116,7 +116,7 @@ def test_e237_of_a_members_protocols_the_selected_one_is_kept(play: Player) -> N
 
 
 @scenario(kip="base", restarted=True)
-def test_e239_offsets_are_what_they_were(play: Player) -> None:
+def test_e239_offsets_survive_a_reload(play: Player) -> None:
     a = play.stable_one()
     play.commit(1, a, {T0: 5, T1: 6}, leader_epoch=3, metadata="m").expect(0)
     play.reload()
@@ -140,7 +140,7 @@ def test_e240_an_offset_of_an_open_transaction_is_not_stable_until_it_ends(play:
 
 
 @scenario(kip="base", restarted=True)
-def test_e242_a_group_of_offsets_alone_is_what_it_was(play: Player) -> None:
+def test_e242_a_group_of_offsets_alone_survives_a_reload(play: Player) -> None:
     play.offsets_only()
     play.reload()
     play.describe().expect("Empty", [], protocol_type="", protocol_data="")
@@ -161,7 +161,7 @@ def test_e243_static_members_are_known_and_fenced(play: Player) -> None:
 
 
 @scenario(kip="base", offsets_partitions=1, nodes=2)
-def test_e245_who_waits_is_told_that_the_coordinator_moves(play: Player) -> None:
+def test_e245_parked_requests_get_not_coordinator_on_a_move(play: Player) -> None:
     other = f"{play.g}.x"
     c = play.join(version=3, group=other).answer().member_id
     play.sync(1, c, {c: b"c1"}, group=other).expect(assignment=b"c1")

@@ -36,7 +36,7 @@ def versions(play: Player, api: ApiKey, first: int = 0, last: int = 99) -> list[
 
 
 @scenario(kip="base")
-def test_e401_the_broker_serves_what_its_release_serves(play: Player) -> None:
+def test_e401_the_broker_serves_the_versions_of_its_release(play: Player) -> None:
     rows = play.ask(ApiVersionsRequest(), 0).unrecorded().api_keys
     ours = {row.api_key: (row.min_version, row.max_version) for row in rows if row.api_key in APIS}
     # the emulator does not serve the broker's other versions
@@ -126,7 +126,7 @@ def test_e406_heartbeats_are_refused_for_one_reason_before_another(play: Player)
 
 
 @scenario(kip="KIP-345")
-def test_e407_who_was_replaced_is_fenced_in_everything(play: Player) -> None:
+def test_e407_a_replaced_member_is_fenced_in_every_api(play: Player) -> None:
     p = play.static_one()
     again = play.join("", "i1")
     new = again.expect(generation_id=1, leader=p, member_id=again.answer().member_id).member_id
@@ -146,7 +146,7 @@ def test_e407_who_was_replaced_is_fenced_in_everything(play: Player) -> None:
 
 
 @scenario(kip="KIP-345")
-def test_e408_a_static_member_that_comes_back_is_given_what_it_had(play: Player) -> None:
+def test_e408_a_returning_static_member_keeps_its_assignment(play: Player) -> None:
     play.static_one()
     for version in versions(play, ApiKey.JOIN_GROUP, first=5):
         again = play.join("", "i1", version=version)
@@ -157,7 +157,7 @@ def test_e408_a_static_member_that_comes_back_is_given_what_it_had(play: Player)
 
 
 @scenario(kip="KIP-345")
-def test_e409_a_static_member_keeps_what_it_said_last(play: Player) -> None:
+def test_e409_a_static_member_keeps_its_latest_metadata(play: Player) -> None:
     play.static_one(protocols=protocols("range", "roundrobin"))
     # metadata alone does not rebalance
     again = play.join("", "i1", protocols=protocols("range", "roundrobin", topics=("u",)))
@@ -319,7 +319,7 @@ def test_e419_an_id_that_was_given_is_given_up_in_every_version(play: Player) ->
 
 
 @scenario(kip="base")
-def test_e420_who_leaves_while_it_waits_is_answered(play: Player) -> None:
+def test_e420_a_leaving_members_parked_join_is_answered(play: Player) -> None:
     a = play.stable_one()
     b = play.new_id()
     joining = play.join(b)
@@ -333,7 +333,7 @@ def test_e420_who_leaves_while_it_waits_is_answered(play: Player) -> None:
 
 
 @scenario(kip="KAFKA-14201")
-def test_e421_who_commits_without_a_generation_to_an_empty_group_is_not_looked_at(play: Player) -> None:
+def test_e421_a_commit_without_a_generation_to_an_empty_group_skips_the_member_check(play: Player) -> None:
     play.commit(-1, "ghost", {("t", 0): 1}).expect(0)
     play.commit(-1, "", {("t", 1): 2}, "i1").expect(0)
     play.commit(-1, "ghost", {("t", 2): 3}, "i1").expect(0)

@@ -65,7 +65,7 @@ def test_e503_a_tie_of_the_vote(play: Player) -> None:
 
 
 @scenario(kip="KIP-345")
-def test_e504_who_is_back_has_the_session_of_the_one_before_until_it_is_heard_of(play: Player) -> None:
+def test_e504_a_returned_member_has_its_predecessors_session_until_its_first_request(play: Player) -> None:
     play.session = 4
     play.static_one()
     p2 = play.join("", "i1", session=1).expect(generation_id=1).member_id
@@ -86,7 +86,7 @@ def test_e505_a_rejoin_changes_the_session_timeout(play: Player) -> None:
 
 
 @scenario(kip="KAFKA-9885", max_size=2)
-def test_e506_during_a_join_phase_those_who_wait_count(play: Player) -> None:
+def test_e506_parked_joins_count_during_a_join_phase(play: Player) -> None:
     a, _ = play.stable_two()
     joining = play.join(a)
     play.expect_parked(joining)
@@ -145,7 +145,7 @@ def test_e512_a_members_commit_to_a_group_that_is_not_there(play: Player) -> Non
 
 
 @scenario(kip="KIP-394")
-def test_e513_an_id_that_was_given_leaves_before_anybody_has_synced(play: Player) -> None:
+def test_e513_a_pending_id_leaves_before_any_sync(play: Player) -> None:
     a, b = play.unsynced_two()
     syncing = play.sync(2, b)
     play.expect_parked(syncing)
@@ -159,7 +159,7 @@ def test_e513_an_id_that_was_given_leaves_before_anybody_has_synced(play: Player
 
 
 @scenario(kip="KIP-345")
-def test_e514_a_member_leaves_with_an_instance_id_nobody_has(play: Player) -> None:
+def test_e514_a_member_leaves_with_an_unknown_instance_id(play: Player) -> None:
     a = play.stable_one()
     play.leave((a, "i9")).expect(25 if play.since("3.0.0") else 0)
     play.describe().expect(*(("Stable", [a]) if play.since("3.0.0") else ("Empty", [])))

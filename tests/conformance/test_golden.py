@@ -21,7 +21,7 @@ def test_every_scenario_that_applies_has_an_answer_of_a_broker(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_who_said_it_and_when(name: str) -> None:
+def test_the_origin_of_golden_answers(name: str) -> None:
     by = goldens.origin(RELEASES[name])
     assert by is not None
     assert by.version == RELEASES[name].version

@@ -48,7 +48,7 @@ def wrong(play: Player) -> None:
     play.heartbeat(1, "ghost").expect(0)
 
 
-def test_what_fails_is_played_again_slower_only_where_the_machine_was_late() -> None:
+def test_failures_are_replayed_slower_only_on_a_late_machine() -> None:
     assert played_at(CoreTarget, wrong) == [0.5]
     assert played_at(LateTarget, wrong) == [0.5 * SLOWER**attempt for attempt in range(TRIES)]
 

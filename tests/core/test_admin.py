@@ -83,7 +83,7 @@ def test_kip_345_instances_are_shown_from_v4_on(play: Play, version: int, instan
     ("version", "asked", "operations"),
     [(2, "no", -(2**31)), (3, "no", -(2**31)), (3, "yes", 3400), (5, "yes", 3400)],
 )
-def test_kip_430_operations_are_told_who_exchanges(play: Play, version: int, asked: str, operations: int) -> None:
+def test_kip_430_authorized_operations_are_sent(play: Play, version: int, asked: str, operations: int) -> None:
     play.stable_member()
     assert play.describe(version=version, operations=asked == "yes").authorized_operations == operations
 
@@ -154,7 +154,7 @@ def test_only_empty_groups_are_deleted(play: Play) -> None:
     assert play.state("simple") == "Dead"
 
 
-def test_a_group_that_waits_for_members_is_not_empty_though_nobody_is_in_it() -> None:
+def test_a_group_that_waits_for_pending_members_is_not_empty() -> None:
     play = Play(group_initial_rebalance_delay_ms=1_000)
     a = play.new_id()
     play.join(a)

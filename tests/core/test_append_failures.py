@@ -29,7 +29,7 @@ FAILURE = Error.NOT_ENOUGH_REPLICAS
 
 
 @pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_parked_syncs_are_told_and_a_rebalance_starts(play: Play, failure: Error, told: Error) -> None:
+def test_parked_syncs_get_the_error_and_a_rebalance_starts(play: Play, failure: Error, told: Error) -> None:
     a, b = play.unsynced_pair()
     play.writes = failure
     asks = [play.sync(2, b), play.sync(2, a, {a: b"a2", b: b"b2"})]
@@ -51,7 +51,7 @@ def test_a_second_write_of_an_assignment_does_not_matter_once_the_first_has_fail
 
 
 @pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_a_static_member_that_came_back_is_told_and_all_is_as_before(play: Play, failure: Error, told: Error) -> None:
+def test_a_returned_static_member_is_reported_and_nothing_changes(play: Play, failure: Error, told: Error) -> None:
     p, q = play.static_pair()
     play.writes = failure
     refused = play.join("", "i1", protocols=CHANGED, session=20_000, rebalance=90_000, version=9).response
@@ -103,7 +103,7 @@ def test_a_static_member_that_came_back_is_not_answered_twice_if_a_rebalance_ove
     assert (len(back.responses), play.state()) == (1, "CompletingRebalance")
 
 
-def test_a_session_that_ends_during_the_write_starts_anew_with_the_next_heartbeat(play: Play) -> None:
+def test_a_session_that_expires_during_a_write_restarts_with_the_next_heartbeat(play: Play) -> None:
     """Kafka restarts the session before the write, and not again with the response."""
     p, _ = play.static_pair(session=6_000)
     play.writes = None
@@ -134,7 +134,7 @@ def test_an_id_is_handed_out_before_its_group_is_written(play: Play) -> None:
 
 
 @pytest.mark.parametrize("error", [Error.NONE, FAILURE])
-def test_what_others_do_in_a_new_group_is_gone_if_its_first_write_fails(error: Error) -> None:
+def test_a_failed_first_write_discards_changes_by_others(error: Error) -> None:
     play = Play(group_initial_rebalance_delay_ms=1_000)
     play.writes = None
     first, second = play.new_id(), play.new_id()
@@ -150,7 +150,7 @@ def test_what_others_do_in_a_new_group_is_gone_if_its_first_write_fails(error: E
         assert (again.error, again.response.member_id, play.state()) == (Error.COORDINATOR_NOT_AVAILABLE, "", "Dead")
 
 
-def test_a_parked_sync_is_told_that_its_group_could_not_be_written(play: Play) -> None:
+def test_a_parked_sync_gets_the_error_of_a_failed_group_write(play: Play) -> None:
     play.writes = None
     p = play.join("", "i1")
     play.settle()
@@ -224,7 +224,7 @@ def test_an_empty_generation_that_could_not_be_written_stays_empty(play: Play, f
     assert (play.state(), play.group().generation) == ("Empty", 2)
 
 
-def test_who_leaves_last_is_answered_when_that_is_written(play: Play) -> None:
+def test_the_last_leave_is_answered_after_its_write(play: Play) -> None:
     p, q = play.static_pair()
     play.writes = None
     first, last = play.start_leave(p), play.start_leave(("", "i2"), q)
@@ -234,7 +234,7 @@ def test_who_leaves_last_is_answered_when_that_is_written(play: Play) -> None:
 
 
 @pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_a_commit_is_told_for_each_partition_and_nothing_is_stored(play: Play, failure: Error, told: Error) -> None:
+def test_a_failed_commit_is_reported_per_partition_and_stores_nothing(play: Play, failure: Error, told: Error) -> None:
     play.commit(offsets={A: 1})
     play.writes = failure
     errors = play.commit_errors(offsets={A: 2, ("nosuch", 0): 1, ("u", 1): 2})

@@ -221,7 +221,7 @@ def test_kip_447_stable_offsets_wait_for_a_commit_that_is_being_written(on: On, 
     ],
 )
 @old_and_new("old", "new")
-def test_what_is_told_when_an_assignment_cannot_be_written(
+def test_the_error_when_an_assignment_cannot_be_written(
     on: On, seen: str, failure: Error, old: Error, new: Error
 ) -> None:
     play = on()
@@ -248,7 +248,7 @@ def test_what_is_told_when_an_assignment_cannot_be_written(
     ],
 )
 @old_and_new("old", "new")
-def test_what_is_told_when_offsets_cannot_be_written(on: On, seen: str, failure: Error, old: Error, new: Error) -> None:
+def test_the_error_when_offsets_cannot_be_written(on: On, seen: str, failure: Error, old: Error, new: Error) -> None:
     play = on()
     play.writes = failure
     assert play.commit_errors() == [{"old": old, "new": new}[seen]]
@@ -313,7 +313,7 @@ def test_a_batch_of_leaves_is_looked_at_after_each_member(on: On, seen: Error) -
 
 @old_and_new("as it was", "PreparingRebalance")
 @pytest.mark.parametrize("state", ["Stable", "CompletingRebalance"])
-def test_kip_394_somebody_who_never_joined_leaves(on: On, seen: str, state: str) -> None:
+def test_kip_394_a_pending_member_leaves(on: On, seen: str, state: str) -> None:
     play = on()
     play.stable_member() if state == "Stable" else play.unsynced_pair()
     assert play.leave_errors(play.new_id()) == [Error.NONE]
@@ -321,7 +321,7 @@ def test_kip_394_somebody_who_never_joined_leaves(on: On, seen: str, state: str)
 
 
 @by_broker({"2.4": 2})
-def test_kip_394_a_join_phase_ends_when_the_last_who_never_joined_leaves(on: On, seen: int) -> None:
+def test_kip_394_a_join_phase_ends_when_the_last_pending_member_leaves(on: On, seen: int) -> None:
     play = on()
     a = play.stable_member()
     x = play.new_id()
@@ -435,7 +435,7 @@ def lower_the_limit(play: Play, size_max: int) -> None:
 
 
 @by_broker({"2.8": "completed", "3.9 NEW": "waiting"})
-def test_kip_389_a_refusal_ends_the_wait_for_who_is_refused(on: On, seen: str) -> None:
+def test_kip_389_a_rejection_ends_the_wait_for_the_rejected_member(on: On, seen: str) -> None:
     play = on()
     a, b, c = play.stable_trio()
     lower_the_limit(play, 2)
@@ -460,7 +460,7 @@ def test_kip_389_an_id_that_is_refused_is_forgotten(on: On, seen: str) -> None:
 
 
 @by_broker({"2.4": Error.GROUP_MAX_SIZE_REACHED, "2.8": Error.MEMBER_ID_REQUIRED})
-def test_kafka_9885_during_a_join_phase_who_waits_counts(on: On, seen: Error) -> None:
+def test_kafka_9885_parked_joins_count_during_a_join_phase(on: On, seen: Error) -> None:
     play = on(group_max_size=2)
     a, _ = play.stable_pair()
     play.join(a)
@@ -498,14 +498,14 @@ def test_kip_389_a_group_that_is_full_is_full(on: On, seen: Error) -> None:
 
 
 @by_broker({"2.4": 328, "4.0": 3400})
-def test_kip_430_what_may_be_done_with_a_group(on: On, seen: int) -> None:
+def test_kip_430_authorized_operations_of_a_group(on: On, seen: int) -> None:
     play = on()
     play.stable_member()
     assert play.describe(operations=True).authorized_operations == seen
 
 
 @by_broker({"2.4": 0, "2.8": -(2**31)})
-def test_kip_430_what_nobody_asked_for(on: On, seen: int) -> None:
+def test_kip_430_operations_are_omitted_unless_requested(on: On, seen: int) -> None:
     play = on()
     assert play.describe().authorized_operations == seen
     assert play.describe(version=2).authorized_operations == -(2**31)
@@ -566,7 +566,7 @@ INSTANCE_NOBODY_HAS: dict[str, Callable[[Play, str], Error]] = {
 
 @by_broker({"2.4": Error.NONE, "3.9 OLD": Error.UNKNOWN_MEMBER_ID})
 @pytest.mark.parametrize("api", INSTANCE_NOBODY_HAS)
-def test_kip_345_an_instance_id_nobody_has(on: On, seen: Error, api: str) -> None:
+def test_kip_345_an_unknown_instance_id(on: On, seen: Error, api: str) -> None:
     play = on()
     a = play.stable_member()
     assert play.join(a, "i9").error is Error.UNKNOWN_MEMBER_ID
@@ -584,7 +584,7 @@ def test_kip_345_whoever_is_replaced_is_fenced(on: On, seen: Error) -> None:
 
 
 @by_broker({"2.4": Error.NONE, "2.8": Error.REBALANCE_IN_PROGRESS})
-def test_kafka_12890_who_does_not_sync_is_removed(on: On, seen: Error) -> None:
+def test_kafka_12890_a_member_without_a_sync_is_removed(on: On, seen: Error) -> None:
     play = on()
     a, b = play.unsynced_pair(rebalance=5_000, session=60_000)
     play.sync(2, a, {a: b"a", b: b"b"})
@@ -634,7 +634,7 @@ def test_kafka_10284_the_new_id_of_a_static_member_is_written(on: On, seen: int)
 
 
 @by_broker({"2.4": (1, "range"), "2.8": (2, "roundrobin")})
-def test_kafka_10284_what_a_static_member_offers_is_looked_at(on: On, seen: tuple[int, str]) -> None:
+def test_kafka_10284_the_protocols_of_a_returning_static_member_are_compared(on: On, seen: tuple[int, str]) -> None:
     play = on()
     play.static_member(protocols=RANGE_AND_OTHER)
     back = play.join("", "i1", protocols=OTHER).response

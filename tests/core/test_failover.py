@@ -138,7 +138,7 @@ class TestLoading:
         play.settle()
         assert again.response.generation_id == 3
 
-    def test_what_a_group_is_subscribed_to_is_known(self, play: Play) -> None:
+    def test_the_subscriptions_of_a_group_are_known(self, play: Play) -> None:
         a = play.stable_member(protocols=CHANGED)
         play.commit(1, a, offsets={("t", 0): 1, ("u", 0): 1})
         reload(play)
@@ -188,19 +188,19 @@ class TestGroupMaxSize:
 
 
 class TestResignation:
-    def test_a_parked_join_is_told_who_asked_and_that_it_is_not_here(self, play: Play) -> None:
+    def test_a_parked_join_gets_not_coordinator_with_its_member_id(self, play: Play) -> None:
         a, _ = play.stable_pair()
         parked = play.join(a)
         resign(play)
         assert (parked.error, parked.response.member_id) == (Error.NOT_COORDINATOR, a)
 
-    def test_a_parked_sync_is_told_that_it_is_not_here(self, play: Play) -> None:
+    def test_a_parked_sync_gets_not_coordinator(self, play: Play) -> None:
         _, b = play.unsynced_pair()
         parked = play.sync(2, b)
         resign(play)
         assert (parked.error, parked.response.assignment) == (Error.NOT_COORDINATOR, b"")
 
-    def test_writes_under_way_are_told_that_it_is_not_here_and_count_for_nothing(self, play: Play) -> None:
+    def test_writes_in_flight_get_not_coordinator_and_are_discarded(self, play: Play) -> None:
         a = play.stable_member()
         play.writes = None
         commit = play.commit(1, a)

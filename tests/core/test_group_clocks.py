@@ -30,7 +30,7 @@ def two_groups(play: Play) -> tuple[str, str]:
     return play.stable_member(group="ahead"), play.stable_member(group="here")
 
 
-def test_a_clock_put_ahead_lets_pass_in_one_group_what_is_not_due_in_another(play: Play) -> None:
+def test_advancing_one_groups_clock_fires_no_timers_of_another(play: Play) -> None:
     ahead, here = two_groups(play)
     play.advance(DAY, "ahead")
     assert play.heartbeat(1, ahead, group="ahead") is Error.UNKNOWN_MEMBER_ID
@@ -60,7 +60,7 @@ def test_facts_and_records_of_a_group_bear_its_own_time(play: Play) -> None:
     assert stored == [START, START + DAY]
 
 
-def test_what_a_clock_jumps_over_happens_each_at_its_own_time(play: Play) -> None:
+def test_skipped_timers_fire_at_their_own_times(play: Play) -> None:
     play.stable_member(group="ahead")
     play.advance(5_000, "ahead")
     assert play.facts_of(TimerFired)[1:] == []
@@ -78,7 +78,7 @@ def test_a_clock_never_goes_back(play: Play) -> None:
     assert (play.group_now(), play.group_now("other")) == (START + DAY, START)
 
 
-def test_a_group_made_anew_is_still_ahead(play: Play) -> None:
+def test_a_recreated_group_keeps_its_advanced_clock(play: Play) -> None:
     play.advance(DAY)
     play.commit()
     play.delete("g")
@@ -114,7 +114,7 @@ def test_nothing_of_a_group_whose_clock_stands_still_is_due_until_it_is_moved(pl
     assert (play.facts_of(TimerFired)[-1].due, play.facts_of(StateChanged)[-1].after) == (START + 10_000, "Empty")
 
 
-def test_a_move_of_a_standing_clock_lets_what_it_passes_happen_each_at_its_own_time(play: Play) -> None:
+def test_advancing_a_stopped_clock_fires_each_timer_at_its_own_time(play: Play) -> None:
     play.set_clock("manual", "still")
     play.stable_member(group="still")
     play.wait(DAY)
@@ -123,7 +123,7 @@ def test_a_move_of_a_standing_clock_lets_what_it_passes_happen_each_at_its_own_t
     assert play.group_now("still") == START + HOUR
 
 
-def test_what_is_due_at_once_happens_though_the_clock_stands_still() -> None:
+def test_zero_timers_fire_on_a_stopped_clock() -> None:
     play = Play(group_initial_rebalance_delay_ms=0)
     play.set_clock("manual")
     play.wait(777)
@@ -157,7 +157,7 @@ def test_the_setting_says_how_the_clock_of_a_new_group_runs() -> None:
     assert (play.group_now(), play.group().clock.mode) == (START, "manual")
 
 
-def test_of_a_group_that_is_gone_its_clock_is_kept_if_that_was_moved(play: Play) -> None:
+def test_a_deleted_groups_moved_clock_is_kept(play: Play) -> None:
     for name in ("plain", "moved"):
         play.commit(group=name)
     play.advance(1, "moved")

@@ -10,7 +10,7 @@ from koordinator.wire.errors import Error
 
 
 @pytest.mark.parametrize("version", [3, 5])
-def test_a_full_group_takes_nobody_and_hands_out_no_id(version: int) -> None:
+def test_a_full_group_rejects_joins_and_issues_no_id(version: int) -> None:
     play = Play(group_max_size=1)
     a = play.stable_member()
     refused = play.join("", version=version).response
@@ -85,7 +85,7 @@ def test_a_refused_id_is_forgotten_and_the_join_phase_goes_on_until_its_timer() 
     assert play.join(c).error is Error.GROUP_MAX_SIZE_REACHED
 
 
-def test_kafka_9885_in_a_join_phase_those_who_wait_count_and_who_comes_too_late_is_out() -> None:
+def test_kafka_9885_parked_joins_count_and_later_ones_are_rejected() -> None:
     play = Play(group_max_size=2)
     a, b = play.stable_pair(session=60_000)
     joining = [play.join(b, session=60_000, protocols=CHANGED), play.join("", version=3, session=60_000)]

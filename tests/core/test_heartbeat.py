@@ -12,11 +12,11 @@ def test_an_empty_group_id_is_invalid(play: Play) -> None:
     assert play.heartbeat(0, "", group="") is Error.INVALID_GROUP_ID
 
 
-def test_a_group_nobody_knows_has_no_members(play: Play) -> None:
+def test_an_unknown_group_has_no_members(play: Play) -> None:
     assert play.heartbeat(0, "x", group="unknown") is Error.UNKNOWN_MEMBER_ID
 
 
-def test_in_a_join_phase_members_are_told_to_rejoin(play: Play) -> None:
+def test_heartbeats_in_a_join_phase_get_rebalance_in_progress(play: Play) -> None:
     a, b = play.stable_pair()
     play.join(b, protocols=CHANGED)
     assert play.heartbeat(2, a) is play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
@@ -71,7 +71,7 @@ def test_a_heartbeat_that_is_refused_refreshes_nothing(play: Play, told: Error) 
 
 
 @pytest.mark.parametrize("state", ["Stable", "CompletingRebalance", "PreparingRebalance"])
-def test_a_heartbeat_starts_the_session_anew_in_every_state(play: Play, state: str) -> None:
+def test_a_heartbeat_restarts_the_session_in_every_state(play: Play, state: str) -> None:
     a, b = play.unsynced_pair() if state == "CompletingRebalance" else play.stable_pair()
     if state == "PreparingRebalance":
         play.join(b, protocols=CHANGED)

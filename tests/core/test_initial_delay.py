@@ -94,7 +94,7 @@ def test_an_id_handed_out_neither_extends_the_delay_nor_holds_it_up(play: Play) 
     assert joining.response.generation_id == 1
 
 
-def test_everybody_being_there_does_not_end_the_delay(play: Play) -> None:
+def test_the_delay_does_not_end_when_all_members_joined(play: Play) -> None:
     a, b = play.new_id(), play.new_id()
     asks = [play.join(a)]
     play.wait(100)
@@ -105,7 +105,7 @@ def test_everybody_being_there_does_not_end_the_delay(play: Play) -> None:
     assert [asked.response.generation_id for asked in asks] == [1, 1]
 
 
-def test_everybody_leaving_does_not_end_the_delay_either(play: Play) -> None:
+def test_the_delay_does_not_end_when_all_members_leave(play: Play) -> None:
     a = play.new_id()
     joining = play.join(a)
     play.wait(1_000)
@@ -120,7 +120,7 @@ def test_everybody_leaving_does_not_end_the_delay_either(play: Play) -> None:
     assert following.response.generation_id == 2
 
 
-def test_an_id_that_expires_ends_the_delay_if_nobody_else_is_missing(play: Play) -> None:
+def test_an_expired_pending_id_ends_the_delay_if_no_other_member_is_missing(play: Play) -> None:
     """New coordinator: a timer that removes a member may end the initial delay early, a leave may not."""
     joining = play.join(play.new_id())
     play.new_id(session=1_000)

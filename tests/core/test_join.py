@@ -42,7 +42,7 @@ def test_a_session_timeout_out_of_bounds_does_not_create_the_group(play: Play) -
     assert play.state() == "Dead"
 
 
-def test_a_member_id_nobody_gave_out_is_unknown_and_creates_no_group(play: Play) -> None:
+def test_an_unissued_member_id_is_unknown_and_creates_no_group(play: Play) -> None:
     refused = play.join("ghost").response
     assert (refused.error_code, refused.member_id) == (Error.UNKNOWN_MEMBER_ID, "ghost")
     assert play.state() == "Dead"
@@ -132,7 +132,7 @@ def test_kip_559_a_join_answers_protocol_type_and_name(play: Play) -> None:
     assert (joined.response.protocol_type, joined.response.protocol_name) == ("consumer", "range")
 
 
-def test_only_the_leader_is_told_the_members(play: Play) -> None:
+def test_only_the_leader_receives_the_members(play: Play) -> None:
     a = play.stable_member()
     b = play.new_id()
     follower, leader = play.join(b, protocols=CHANGED), play.join(a)
@@ -141,7 +141,7 @@ def test_only_the_leader_is_told_the_members(play: Play) -> None:
     assert (follower.response.members, follower.response.member_id) == ((), b)
 
 
-def test_most_votes_win_among_what_all_members_offer(play: Play) -> None:
+def test_the_common_protocol_with_most_votes_wins(play: Play) -> None:
     a = play.stable_member(protocols=two_protocols("range", "rr"))
     ids = [play.new_id(protocols=two_protocols("rr", "range")) for _ in range(2)]
     asks = [play.join(each, protocols=two_protocols("rr", "range")) for each in ids]

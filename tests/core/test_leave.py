@@ -49,7 +49,7 @@ def test_kip_345_several_leave_at_once_each_with_its_own_result(play: Play) -> N
     assert play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
 
 
-def test_nobody_leaves_twice(play: Play) -> None:
+def test_a_second_leave_is_unknown_member(play: Play) -> None:
     _, b = play.stable_pair()
     assert play.leave_errors(b, b) == [Error.NONE, Error.UNKNOWN_MEMBER_ID]
 
@@ -61,13 +61,13 @@ def test_an_empty_list_is_legal_and_changes_nothing(play: Play) -> None:
     assert play.heartbeat(1, a) is Error.NONE
 
 
-def test_who_is_refused_changes_nothing(play: Play) -> None:
+def test_a_rejected_member_changes_nothing(play: Play) -> None:
     a = play.stable_member()
     assert play.leave_errors("ghost") == [Error.UNKNOWN_MEMBER_ID]
     assert play.heartbeat(1, a) is Error.NONE
 
 
-def test_a_follower_that_leaves_rebalances_those_who_stay(play: Play) -> None:
+def test_a_leaving_follower_rebalances_the_remaining_members(play: Play) -> None:
     a, b = play.stable_pair()
     play.leave(b)
     assert play.heartbeat(2, a) is Error.REBALANCE_IN_PROGRESS
@@ -108,14 +108,14 @@ def test_a_batch_is_evaluated_once_when_all_of_it_has_left(play: Play) -> None:
     assert joined.response.generation_id == 5
 
 
-def test_a_leave_from_a_join_phase_ends_it_if_nobody_else_is_missing(play: Play) -> None:
+def test_a_leave_completes_the_join_phase_if_no_other_member_is_missing(play: Play) -> None:
     a, b = play.stable_pair()
     joining = play.join(a)
     play.leave(b)
     assert [row.member_id for row in joining.response.members] == [a]
 
 
-def test_the_parked_join_of_who_leaves_is_answered(play: Play) -> None:
+def test_the_parked_join_of_a_leaving_member_is_answered(play: Play) -> None:
     a, b, _ = play.stable_trio()
     joining = play.join(b, protocols=(("range", b"new"),))
     play.leave(b)

@@ -63,7 +63,7 @@ def test_sync_names_its_protocol_before_anything_is_looked_at(away: Away) -> Non
     assert away.play.sync(1, away.member_id, version=5).error is Error.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_heartbeat_is_fine_for_anybody_while_loading(away: Away) -> None:
+def test_heartbeats_succeed_while_loading(away: Away) -> None:
     told = Error.NONE if away.told is LOADING else ELSEWHERE
     assert away.play.heartbeat(1, away.member_id) is told
     assert away.play.heartbeat(99, "ghost", "i9") is told

@@ -95,7 +95,7 @@ def test_the_offsets_of_a_simple_group_go_each_when_its_commit_is_old_enough(pla
     ]
 
 
-def test_a_stable_group_keeps_what_it_is_subscribed_to_and_loses_the_rest(play: Play) -> None:
+def test_a_stable_group_keeps_subscribed_offsets_and_expires_the_rest(play: Play) -> None:
     a = play.stable_member(**LONG)
     play.commit(1, a, offsets={A: 1, B: 2})
     play.wait(RETENTION - 1)
@@ -145,7 +145,7 @@ def test_a_retention_given_with_the_commit_counts_instead(play: Play) -> None:
     assert play.state() == "Dead"
 
 
-def test_a_retention_given_with_the_commit_does_not_take_from_a_group_what_it_uses(play: Play) -> None:
+def test_a_commit_retention_does_not_expire_subscribed_offsets(play: Play) -> None:
     a = play.stable_member(**LONG)
     play.commit(1, a, offsets={A: 1, B: 1}, version=2, retention=5_000)
     play.wait(RETENTION * 2)
@@ -203,7 +203,7 @@ def test_an_offset_that_is_named_twice_is_deleted_once(play: Play) -> None:
     assert tombstones(play) == [OffsetCommitKey(group="g", topic="t", partition=0)]
 
 
-def test_only_what_the_group_is_not_subscribed_to_may_be_deleted(play: Play) -> None:
+def test_only_unsubscribed_offsets_can_be_deleted(play: Play) -> None:
     a = play.stable_member()
     play.commit(1, a, offsets={A: 1, B: 2})
     rows = [Error.UNKNOWN_TOPIC_OR_PARTITION, Error.GROUP_SUBSCRIBED_TO_TOPIC, Error.NONE]

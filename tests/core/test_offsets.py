@@ -57,7 +57,7 @@ def test_only_members_of_this_generation_commit_to_a_group_that_has_any(
     assert play.fetch(A) == {A: NONE}
 
 
-def test_a_commit_before_the_assignment_is_told_to_rejoin(play: Play) -> None:
+def test_a_commit_before_the_assignment_gets_rebalance_in_progress(play: Play) -> None:
     a, _ = play.unsynced_pair()
     assert play.commit_errors(2, a) == [Error.REBALANCE_IN_PROGRESS]
     assert play.commit_errors(1, a) == [Error.ILLEGAL_GENERATION]
@@ -73,7 +73,7 @@ def test_a_commit_in_a_join_phase_is_stored(play: Play) -> None:
 
 
 @pytest.mark.parametrize("state", ["Stable", "PreparingRebalance"])
-def test_a_commit_of_a_member_starts_its_session_anew(play: Play, state: str) -> None:
+def test_a_members_commit_restarts_its_session(play: Play, state: str) -> None:
     a, b = play.stable_pair()
     if state == "PreparingRebalance":
         play.join(b, protocols=CHANGED)
@@ -101,7 +101,7 @@ def test_a_commit_that_is_refused_does_not(play: Play) -> None:
         (0, "", None, Error.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_kafka_14201_without_a_generation_anybody_commits_to_an_empty_group(
+def test_kafka_14201_an_empty_group_accepts_commits_without_a_generation(
     play: Play, generation: int, member_id: str, instance_id: str | None, told: Error
 ) -> None:
     play.emptied()
@@ -109,7 +109,7 @@ def test_kafka_14201_without_a_generation_anybody_commits_to_an_empty_group(
 
 
 @pytest.mark.parametrize(("version", "told"), [(8, Error.ILLEGAL_GENERATION), (9, Error.GROUP_ID_NOT_FOUND)])
-def test_kip_848_a_member_of_an_unknown_group_is_told_so_from_v9_on(play: Play, version: int, told: Error) -> None:
+def test_kip_848_an_unknown_group_has_its_own_error_from_v9_on(play: Play, version: int, told: Error) -> None:
     assert play.commit_errors(1, "x", version=version) == [told]
     assert play.state() == "Dead"
 
@@ -186,7 +186,7 @@ def test_other_partitions_are_stored_or_refused_on_their_own(play: Play) -> None
     ]
 
 
-def test_partitions_nobody_knows_come_first_in_the_answer_and_each_topic_once(play: Play) -> None:
+def test_unknown_partitions_come_first_and_each_topic_once(play: Play) -> None:
     offsets = {("t", 0): 1, ("t", 9): 2, ("u", 0): 3, ("nosuch", 0): 4, ("u", 1): 5}
     topics = play.commit(offsets=offsets, metadata="x" * 4_097).response.topics
     unknown, long = Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OFFSET_METADATA_TOO_LARGE
@@ -244,7 +244,7 @@ def test_from_v10_on_topics_are_named_by_their_ids(play: Play) -> None:
     assert (topic.topic_id, topic.partitions[0].committed_offset) == (known, 5)
 
 
-def test_what_was_never_committed_is_minus_one(play: Play) -> None:
+def test_an_uncommitted_offset_is_minus_one(play: Play) -> None:
     assert play.fetch(A, ("nosuch", 3)) == {A: NONE, ("nosuch", 3): NONE}
     assert play.fetch() == {}
     assert play.state() == "Dead"
@@ -314,7 +314,7 @@ def test_kip_447_no_other_group_waits(play: Play) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 5, 8])
-def test_an_error_of_the_group_is_told_where_the_version_has_a_place_for_it(play: Play, version: int) -> None:
+def test_a_group_error_uses_the_field_of_the_version(play: Play, version: int) -> None:
     play.coordinator.store.owned.clear()
     answer = play.fetch_raw("g", version=version, topics={"t": (0, 1)})
     told = Error.NOT_COORDINATOR

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PATIENT: dict[str, Any] = {"session": 60_000}
 
 
-def test_who_has_not_rejoined_in_time_is_out_and_somebody_else_leads(play: Play) -> None:
+def test_a_late_leader_is_removed_and_replaced(play: Play) -> None:
     asked: dict[str, Any] = {"session": 60_000, "rebalance": 5_000}
     a, b = play.stable_pair(**asked)
     c = play.new_id(**asked)

@@ -61,7 +61,7 @@ def test_every_row_of_the_table_is_documented_and_its_default_is_allowed() -> No
         assert type(default) is rule.type, name
 
 
-def test_every_profile_only_replaces_what_exists() -> None:
+def test_every_profile_overrides_existing_settings_only() -> None:
     for name in PROFILES:
         assert Settings.of(name)[1] == []
 
@@ -131,7 +131,7 @@ def test_an_impossible_value_is_refused_with_name_value_and_range(name: str, val
         ("kafka.version", "2.4 or 2.8 or 3.9 or 4.0 or 4.3"),
     ],
 )
-def test_the_allowed_range_is_said_in_words(name: str, allowed: str) -> None:
+def test_the_allowed_range_is_spelled_out(name: str, allowed: str) -> None:
     assert rules()[name].allowed == allowed
 
 

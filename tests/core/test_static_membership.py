@@ -25,7 +25,7 @@ def test_a_new_static_member_is_not_sent_back_for_an_id(play: Play) -> None:
     ]
 
 
-def test_a_leader_that_comes_back_gets_a_new_id_and_before_v9_is_told_its_old_one_leads(play: Play) -> None:
+def test_a_returning_leader_gets_a_new_id_and_before_v9_the_old_leader_id(play: Play) -> None:
     p = play.static_member()
     back = play.join("", "i1").response
     assert back.member_id != p
@@ -36,7 +36,7 @@ def test_a_leader_that_comes_back_gets_a_new_id_and_before_v9_is_told_its_old_on
     assert (described.group_state, [row.member_id for row in described.members]) == ("Stable", [back.member_id])
 
 
-def test_kip_814_a_leader_that_comes_back_is_told_so_and_need_not_assign(play: Play) -> None:
+def test_kip_814_a_returning_leader_skips_the_assignment(play: Play) -> None:
     _, q = play.static_pair()
     back = play.join("", "i1", version=9).response
     assert (back.generation_id, back.leader, back.skip_assignment) == (2, back.member_id, True)
@@ -70,7 +70,7 @@ def test_a_changed_subscription_is_not_noticed_either(play: Play) -> None:
     assert play.heartbeat(2, p, "i1") is Error.NONE
 
 
-def test_who_comes_back_brings_new_timeouts_but_not_a_new_client(play: Play) -> None:
+def test_a_returning_member_updates_timeouts_but_not_its_client(play: Play) -> None:
     play.static_pair(client_id="first")
     back = play.join("", "i2", session=20_000, rebalance=90_000, client_id="second").response.member_id
     member = play.group().members[back]
@@ -94,7 +94,7 @@ def test_a_return_without_a_protocol_in_common_is_refused_and_changes_nothing(pl
     assert play.heartbeat(1, p, "i1") is Error.NONE
 
 
-def test_kafka_10284_the_new_id_is_written_before_it_is_told(play: Play) -> None:
+def test_kafka_10284_the_new_id_is_written_before_the_response(play: Play) -> None:
     play.static_member()
     play.writes = None
     back = play.join("", "i1")
@@ -217,7 +217,7 @@ def test_the_id_of_a_static_member_passes_without_its_instance(play: Play) -> No
         ("x", "zz", Error.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_a_join_is_fenced_too_and_told_its_id(play: Play, who: str, instance_id: str, told: Error) -> None:
+def test_a_fenced_join_echoes_its_id(play: Play, who: str, instance_id: str, told: Error) -> None:
     p = play.static_member()
     member_id = p if who == "p" else who
     refused = play.join(member_id, instance_id).response
@@ -240,7 +240,7 @@ def test_a_dynamic_member_has_no_instance(play: Play) -> None:
         ("", "zz", Error.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_who_may_make_a_static_member_leave(play: Play, who: str, instance_id: str | None, told: Error) -> None:
+def test_removal_of_static_members(play: Play, who: str, instance_id: str | None, told: Error) -> None:
     _, q = play.static_pair()
     (row,) = play.leave((q if who == "q" else who, instance_id)).members
     assert row.error_code == told
@@ -303,7 +303,7 @@ def test_if_only_static_members_are_left_and_all_are_away_the_phase_goes_on(play
     assert {row.member_id for row in back.response.members} == {p, q}
 
 
-def test_if_nobody_comes_back_sessions_empty_the_group(play: Play) -> None:
+def test_sessions_empty_a_group_without_returning_members(play: Play) -> None:
     play.static_pair(**HASTY)
     play.join("", version=3, **HASTY)
     play.wait(3_600_000)

@@ -29,7 +29,7 @@ def test_a_follower_that_syncs_later_has_its_assignment_at_once(play: Play) -> N
     assert play.sync(2, b).response.assignment == b"b2"
 
 
-def test_whom_the_leader_left_out_gets_empty_bytes(play: Play) -> None:
+def test_a_member_without_an_assignment_gets_empty_bytes(play: Play) -> None:
     a, b = play.unsynced_pair()
     assert play.sync(2, a, {a: b"a2"}).response.assignment == b"a2"
     late = play.sync(2, b)
@@ -79,7 +79,7 @@ def test_membership_is_checked_before_the_generation(play: Play) -> None:
     assert play.sync(9, "ghost").error is Error.UNKNOWN_MEMBER_ID
 
 
-def test_a_sync_in_a_join_phase_is_told_to_rejoin(play: Play) -> None:
+def test_a_sync_in_a_join_phase_gets_rebalance_in_progress(play: Play) -> None:
     a, b = play.stable_pair()
     play.join(a)
     refused = play.sync(2, b)
@@ -87,7 +87,7 @@ def test_a_sync_in_a_join_phase_is_told_to_rejoin(play: Play) -> None:
 
 
 @pytest.mark.parametrize("generation", [1, 2])
-def test_nobody_syncs_in_an_empty_group(play: Play, generation: int) -> None:
+def test_a_sync_in_an_empty_group_is_unknown_member(play: Play, generation: int) -> None:
     assert play.sync(generation, play.emptied()).error is Error.UNKNOWN_MEMBER_ID
 
 
@@ -141,7 +141,7 @@ def test_a_member_with_a_parked_sync_is_alive(play: Play) -> None:
     assert play.heartbeat(2, b) is Error.NONE
 
 
-def test_the_session_starts_anew_with_the_assignment(play: Play) -> None:
+def test_the_session_restarts_with_the_assignment(play: Play) -> None:
     a, b = play.unsynced_pair(session=6_000, rebalance=60_000)
     play.sync(2, b)
     play.keep_alive(20_000, (2, a))
@@ -180,7 +180,7 @@ def test_the_parked_sync_of_a_member_that_leaves_is_never_answered(play: Play) -
 HASTY: dict[str, Any] = {"session": 60_000, "rebalance": 5_000}
 
 
-def test_kafka_12890_who_does_not_sync_within_the_rebalance_timeout_is_out(play: Play) -> None:
+def test_kafka_12890_a_member_that_does_not_sync_in_time_is_removed(play: Play) -> None:
     a, b = play.unsynced_pair(**HASTY)
     assert play.sync(2, a).error is Error.NONE
     assert play.keep_alive(4_999, (2, a), (2, b)) is Error.NONE
@@ -200,7 +200,7 @@ def test_kafka_12890_a_leader_that_does_not_sync_is_out_too(play: Play) -> None:
     assert (joined.generation_id, joined.leader) == (3, b)
 
 
-def test_kafka_12890_if_nobody_syncs_the_group_is_empty(play: Play) -> None:
+def test_kafka_12890_a_group_without_syncs_becomes_empty(play: Play) -> None:
     play.unsynced_pair(**HASTY)
     play.wait(5_000)
     assert (play.state(), play.group().generation) == ("Empty", 3)
@@ -229,7 +229,7 @@ def test_kafka_12890_a_rebalance_ends_the_wait_for_syncs(play: Play) -> None:
     assert play.heartbeat(3, b) is Error.NONE
 
 
-def test_the_assignment_is_written_before_anybody_learns_it(play: Play) -> None:
+def test_the_assignment_is_written_before_it_is_sent(play: Play) -> None:
     a, b = play.unsynced_pair()
     play.writes = None
     asks = [play.sync(2, b), play.sync(2, a, {a: b"a2", b: b"b2"})]

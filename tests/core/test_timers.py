@@ -113,7 +113,7 @@ STEPS = st.lists(
 
 @pytest.mark.parametrize("stale_min", [0, timers_module.STALE_MIN])
 @given(STEPS)
-def test_timers_are_what_a_sorted_list_would_be(stale_min: int, steps: list[tuple[str, str, int]]) -> None:
+def test_timers_equal_a_sorted_list(stale_min: int, steps: list[tuple[str, str, int]]) -> None:
     with patch.object(timers_module, "STALE_MIN", stale_min):
         compare_with_a_sorted_list(steps)
 

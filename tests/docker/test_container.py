@@ -102,7 +102,7 @@ def test_sigkill_and_a_restart_on_a_volume_and_the_static_group_continues(image:
         docker("volume", "rm", "-f", volume)
 
 
-def test_what_a_process_that_crashed_has_left_is_removed(image: str) -> None:
+def test_leftovers_of_a_crashed_process_are_removed(image: str) -> None:
     crashing = (
         "import os; from koordinator.handles.docker import KoordinatorContainer;"
         f"print(KoordinatorContainer({image!r}, network_mode='host').start().container.id, flush=True); os._exit(1)"
@@ -115,7 +115,7 @@ def test_what_a_process_that_crashed_has_left_is_removed(image: str) -> None:
         assert number[:12] not in docker("ps", "-aq")
 
 
-def test_who_still_lives_keeps_its_containers(image: str, koordinator_container: KoordinatorContainer) -> None:
+def test_a_living_process_keeps_its_containers(image: str, koordinator_container: KoordinatorContainer) -> None:
     with KoordinatorContainer(image, network_mode="host") as another:
         assert another.container.labels[OWNER] == f"{socket.gethostname()}/{os.getpid()}"
         assert koordinator_container.container.id[:12] in docker("ps", "-q")

@@ -49,7 +49,7 @@ def test_there_is_no_compiler_no_cache_and_no_test_in_it(image: str) -> None:
     assert docker("run", "--rm", "--network", "host", "--entrypoint", "sh", image, "-c", look) == "none\n"
 
 
-def test_what_it_says_of_itself(image: str) -> None:
+def test_its_self_description(image: str) -> None:
     said = docker("image", "inspect", "-f", "{{.Config.User}} {{.Config.ExposedPorts}} {{.Config.StopSignal}}", image)
     assert said == "10001:10001 map[9080/tcp:{} 9092/tcp:{}] SIGTERM\n"
 
@@ -123,7 +123,7 @@ def test_it_is_healthy_when_it_serves_and_ill_when_it_does_not(image: str) -> No
         assert refused.exit_code == 1
 
 
-def test_what_cannot_be_is_said_and_nothing_is_left(image: str) -> None:
+def test_invalid_values_are_reported_and_leave_nothing(image: str) -> None:
     before = docker("ps", "-aq")
     container = KoordinatorContainer(image, network_mode="host", arguments=["--config", "group.max.sise=3"])
     with pytest.raises(RuntimeError, match=r"(?s)exited and does not serve.*group\.max\.size"):

@@ -62,14 +62,14 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(container=container, given=given, kafka=kafka)
 
 
-def test_clients_are_told_the_mapped_port_and_those_in_containers_the_name_of_this_one(played: SimpleNamespace) -> None:
+def test_host_clients_get_the_mapped_port_and_containers_the_container_name(played: SimpleNamespace) -> None:
     with KoordinatorContainer(arguments=["--topic", "t:1"], mem_limit="256m") as container:
         assert container.bootstrap_servers == f"127.0.0.1:{played.kafka.port}"
         assert container.cluster.nodes[1].address(INSIDE) == container.inside == "a1b2c3:9094"
     assert played.container.ended == ["stop", "remove"]
 
 
-def test_what_is_run(played: SimpleNamespace) -> None:
+def test_the_run_and_its_commit(played: SimpleNamespace) -> None:
     with KoordinatorContainer("mine", arguments=["--topic", "t:1"], environment={"KOORDINATOR_SEED": "7"}, cpus=1):
         pass
     given = played.given

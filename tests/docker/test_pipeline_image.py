@@ -45,7 +45,7 @@ def project() -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.usefixtures("image")
-def test_the_job_makes_tables_of_what_the_emulator_beside_it_has_traced(
+def test_the_job_loads_the_trace_of_the_emulator_beside_it(
     pipeline_image: str, project: dict[str, str], figure: Callable[[str, str], None]
 ) -> None:
     compose = partial(docker, "compose", environment=project)

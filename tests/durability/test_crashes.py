@@ -131,9 +131,7 @@ def live(files: CrashingFiles, world: World, wishes: list[Wish]) -> bool:
     ),
     seed=st.integers(0, 2**32),
 )
-def test_what_was_acknowledged_survives_a_crash_at_any_step_whatever_it_leaves(
-    lives: list[tuple[list[Wish], int, bool]], seed: int
-) -> None:
+def test_acknowledged_data_survives_a_crash_at_any_step(lives: list[tuple[list[Wish], int, bool]], seed: int) -> None:
     chance = random.Random(seed)
     files, world = CrashingFiles(), World()
     for wishes, crash_at, only_killed in lives:

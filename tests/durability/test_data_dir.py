@@ -193,7 +193,7 @@ def test_nothing_is_answered_and_nothing_can_be_read_before_it_is_on_disk(tmp_pa
     assert kept.values("t") == [b"x", b"x"]
 
 
-def test_what_several_clients_write_meanwhile_is_synced_once() -> None:
+def test_concurrent_writes_share_one_sync() -> None:
     files = CrashingFiles()
     kept = Kept(DIR, files)
     kept.create("t")
@@ -211,7 +211,7 @@ def test_what_several_clients_write_meanwhile_is_synced_once() -> None:
     assert kept.node.cluster.topics["t"].logs[0].end == 11
 
 
-def test_what_writes_nothing_does_not_touch_the_disk() -> None:
+def test_an_input_without_writes_does_not_touch_the_disk() -> None:
     files = CrashingFiles()
     kept = Kept(DIR, files)
     kept.create("t")
@@ -388,7 +388,7 @@ def test_a_directory_in_use_is_refused_until_it_is_closed(tmp_path: Path) -> Non
     ("path", "reason"),
     [("file", "Not a directory"), ("file/below", "Not a directory"), ("/proc/none/below", "No such file")],
 )
-def test_what_cannot_be_a_directory_is_refused(tmp_path: Path, path: str, reason: str) -> None:
+def test_a_path_that_is_no_directory_is_refused(tmp_path: Path, path: str, reason: str) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DataDirRefused, match=reason):
         DataDir(tmp_path / path, pytest.fail)

@@ -70,7 +70,7 @@ def moved(brokers: ClusterRuntime, now: int, node_id: int) -> list[Output]:
 
 
 @pytest.mark.parametrize("change", [stopped, killed, moved])
-def test_what_a_coordinator_was_writing_is_known_to_the_next_one(
+def test_writes_in_flight_are_known_to_the_next_coordinator(
     tmp_path: Path, change: Callable[[ClusterRuntime, int, int], list[Output]]
 ) -> None:
     kept = Kept(tmp_path, brokers=2, offsets_topic_replication_factor=2)

@@ -20,7 +20,7 @@ SEEDS = range(1, 101)
 pytestmark = [pytest.mark.needs("java"), pytest.mark.slow]
 
 
-def test_the_core_says_what_kafka_says(tmp_path: Path) -> None:
+def test_the_core_answers_like_kafka(tmp_path: Path) -> None:
     found = Findings()
     for number, setup in enumerate(SETUPS):
         folder = tmp_path / setup.name

@@ -75,7 +75,7 @@ def test_sequences_are_long_enough_and_keep_away_from_timers() -> None:
     assert sum(lengths) / len(lengths) >= 15
 
 
-def test_a_hundred_sequences_see_what_is_committed() -> None:
+def test_a_hundred_sequences_reach_the_committed_coverage() -> None:
     seen: Counter[tuple[str, int, str]] = Counter()
     for seed in range(1, 101):
         sequence = write(str(seed), SETUPS[seed % 3], NEWEST)
@@ -142,7 +142,7 @@ def test_a_broken_rule_is_found_and_made_short(
     assert all(each.verdict is Verdict.DIFFERENT for each in found.shortest)
 
 
-def test_a_broker_that_disagrees_with_itself_is_told_from_one_that_differs() -> None:
+def test_a_broker_that_contradicts_itself_is_distinguished_from_a_difference() -> None:
     spoilt: list[str] = []
 
     def once(sequences: list[Sequence]) -> list[Played]:
@@ -216,7 +216,7 @@ class AnyOrder(Core):
             self.group.members.update(members)
 
 
-def test_whoever_leads_the_core_says_what_the_broker_says() -> None:
+def test_the_core_agrees_whichever_leader_the_broker_chose() -> None:
     def any_order(sequences: list[Sequence]) -> list[Played]:
         cores = [AnyOrder(sequence.setup, NEWEST) for sequence in sequences]
         for core, sequence in zip(cores, sequences, strict=True):
@@ -246,7 +246,7 @@ def test_an_answer_that_comes_early_or_much_too_late_is_a_difference() -> None:
         assert difference.what.endswith(LATE)
 
 
-def test_what_does_not_matter_is_left_out() -> None:
+def test_irrelevant_steps_are_removed() -> None:
     long = Sequence("long", PLAIN, tuple(joining(1_000 * n, f"i{n}") for n in range(20)), 25_000)
     asked = 0
 
@@ -263,7 +263,7 @@ def test_what_does_not_matter_is_left_out() -> None:
     assert asked < 40
 
 
-def test_who_is_left_out_is_called_nobody() -> None:
+def test_unlisted_members_are_called_none() -> None:
     steps = (joining(0, "i1"), joining(50, "i2"), Step(100, "c", heartbeat(4, 1, Id(1), "i2"), 4))
     sequence = Sequence("holes", PLAIN, steps, 300)
     assert sequence.without([0]).steps[1].request.member_id == Id(0)
@@ -271,7 +271,7 @@ def test_who_is_left_out_is_called_nobody() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_found_is_told_as_a_scenario(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_is_rendered_as_a_scenario(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     sequence = write(str(seed), SETUPS[seed % 3], NEWEST)
     played, _ = play_to_core(sequence, NEWEST)
     first = replace(played.outcomes[0], answer=None, closed=True)

@@ -54,7 +54,7 @@ def test_records_are_written_as_text_and_read_as_they_are(http: httpx.Client) ->
         ("GET", "/nothing", None, 404, "not found; /openapi.json says what there is"),
     ],
 )
-def test_what_cannot_be_done_is_a_problem_that_names_it(
+def test_an_impossible_operation_is_a_problem_that_names_it(
     http: httpx.Client, method: str, path: str, body: object, status: int, said: str
 ) -> None:
     before = http.get(f"{CLUSTER}/topics").json()
@@ -62,7 +62,7 @@ def test_what_cannot_be_done_is_a_problem_that_names_it(
     assert http.get(f"{CLUSTER}/topics").json() == before
 
 
-def test_a_problem_names_the_field_and_what_it_was(http: httpx.Client) -> None:
+def test_a_problem_names_the_field_and_its_value(http: httpx.Client) -> None:
     errors = problem(http.put(f"{CLUSTER}/topics/new", json={"partitions": "two"}), 422)["errors"]
     assert [(error["field"], error["value"]) for error in errors] == [("partitions", "'two'")]
 
@@ -117,7 +117,7 @@ def test_the_trace_is_streamed_as_server_sent_events(http: httpx.Client) -> None
     assert [event["change"] for event in seen] == ["paused", "resumed"]
 
 
-def test_a_token_is_wanted_of_everybody_but_probes() -> None:
+def test_every_request_but_probes_needs_the_token() -> None:
     with Serving(token=TOKEN) as served, httpx.Client(base_url=served.url, trust_env=False) as http:
         assert http.get("/healthz").is_success
         assert http.get("/readyz").is_success

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from koordinator.handles.remote import Remote
 
 
-def test_a_rule_tells_over_http_what_it_has_done(server: Remote) -> None:
+def test_a_rule_reports_its_uses_over_http(server: Remote) -> None:
     cluster = server.cluster()
     cluster.create_topic("t", partitions=2)
     group = cluster.group("g/1")

@@ -47,7 +47,7 @@ def test_metrics_tell_of_groups_requests_and_rebalances(http: httpx.Client, serv
     assert samples(http)["kafka_coordinator_group_groupmetadatamanager_numgroupsstable",] == 1
 
 
-def test_a_cluster_that_is_gone_has_no_metrics(http: httpx.Client, server: Remote) -> None:
+def test_a_stopped_cluster_has_no_metrics(http: httpx.Client, server: Remote) -> None:
     cluster = server.create("two")
     assert 'cluster="two"' in http.get("/metrics").text
     cluster.stop()

@@ -38,7 +38,7 @@ def asked() -> Iterator[Served]:
         yield served
 
 
-def test_what_is_served_is_what_is_checked_in(http: httpx.Client) -> None:
+def test_the_served_document_is_the_committed_one(http: httpx.Client) -> None:
     assert http.get("/openapi.json").json() == DOCUMENT
 
 

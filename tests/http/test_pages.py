@@ -76,5 +76,5 @@ def test_another_form_is_refused_with_those_there_are(http: httpx.Client) -> Non
     assert refused.json()["errors"][0]["field"] == "format"
 
 
-def test_json_is_the_form_if_nothing_is_said(http: httpx.Client) -> None:
+def test_json_is_the_default_format(http: httpx.Client) -> None:
     assert http.get(TRACE, params={"format": "json"}).json() == http.get(TRACE).json()

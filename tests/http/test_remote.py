@@ -38,7 +38,7 @@ def test_every_operation_is_a_method_of_the_handle() -> None:
     assert operations() - used == {"topics.describe"}, "no handle has these levers"
 
 
-def test_the_handle_does_over_http_what_it_does_in_process(server: Remote) -> None:
+def test_the_handle_works_over_http_as_in_process(server: Remote) -> None:
     cluster = server.cluster()
     cluster.create_topic("t", partitions=2, records=["a", ("k", b"\xff"), {"value": "v", "partition": 1}])
     assert {(record.key, record.value) for record in cluster.records("t")} == {
@@ -84,7 +84,7 @@ def test_a_real_consumer_of_a_cluster_over_http_is_seen(server: Remote) -> None:
         cluster.stop()
 
 
-def test_what_is_refused_raises_as_in_process(server: Remote) -> None:
+def test_refusals_raise_as_in_process(server: Remote) -> None:
     cluster = server.cluster()
     with pytest.raises(ValueError, match="a topic has at least 1 partition, not 0"):
         cluster.create_topic("t", partitions=0)

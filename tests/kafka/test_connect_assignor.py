@@ -47,7 +47,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], st
         put.close()
 
 
-def test_what_is_kept_of_it_is_what_it_says(ask: Callable[[str], str]) -> None:
+def test_the_kept_files_match_the_output(ask: Callable[[str], str]) -> None:
     for max_delay, rounds in read(KEPT):
         ask(f"max {max_delay}")
         for question, answer in rounds:
@@ -55,7 +55,7 @@ def test_what_is_kept_of_it_is_what_it_says(ask: Callable[[str], str]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_groups_are_told_the_same(ask: Callable[[str], str], seed: int) -> None:
+def test_random_groups_get_kafkas_answers(ask: Callable[[str], str], seed: int) -> None:
     random = Random(seed)
     for _ in range(50):
         for question, theirs, ours in play(random, ask):

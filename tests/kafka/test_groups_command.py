@@ -210,7 +210,7 @@ def test_a_consumer_that_was_removed_joins_again(
     assert states(run, at, name) == ["Stable"]
 
 
-def test_an_unknown_group_has_nobody_to_remove(run: Callable[..., Ran], at: tuple[str, str], name: str) -> None:
+def test_an_unknown_group_has_no_members_to_remove(run: Callable[..., Ran], at: tuple[str, str], name: str) -> None:
     ran = run("remove-members", name, "--instance-id", "a", *at)
     assert (ran.status, ran.out) == (1, "")
     assert ran.said == [f"{name}: GROUP_ID_NOT_FOUND (69): there is no such group; Group {name} not found."]

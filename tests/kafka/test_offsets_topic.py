@@ -119,9 +119,7 @@ WORLD = (
 )
 
 
-def test_a_real_broker_has_what_was_loaded_when_it_has_been_restarted(
-    offsets: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_a_restarted_kafka_has_the_loaded_groups(offsets: Callable[..., Ran], tmp_path: Path) -> None:
     file = tmp_path / "groups.jsonl"
     file.write_text("".join(f"{json.dumps(line)}\n" for line in WORLD), encoding="utf-8")
     folder = tmp_path / "kafka"
@@ -190,7 +188,7 @@ def segment(bootstrap: str, partition: int) -> bytes:
 
 
 @pytest.mark.parametrize(("like", "version"), [("3.9-new", 3), ("4.3", 4)])
-def test_kafka_decodes_what_the_emulator_writes_field_by_field(
+def test_kafka_decodes_every_field_of_the_emulators_records(
     groups: Callable[..., Ran], tmp_path: Path, like: str, version: int
 ) -> None:
     config = {"offsets.topic.num.partitions": "1", "kafka.version": RELEASES[like].line, **RELEASES[like].settings}

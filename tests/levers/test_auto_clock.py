@@ -18,7 +18,7 @@ def ahead_ms(here: Here) -> object:
     return here.clocks.read(here.now, group=GROUP)["ahead_ms"]
 
 
-def test_the_initial_delay_is_jumped_over_once_everybody_has_come(here: Here) -> None:
+def test_the_auto_clock_skips_the_initial_delay_once_all_members_joined(here: Here) -> None:
     peer = here.connect(here.node)
     here.send(peer, here.request(peer, joining("a"), 5))
     here.wait(0)
@@ -26,7 +26,7 @@ def test_the_initial_delay_is_jumped_over_once_everybody_has_come(here: Here) ->
     assert ahead_ms(here) == 3_000
 
 
-def test_who_has_got_an_id_and_is_connected_is_waited_for(here: Here) -> None:
+def test_a_connected_pending_member_is_waited_for(here: Here) -> None:
     handed_out = here.told(here.node, joining(), 5).member_id
     (connection,) = (call.connection for call in here.group.pending_members.values())
     peer = here.connect(here.node)
@@ -38,7 +38,7 @@ def test_who_has_got_an_id_and_is_connected_is_waited_for(here: Here) -> None:
     assert peer.answers()[-1][1].generation_id == 1
 
 
-def test_a_join_phase_is_jumped_over_when_who_is_missing_has_gone(here: Here) -> None:
+def test_the_auto_clock_skips_a_join_phase_when_the_missing_member_disconnected(here: Here) -> None:
     (a, b) = form(here, "a", "b")
     session = here.group.members[b].session
     left_ms = here.group.timers[session] - here.group.now
@@ -54,7 +54,7 @@ def test_a_join_phase_is_jumped_over_when_who_is_missing_has_gone(here: Here) ->
     assert here.group.timers[session] - here.group.clock.read(here.now) == left_ms
 
 
-def test_who_is_connected_but_has_been_silent_for_its_session_is_not_waited_for(here: Here) -> None:
+def test_a_connected_but_silent_member_is_not_waited_for(here: Here) -> None:
     (a, _) = form(here, "a", "b")
     here.clocks.set_mode(here.now, group=GROUP, mode="manual")
     here.wait(SESSION_MS)
@@ -65,7 +65,7 @@ def test_who_is_connected_but_has_been_silent_for_its_session_is_not_waited_for(
     assert peer.answers()[-1][1].generation_id == 2
 
 
-def test_who_waits_for_a_leader_that_has_gone_does_not_wait(here: Here) -> None:
+def test_waiters_for_a_departed_leader_are_released(here: Here) -> None:
     joined = join(here, "a", "b")
     (follower,) = (member_id for member_id in joined if member_id != here.group.leader_id)
     own = here.connect(here.node)
@@ -87,7 +87,7 @@ def test_sessions_are_never_jumped_over(here: Here) -> None:
     assert not here.group.members
 
 
-def test_nothing_is_jumped_over_for_a_group_in_which_nobody_waits(here: Here) -> None:
+def test_the_auto_clock_skips_nothing_for_an_idle_group(here: Here) -> None:
     form(here, "a", "b")
     here.leave_all()
     before = ahead_ms(here)
@@ -96,7 +96,7 @@ def test_nothing_is_jumped_over_for_a_group_in_which_nobody_waits(here: Here) ->
     assert (ahead_ms(here), here.group.state.value) == (before, "PreparingRebalance")
 
 
-def test_who_was_loaded_and_not_heard_of_since_is_waited_for_as_long_as_its_session_lasts(here: Here) -> None:
+def test_a_loaded_member_is_waited_for_during_its_session(here: Here) -> None:
     (a, _) = form(here, "a", "b")
     here.do(here.runtime.move_coordinator, GROUP, 3 - here.node)
     here.node = 3 - here.node

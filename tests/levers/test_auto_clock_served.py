@@ -23,7 +23,7 @@ def settled(rival: Rival) -> None:
 
 
 @pytest.mark.koordinator(profile="kafka-defaults", clock="auto", topics={"t": 2})
-def test_a_join_phase_of_five_minutes_ends_when_who_is_missing_has_closed_its_connection(koordinator: Cluster) -> None:
+def test_a_five_minute_join_phase_ends_when_the_missing_member_disconnects(koordinator: Cluster) -> None:
     group = koordinator.group("g")
     with Rival(koordinator.bootstrap_servers, "one") as first:
         # a real broker would wait 3 s for others to come

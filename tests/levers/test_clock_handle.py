@@ -49,7 +49,7 @@ def test_a_week_of_fifty_puppets_is_not_a_week_of_their_heartbeats(cluster: Clus
     assert group.advance("1m", keep_alive="none") == []
 
 
-def test_without_keeping_anybody_alive_puppets_keep_themselves_alive_by_their_heartbeats(cluster: Cluster) -> None:
+def test_without_keep_alive_puppets_survive_by_their_heartbeats(cluster: Cluster) -> None:
     group = stable(cluster, "a", "b")
     before = len(group.events())
     assert group.advance("1m", keep_alive="none") == []
@@ -92,7 +92,7 @@ def test_a_straggler_is_thrown_out_when_the_join_barrier_ends(cluster: Cluster) 
     assert str(gone["member_id"]).startswith("late-")
 
 
-def test_who_is_waited_for_must_be_missing_alone(cluster: Cluster) -> None:
+def test_a_member_to_expire_must_be_the_only_missing_one(cluster: Cluster) -> None:
     group = stable(cluster, "a", "b")
     group.freeze()
     with pytest.raises(GroupTimeout, match=r"was not waiting for a alone within 0\.1 s, but for nobody"):
@@ -114,7 +114,7 @@ def test_a_negative_timedelta_is_refused(cluster: Cluster) -> None:
         cluster.group("svc").advance(timedelta(seconds=-1))
 
 
-def test_timers_and_what_fired_are_told_alike(cluster: Cluster) -> None:
+def test_timers_and_fired_timers_have_one_format(cluster: Cluster) -> None:
     group = stable(cluster, "a")
     timer = next(timer for timer in group.timers() if timer.kind == "session")
     (fired,) = group.expire_session("a")

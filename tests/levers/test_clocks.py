@@ -36,7 +36,7 @@ def test_members_that_are_connected_and_heart_beating_live_through_a_week(here: 
     assert not here.group.members
 
 
-def test_who_has_gone_does_not_live_on_and_is_told_in_order(here: Here) -> None:
+def test_a_disconnected_member_expires_in_order(here: Here) -> None:
     a, b = here.form("a", "b")
     here.wait(1_000)
     here.beat(here.node, a)
@@ -46,7 +46,7 @@ def test_who_has_gone_does_not_live_on_and_is_told_in_order(here: Here) -> None:
     assert (second["member_id"], int(str(second["deadline_ms"])) - here.now) == (a, SESSION_MS)
 
 
-def test_who_is_connected_but_silent_for_longer_than_its_session_in_real_time_does_not_live_on(here: Here) -> None:
+def test_a_connected_member_silent_in_real_time_expires(here: Here) -> None:
     here.form("a")
     here.clocks.set_mode(here.now, group=GROUP, mode="manual")
     here.wait(SESSION_MS)
@@ -62,7 +62,7 @@ def test_a_named_victim_expires_and_the_others_live_on(here: Here) -> None:
     assert here.group.state.value == "PreparingRebalance"
 
 
-def test_without_keeping_anybody_alive_everybody_expires(here: Here) -> None:
+def test_without_keep_alive_all_members_expire(here: Here) -> None:
     here.form("a", "b")
     assert sorted(here.advance(60, keep_alive="none")) == [("session", "a"), ("session", "b")]
 
@@ -120,7 +120,7 @@ def test_an_initial_delay_is_a_join_barrier_however_often_it_is_extended() -> No
     assert here.group.generation == 1
 
 
-def test_who_does_not_sync_is_made_to_leave(here: Here) -> None:
+def test_a_member_that_does_not_sync_is_removed(here: Here) -> None:
     here.formed(here.node, "a", "b")
     assert here.pull("expire_sync") == [("sync", None)]
     assert not here.group.members
@@ -138,7 +138,7 @@ def test_the_offsets_of_an_empty_group_are_made_to_expire(here: Here) -> None:
     assert GROUP not in here.runtime.groups()
 
 
-def test_the_timers_are_told_the_next_one_first(here: Here) -> None:
+def test_timers_are_listed_by_deadline(here: Here) -> None:
     (a,) = here.form("a")
     session, check = here.clocks.timers(here.now, group=GROUP)
     assert session == {
@@ -153,7 +153,7 @@ def test_the_timers_are_told_the_next_one_first(here: Here) -> None:
     assert here.clocks.timers(here.now, group="no such group") == []
 
 
-def test_the_trace_says_who_moved_the_clock_from_where_to_where(here: Here) -> None:
+def test_the_trace_has_the_origin_and_range_of_a_clock_advance(here: Here) -> None:
     here.form("a")
     start = here.now
     here.advance("1m", keep_alive="none")
@@ -172,7 +172,7 @@ def test_a_week_of_checks_that_find_nothing_is_no_event(here: Here) -> None:
     assert [line["kind"] for line in here.trace.events(before)] == ["clock"]
 
 
-def test_what_goes_on_for_ever_at_one_instant_is_given_up(here: Here) -> None:
+def test_an_endless_instant_is_aborted(here: Here) -> None:
     class Endless:
         """A ticker that always has something to do."""
 
@@ -244,7 +244,7 @@ def test_an_advance_in_any_number_of_pieces_gives_the_same_facts(mode: str, cuts
 
 @settings(max_examples=40)
 @given(data=st.data())
-def test_an_advance_never_ends_the_session_of_who_is_connected_and_heart_beating(data: st.DataObject) -> None:
+def test_an_advance_never_expires_connected_members_with_heartbeats(data: st.DataObject) -> None:
     here = Here()
     names = ["a", "b", "c"]
     ids = dict(zip(names, here.form(*names), strict=True))
@@ -292,7 +292,7 @@ class TestBadInput:
             ("set_mode", {"mode": "off"}, "clock 'off': must be real, manual or auto"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, here: Here, lever: str, arguments: dict[str, Any], said: str) -> None:
+    def test_invalid_values_are_refused(self, here: Here, lever: str, arguments: dict[str, Any], said: str) -> None:
         with pytest.raises(ValueError, match=said):
             here.pull(lever, **arguments)
 

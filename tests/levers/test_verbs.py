@@ -46,7 +46,7 @@ def test_a_forced_rebalance_has_the_reason_it_was_given(here: Here) -> None:
     assert here.beat(here.node, a) is Error.REBALANCE_IN_PROGRESS
 
 
-def test_who_is_evicted_for_its_poll_timeout_leaves_as_its_client_would(here: Here) -> None:
+def test_a_poll_timeout_eviction_looks_like_the_clients_leave(here: Here) -> None:
     a = dynamic(here)
     here.verbs.evict(here.now, group=GROUP, member=a)
     said = f"Removing member {a} on LeaveGroup; client reason: consumer poll timeout has expired."
@@ -54,7 +54,7 @@ def test_who_is_evicted_for_its_poll_timeout_leaves_as_its_client_would(here: He
     assert here.beat(here.node, a) is Error.UNKNOWN_MEMBER_ID
 
 
-def test_who_is_evicted_for_its_session_goes_at_once(here: Here) -> None:
+def test_a_session_eviction_is_immediate(here: Here) -> None:
     (a, _) = here.form("a", "b")
     here.verbs.evict(here.now, group=GROUP, member="a", as_if="session")
     assert removed(here)[-1] == ("removed", "session_expired", f"removing member {a} on heartbeat expiration.")
@@ -62,7 +62,7 @@ def test_who_is_evicted_for_its_session_goes_at_once(here: Here) -> None:
     assert here.clocks.read(here.now, group=GROUP)["ahead_ms"] == 0
 
 
-def test_who_holds_an_instance_id_that_another_process_takes_is_fenced(here: Here) -> None:
+def test_the_previous_holder_of_an_instance_id_is_fenced(here: Here) -> None:
     (a, _) = here.form("a", "b")
     here.verbs.fence(here.now, group=GROUP, instance="a")
     request = joining("a", a)
@@ -73,7 +73,7 @@ def test_who_holds_an_instance_id_that_another_process_takes_is_fenced(here: Her
     assert here.advance(f"{SESSION_MS}ms") == [("session", "a")]
 
 
-def test_who_waits_while_another_process_takes_its_instance_id_is_told_at_once(here: Here) -> None:
+def test_a_parked_member_is_fenced_at_once_by_its_replacement(here: Here) -> None:
     (a, _) = here.form("a", "b")
     peer = here.connect(here.node)
     here.send(peer, here.request(peer, joining("a", a), 5))
@@ -81,7 +81,7 @@ def test_who_waits_while_another_process_takes_its_instance_id_is_told_at_once(h
     assert peer.answers()[-1][1].error_code == Error.FENCED_INSTANCE_ID
 
 
-def test_the_trace_says_what_was_done_before_what_came_of_it(here: Here) -> None:
+def test_the_trace_has_an_override_before_its_effects(here: Here) -> None:
     (a,) = here.form("a")
     here.verbs.evict(here.now, group=GROUP, member="a", as_if="session")
     here.verbs.add_partitions(here.now, topic="t", count=1)
@@ -104,7 +104,7 @@ def test_offsets_of_a_group_that_is_not_there_make_it(here: Here) -> None:
     assert (here.group.state.value, list(here.group.offsets)) == ("Empty", [("t", 3)])
 
 
-def test_a_new_largest_size_counts_for_who_joins_from_now_on(here: Here) -> None:
+def test_a_new_maximum_size_applies_to_later_joins(here: Here) -> None:
     here.form("a", "b")
     here.verbs.set_max_size(here.now, size=2)
     assert here.told(here.node, joining("c"), 5).error_code == Error.GROUP_MAX_SIZE_REACHED
@@ -137,7 +137,7 @@ class TestFrozen:
         here.send(peer, here.request(peer, joining(instance), 5))
         return peer
 
-    def test_in_stable_nobody_comes_or_goes_and_everybody_is_answered_otherwise(self, here: Here) -> None:
+    def test_a_frozen_stable_group_holds_membership_changes_only(self, here: Here) -> None:
         a, b = here.form("a", "b")
         here.verbs.freeze(here.now, group=GROUP)
         newcomer, leaver = self.joins(here, "c"), here.connect(here.node)
@@ -163,7 +163,7 @@ class TestFrozen:
         here.wait(2 * FORMING_MS)
         assert {answer.generation_id for peer in (first, second) for _, answer in peer.answers()} == {1}
 
-    def test_a_join_phase_that_nobody_is_missing_in_ends_when_it_thaws(self, here: Here) -> None:
+    def test_a_complete_join_phase_ends_when_it_thaws(self, here: Here) -> None:
         (a,) = here.form("a")
         here.verbs.rebalance(here.now, group=GROUP)
         here.verbs.freeze(here.now, group=GROUP)
@@ -206,9 +206,7 @@ class TestFrozen:
         here.wait(1)
         assert not here.group.members
 
-    def test_a_group_is_frozen_at_its_next_coordinator_too_and_who_is_held_is_told_of_the_move(
-        self, here: Here
-    ) -> None:
+    def test_a_freeze_survives_a_coordinator_move_and_held_requests_get_not_coordinator(self, here: Here) -> None:
         here.form("a")
         here.verbs.freeze(here.now, group=GROUP)
         newcomer = self.joins(here, "b")
@@ -253,7 +251,7 @@ class TestBadInput:
             ("set_offsets", {"offsets": [{"topic": "t", "partition": 0, "offset": -1}]}, "a number from 0, not -1"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, here: Here, verb: str, arguments: dict[str, Any], said: str) -> None:
+    def test_invalid_values_are_refused(self, here: Here, verb: str, arguments: dict[str, Any], said: str) -> None:
         with pytest.raises(ValueError, match=said):
             getattr(here.verbs, verb)(here.now, **{"group": GROUP, **arguments})
 
@@ -266,7 +264,7 @@ class TestBadInput:
             ("add_partitions", {"topic": "t", "count": 0}, "partitions are added from 1 on, not 0"),
         ],
     )
-    def test_what_a_cluster_cannot_have_is_refused(
+    def test_impossible_cluster_options_are_refused(
         self, here: Here, verb: str, arguments: dict[str, Any], said: str
     ) -> None:
         with pytest.raises(ValueError, match=said):
@@ -288,9 +286,7 @@ def test_a_group_in_a_join_phase_cannot_be_made_to_begin_one(here: Here) -> None
     ("verb", "arguments"),
     [("rebalance", {}), ("evict", {"member": "a", "as_if": "session"}), ("fence", {"instance": "a"})],
 )
-def test_what_would_take_a_frozen_group_out_of_its_state_is_refused(
-    here: Here, verb: str, arguments: dict[str, Any]
-) -> None:
+def test_overrides_of_a_frozen_groups_state_are_refused(here: Here, verb: str, arguments: dict[str, Any]) -> None:
     here.form("a")
     here.verbs.freeze(here.now, group=GROUP)
     with pytest.raises(ValueError, match="group 'g' is frozen in Stable: thaw it first"):

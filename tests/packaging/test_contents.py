@@ -72,7 +72,7 @@ def test_nothing_is_installed_under_another_name(files: list[str]) -> None:
     assert {re.sub(r"-.*", "", name.split("/")[0]) for name in files} == {"koordinator"}
 
 
-def test_what_is_required_pins_no_client_of_the_user(metadata: Message) -> None:
+def test_the_requirements_pin_no_client_library(metadata: Message) -> None:
     required = metadata.get_all("Requires-Dist", [])
     base = {re.split(r"[^\w.-]", line)[0].lower() for line in required if "extra ==" not in line}
     assert base == {"click", "construct", "crc32c", "rich", "trio"}

@@ -57,7 +57,7 @@ def test_a_missing_tool_skips_with_a_reason_and_is_counted(run: Callable[..., py
     result.stdout.fnmatch_lines_random(["SKIPPED*: needs java: no mvn found", "SKIPPED*: needs chromium: none found"])
 
 
-def test_a_run_of_what_needs_only_python_counts_what_it_leaves_to_the_other(
+def test_a_python_only_run_counts_the_tests_left_to_ci_extra(
     run: Callable[..., pytest.RunResult],
 ) -> None:
     result = run(None)
@@ -81,7 +81,7 @@ def test_a_required_tool_that_is_missing_fails_its_tests_and_no_others(run: Call
     result.stdout.fnmatch_lines(["*skipped for want of a tool: 1 (chromium 1)"])
 
 
-def test_a_required_tool_nobody_knows_stops_the_run(run: Callable[..., pytest.RunResult]) -> None:
+def test_an_unknown_required_tool_stops_the_run(run: Callable[..., pytest.RunResult]) -> None:
     result = run("jaba")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*KOORDINATOR_REQUIRE: jaba unknown; known: chromium, docker, java*"])

@@ -27,12 +27,12 @@ def test_the_packages_under_test_come_from_site_packages(package: object) -> Non
 
 
 @installed
-def test_the_version_is_said_once_and_is_everywhere_the_same(wheel: Path) -> None:
+def test_the_version_is_declared_once(wheel: Path) -> None:
     assert koordinator.__version__ == version("koordinator")
     assert wheel.name == f"koordinator-{koordinator.__version__}-py3-none-any.whl"
 
 
-def test_what_koordinator_offers_is_what_it_lists() -> None:
+def test_the_public_names_are_those_listed() -> None:
     for name in koordinator.__all__:
         assert getattr(koordinator, name) is not None
     assert set(koordinator.__all__) <= set(dir(koordinator))

@@ -33,7 +33,7 @@ class Elements(HTMLParser):
         self.texts[attributes.get("id") or tag] = self.texts.get(attributes.get("id") or tag, "") + data
 
 
-def test_a_page_asks_nobody_for_anything() -> None:
+def test_a_page_sends_no_requests() -> None:
     page = html_of(lines_of("static_bounce"), title="a static bounce")
     assert re.findall(r"https?://[^\"'\s]*", page) == []
     for tag, attributes in Elements(page).found:
@@ -42,7 +42,7 @@ def test_a_page_asks_nobody_for_anything() -> None:
     assert not re.search(r"@import|url\(|\bfetch\(|XMLHttpRequest|import\s*\(", page)
 
 
-def test_what_stands_in_a_trace_cannot_leave_the_data() -> None:
+def test_trace_content_cannot_escape_the_data_block() -> None:
     evil = "</script><script>alert(1)</script><!-- & \u2028 ' \""
     lines = [{"kind": "conn", "seq": 1, "wall_ts": 1, "client_id": evil}]
     elements = Elements(html_of(lines, title=evil, subtitle=evil))

@@ -37,7 +37,7 @@ def on_threads(events: list[Event]) -> dict[tuple[int, int], list[Event]]:
     return threads
 
 
-def test_every_event_has_what_its_phase_wants(events: list[Event]) -> None:
+def test_every_event_has_the_columns_of_its_phase(events: list[Event]) -> None:
     assert {event["ph"] for event in events} <= {"M", "X", "b", "e", "i", "s", "f", "C"}
     for event in events:
         assert isinstance(event["ts"], int)

@@ -69,12 +69,12 @@ def test_the_longest_barrier_is_that_of_the_straggler(tables: sqlite3.Connection
     assert ms > 1000
 
 
-def test_the_straggler_is_who_let_the_others_wait(tables: sqlite3.Connection) -> None:
+def test_the_straggler_is_the_last_member_to_join(tables: sqlite3.Connection) -> None:
     (_, member, times, _), *_ = tables.execute(QUERIES["stragglers"]).fetchall()
     assert (member, times) == ("slow", 1)
 
 
-def test_the_commit_of_who_is_no_member_is_found(tables: sqlite3.Connection) -> None:
+def test_a_commit_of_a_non_member_is_found(tables: sqlite3.Connection) -> None:
     found = tables.execute(QUERIES["commits of members that are none any more, or of an older generation"]).fetchall()
     assert [(member, error) for member, _, error in found] == [("slow", "UNKNOWN_MEMBER_ID")]
 
@@ -85,7 +85,7 @@ def test_idle_members_are_summed_by_state(tables: sqlite3.Connection) -> None:
     assert all(seconds >= 0 for seconds in found.values())
 
 
-def test_waits_are_told_by_api(tables: sqlite3.Connection) -> None:
+def test_waits_are_reported_by_api(tables: sqlite3.Connection) -> None:
     found = {
         api: longest for api, _, longest, _ in tables.execute(QUERIES["how long clients waited for an answer, by API"])
     }

@@ -56,7 +56,7 @@ def test_the_twins_are_made_from_the_handles_as_they_are_now() -> None:
 
 
 @pytest.mark.parametrize("name", HANDLES)
-def test_a_twin_has_what_its_handle_has_and_nothing_else(name: str) -> None:
+def test_an_async_handle_has_exactly_the_members_of_its_blocking_handle(name: str) -> None:
     theirs, ours = aio_handles.surface(HANDLES[name]), vars(getattr(aio, name))
     public = {member for member in ours if not member.startswith("_")}
     assert public == set(theirs)
@@ -77,7 +77,7 @@ def test_every_handle_that_a_handle_gives_has_a_twin() -> None:
 
 
 @loops
-def test_what_blocks_is_awaited_and_the_loop_goes_on(run: Any) -> None:
+def test_blocking_calls_are_awaited_without_blocking_the_loop(run: Any) -> None:
     async def story() -> list[Any]:
         async with aio.Emulator(topics={"orders": 4}, seed=7) as cluster:
             group = cluster.group("svc")

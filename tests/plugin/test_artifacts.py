@@ -64,7 +64,7 @@ def test_perfetto_gets_its_own_file(project: pytest.Pytester) -> None:
     assert loaded["traceEvents"]
 
 
-def test_the_page_is_titled_with_the_test_and_what_it_failed_of(project: pytest.Pytester) -> None:
+def test_the_page_title_has_the_test_and_its_failure(project: pytest.Pytester) -> None:
     run(project)
     page = (project.path / "test-results" / "test_app-test_bad" / "trace.html").read_text(encoding="utf-8")
     assert "<title>test_app.py::test_bad</title>" in page
@@ -179,7 +179,7 @@ def test_whatever_phase_fails_leaves_the_traces_of_all_its_clusters(pytester: py
     result.stdout.fnmatch_lines(["*- koordinator timeline (cluster 1) -*", "*- koordinator timeline (cluster 2) -*"])
 
 
-def test_what_an_earlier_session_left_there_is_gone_and_nothing_else(project: pytest.Pytester) -> None:
+def test_only_files_of_an_earlier_session_are_removed(project: pytest.Pytester) -> None:
     folder = project.path / "test-results" / "test_app-test_bad"
     folder.mkdir(parents=True)
     for name in ("trace-2.jsonl", "trace-2.html", "trace-2.json", "trace.html", "theirs.html"):
@@ -191,7 +191,7 @@ def test_what_an_earlier_session_left_there_is_gone_and_nothing_else(project: py
     assert (folder / "trace.html").stat().st_size > 0
 
 
-def test_a_folder_that_cannot_be_made_is_told_and_hides_nothing(project: pytest.Pytester) -> None:
+def test_an_uncreatable_folder_is_reported_without_hiding_the_failure(project: pytest.Pytester) -> None:
     project.path.joinpath("test-results").write_text("a file")
     result = run(project)
     result.assert_outcomes(passed=1, failed=1)

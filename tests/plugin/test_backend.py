@@ -106,7 +106,7 @@ def test_a_group_is_described_waited_for_and_judged(kafka: Cluster) -> None:
         group.wait_stable(members=7, timeout=0.01)
 
 
-def test_what_a_test_has_made_is_gone_after_it_and_nothing_else(bootstrap: str) -> None:
+def test_only_the_tests_own_data_is_removed_after_it(bootstrap: str) -> None:
     theirs, ours = Cluster(KafkaPort(bootstrap)), Cluster(KafkaPort(bootstrap))
     theirs.create_topic("theirs")
     ours.create_topic("ours")
@@ -153,7 +153,7 @@ def test_a_lever_is_refused_with_the_remedy(kafka: Cluster, lever: Any) -> None:
         lever(kafka)
 
 
-def test_nobody_there_is_said_with_the_address() -> None:
+def test_an_unreachable_cluster_is_reported_with_its_address() -> None:
     with pytest.raises(ClientError, match=r"127\.0\.0\.1:1: cannot connect"):
         KafkaPort("127.0.0.1:1")
     with pytest.raises(ValueError, match="bootstrap 'nowhere': must be HOST:PORT, such as localhost:9092"):
@@ -171,7 +171,7 @@ def test_same(koordinator):
     assert {record.value for record in koordinator.records("orders")} == {b"a", b"b"}
     assert koordinator.group("svc").state == "Dead"
 
-def test_topics_are_gone(koordinator):
+def test_deleted_topics_disappear(koordinator):
     assert koordinator.records("orders") == []
 
 @pytest.mark.koordinator_emulator_only

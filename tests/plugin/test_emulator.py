@@ -194,7 +194,7 @@ def test_a_stop_ends_a_wait(cluster: Cluster) -> None:
     assert len(caught) == 1
 
 
-def test_what_the_cluster_died_of_is_raised_at_the_end_and_is_the_cause_before() -> None:
+def test_the_error_that_stopped_the_cluster_is_raised_at_the_end() -> None:
     def received(*_: object) -> None:
         raise AssertionError("a bug of ours")
 
@@ -249,7 +249,7 @@ def test_the_seed_decides_every_id() -> None:
         ({"trace": "/no/such/folder/trace.jsonl"}, OSError, "No such file or directory"),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_starts(
+def test_invalid_values_are_refused_before_the_start(
     arguments: dict[str, object], kind: type[Exception], text: str
 ) -> None:
     with pytest.raises(kind) as caught:
@@ -396,7 +396,7 @@ def test_a_group_is_not_stable_while_a_follower_has_not_asked_for_its_assignment
         group.wait_stable(members=2, timeout=10)
 
 
-def test_a_wait_in_vain_says_what_is_and_what_happened(cluster: Cluster) -> None:
+def test_a_failed_wait_reports_state_and_events(cluster: Cluster) -> None:
     join(cluster, joining("i1"))
     with pytest.raises(AssertionError) as caught:
         cluster.group("g").wait_stable(members=2, timeout=0.01)
@@ -420,7 +420,7 @@ def test_a_wait_inside_a_running_loop_is_refused_and_named(cluster: Cluster) -> 
         trio.run(wait)
 
 
-def test_what_does_not_wait_may_be_asked_inside_a_loop(cluster: Cluster) -> None:
+def test_non_blocking_calls_work_inside_a_loop(cluster: Cluster) -> None:
     async def look() -> str:
         return cluster.group("g").state
 
@@ -447,7 +447,7 @@ def test_an_unknown_kind_of_client_is_refused_and_the_known_are_named(cluster: C
         cluster.client_config("librdkafka")
 
 
-def test_what_is_given_replaces_the_settings_of_a_client(cluster: Cluster) -> None:
+def test_extra_settings_override_client_settings(cluster: Cluster) -> None:
     config = cluster.client_config("kafka-python", session_timeout_ms=9_000, group_id="g")
     assert (config["session_timeout_ms"], config["group_id"]) == (9_000, "g")
     assert config["bootstrap_servers"] == cluster.bootstrap_servers

@@ -131,7 +131,7 @@ def test_broken(broken, koordinator):
 """
 
 
-def test_what_does_not_pass_is_not_run_again(pytester: pytest.Pytester) -> None:
+def test_a_failing_first_run_is_not_repeated(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it=OTHERS)
     result = pytester.runpytest("-p", "no:hypothesispytest", "--koordinator-explore=9", "--koordinator-seed=5")
     result.assert_outcomes(skipped=1, xfailed=1, errors=1)

@@ -72,7 +72,7 @@ def test_marked(koordinator, koordinator_factory):
     result.stdout.fnmatch_lines(["*LeakWarning: *1 connection of client 'other'.*"])
 
 
-def test_what_a_failed_test_leaves_is_no_news(pytester: pytest.Pytester) -> None:
+def test_clients_left_by_a_failed_test_are_not_reported(pytester: pytest.Pytester) -> None:
     more = "def test_fails(koordinator):\n    leave(koordinator)\n    assert not 1\n"
     result = run(pytester, "--koordinator-leaks=error", "-k", "fails or close", more=more)
     result.assert_outcomes(passed=1, failed=1)

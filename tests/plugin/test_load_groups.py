@@ -78,7 +78,7 @@ def test_a_bad_line_changes_nothing(cluster: Cluster) -> None:
     assert cluster.groups() == []
 
 
-def test_what_is_dumped_can_be_loaded(cluster: Cluster) -> None:
+def test_a_dump_can_be_loaded(cluster: Cluster) -> None:
     assert cluster.dump_groups() == []
     cluster.load_groups(WORLD)
     dumped = cluster.dump_groups()
@@ -96,7 +96,7 @@ def test_a_member_of_the_file_goes_on_where_it_was(cluster: Cluster) -> None:
     there.close()
 
 
-def test_who_waits_is_answered_when_the_group_is_loaded_over(cluster: Cluster) -> None:
+def test_parked_members_are_answered_when_their_group_is_overwritten(cluster: Cluster) -> None:
     cluster.load_groups(WORLD)
     there = link(cluster.bootstrap_servers)
     request = JoinGroupRequest(

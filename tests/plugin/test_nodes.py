@@ -158,7 +158,7 @@ def test_a_partition_can_be_moved(cluster: Cluster) -> None:
     assert leader.id == 3
 
 
-def test_a_broker_that_is_stopped_lets_nobody_in_and_comes_back_at_its_old_port(cluster: Cluster) -> None:
+def test_a_stopped_broker_refuses_connections_and_returns_on_its_old_port(cluster: Cluster) -> None:
     node = cluster.nodes[2]
     address = node.address()
     with Line(address) as line:
@@ -217,7 +217,7 @@ def test_a_paused_broker_accepts_and_answers_when_it_goes_on(cluster: Cluster) -
     assert node.state == "up"
 
 
-def test_what_a_paused_broker_was_sent_is_not_lost_however_much_it_is(cluster: Cluster) -> None:
+def test_a_paused_broker_loses_no_request(cluster: Cluster) -> None:
     node = cluster.nodes[1]
     node.pause()
     with Line(node.address()) as line:
@@ -255,7 +255,7 @@ def test_a_broker_can_name_a_wrong_coordinator(cluster: Cluster) -> None:
     assert coordinator(wrong.address())[0] == here.id
 
 
-def test_clients_are_told_the_address_of_the_listener_they_came_in_by() -> None:
+def test_clients_get_the_addresses_of_their_listener() -> None:
     wanted = {"OUTSIDE": "127.0.0.1:0"}
     with Emulator(brokers=2, listeners=wanted, advertised={"1:OUTSIDE": "kafka.example:9"}) as cluster:
         first, second = cluster.nodes.values()

@@ -22,7 +22,7 @@ def said(*events: dict[str, object], shown: int = 15) -> list[str]:
     return [line.partition("s  ")[2][20:] for line in timeline(events, shown)]
 
 
-def test_a_commit_is_told_with_its_offsets_its_error_and_how_long_it_took() -> None:
+def test_a_commit_has_its_offsets_error_and_duration() -> None:
     offsets = [["orders", 0, 41], ["orders", 1, 7], ["orders", 2, 1], ["orders", 3, 1]]
     request = call(1, "request", "OffsetCommit", generation=1, body={"offsets": offsets[:1]})
     held = call(2, "hold", "OffsetCommit", id=1, change="entered", hold_id="hold-1")
@@ -47,7 +47,7 @@ def test_a_member_id_is_short_and_a_static_member_is_called_by_its_instance() ->
     ]
 
 
-def test_a_rebalance_is_told_by_its_cause_the_time_of_its_join_phase_and_who_owns_what() -> None:
+def test_a_rebalance_has_its_cause_join_time_and_owners() -> None:
     with Simulation(topics={"orders": 4}, seed=1) as cluster:
         group = cluster.group("g")
         group.puppet("a", instance_id="a", topics=["orders"]).join()
@@ -60,7 +60,7 @@ def test_a_rebalance_is_told_by_its_cause_the_time_of_its_join_phase_and_who_own
     ]
 
 
-def test_what_a_test_does_is_told_as_its_doing() -> None:
+def test_overrides_are_attributed_to_the_test() -> None:
     with Simulation(topics={"orders": 4}, seed=1) as cluster:
         group = cluster.group("g")
         rule = group.rule("SyncGroup", faults.error("REBALANCE_IN_PROGRESS"), once=True)
@@ -82,7 +82,7 @@ def test_the_first_error_is_shown_however_long_ago_it_was() -> None:
     assert lines[2:] == ["OffsetFetch v8 -> OK"] * 3
 
 
-def test_what_every_rebalance_has_is_no_error() -> None:
+def test_expected_rebalance_errors_are_not_errors() -> None:
     told = [
         call(1, "response", "JoinGroup", error="MEMBER_ID_REQUIRED", member_id=f"svc-1-{UUID}"),
         call(2, "response", "Heartbeat", error="REBALANCE_IN_PROGRESS"),

@@ -75,7 +75,7 @@ def test_every_line_of_a_tests_trace_names_the_trace_and_all_traces_of_a_run_the
 
 
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
-def test_a_run_is_known_by_what_its_ci_calls_it(provider: Any) -> None:
+def test_a_run_is_named_after_its_ci_build(provider: Any) -> None:
     names = [provider.marker, *provider.repo, *provider.commit, *provider.branch, *provider.run_id]
     found = run_columns({name: name.lower() for name in names})
     assert found["ci_provider"] == provider.name
@@ -86,7 +86,7 @@ def test_a_run_is_known_by_what_its_ci_calls_it(provider: Any) -> None:
     assert run_columns({provider.marker: "true", "KOORDINATOR_RUN_ID": "mine"})["run_id"] == "mine"
 
 
-def test_what_is_not_known_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_columns_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(run_columns({})) <= {"os", "libs"}
 
     def missing(name: str) -> str:
@@ -96,7 +96,7 @@ def test_what_is_not_known_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(run_columns({})) == {"os"}
 
 
-def test_libraries_are_told_with_their_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libraries_are_listed_with_their_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "version", lambda name: f"1.{len(name)}")
     assert run_columns({})["libs"] == {name: f"1.{len(name)}" for name in LIBRARIES}
 

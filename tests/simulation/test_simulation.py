@@ -39,7 +39,7 @@ def test_a_wait_takes_virtual_time_only() -> None:
     assert time.monotonic() - began < 10
 
 
-def test_time_passes_when_it_is_told_to() -> None:
+def test_virtual_time_passes_on_request() -> None:
     simulation = Simulation()
     with simulation as cluster:
         cluster.load_groups([A_MEMBER])

@@ -50,7 +50,7 @@ def test_a_restored_cluster_gives_equal_answers() -> None:
         another.create_topic("other")
 
 
-def test_what_is_restored_goes_on() -> None:
+def test_a_restored_cluster_continues() -> None:
     document = a_document()
     with Simulation() as cluster:
         cluster.restore(document)
@@ -75,7 +75,7 @@ def test_what_is_restored_goes_on() -> None:
         (lambda said: said["topics"][1]["partitions"].pop(), "offsets.topic.num.partitions is 50 here, and 49"),
     ],
 )
-def test_what_is_no_snapshot_is_refused_and_changes_nothing(change: Any, said: str) -> None:
+def test_an_invalid_snapshot_is_refused_without_changes(change: Any, said: str) -> None:
     document = copy.deepcopy(a_document())
     change(document)
     with Simulation() as cluster:
@@ -95,7 +95,7 @@ def test_a_node_that_is_down_has_no_part_in_it() -> None:
             cluster.reset()
 
 
-def test_a_reset_leaves_nothing_or_what_was_not_named() -> None:
+def test_a_reset_clears_the_named_scopes_only() -> None:
     with Simulation() as cluster:
         a_world(cluster)
         cluster.reset("trace")

@@ -91,7 +91,7 @@ def interpreted(cls: type[Any], version: int, data: bytes) -> Any:
 @pytest.mark.parametrize(("cls", "version"), CASES)
 @few
 @given(data=st.data())
-def test_what_is_written_is_read_compiled_and_interpreted(
+def test_written_values_are_read_compiled_and_interpreted(
     messages: Messages, cls: type[Any], version: int, data: st.DataObject
 ) -> None:
     message = data.draw(messages(cls, version))
@@ -148,7 +148,7 @@ def test_kip_482_unknown_tagged_fields_are_skipped(cls: type[Any], version: int)
 
 
 @pytest.mark.parametrize(("cls", "version"), CASES)
-def test_what_follows_a_message_is_tolerated_unless_it_must_be_exact(cls: type[Any], version: int) -> None:
+def test_trailing_bytes_are_tolerated_unless_exact(cls: type[Any], version: int) -> None:
     message = filled(cls, version)
     written = encode(message, version) + b"more"
     assert decode(cls, version, written) == message
@@ -234,7 +234,7 @@ def test_a_large_malformed_message_is_not_read_twice_to_be_explained() -> None:
         decode(JoinGroupRequest, 5, data[:-4] + protocols)
 
 
-def test_what_a_version_lacks_must_be_the_default_or_ignorable() -> None:
+def test_fields_absent_in_a_version_must_be_default_or_ignorable() -> None:
     static = JoinGroupRequest(group_instance_id="i", rebalance_timeout_ms=7, reason="r")
     assert decode(JoinGroupRequest, 5, encode(static, 5)) == replace(static, reason=None)
     for version in range(5):

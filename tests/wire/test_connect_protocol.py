@@ -35,20 +35,20 @@ EAGER = WorkerAssignment(error=1, leader="L", leader_url="U", config_offset=5, a
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_an_incremental_assignment_is_what_kafka_writes(version: int) -> None:
+def test_an_incremental_assignment_equals_kafkas_bytes(version: int) -> None:
     data = bytes.fromhex(f"000{version}{HEAD}{GIVEN}{STOPPED}000493e0")
     assert write_worker_assignment(ASSIGNMENT, version) == data
     assert read_worker_assignment(data) == ASSIGNMENT
 
 
-def test_an_eager_assignment_is_what_kafka_writes() -> None:
+def test_an_eager_assignment_equals_kafkas_bytes() -> None:
     data = bytes.fromhex(f"0000{HEAD}{GIVEN}".replace("0000 00014c", "0001 00014c"))
     assert write_worker_assignment(EAGER, 0) == data
     assert read_worker_assignment(data) == EAGER
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_subscription_says_what_the_worker_runs(version: int) -> None:
+def test_a_subscription_lists_the_workers_tasks(version: int) -> None:
     runs = bytes.fromhex(f"000{version}{HEAD}{GIVEN}00000000 00000000")
     data = bytes.fromhex(f"000{version} 000155 0000000000000005 00000038") + runs
     subscription = WorkerSubscription(url="U", config_offset=5, allocation=runs)
@@ -64,7 +64,7 @@ def test_a_new_worker_runs_nothing(version: int, rest: str) -> None:
     assert read_worker_subscription(data).allocation is None
 
 
-def test_the_eager_version_leaves_out_what_it_does_not_know() -> None:
+def test_the_eager_version_omits_newer_fields() -> None:
     assert read_worker_assignment(write_worker_assignment(ASSIGNMENT, 0)) == replace(ASSIGNMENT, revoked=(), delay=0)
 
 
@@ -73,7 +73,7 @@ def test_a_version_from_the_future_is_read_as_far_as_it_is_known() -> None:
 
 
 @pytest.mark.parametrize("data", ["", "00", "ffff", "0001", "0001 7fff"])
-def test_what_is_no_blob_of_a_worker_is_malformed(data: str) -> None:
+def test_an_invalid_worker_blob_is_malformed(data: str) -> None:
     for read in (read_worker_subscription, read_worker_assignment):
         with pytest.raises(Malformed):
             read(bytes.fromhex(data))

@@ -240,7 +240,7 @@ def test_a_tagged_field_of_a_later_version_is_skipped_and_not_lost() -> None:
         "80",
     ],
 )
-def test_tagged_fields_that_are_not_what_they_should_be_are_malformed(data: str) -> None:
+def test_invalid_tagged_fields_are_malformed(data: str) -> None:
     with pytest.raises(Malformed, match="Tagged"):
         decode(Tagged, 0, bytes.fromhex(data))
 

@@ -22,5 +22,5 @@ def test_the_errors_of_groups_have_the_numbers_of_released_kafka() -> None:
         (Error.FENCED_INSTANCE_ID, False),
     ],
 )
-def test_retriable_is_what_the_java_client_calls_so(error: Error, retriable: bool) -> None:  # noqa: FBT001
+def test_retriable_errors_equal_the_java_clients(error: Error, retriable: bool) -> None:  # noqa: FBT001
     assert error.retriable is retriable

@@ -57,7 +57,7 @@ def test_a_negative_length_is_malformed() -> None:
         buffer.next_frame()
 
 
-def test_nothing_is_allocated_for_what_is_only_announced() -> None:
+def test_announced_lengths_allocate_nothing() -> None:
     buffer = FrameBuffer(2**31 - 1)
     buffer.feed(b"\x7f\xff\xff\xff" + b"x" * 100)
     assert buffer.next_frame() is None

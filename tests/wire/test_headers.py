@@ -56,7 +56,7 @@ def test_a_client_id_that_is_no_utf_8_is_malformed() -> None:
 
 
 @pytest.mark.parametrize("key", [-1, 4, 9999])
-def test_an_unknown_api_is_malformed_and_says_who_asked(key: int) -> None:
+def test_an_unknown_api_closes_the_connection_and_names_the_client(key: int) -> None:
     data = key.to_bytes(2, signed=True) + HEARTBEAT_3[2:]
     with pytest.raises(UnknownApi) as raised:
         read_request_header(data)
@@ -65,7 +65,7 @@ def test_an_unknown_api_is_malformed_and_says_who_asked(key: int) -> None:
 
 
 @pytest.mark.parametrize("version", [-1, 5, 32767])
-def test_a_version_that_is_not_served_is_malformed_and_says_who_asked(version: int) -> None:
+def test_an_unserved_version_closes_the_connection_and_names_the_client(version: int) -> None:
     data = HEARTBEAT_3[:2] + version.to_bytes(2, signed=True) + HEARTBEAT_3[4:]
     with pytest.raises(UnsupportedVersion) as raised:
         read_request_header(data)

@@ -79,7 +79,7 @@ def test_kio_has_every_version_that_kafka_4_has() -> None:
 @pytest.mark.parametrize(("cls", "version"), CASES)
 @settings(max_examples=12, deadline=None, phases=[Phase.generate])
 @given(data=st.data())
-def test_kio_consumes_what_we_write(messages: Messages, cls: Any, version: int, data: st.DataObject) -> None:
+def test_kio_reads_our_bytes(messages: Messages, cls: Any, version: int, data: st.DataObject) -> None:
     written = encode(data.draw(messages(cls, version, narrower)), version)
     _, size = kio_serial.entity_reader(kios(cls, version))(written, 0)
     assert size == len(written)

@@ -147,7 +147,7 @@ def test_numbers_are_not_allocated_before_their_bytes_are_there() -> None:
         primitives.read_numbers(BytesIO(uvarint(301) + b"x" * 300), primitives.read_compact_count, "q", 8)
 
 
-def test_what_is_kept_for_counts_from_peers_is_bounded() -> None:
+def test_memory_for_counts_from_peers_is_bounded() -> None:
     for count in range(2000):
         numbers("b", count)
     assert numbers.cache_info().currsize <= 512

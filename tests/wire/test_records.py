@@ -94,7 +94,7 @@ def test_a_batch_made_by_hand_is_read() -> None:
     assert read_records(batch) == [Record(5, 101, b"k", None, (("h", None),))]
 
 
-def test_what_is_written_is_the_batch_made_by_hand() -> None:
+def test_the_written_batch_equals_the_hand_made_one() -> None:
     records = [Record(timestamp=100), Record(timestamp=101, key=b"k", headers=(("h", None),))]
     # the base timestamp is the first record's: write two, and keep the hand-made one's shape for the second
     two = write_batch(records, base_offset=4, partition_leader_epoch=7)
@@ -145,7 +145,7 @@ def test_a_changed_byte_is_seen_by_the_checksum(at: int) -> None:
     assert not check_crc(BATCH[:at] + bytes([BATCH[at] ^ 1]) + BATCH[at + 1 :])
 
 
-def test_several_batches_are_told_apart() -> None:
+def test_several_batches_are_split() -> None:
     one, two = write_batch(RECORDS), write_batch(RECORDS, base_offset=3, compression="gzip")
     found = list(read_batches(memoryview(one + two)))
     assert [batch for _, batch in found] == [one, two]
@@ -451,7 +451,7 @@ CLIENTS = [
 
 @pytest.mark.parametrize("codec", [None, *CODECS])
 @pytest.mark.parametrize(("client", "library"), CLIENTS)
-def test_clients_read_what_we_write(client: Callable[[str], Any], library: str, codec: str | None) -> None:
+def test_clients_read_our_bytes(client: Callable[[str], Any], library: str, codec: str | None) -> None:
     reader = client("memory_records").MemoryRecords
     _needs(library, codec)
     ours = write_batch(RECORDS, compression=codec, base_offset=0, producer_id=1, producer_epoch=0, base_sequence=0)
@@ -464,7 +464,7 @@ def test_clients_read_what_we_write(client: Callable[[str], Any], library: str, 
 
 @pytest.mark.parametrize("codec", [None, *CODECS])
 @pytest.mark.parametrize(("client", "library"), CLIENTS)
-def test_we_read_what_clients_write(client: Callable[[str], Any], library: str, codec: str | None) -> None:
+def test_we_read_the_clients_bytes(client: Callable[[str], Any], library: str, codec: str | None) -> None:
     builder_class = client("default_records").DefaultRecordBatchBuilder
     _needs(library, codec)
     builder = builder_class(

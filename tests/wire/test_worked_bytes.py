@@ -453,7 +453,7 @@ def test_unknown_tags_are_skipped() -> None:
     assert decode(heartbeat.HeartbeatResponse, 4, data, exact=True) == heartbeat.HeartbeatResponse(error_code=27)
 
 
-def test_null_for_what_cannot_be_null_is_malformed() -> None:
+def test_null_in_a_non_nullable_field_is_malformed() -> None:
     with pytest.raises(Malformed):
         decode(heartbeat.HeartbeatRequest, 3, bytes.fromhex("ffff 00000001 0000 ffff"))
     with pytest.raises(Malformed):

@@ -101,7 +101,7 @@ def test_a_topic_asked_for_twice_is_answered_once(desk: Desk) -> None:
     assert [topic.name for topic in desk.metadata("a", "b", "a").topics] == ["a", "b"]
 
 
-def test_authorized_operations_are_told_to_those_who_ask(desk: Desk) -> None:
+def test_authorized_operations_are_sent_on_request(desk: Desk) -> None:
     answer = desk.metadata("t", version=8)
     assert (answer.cluster_authorized_operations, answer.topics[0].topic_authorized_operations) == (-(2**31),) * 2
     wanted: dict[str, Any] = {

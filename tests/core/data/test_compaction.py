@@ -45,7 +45,7 @@ def test_the_last_value_of_each_key_is_there_at_its_offset(writes: list[list[tup
 
 
 @given(writes=st.lists(WRITES.filter(bool), min_size=1, max_size=8))
-def test_who_reads_on_from_any_offset_gets_ahead(writes: list[list[tuple[int, bytes | None]]]) -> None:
+def test_reading_on_from_any_offset_makes_progress(writes: list[list[tuple[int, bytes | None]]]) -> None:
     log = PartitionLog()
     for batch in writes:
         write(log, *batch)
@@ -57,7 +57,7 @@ def test_who_reads_on_from_any_offset_gets_ahead(writes: list[list[tuple[int, by
         assert all(record.offset in range(log.end) for record in found)
 
 
-def test_what_was_written_last_stays_as_it_was_with_its_tombstones() -> None:
+def test_the_last_segment_keeps_its_tombstones() -> None:
     log = PartitionLog()
     fill(log, size=2 * COMPACTED_BYTES_MIN)
     write(log, (1, b"a"), (1, None))

@@ -79,7 +79,7 @@ def test_many_records_become_batches_of_bounded_size(desk: Desk) -> None:
     assert all(header.size <= 1000 for header, _ in read_batches(data))
 
 
-def test_records_from_python_wake_who_waits_for_them(desk: Desk) -> None:
+def test_records_from_python_wake_parked_fetches(desk: Desk) -> None:
     desk.topic("t")
     fetch = desk.fetch({("t", 0): 0}, max_wait_ms=10_000)
     desk.write("t", [SeedRecord(value=b"a")])
@@ -159,7 +159,7 @@ def test_a_seed_file_has_a_record_on_each_line() -> None:
         ('{"topic": "a", "headers": {"\\ud800": "x"}}', "headers: half a surrogate pair"),
     ],
 )
-def test_a_bad_line_is_named_with_its_file_and_what_is_wrong(line: str, problem: str) -> None:
+def test_a_bad_line_is_reported_with_file_and_reason(line: str, problem: str) -> None:
     with pytest.raises(LineError, match=rf"^seed\.jsonl:3: {problem}") as raised:
         parse_seed(['{"topic": "a"}', "", line], "seed.jsonl")
     assert (raised.value.file, raised.value.line) == ("seed.jsonl", 3)

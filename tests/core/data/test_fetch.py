@@ -24,7 +24,7 @@ T0 = ("t", 0)
 
 
 @pytest.mark.parametrize("version", range(4, 19))
-def test_a_fetch_brings_what_is_there(desk: Desk, version: int) -> None:
+def test_a_fetch_returns_available_records(desk: Desk, version: int) -> None:
     topic_id = desk.topic("t")
     desk.produce(desk.batch(b"a", b"b"))
     key = (topic_id, 0) if version >= 13 else T0
@@ -171,7 +171,7 @@ def test_kip_516_an_unknown_id_is_100_and_an_unknown_partition_of_a_known_one_3(
     assert [row.error_code for row in rows.values()] == [100, 3]
 
 
-def test_deleting_a_topic_answers_who_waits_for_it(desk: Desk) -> None:
+def test_deleting_a_topic_answers_its_parked_fetches(desk: Desk) -> None:
     topic_id = desk.topic("t")
     desk.topic("u")
     by_name, by_id, other = desk.fetch({T0: 0}), desk.fetch({(topic_id, 0): 0}, version=13), desk.fetch({("u", 0): 0})
@@ -201,7 +201,7 @@ def test_a_closed_connection_waits_for_nothing(desk: Desk) -> None:
     assert not desk.data.fetches._watchers
 
 
-def test_a_jump_of_the_clock_answers_what_was_due_before_what_is_asked_now(desk: Desk) -> None:
+def test_a_clock_advance_answers_overdue_requests_first(desk: Desk) -> None:
     desk.topic("t")
     fetch = desk.fetch({T0: 0}, max_wait_ms=10)
     desk.now += 1000
@@ -215,7 +215,7 @@ def _open(desk: Desk, wanted: dict[Any, int], **fields: Any) -> tuple[int, Excha
     return exchange.response.session_id, exchange
 
 
-def test_kip_227_a_session_tells_only_what_has_changed(desk: Desk) -> None:
+def test_kip_227_a_session_returns_only_changes(desk: Desk) -> None:
     desk.topic("t", 3)
     session, first = _open(desk, {("t", p): 0 for p in range(3)})
     assert session > 0
@@ -274,7 +274,7 @@ def test_kip_227_a_fetch_overtaken_by_the_next_of_its_session_is_71(desk: Desk) 
     assert list(next_.partitions) == [T0]
 
 
-def test_kip_227_a_partition_with_an_error_is_told_each_time_and_once_more_when_it_is_well(desk: Desk) -> None:
+def test_kip_227_a_failing_partition_is_always_included_and_once_more_after_recovery(desk: Desk) -> None:
     desk.topic("t")
     session, _ = _open(desk, {T0: 0, ("t", 1): 0})
     for epoch in (1, 2):
@@ -335,7 +335,7 @@ STEPS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(steps=STEPS)
-def test_a_session_shows_a_client_what_full_fetches_would(new_desk: Callable[..., Desk], steps: Any) -> None:
+def test_a_fetch_session_is_equivalent_to_full_fetches(new_desk: Callable[..., Desk], steps: Any) -> None:
     """A client that follows a session knows of each partition what a full fetch would return."""
     desk = new_desk()
     desk.topic("t", 4)

@@ -69,14 +69,14 @@ class TestServing:
         answer = desk.send(delete_records.DeleteRecordsRequest(topics=(topic,))).response
         assert answer.topics[0].partitions[0].error_code == NOT_LEADER
 
-    def test_who_waits_for_a_partition_that_moves_is_sent_away_at_once(self, desk: Desk) -> None:
+    def test_a_parked_fetch_of_a_moving_partition_is_answered_at_once(self, desk: Desk) -> None:
         waiting, other = desk.fetch({("t", 0): 0}), desk.fetch({("t", 2): 0})
         assert waiting.parked
         move(desk, 0, to=2)
         assert waiting.partitions["t", 0].error_code == NOT_LEADER
         assert other.parked
 
-    def test_what_was_written_before_a_move_is_there_after_it(self, desk: Desk) -> None:
+    def test_written_records_survive_a_move(self, desk: Desk) -> None:
         desk.produce(desk.batch(b"a"))
         move(desk, 0, to=2)
         move(desk, 0, to=1)
@@ -85,7 +85,7 @@ class TestServing:
 
 
 class TestEpochs:
-    def test_kip_320_a_client_that_knows_another_epoch_is_told_so(self, desk: Desk) -> None:
+    def test_kip_320_a_client_with_another_epoch_gets_an_error(self, desk: Desk) -> None:
         move(desk, 0, to=2)
         move(desk, 0, to=1)
         told = {
@@ -129,7 +129,7 @@ class TestEpochs:
 class TestHints:
     """KIP-951: the refusal names the current leader."""
 
-    def test_a_fetch_of_version_16_is_told_the_leader_and_where_it_is(self, desk: Desk) -> None:
+    def test_fetch_v16_names_the_leader_and_its_address(self, desk: Desk) -> None:
         topic_id = desk.cluster.topics["t"].topic_id
         asked = desk.fetch({(topic_id, 0): 0, (topic_id, 1): 0}, version=16)
         leads = {
@@ -140,7 +140,7 @@ class TestHints:
         assert asked.response.node_endpoints == (fetch.NodeEndpoint(node_id=2, host="127.0.0.1", port=9093),)
 
     @pytest.mark.parametrize(("version", "leader"), [(9, -1), (10, 2)])
-    def test_a_produce_from_version_10_on_likewise(self, desk: Desk, version: int, leader: int) -> None:
+    def test_produce_v10_names_the_leader_and_its_address(self, desk: Desk, version: int, leader: int) -> None:
         row = desk.produce(desk.batch(b"a"), partition=1, version=version)
         assert (row.error_code, row.current_leader.leader_id) == (NOT_LEADER, leader)
 
@@ -162,7 +162,7 @@ class TestMetadata:
         assert [row.error_code for row in rows] == [0, Error.LEADER_NOT_AVAILABLE] * 2
         assert (rows[1].isr_nodes, rows[1].offline_replicas, rows[1].leader_epoch) == ((), (2,), 1)
 
-    def test_it_leads_again_what_nobody_else_could_when_it_is_back(self, desk: Desk) -> None:
+    def test_a_returning_node_leads_partitions_without_another_replica(self, desk: Desk) -> None:
         desk.cluster.fence(2)
         desk.cluster.unfence(2)
         rows = desk.metadata("t").topics[0].partitions
@@ -189,9 +189,7 @@ class TestMetadata:
         assert (row.leader_id, row.leader_epoch, row.replica_nodes) == (2, 1, (2,))
 
     @pytest.mark.parametrize(("version", "error"), [(5, Error.LEADER_NOT_AVAILABLE), (6, Error.LISTENER_NOT_FOUND)])
-    def test_a_client_is_told_the_addresses_of_the_listener_it_came_in_by(
-        self, desk: Desk, version: int, error: Error
-    ) -> None:
+    def test_metadata_has_the_addresses_of_the_clients_listener(self, desk: Desk, version: int, error: Error) -> None:
         desk.cluster.brokers[1].endpoints["OUTSIDE"] = Endpoint("kafka.example", 19092)
         answer = desk.send(metadata.MetadataRequest(topics=None), version, listener="OUTSIDE").response
         assert [(broker.node_id, broker.host, broker.port) for broker in answer.brokers] == [
@@ -222,7 +220,7 @@ class TestOffsetsTopic:
         assert {len(replicas) for replicas in desk.cluster.offsets_topic().replicas} == {2}
         assert {len(replicas) for replicas in new_desk(brokers=4).cluster.offsets_topic().replicas} == {3}
 
-    def test_who_leads_it_is_settled_before_it_is_made(self, desk: Desk) -> None:
+    def test_the_leader_is_chosen_before_the_topic_exists(self, desk: Desk) -> None:
         plan = desk.cluster.planned_offsets_topic()
         desk.cluster.move_leader(plan, 12, 2)
         assert OFFSETS_TOPIC not in desk.cluster.topics

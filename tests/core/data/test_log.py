@@ -25,7 +25,7 @@ def _log(batches: list[list[tuple[int, int]]]) -> PartitionLog:
 
 @settings(max_examples=200, deadline=None)
 @given(batches=BATCHES, bytes_max=st.integers(0, 400), cut=st.integers(0, 48))
-def test_reading_on_from_what_was_read_gives_every_record_once(batches: Any, bytes_max: int, cut: int) -> None:
+def test_reading_on_returns_every_record_once(batches: Any, bytes_max: int, cut: int) -> None:
     log = _log(batches)
     log.truncate_front(min(cut, log.end))
     offsets: list[int] = []

@@ -51,7 +51,7 @@ def _assignments(*brokers: tuple[int, ...], first: int = 0) -> tuple[CreatableRe
 
 
 @pytest.mark.parametrize("version", range(8))
-def test_a_topic_is_made_as_wished_in_every_version(desk: Desk, version: int) -> None:
+def test_create_topics_honours_its_options_in_every_version(desk: Desk, version: int) -> None:
     (row,) = _create(desk, _topic(partitions=3), version=version)
     assert row.error_code == 0
     assert desk.cluster.partition_count("t") == 3
@@ -96,7 +96,7 @@ def test_validate_only_makes_nothing(desk: Desk) -> None:
         (_topic(configs=(CreatableTopicConfig(name="retention.ms", value=None),)), Error.INVALID_CONFIG),
     ],
 )
-def test_what_kafka_refuses_is_refused_with_a_reason(
+def test_requests_that_kafka_refuses_are_refused_with_a_reason(
     new_desk: Callable[..., Desk], topic: CreatableTopic, error: Error
 ) -> None:
     desk = new_desk(brokers=2)
@@ -122,7 +122,7 @@ def test_assigned_replicas_lead_and_follow_as_assigned(new_desk: Callable[..., D
 
 
 @pytest.mark.parametrize("version", range(7))
-def test_topics_are_deleted_and_the_hook_is_told(desk: Desk, version: int) -> None:
+def test_deleting_topics_calls_the_hook(desk: Desk, version: int) -> None:
     desk.topic("t")
     desk.topic("u")
     if version >= 6:
@@ -259,7 +259,7 @@ def test_configs_of_a_topic_say_where_they_come_from(new_desk: Callable[..., Des
         assert [rows[name].config_type for name in names] == [5, 3, 7]
 
 
-def test_synonyms_are_told_to_those_who_ask(new_desk: Callable[..., Desk]) -> None:
+def test_synonyms_are_sent_on_request(new_desk: Callable[..., Desk]) -> None:
     desk = new_desk(message_max_bytes=5000)
     desk.topic("t", configs={"max.message.bytes": "9"})
     (row,) = _describe(desk, 2, "t", ("max.message.bytes",), include_synonyms=True).configs
@@ -289,7 +289,7 @@ def test_a_broker_is_described_by_its_settings(new_desk: Callable[..., Desk]) ->
 @pytest.mark.parametrize(
     ("type_", "name", "error"), [(2, "u", 3), (2, "a b", 17), (4, "9", 42), (8, "1", 42), (0, "", 42)]
 )
-def test_what_cannot_be_described_or_altered(desk: Desk, type_: int, name: str, error: int) -> None:
+def test_resources_that_cannot_be_described_or_altered(desk: Desk, type_: int, name: str, error: int) -> None:
     assert _describe(desk, type_, name).error_code == error
     if type_ != 4:
         assert _alter(desk, type_=type_, name=name) == error
