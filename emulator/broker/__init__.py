@@ -1,1 +1,1 @@
-"""Kafka's protocol without I/O: bytes in, bytes out, for one node and for a cluster of them."""
+"""Kafka's protocol without I/O: bytes in, bytes out, for one node and for a cluster of nodes."""

@@ -1,4 +1,4 @@
-"""What a release serves: requests read from frames, and answers made frames, each in the version that was asked."""
+"""The API table of a Kafka release: which versions it serves, how they are decoded, and how responses are rendered."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from .versions.error_numbering import Numbering
 
 UNSUPPORTED_VERSION = ApiVersionsRequest()
-"""Stands for an ApiVersions of a version that is not served."""
+"""Stands for an ApiVersions request of an unsupported version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The request class and the conversions (`versions.adapters`) of one version of an API."""
+    """One version of an API: the request class, and the translations to and from the core's shape."""
 
     request: type[Message]
     normalize_request: Callable[[Message, int], Message]
@@ -39,44 +39,44 @@ class Service:
 
 
 class ApiTable:
-    """The services of the release that is set (`kafka.version`), in the error numbering that is set."""
+    """The APIs of the configured release (`kafka.version`) and error numbering (`error.codes`)."""
 
     def __init__(self, settings: Settings) -> None:
         self._release = settings.kafka_version
         self._advertised = ADVERTISED[settings.kafka_version]
-        self.number = NUMBERINGS[settings.error_codes]
-        """What puts the errors' numbers into an answer."""
-        self.table = {
+        self.numbering = NUMBERINGS[settings.error_codes]
+        """Maps the core's errors to the codes on the wire."""
+        self.services = {
             (key, version): Service(APIS[key].request, ADAPTERS[key].normalize_request, ADAPTERS[key].render_response)
             for key, versions in ACCEPTED[settings.kafka_version].items()
             for version in versions
         }
-        """The services by API and version. The broker ring looks there itself: a call for each step is dear."""
+        """The services by API key and version. The broker reads this table directly: calls are expensive here."""
 
     def read(self, header: RequestHeader, body: bytes) -> tuple[int, Message]:
-        """The version a request is answered in, and its message; what cannot be read is Malformed."""
+        """Return the version of the response and the decoded request; Malformed if that fails."""
         key, version = header.api_key, header.api_version
-        service = self.table.get((key, version))
+        service = self.services.get((key, version))
         if service is None:
             if key == ApiKey.API_VERSIONS:
-                # its answer has the layout of version 0 whatever was asked (KIP-511)
+                # the response has the layout of version 0 (KIP-511)
                 return 0, UNSUPPORTED_VERSION
-            raise self._unserved(key, version)
+            raise self._unsupported(key, version)
         try:
             return version, decode(service.request, version, body)
         except Malformed as error:
             raise Malformed(f"{APIS[key].name} v{version}: {error}") from error
 
     def check(self, key: int, version: int) -> None:
-        """Malformed if this version of this API is not served."""
-        if (key, version) not in self.table:
-            raise self._unserved(key, version)
+        """Raise Malformed if the release does not serve this version of an API."""
+        if (key, version) not in self.services:
+            raise self._unsupported(key, version)
 
-    def _unserved(self, key: int, version: int) -> Malformed:
+    def _unsupported(self, key: int, version: int) -> Malformed:
         return Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._release}")
 
     def versions(self, call: Call, request: ApiVersionsRequest) -> Message:
-        """The answer to ApiVersions, which is a matter of the release alone."""
+        """Return the response to ApiVersions, which depends on the release alone."""
         if request is UNSUPPORTED_VERSION:
             return api_versions.unsupported(self._advertised)
         return api_versions.respond(request, call.api_version, self._advertised)

@@ -1,23 +1,23 @@
-"""What the shell serves: the nodes of a cluster behind one set of inputs; still no I/O.
+"""The runtime of a cluster: all its nodes behind one set of inputs; no I/O.
 
-A connection belongs to the node it came in at, and what is put in on it goes to that node's broker. What one node is
-told may concern the others: a topic is deleted, a leader moves. So after every input the nodes catch up with the
-cluster's view (`nodes`), before anything leaves.
+A connection belongs to the node that accepted it, and its input goes to that node's broker. An input of one node may
+affect others, for example when a topic is deleted or a leader moves. So after every input all nodes catch up with the
+cluster's metadata before any output leaves.
 
-Puppets (`controls.puppets`) connect to nodes as clients do. They and others who act when a time has come, not when
-somebody asks for it, are `tickers`.
+Puppets (`control.puppets`) connect to nodes as clients do. They and other actors with deadlines are `tickers`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.records import read_header
 
 from ..core.data import direct_records
 from ..core.data.unflushed_log import UnflushedLog
+from ..core.effects import LogBatches, WriteLog
 from ..core.refusal import Refusal, RefusedError
 from .broker import Broker
 from .connections import READ_AHEAD_BYTES, Close
@@ -25,7 +25,7 @@ from .nodes import NodeRuntimes
 from .offsets_log import batch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
     from uuid import UUID
 
     from koordinator.wire.apis import Message
@@ -39,48 +39,23 @@ if TYPE_CHECKING:
     from ..core.groups.records import CoordinatorRecord
     from ..trace.trace import Trace
     from .connections import Output
-    from .interceptor import Interceptor, Step
-    from .store import Store
+    from .interceptor import InterceptedBroker, Interceptor, Step
+    from .log_writes import LogStore
+    from .tickers import HeartbeatSender, Ticker
     from .unreached_listeners import UnreachedListeners
 
 
 PUPPETS_HOST = "/127.0.0.1"
-"""Where puppets connect from, as DescribeGroups shows it."""
+"""The host of puppets in DescribeGroups."""
 
-
-class HeartbeatSender(Protocol):
-    """Who sends heartbeats in groups' own time: puppets. Times are a group's."""
-
-    def heartbeating_members(self, group_id: str, generation: int) -> set[str]:
-        """The members of a stable generation whose heartbeats will come, and change nothing."""
-
-    def skip_heartbeats(self, group_id: str, member_ids: Collection[str], until: int) -> None:
-        """Do not send those heartbeats of these members that are due before `until`."""
-
-    def next_action(self, group_id: str) -> int | None:
-        """When it is time next for anything else than a heartbeat."""
-
-
-class Ticker(Protocol):
-    """Who acts of himself when a time has come; times are the node's, in integer milliseconds."""
-
-    def deadline(self) -> int | None:
-        """When `tick` is wanted next; earlier than now if that time has been passed over."""
-
-    def tick(self, now: int) -> list[Output]:
-        """Act: it is the time that `deadline` has said."""
-
-    def group_deadline(self, group_id: str) -> int | None:
-        """When something is due of what it does in the time of a group, in that time."""
-
-    def clock_changed(self, now: int, group_id: str) -> None:
-        """The clock of a group was moved, or runs another way from now on."""
+SEED_WRITE = 0
+"""The node id and the token of log writes that no node waits for."""
 
 
 class ClusterRuntime(NodeRuntimes):
-    """What the shell serves: every node of the cluster, made as `NodeRuntimes` are, and who acts beside them."""
+    """Every node of a cluster (`NodeRuntimes`), and the tickers beside them."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what every node is made with
+    def __init__(  # noqa: PLR0913, PLR0917 - the dependencies of every node
         self,
         now: int,
         cluster: ClusterState,
@@ -88,61 +63,62 @@ class ClusterRuntime(NodeRuntimes):
         new_uuid: Callable[[], UUID],
         trace: Trace,
         log: Callable[[str], None],
-        store: Store | None = None,
+        store: LogStore | None = None,
     ) -> None:
         super().__init__(now, cluster, settings, new_uuid, trace, log, store)
         self.tickers: list[Ticker] = []
-        """Who is asked for deadlines beside the nodes. At equal times the nodes go first, then these in turn."""
+        """Actors with deadlines. At equal times the nodes go first, then these in order."""
         self.heartbeat_sender: HeartbeatSender | None = None
         """The puppets, if there are any."""
         self.last_input_ms = now
-        """The time of the newest input, while there are tickers."""
+        """The time of the latest input, while there are tickers."""
         self._puppet_connections = 0
 
     # -- inputs ----------------------------------------------------------------------------------------------
 
     def connected(self, now: int, connection: int, client_host: str, node_id: int, listener: str) -> list[Output]:
-        """A client has connected to a listener of a node; one that has just gone down closes the connection."""
+        """Accept a connection to a listener of a node; close it if the node has just gone down."""
         node = self._nodes.get(node_id)
         if node is None or node.broker is None:
             return [Close(connection, f"node {node_id} is down")]
-        self._at[connection] = node
+        self._by_connection[connection] = node
         return self._input(node, now, Broker.connected, connection, client_host, listener)
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
-        """Bytes have come in. Answers may be due to this connection and to any other."""
+        """Process bytes of a connection; the outputs may concern any connection."""
         outputs: list[Output] = []
         if self.tickers:
             self.last_input_ms = now
             if (due := self.deadline()) is not None and due <= now:
-                # what was due has happened before: a group's time does not go back
+                # earlier deadlines first: a group's time does not go back
                 outputs = self.tick(now)
-        node = self._at.get(connection)
+        node = self._by_connection.get(connection)
         if node is None or node.broker is None:
             return outputs
-        if node.held is not None:
-            node.held_bytes[connection] = node.held_bytes.get(connection, 0) + len(data)
+        if node.queued is not None:
+            node.queued_bytes[connection] = node.queued_bytes.get(connection, 0) + len(data)
             return outputs + self._input(node, now, Broker.received, connection, data)
         outputs += node.broker.received(now, connection, data)
-        return outputs if self._seen == self.cluster.leader_changes else outputs + self._catch_up(now)
+        unchanged = self._leader_changes_seen == self.cluster.leader_changes
+        return outputs if unchanged else outputs + self._catch_up(now)
 
     def flushed(self, now: int, connection: int) -> list[Output]:
-        """What was sent to a connection has left: serve what was held back until then, if there is anything."""
-        node = self._at.get(connection)
+        """Continue a connection whose output has been sent."""
+        node = self._by_connection.get(connection)
         if node is None:
             return []
         outputs = self._input(node, now, Broker.flushed, connection)
         return outputs + self._catch_up(now)
 
     def disconnected(self, now: int, connection: int, reason: str = "") -> None:
-        """A connection is gone."""
-        node = self._at.pop(connection, None)
+        """Forget a closed connection."""
+        node = self._by_connection.pop(connection, None)
         self.last_input_ms = now
         if node is not None:
             self._input(node, now, Broker.disconnected, connection, reason)
 
     def tick(self, now: int) -> list[Output]:
-        """Let everything due by `now` happen, on whichever node, in the order in which it was due."""
+        """Fire everything due by `now` on all nodes, in order of the deadlines."""
         outputs: list[Output] = []
         self.last_input_ms = now
         while (due := self.deadline()) is not None and due <= now:
@@ -150,57 +126,57 @@ class ClusterRuntime(NodeRuntimes):
         return outputs
 
     def step(self, now: int, due: int) -> list[Output]:
-        """Let happen what is due first: `due` is what `deadline` has said. A `tick` is as many of these as it takes."""
+        """Fire what is due at the earliest `deadline`; `tick` repeats this until `now`."""
         load = self._loads.pop_due(due)
         if load is not None:
             node_id, partition = load[1]
             return self._input(self._nodes[node_id], due, Broker.load, partition)
         outputs: list[Output] = []
-        # a node that is alone needs not be told of every instant
+        # a single node skips the deadlines in between
         until = now if self._is_alone else due
         for broker in self._running:
-            if (wanted := broker.deadline()) is not None and wanted <= until:
+            if (deadline := broker.deadline()) is not None and deadline <= until:
                 outputs += broker.tick(until)
         for ticker in self.tickers:
-            if (wanted := ticker.deadline()) is not None and wanted <= due:
+            if (deadline := ticker.deadline()) is not None and deadline <= due:
                 outputs += ticker.tick(due)
         return outputs
 
     def deadline(self) -> int | None:
-        """When `tick` is wanted next, in integer milliseconds."""
-        # `_is_alone`, without the call: this is asked after every input
+        """Return the time of the next `tick`, in integer milliseconds."""
+        # `_is_alone`, inlined: the server asks after every input
         if len(self._running) == 1 and not self.tickers and not self._loads:
             return self._running[0].deadline()
         deadline = self._loads.deadline()
-        asked: tuple[Broker | Ticker, ...] = (*self._running, *self.tickers)
-        # a loop, because it takes half as long as a minimum of generators
-        for each in asked:
-            due = each.deadline()
+        actors: tuple[Broker | Ticker, ...] = (*self._running, *self.tickers)
+        # a loop, because it takes half the time of min() with a generator
+        for actor in actors:
+            due = actor.deadline()
             if due is not None and (deadline is None or due < deadline):
                 deadline = due
         return deadline
 
     def group_deadline(self, group_id: str) -> int | None:
-        """When a ticker is wanted next in the time of a group, in that time."""
+        """Return the next deadline of a ticker in group time."""
         deadlines = (ticker.group_deadline(group_id) for ticker in self.tickers)
-        return min((each for each in deadlines if each is not None), default=None)
+        return min((due for due in deadlines if due is not None), default=None)
 
     def clock_changed(self, now: int, group_id: str) -> None:
-        """The clock of a group was moved, or runs another way: what waits in its time is due at another time."""
+        """Tell tickers that a group's clock was moved or changed its mode."""
         for ticker in self.tickers:
             ticker.clock_changed(now, group_id)
 
     @property
     def _is_alone(self) -> bool:
-        """Whether there is nobody with deadlines but one node."""
+        """Whether one node is the only actor with deadlines."""
         return len(self._running) == 1 and not self._loads and not self.tickers
 
     # -- puppets ---------------------------------------------------------------------------------------------
 
     def connect_puppet(self, now: int, node_id: int, client_id: str) -> int:
-        """A puppet connects to a node; the number of its connection, which is negative.
+        """Connect a puppet to a node; return the number of the connection, which is negative.
 
-        It speaks with `ask`; what it is told comes into the `mail`, and so does, at once, that the node is down.
+        Requests come by `send_message`; responses go to the `inbox`, and so does the refusal of a node that is down.
         """
         self._puppet_connections -= 1
         connection = self._puppet_connections
@@ -208,23 +184,23 @@ class ClusterRuntime(NodeRuntimes):
         if node is None or node.broker is None:
             self.inbox.append((now, Close(connection, f"node {node_id} is down")))
             return connection
-        self._at[connection] = node
+        self._by_connection[connection] = node
         self._input(node, now, Broker.puppet_connected, connection, PUPPETS_HOST, client_id)
         return connection
 
     def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
-        """A puppet sends a request. Answers may be due to any connection."""
-        node = self._at.get(connection)
+        """Process a puppet's request; the outputs may concern any connection."""
+        node = self._by_connection.get(connection)
         if node is None or node.broker is None:
             return []
         outputs = self._input(node, now, Broker.send_message, connection, version, request)
-        return outputs if self._seen == self.cluster.leader_changes else outputs + self._catch_up(now)
+        return outputs + self._catch_up(now)
 
-    # -- the gate --------------------------------------------------------------------------------------------
+    # -- interceptors ----------------------------------------------------------------------------------------
 
     @property
     def interceptor(self) -> Interceptor | None:
-        """Who every node asks about requests and answers, if anybody is (`emulator.gate`)."""
+        """The interceptor of all nodes, if any."""
         return self._interceptor
 
     @interceptor.setter
@@ -235,7 +211,7 @@ class ClusterRuntime(NodeRuntimes):
 
     @property
     def unreached_listeners(self) -> UnreachedListeners | None:
-        """Who looks after clients that may not reach the cluster (`emulator.unreached`), if anybody does."""
+        """The detection of clients that cannot reach the cluster, if any."""
         return self._unreached_listeners
 
     @unreached_listeners.setter
@@ -244,40 +220,40 @@ class ClusterRuntime(NodeRuntimes):
         for broker in self:
             broker.unreached_listeners = unreached_listeners
 
-    def resume(self, now: int, broker: Broker, call: Call, steps: Iterable[Step]) -> list[Output]:
-        """Go on with a request that the gate has parked; it is lost if its node has gone down in the meantime."""
+    def resume(self, now: int, broker: InterceptedBroker, call: Call, steps: Iterable[Step]) -> list[Output]:
+        """Continue a request that the interceptor has parked, unless its node has gone down since."""
         node = self._nodes.get(broker.node.node_id)
         if node is None or node.broker is not broker:
             return []
         return self._input(node, now, Broker.resume, call, tuple(steps)) + self._catch_up(now)
 
-    # -- what is there ---------------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------------------
 
     def is_muted(self, connection: int) -> bool:
-        """Whether nothing more is to be read: a request is in hand, and as much waits behind it as may."""
-        node = self._at.get(connection)
+        """Return whether to stop reading: a request is in flight, and the read-ahead is full."""
+        node = self._by_connection.get(connection)
         if node is None or node.broker is None:
             return False
-        if node.held is not None:
-            return node.held_bytes.get(connection, 0) >= READ_AHEAD_BYTES
+        if node.queued is not None:
+            return node.queued_bytes.get(connection, 0) >= READ_AHEAD_BYTES
         return node.broker.is_muted(connection)
 
     def clients(self) -> set[tuple[str, str]]:
-        """The clients that are connected to nodes that are not down: their host, and the client id they last named."""
-        found = (client for broker in self for client in broker.clients().values())
-        return {(client_host, client_id) for client_id, client_host in found}
+        """Return host and latest client id of all connected clients."""
+        clients = (client for broker in self for client in broker.clients().values())
+        return {(client_host, client_id) for client_id, client_host in clients}
 
     def is_open(self, connection: int) -> bool:
-        """Whether a connection is there, of a client or of a puppet."""
-        return connection in self._at
+        """Return whether a connection of a client or puppet is open."""
+        return connection in self._by_connection
 
     @property
     def is_durable(self) -> bool:
-        """Whether logs are kept elsewhere than in memory, too."""
+        """Whether the cluster has a data directory."""
         return self._store is not None
 
     def reconfigure(self, settings: Settings) -> None:
-        """Let every node, also those to come, go by these settings from now on."""
+        """Apply settings to all nodes, present and future."""
         self.cluster.settings = self._settings = settings
         for broker in self:
             broker.node.coordinator.store.settings = settings
@@ -285,63 +261,63 @@ class ClusterRuntime(NodeRuntimes):
     # -- topics, from Python ---------------------------------------------------------------------------------
 
     def create_topic(self, now: int, name: str, partitions: int = -1) -> None:
-        """Make a topic; -1 partitions: the default. Raises RefusedError as a client is refused."""
-        del now  # nothing about a topic depends on when it was made
+        """Create a topic; -1 partitions means the default. Raises RefusedError as for a client."""
+        del now
         self.cluster.create_topic(name, partitions)
 
     def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
-        """Append records, whoever leads; returns how many. See `write_records` for what is refused.
+        """Append records at any leader; return their number. See `write_records` for the errors raised.
 
-        Fetches that have been waiting for them are answered by the next `tick`, for which `deadline` asks at once.
+        Parked fetches are answered by the next `tick`, which is due at once.
         """
-        for broker in self:
-            # what waits to be written is not to fail because this does
-            broker.flush(now)
+        # writes in flight must not share the failure of this one
+        self.settle(now)
         places = direct_records.write_records(self.cluster, now, topic, records)
-        if self._store is not None:
-            self._write(self._store, self.cluster.topics[topic], set(places))
+        self._write(self.cluster.topics[topic], set(places))
         for broker in self:
             broker.node.data.grown(now, topic, places)
         return len(places)
 
     def load_groups(self, now: int, records: Iterable[CoordinatorRecord]) -> list[Output]:
-        """Write records to `__consumer_offsets`, whoever leads, and let their groups be what is written there now."""
+        """Write records to `__consumer_offsets` at any leader, and reload their groups."""
         topic = self.cluster.offsets_topic()
         by_partition: dict[int, list[CoordinatorRecord]] = defaultdict(list)
         for record in records:
             by_partition[self.cluster.partition_of(record.key.group)].append(record)
-        for broker in self:
-            # what waits to be written is not to fail because this does
-            broker.flush(now)
+        self.settle(now)
         for partition, written in by_partition.items():
             batch = batch_of(written, now)
             topic.logs[partition].append(read_header(batch), batch, topic.epochs[partition])
-        if self._store is not None:
-            self._write(self._store, topic, by_partition)
+        self._write(topic, by_partition)
         for broker in self:
             broker.node.data.grown(now, topic.name, by_partition)
         outputs: list[Output] = []
         for partition in by_partition:
             leader = self._nodes.get(topic.leader(partition))
             if leader is not None:
-                outputs += self._input(leader, now, Broker.rewritten, partition)
+                outputs += self._input(leader, now, Broker.reload, partition)
         return outputs
 
-    @staticmethod
-    def _write(store: Store, topic: Topic, partitions: Iterable[int]) -> None:
+    def _write(self, topic: Topic, partitions: Iterable[int]) -> None:
+        """Make the appended records of some partitions durable at once; discard them if the disk fails."""
+        if self._store is None:
+            return
         logs = {partition: log for partition in partitions if isinstance(log := topic.logs[partition], UnflushedLog)}
-        try:
-            for partition, log in logs.items():
-                store.append(topic.name, topic.topic_id, partition, log.unflushed)
-            store.sync()
-        except OSError as error:
-            for log in logs.values():
-                log.discard()
-            problem = f"Disk error: {error.strerror or error}"
-            raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, problem)) from error
+        appends = tuple(
+            LogBatches(topic.name, topic.topic_id, partition, log.begin_flush()) for partition, log in logs.items()
+        )
+        self._store.submit(WriteLog(SEED_WRITE, SEED_WRITE, (), appends))
+        self._store.write_queued()
+        failures = [failure for _, failure in self._store.results() if failure is not None]
         for log in logs.values():
-            log.mark_flushed()
+            if failures:
+                log.discard()
+            else:
+                log.mark_flushed()
+        if failures:
+            problem = f"Disk error: {failures[0].strerror or failures[0]}"
+            raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, problem)) from failures[0]
 
     def records(self, topic: str) -> list[StoredRecord]:
-        """Every record of a topic that can be read, partition by partition."""
+        """Return every readable record of a topic, partition by partition."""
         return direct_records.stored_records(self.cluster, topic)

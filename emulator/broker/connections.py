@@ -1,4 +1,4 @@
-"""The connections of a node: what the broker ring keeps of each, and what leaves by them."""
+"""Connections of a node, and the outputs of a broker."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.values import value
 
+from ..core.effects import Call, WriteLog
+
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
     from koordinator.wire.frames import FrameBuffer
 
-    from ..core.effects import Call
     from ..trace.events import RequestReceived
 
-ANSWERS_AT_ONCE = 32
-ANSWER_BYTES_AT_ONCE = 256 * 1024
-"""A connection's turn ends with the answer that brings it to so many answers, or bytes of them."""
+RESPONSES_PER_TURN = 32
+RESPONSE_BYTES_PER_TURN = 256 * 1024
+"""A connection's turn ends with the response that reaches one of these limits."""
 
 READ_AHEAD_BYTES = 64 * 1024
-"""So much may wait behind a request in hand before nothing more is read. If nothing were, nobody would notice that a
-client has gone whose request will never be answered."""
+"""Bytes read behind a request in flight. Without reading ahead, a disconnect during a parked request stays unseen."""
 
 
 @value
 class Send:
-    """Bytes for a connection; everything it gets from one input, in one piece. `more` is held back until `flushed`."""
+    """Bytes for a connection: its whole output of one input. `more`: further output waits for `flushed`."""
 
     connection: int
     data: bytes
@@ -35,18 +35,18 @@ class Send:
 
 @value
 class Close:
-    """Close a connection once what was sent to it has left; `reason` is for the log."""
+    """A connection to close after its last bytes were sent; `reason` is for the log."""
 
     connection: int
     reason: str
 
 
-Output = Send | Close
+Output = Send | Close | WriteLog
 
 
 @value
 class Answer:
-    """What a puppet is told, as the core has answered: Kafka's error numbers, and the shape of the newest version."""
+    """A response for a puppet: Kafka's error codes, in the shape of the latest version."""
 
     connection: int
     call: Call
@@ -54,15 +54,15 @@ class Answer:
 
 
 Inbox = deque[tuple[int, Answer | Close]]
-"""What has come of the connections of puppets, and when, in the node's time; the puppets empty it."""
+"""Responses and disconnects for puppets with their node time; the puppets empty it."""
 
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One client connection. `in_flight` is the request it waits for the answer to, if there is one.
+    """A client connection. `in_flight` is the request that awaits its response.
 
-    `out`, of `out_bytes`, collects what leaves it with the present input. A puppet's has no frames but `messages`, with
-    the version of each, that wait to be served. `follows_trace`: it has read the trace's topic.
+    `out` (`out_bytes` in size) collects the output of the current input. A puppet's connection has `messages` in place
+    of frames, each with its version. `follows_trace`: the client has read the trace's topic.
     """
 
     number: int
@@ -76,15 +76,19 @@ class Connection:
     software: tuple[str, str] = ("", "")
     empty_fetches: int = 0
     messages: deque[tuple[int, Message]] | None = None
-    asked: int = 0
+    requests_served: int = 0
     follows_trace: bool = False
 
+    def call(self, correlation_id: int, key: int, version: int) -> Call:
+        """Return the identity of a request of this connection."""
+        return Call(self.number, correlation_id, key, version, self.client_id, self.client_host, self.listener)
+
     @property
-    def had_its_turn(self) -> bool:
-        """Whether what is to leave now is enough for once."""
-        return len(self.out) >= ANSWERS_AT_ONCE or self.out_bytes >= ANSWER_BYTES_AT_ONCE
+    def has_had_its_turn(self) -> bool:
+        """Whether the collected output ends the connection's turn."""
+        return len(self.out) >= RESPONSES_PER_TURN or self.out_bytes >= RESPONSE_BYTES_PER_TURN
 
     @property
     def is_muted(self) -> bool:
-        """Whether nothing more is to be read: a request is in hand, and as much waits behind it as may."""
+        """Whether to stop reading: a request is in flight, and the read-ahead is full."""
         return self.in_flight is not None and len(self.frames) >= READ_AHEAD_BYTES

@@ -1,10 +1,9 @@
-"""The gate: who may stop requests and answers on their way through the broker ring, and change what becomes of them.
+"""The interceptor of requests and responses: the extension point for holds and fault rules.
 
-A node without rules and holds has none, and nothing is paid for it. A gate (`controls.gatekeeper`) is asked at two
-places, for puppets as for clients: when a request has been read, before the node is given it; and when its answer is
-ready, before it is rendered for the version that was asked. It says None to let things take their course, or else
-which `Step` is taken instead. A request that is parked stays in hand, so what its connection has sent behind it
-waits, and answers keep their order; whoever parked it has the next step taken by `Brokers.resume`.
+A cluster without rules and holds has none, at no cost. The broker calls its interceptor when it has decoded a request,
+and again when the core has answered it. The interceptor returns None for normal processing, or the `Step`s to take
+instead. A parked request stays in flight: later requests of its connection wait, so responses keep their order. The
+interceptor continues it with `ClusterRuntime.resume`.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
     from ..core.effects import Call
+    from ..core.node import NodeCore
     from ..trace.events import RequestReceived, TraceEvent
-    from .broker import Broker
 
 
 @value
 class Park:
-    """Nothing happens to it for now."""
+    """Keep the request in flight, without a response."""
 
 
 @value
 class Serve:
-    """The node is given the request, even if its client has gone in the meantime."""
+    """Pass a request to the node, even if its client has disconnected."""
 
     request: Message
 
 
 @value
 class Respond:
-    """This is the answer. `alter` says what leaves of its bytes; unless `ends`, the request stays in hand after it.
+    """Send a response; unless `ends`, the request stays in flight.
 
-    What is done to the bytes cannot be done to a puppet's, which speaks messages: it is told nothing. `rule_id` and
-    `synthetic` are for the trace.
+    `alter` edits the encoded bytes; puppets exchange messages, so they get no response then. `rule_id` and `synthetic`
+    go to the trace.
     """
 
     response: Message
@@ -52,42 +51,57 @@ class Respond:
 
 @value
 class Write:
-    """More bytes of an answer leave; `ends` as above."""
+    """Send more bytes of a response; unless `ends`, the request stays in flight."""
 
     data: bytes
     ends: bool = True
 
 
 @value
-class CloseConnection:
-    """The connection of a request that is still in hand is closed, after what has been sent on it."""
+class Disconnect:
+    """Close the connection of the request, after the bytes already sent on it."""
 
     reason: str
 
 
-Step = Park | Serve | Respond | Write | CloseConnection
+Step = Park | Serve | Respond | Write | Disconnect
 
 
 @value
 class Interception:
-    """What becomes of a request: the steps to take, its rules for the trace, and what else is noted there."""
+    """The steps for an intercepted request, its rule for the trace, and further trace events."""
 
     steps: tuple[Step, ...]
     rule_id: str | None = None
     notes: tuple[TraceEvent, ...] = ()
 
 
+class InterceptedBroker(Protocol):
+    """The broker of a node, as an interceptor sees it; a restarted node has a new one."""
+
+    @property
+    def node(self) -> NodeCore:
+        """The core of the node."""
+
+    def queued_requests(self, connection: int) -> list[tuple[Call, Message]]:
+        """Return the decodable requests that wait behind the request in flight."""
+
+
 class Interceptor(Protocol):
-    """What the broker ring asks. `broker` is the node's, which is another one when it has been started again."""
+    """Decides on requests and responses; times are node time in ms."""
 
-    def on_request(self, now: int, broker: Broker, asked: RequestReceived, request: Message) -> Interception | None:
-        """A request has been read, and is in hand."""
+    def on_request(
+        self, now: int, broker: InterceptedBroker, asked: RequestReceived, request: Message
+    ) -> Interception | None:
+        """Decide on a request that was decoded and is in flight."""
 
-    def on_response(self, now: int, broker: Broker, call: Call, response: Message) -> tuple[Step, ...] | None:
-        """The answer to a request in hand is ready."""
+    def on_response(
+        self, now: int, broker: InterceptedBroker, call: Call, response: Message
+    ) -> tuple[Step, ...] | None:
+        """Decide on the response to a request in flight."""
 
-    def on_queued(self, now: int, broker: Broker, call: Call) -> None:
-        """More has come in on a connection that has a request in hand, and waits behind it."""
+    def on_queued(self, now: int, broker: InterceptedBroker, call: Call) -> None:
+        """Note that further bytes wait behind a request in flight."""
 
-    def on_disconnected(self, now: int, broker: Broker, connection: int) -> None:
-        """A connection has closed."""
+    def on_disconnected(self, now: int, broker: InterceptedBroker, connection: int) -> None:
+        """Note that a connection has closed."""

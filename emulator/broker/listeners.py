@@ -1,7 +1,7 @@
-"""Where the nodes of a cluster listen, and what clients are told of it: a user's wishes, as Kafka has them.
+"""Listeners of the nodes and their advertised addresses, configured as Kafka's `listeners` and `advertised.listeners`.
 
-Every node has the listener PLAINTEXT, and those that are asked for by name (`listeners`, `advertised.listeners`). A
-client is told the addresses of the listener it came in by. All speak plain text, whatever they are called.
+Every node has the listener PLAINTEXT and any named ones. Clients get the addresses of the listener that they connect
+to. All listeners use plain text, whatever their name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PLACE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]\s]+)(?::(?P<port>\d{1,
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One listener of a node: where it listens (port 0: any), and what clients are told (port 0: that one)."""
+    """A listener of a node: its address (port 0: any free port) and its advertised address (port 0: the bound one)."""
 
     name: str
     host: str
@@ -34,11 +34,11 @@ class Listener:
 
 
 class Listeners:
-    """Every node's listeners.
+    """The listeners of every node.
 
-    `listeners` and `advertised` give places, `HOST:PORT`, to names, `NAME` for every node or `2:NAME` for node 2. A
-    port that is given for every node is that of node 1, the following nodes have the following ports. Raises
-    ValueError for what cannot be.
+    `listeners` and `advertised` map names to `HOST:PORT`: `NAME` for every node, or `2:NAME` for node 2. A port given
+    for every node is the port of node 1; the next nodes get the next ports. Raises ValueError for an invalid name, host
+    or port.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class Listeners:
             self.of(node_id)
 
     def of(self, node_id: int) -> list[Listener]:
-        """The listeners of a node, PLAINTEXT first."""
-        found = []
+        """Return the listeners of a node, PLAINTEXT first."""
+        listeners = []
         for name in dict.fromkeys(name for at, name in self._places if at in {None, node_id}):
             host, port = _place(self._places, node_id, name) or ("", 0)
-            told_host, told_port = _place(self._advertised, node_id, name) or (advertised(host), 0)
-            found.append(Listener(name, host, port, told_host, told_port))
-        return found
+            advertised_host, advertised_port = _place(self._advertised, node_id, name) or (advertised(host), 0)
+            listeners.append(Listener(name, host, port, advertised_host, advertised_port))
+        return listeners
 
 
 def _place(places: Mapping[tuple[int | None, str], tuple[str, int]], node_id: int, name: str) -> tuple[str, int] | None:
@@ -98,17 +98,17 @@ def _check_port(port: int, given: str) -> None:
 
 
 def advertised(host: str) -> str:
-    """The host that clients are told: the one listened on, or this node's own if that is all addresses."""
+    """Return the host to advertise by default: the bound host, or loopback for a wildcard address."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
 
 
 def host_port(host: str, port: int) -> str:
-    """`host:port`, with an IPv6 address in brackets."""
+    """Return `host:port`, with an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this node reaches a host: an address of loopback, or `localhost`."""
+    """Return whether a host is a loopback address or `localhost`."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

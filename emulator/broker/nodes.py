@@ -1,12 +1,10 @@
-"""The nodes of a cluster, each with a broker ring of its own: which are up, and what a test may do to them.
+"""The life cycle of the nodes of a cluster: stop, kill, start, pause, add, remove, and leader moves.
 
-Nodes can be stopped, killed, started, paused, added and removed, and partitions moved between them. These operations
-raise ValueError for what cannot be, and nothing has happened then. What a node that is down knew is lost: when it is
-back it reads the groups it coordinates from `__consumer_offsets`, as in Kafka. A paused node is a process that was
-stopped (SIGSTOP): it takes what comes in and does nothing until it is resumed. Nobody else notices, so it stays the
-leader of what it led.
+Operations raise ValueError, with nothing changed, if they are not possible. A node that goes down loses its state; on
+restart it loads the groups it coordinates from `__consumer_offsets`, as in Kafka. A paused node is a process stopped by
+SIGSTOP: its inputs queue until it resumes. The others do not notice, so it remains the leader of its partitions.
 
-After everything that concerns several of them the nodes catch up with the cluster's view (`leaders_changed`).
+After every operation and input the nodes catch up with the cluster's metadata (`leaders_changed`).
 """
 
 from __future__ import annotations
@@ -15,9 +13,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from koordinator.wire.errors import Error
+
 from ..core.cluster import Endpoint, Registration
 from ..core.data.data_plane import DataPlane
 from ..core.data.topic import OFFSETS_TOPIC, TRACE_TOPIC
+from ..core.effects import WriteLog
 from ..core.groups.coordinator import Coordinator
 from ..core.node import NodeCore
 from ..core.timers import Timers
@@ -37,44 +38,43 @@ if TYPE_CHECKING:
     from ..trace.trace import Trace
     from .connections import Inbox, Output
     from .interceptor import Interceptor
-    from .store import Store
+    from .log_writes import LogStore
     from .unreached_listeners import UnreachedListeners
 
     Input = Callable[..., list[Output] | None]
-    """A method of Broker; it is called with the time and the arguments kept with it."""
+    """A method of Broker; its arguments follow the time."""
 
 
 @dataclass(slots=True, eq=False)
 class NodeRuntime:
-    """What a node runs on. `broker` is None while it is down, `held` what came in since it was paused, if it is.
+    """A node. `broker` is None while it is down; `queued` holds the inputs of a paused node and is None otherwise.
 
-    `held_bytes` are those of each connection among it, `paused_at` is since when, and `deleted` are the topics that are
-    gone since.
+    A paused node also has `queued_bytes` by connection, the time of the pause, and the topics deleted since then.
     """
 
     node_id: int
     broker: Broker | None = None
-    held: list[tuple[Input, tuple[object, ...]]] | None = None
-    held_bytes: dict[int, int] = field(default_factory=dict)
+    queued: list[tuple[Input, tuple[object, ...]]] | None = None
+    queued_bytes: dict[int, int] = field(default_factory=dict)
     paused_at: int = 0
-    deleted: list[str] = field(default_factory=list)
+    deleted_topics: list[str] = field(default_factory=list)
 
     @property
     def state(self) -> str:
         """up, paused or down."""
         if self.broker is None:
             return "down"
-        return "up" if self.held is None else "paused"
+        return "up" if self.queued is None else "paused"
 
 
 class NodeRuntimes:
-    """Every node of the cluster, by id. Those that are registered are up from the start.
+    """The nodes of a cluster by id; registered nodes are up from the start.
 
-    `log` gets a line for every connection closed by a node, and for a partition that cannot be loaded. `store` is where
-    logs are kept, if not in memory alone.
+    `log` gets a line for every connection closed by a node, and for every partition that cannot be loaded. `store`
+    performs log writes; without one, logs are in memory only.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what every node is made with
+    def __init__(  # noqa: PLR0913, PLR0917 - the dependencies of every node
         self,
         now: int,
         cluster: ClusterState,
@@ -82,7 +82,7 @@ class NodeRuntimes:
         new_uuid: Callable[[], UUID],
         trace: Trace,
         log: Callable[[str], None],
-        store: Store | None = None,
+        store: LogStore | None = None,
     ) -> None:
         self.cluster = cluster
         self._store = store
@@ -91,59 +91,59 @@ class NodeRuntimes:
         self._new_uuid = new_uuid
         self._log = log
         self._nodes: dict[int, NodeRuntime] = {}
-        self._at: dict[int, NodeRuntime] = {}
+        self._by_connection: dict[int, NodeRuntime] = {}
         self._running: list[Broker] = []
-        self._seen = cluster.leader_changes
-        self._deleted: list[tuple[int, list[str]]] = []
-        # partitions that are being loaded, by who loads them, and how long it shall take those that will be
+        self._leader_changes_seen = cluster.leader_changes
+        self._deleted_topics: list[tuple[int, list[str]]] = []
+        # loads in progress by node and partition, and the configured duration of coming loads by partition
         self._loads: Timers[tuple[int, int]] = Timers()
-        self._windows_ms: dict[int, int] = {}
+        self._load_durations_ms: dict[int, int] = {}
         cluster.hidden_topics[TRACE_TOPIC] = trace_topic(trace, cluster)
         self.inbox: Inbox = deque()
-        """What puppets are told."""
+        """Responses for puppets."""
         self._interceptor: Interceptor | None = None
         self._unreached_listeners: UnreachedListeners | None = None
         for node_id in cluster.brokers:
             self._nodes[node_id] = NodeRuntime(node_id, self._new_broker(now, node_id))
         self._states_changed()
-        self._catch_up(now, nothing_new=False)
+        self._catch_up(now, has_changes=True)
 
-    # -- what is there ---------------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------------------
 
     @property
     def states(self) -> dict[int, str]:
-        """Every node, by id, and whether it is up, paused or down."""
+        """The state of every node by id: up, paused or down."""
         return {node.node_id: node.state for node in self._nodes.values()}
 
     def broker(self, node_id: int) -> Broker:
-        """The broker ring of a node; ValueError if there is no such node, or it is down."""
+        """Return the broker of a node; ValueError if the node is unknown or down."""
         broker = self._node(node_id).broker
         if broker is None:
             raise ValueError(f"node {node_id} is down")
         return broker
 
     def broker_of_group(self, group_id: str) -> Broker | None:
-        """The broker ring of the node that coordinates a group; None if there is none just now."""
+        """Return the broker of a group's coordinator, or None if there is none now."""
         node = self._nodes.get(self.cluster.coordinator_of(group_id))
         return node.broker if node is not None else None
 
     def groups(self) -> set[str]:
-        """The ids of the groups there are, whoever coordinates them."""
+        """Return the ids of all groups."""
         return {group_id for broker in self for group_id in broker.node.coordinator.groups}
 
     def __iter__(self) -> Iterator[Broker]:
-        """The broker ring of every node that is not down."""
+        """Iterate over the brokers of all nodes that are up or paused."""
         return (node.broker for node in self._nodes.values() if node.broker is not None)
 
     # -- operations on nodes ---------------------------------------------------------------------------------
 
     @property
     def next_node_id(self) -> int:
-        """The id the next node to be added gets."""
+        """The id of the next added node."""
         return max(self._nodes, default=0) + 1
 
     def add_node(self, now: int, endpoints: Mapping[str, Endpoint]) -> list[Output]:
-        """Take a new node into the cluster, and start it."""
+        """Add a node to the cluster and start it."""
         node_id = self.next_node_id
         self.cluster.brokers[node_id] = Registration(node_id, dict(endpoints), is_up=False)
         self._nodes[node_id] = NodeRuntime(node_id)
@@ -151,7 +151,7 @@ class NodeRuntimes:
         return self.start_node(now, node_id)
 
     def start_node(self, now: int, node_id: int) -> list[Output]:
-        """Let a node that is down come up. It has forgotten everything, and loads the groups it now coordinates."""
+        """Start a node that is down, with empty state; it loads the groups it coordinates."""
         node = self._node(node_id)
         if node.broker is not None:
             raise ValueError(f"node {node_id} is {node.state} already")
@@ -159,35 +159,33 @@ class NodeRuntimes:
         self._note(node_id, "started")
         self.cluster.unfence(node_id)
         self._states_changed()
-        return self._catch_up(now, nothing_new=False)
+        return self._catch_up(now, has_changes=True)
 
     def stop_node(self, now: int, node_id: int) -> list[Output]:
-        """Shut a node down in order: others lead what it led, who waits on it is told so, its connections close.
+        """Shut a node down: move its leaderships, answer waiting clients, and close its connections.
 
-        A paused node cannot do that: it is killed.
+        A paused node is killed instead.
         """
         broker, node = self.broker(node_id), self._nodes[node_id]
-        if node.held is not None:
+        if node.queued is not None:
             return self.kill_node(now, node_id)
-        # what it was writing it has written before others read it
-        outputs = broker.tick(now)
+        outputs = self._tick_durably(now, [broker])
         self.cluster.fence(node_id)
         outputs += self._catch_up(now)
         self._note(node_id, "stopped")
         return outputs + self._take_down(now, broker, f"node {node_id} was stopped")
 
     def kill_node(self, now: int, node_id: int) -> list[Output]:
-        """End a node at once: its connections close without an answer, and others lead what it led."""
+        """End a node at once: close its connections without responses, then move its leaderships."""
         broker = self.broker(node_id)
-        # likewise, and nobody hears of it
-        broker.flush(now)
+        self.settle(now)
         self._note(node_id, "killed")
         outputs = self._take_down(now, broker, f"node {node_id} was killed")
         self.cluster.fence(node_id)
         return outputs + self._catch_up(now)
 
     def remove_node(self, now: int, node_id: int) -> list[Output]:
-        """Stop a node, if it is not down, and take it out of the cluster for good (`unregister-broker`)."""
+        """Stop a node unless it is down, and remove it from the cluster (`unregister-broker`)."""
         outputs = [] if self._node(node_id).broker is None else self.stop_node(now, node_id)
         del self._nodes[node_id]
         self.cluster.unregister(node_id)
@@ -195,69 +193,115 @@ class NodeRuntimes:
         return outputs
 
     def pause_node(self, now: int, node_id: int) -> list[Output]:
-        """Let a node do nothing, while time goes on; connections to it are accepted, and what they bring is kept."""
+        """Freeze a node while time continues; its connections and their input queue."""
         broker, node = self.broker(node_id), self._nodes[node_id]
-        if node.held is not None:
+        if node.queued is not None:
             return []
-        outputs = broker.tick(now)
-        node.held, node.paused_at = [], now
+        outputs = self._tick_durably(now, [broker])
+        node.queued, node.paused_at = [], now
         self._note(node_id, "paused")
         self._states_changed()
         return outputs
 
     def resume_node(self, now: int, node_id: int) -> list[Output]:
-        """Let a paused node go on: what was due in the meantime happens, then what has come in."""
+        """Resume a paused node: first fire its overdue timers, then process its queued input."""
         broker, node = self.broker(node_id), self._nodes[node_id]
-        if node.held is None:
+        if node.queued is None:
             return []
-        held, node.held = node.held, None
-        deleted, node.deleted = node.deleted, []
-        muted = [number for number, held_bytes in node.held_bytes.items() if held_bytes >= READ_AHEAD_BYTES]
-        node.held_bytes.clear()
+        queued, node.queued = node.queued, None
+        deleted, node.deleted_topics = node.deleted_topics, []
+        muted = [number for number, size in node.queued_bytes.items() if size >= READ_AHEAD_BYTES]
+        node.queued_bytes.clear()
         self._note(node_id, "resumed")
         self._states_changed()
-        # what it does not lead any more it has lost before it could do anything about it
-        outputs = broker.leaders_changed(node.paused_at)
+        # leaderships that it lost during the pause are gone before it acts on them
+        outputs = broker.perform(node.paused_at, broker.node.leaders_changed(node.paused_at))
         if deleted:
-            # before it loads what was written since
-            outputs += broker.topics_deleted(node.paused_at, deleted)
-        outputs += self._catch_up(now, nothing_new=False)
+            # before it loads later records
+            outputs += broker.perform(node.paused_at, broker.node.topics_deleted(node.paused_at, deleted))
+        outputs += self._catch_up(now, has_changes=True)
         outputs += broker.tick(now)
-        for give, arguments in held:
-            outputs += give(broker, now, *arguments) or []
-        # nothing to send, but read on
+        for method, arguments in queued:
+            outputs += method(broker, now, *arguments) or []
+        # empty output makes the server read on
         outputs += [Send(number, b"") for number in muted]
         return outputs + self._catch_up(now)
 
     def advertise(self, node_id: int, listener: str, host: str, port: int) -> None:
-        """Tell clients another address of a node, from now on, if they come in by a listener of this name."""
+        """Change the address that a node advertises to clients of a listener."""
         self._node(node_id)
         self.cluster.brokers[node_id].endpoints[listener] = Endpoint(host, port)
 
-    def override_coordinator(self, node_id: int, group_id: str, says_node_id: int | None) -> None:
-        """Let a node name another one as a group's coordinator, while it is up; None: let it agree again."""
-        believes = self.broker(node_id).node.coordinator_overrides
-        if says_node_id is None:
-            believes.pop(group_id, None)
+    def override_coordinator(self, node_id: int, group_id: str, coordinator_id: int | None) -> None:
+        """Let a node name another coordinator of a group while it is up; None removes the override."""
+        overrides = self.broker(node_id).node.coordinator_overrides
+        if coordinator_id is None:
+            overrides.pop(group_id, None)
         else:
-            believes[group_id] = says_node_id
+            overrides[group_id] = coordinator_id
 
     def move_leader(self, now: int, name: str, partition: int, node_id: int) -> list[Output]:
-        """Let a node lead a partition of a topic."""
+        """Move the leadership of a partition to a node."""
         topic = self.cluster.planned_offsets_topic() if name == OFFSETS_TOPIC else self.cluster.topics.get(name)
         if topic is None:
             raise ValueError(f"there is no topic {name!r}")
         return self._move(now, topic, partition, node_id, None)
 
     def move_coordinator(self, now: int, group_id: str, node_id: int, load_ms: int = 0) -> list[Output]:
-        """Let a node coordinate a group, with all others in its partition, after loading it for so long.
+        """Move a group's coordinator, with all groups of its partition; loading takes `load_ms`.
 
-        Until then it answers that it is loading. If it is the group's coordinator it gives it up and takes it again.
+        Meanwhile the node answers COORDINATOR_LOAD_IN_PROGRESS. The current coordinator unloads and reloads the groups.
         """
         topic, partition = self.cluster.planned_offsets_topic(), self.cluster.partition_of(group_id)
         return self._move(now, topic, partition, node_id, group_id, load_ms)
 
-    # -- inside ----------------------------------------------------------------------------------------------
+    # -- durability ------------------------------------------------------------------------------------------
+
+    def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
+        """Complete a log write; its waiting requests are answered."""
+        node = self._nodes.get(write.node_id)
+        if node is None or node.broker is None:
+            return []
+        return node.broker.appended(now, write.token, _error_of(failure)) + self._catch_up(now)
+
+    def settle(self, now: int, outputs: Iterable[Output] = ()) -> list[Output]:
+        """Perform all log writes, including those among `outputs`, and return the other outputs.
+
+        Operations use this where they cannot wait for `appended`. The responses leave with the next `tick`, which is
+        due at once.
+        """
+        if self._store is None:
+            return list(outputs)
+        others: list[Output] = []
+        for output in outputs:
+            if isinstance(output, WriteLog):
+                self._store.submit(output)
+            else:
+                others.append(output)
+        while True:
+            for broker in self:
+                write = broker.next_write()
+                if write is not None:
+                    self._store.submit(write)
+            self._store.write_queued()
+            results = list(self._store.results())
+            if not results:
+                return others
+            for write, failure in results:
+                node = self._nodes.get(write.node_id)
+                if node is not None and node.broker is not None:
+                    node.broker.complete_write(now, write.token, _error_of(failure))
+
+    def _tick_durably(self, now: int, brokers: Iterable[Broker]) -> list[Output]:
+        """Fire everything due at some nodes, and perform the resulting log writes."""
+        outputs: list[Output] = []
+        is_due = True
+        while is_due:
+            outputs += self.settle(now, [output for broker in brokers for output in broker.tick(now)])
+            is_due = any((due := broker.deadline()) is not None and due <= now for broker in brokers)
+        return outputs
+
+    # -- internals -------------------------------------------------------------------------------------------
 
     def _move(
         self, now: int, topic: Topic, partition: int, node_id: int, group_id: str | None, load_ms: int = 0
@@ -269,9 +313,8 @@ class NodeRuntimes:
         moved = LeaderMoved(topic.name, partition, topic.leader(partition), group_id)
         self.trace.add(self.trace.now_us(), moved, node_id)
         if topic.name == OFFSETS_TOPIC:
-            self._windows_ms[partition] = load_ms
-        # likewise
-        outputs = [output for broker in self._running for output in broker.tick(now)]
+            self._load_durations_ms[partition] = load_ms
+        outputs = self._tick_durably(now, self._running)
         self.cluster.move_leader(topic, partition, node_id)
         return outputs + self._catch_up(now)
 
@@ -286,76 +329,82 @@ class NodeRuntimes:
         cluster, settings, new_uuid = self.cluster, self._settings, self._new_uuid
         coordinator = Coordinator(now, cluster, settings, new_uuid, owned=())
 
-        def deleted(now: int, names: Iterable[str]) -> list[Effect]:
-            self._deleted.append((node_id, list(names)))
+        def on_topics_deleted(now: int, names: Iterable[str]) -> list[Effect]:
+            self._deleted_topics.append((node_id, list(names)))
             return coordinator.topics_deleted(now, names)
 
         node = NodeCore(
-            node_id, cluster, coordinator, lambda _: DataPlane(node_id, cluster, settings, new_uuid, deleted)
+            node_id, cluster, coordinator, lambda _: DataPlane(node_id, cluster, settings, new_uuid, on_topics_deleted)
         )
-        broker = Broker(node, settings, self.trace, self._log, self._store, self.inbox)
+        broker = Broker(node, settings, self.trace, self._log, self.inbox, has_log_store=self._store is not None)
         broker.interceptor, broker.unreached_listeners = self._interceptor, self._unreached_listeners
         return broker
 
     @staticmethod
-    def _input(node: NodeRuntime, now: int, give: Input, *arguments: object) -> list[Output]:
-        """Give an input to a node: now, or when it is resumed, or never."""
+    def _input(node: NodeRuntime, now: int, method: Input, *arguments: object) -> list[Output]:
+        """Pass an input to a running node, queue it for a paused one, and drop it for one that is down."""
         if node.broker is None:
             return []
-        if node.held is not None:
-            node.held.append((give, arguments))
+        if node.queued is not None:
+            node.queued.append((method, arguments))
             return []
-        return give(node.broker, now, *arguments) or []
+        return method(node.broker, now, *arguments) or []
 
     def _take_down(self, now: int, broker: Broker, reason: str) -> list[Output]:
         node = self._nodes[broker.node.node_id]
         outputs = broker.close(now, reason)
-        node.broker = node.held = None
-        node.held_bytes.clear()
-        node.deleted.clear()
-        for connection in [number for number, at in self._at.items() if at is node]:
-            del self._at[connection]
+        node.broker = node.queued = None
+        node.queued_bytes.clear()
+        node.deleted_topics.clear()
+        for connection in [number for number, owner in self._by_connection.items() if owner is node]:
+            del self._by_connection[connection]
         for load in [load for load in self._loads if load[0] == node.node_id]:
             self._loads.cancel(load)
         self._states_changed()
         return outputs
 
     def _states_changed(self) -> None:
-        self._running = [node.broker for node in self._nodes.values() if node.broker is not None and node.held is None]
+        self._running = [
+            node.broker for node in self._nodes.values() if node.broker is not None and node.queued is None
+        ]
 
-    def _catch_up(self, now: int, *, nothing_new: bool = True) -> list[Output]:
-        """Let every running node do what follows from the cluster's view, if that has changed."""
+    def _catch_up(self, now: int, *, has_changes: bool = False) -> list[Output]:
+        """Bring every running node up to date with the cluster's metadata, if it has changed."""
         outputs: list[Output] = []
-        while not nothing_new or self._seen != self.cluster.leader_changes:
-            self._seen, nothing_new = self.cluster.leader_changes, True
-            deleted, self._deleted = self._deleted, []
+        while has_changes or self._leader_changes_seen != self.cluster.leader_changes:
+            self._leader_changes_seen, has_changes = self.cluster.leader_changes, False
+            deleted, self._deleted_topics = self._deleted_topics, []
             for node_id, names in deleted:
                 for node in self._nodes.values():
-                    if node.held is not None:
-                        node.deleted += names
+                    if node.queued is not None:
+                        node.deleted_topics += names
                     elif node.broker is not None and node.node_id != node_id:
-                        outputs += node.broker.topics_deleted(now, names)
+                        outputs += node.broker.perform(now, node.broker.node.topics_deleted(now, names))
             for broker in self._running:
-                outputs += broker.leaders_changed(now)
-            # only when all have given up what they had to may others read what these wrote
+                outputs += broker.perform(now, broker.node.leaders_changed(now))
+            # previous leaders must finish before new ones read their records
             for broker in self._running:
                 outputs += self._load(now, broker)
         return outputs
 
     def _load(self, now: int, broker: Broker) -> list[Output]:
-        """Load what a node has begun to load: now, or when the time is up that was said."""
+        """Load the partitions that a node has begun to load, at once or after their configured duration."""
         outputs: list[Output] = []
         node_id, store = broker.node.node_id, broker.node.coordinator.store
         for load in [load for load in self._loads if load[0] == node_id and load[1] not in store.loading]:
             self._loads.cancel(load)
         for partition in sorted(store.loading):
-            load, window_ms = (node_id, partition), self._windows_ms.pop(partition, None)
-            if window_ms:
-                self._loads.set(load, now + window_ms)
-            elif window_ms == 0 or load not in self._loads:
+            load, duration_ms = (node_id, partition), self._load_durations_ms.pop(partition, None)
+            if duration_ms:
+                self._loads.set(load, now + duration_ms)
+            elif duration_ms == 0 or load not in self._loads:
                 self._loads.cancel(load)
                 outputs += broker.load(now, partition)
         return outputs
 
     def _note(self, node_id: int, change: str) -> None:
         self.trace.add(self.trace.now_us(), NodeChanged(change), node_id)
+
+
+def _error_of(failure: OSError | None) -> Error:
+    return Error.NONE if failure is None else Error.KAFKA_STORAGE_ERROR

@@ -1,4 +1,4 @@
-"""The coordinator's records as bytes: batches as Kafka writes them to `__consumer_offsets`, and reads them again."""
+"""The codec of `__consumer_offsets`: coordinator records to and from Kafka's record batches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def batch_of(records: Iterable[CoordinatorRecord], timestamp: int) -> bytes:
-    """One batch of all these records, each with the same time in ms (`CoordinatorRuntime`, `GroupMetadataManager`)."""
+    """Encode records as one batch, each with this timestamp in ms (`CoordinatorRuntime`, `GroupMetadataManager`)."""
     return wire.write_batch(
         [
             wire.Record(
@@ -37,20 +37,20 @@ def batch_of(records: Iterable[CoordinatorRecord], timestamp: int) -> bytes:
 
 
 def records_of(written: Iterable[wire.Record]) -> Iterator[CoordinatorRecord]:
-    """What a coordinator remembers of the records in its partition, in their order.
+    """Decode the coordinator records of a partition, in order.
 
-    Records of a type it does not know are passed over (KIP-915). Malformed for a key or value that cannot be read, or
-    whose version is not known: the partition cannot be loaded then.
+    Skips records of unknown types (KIP-915). Raises Malformed for an invalid key or value, or one of an unknown
+    version; the partition cannot be loaded then.
     """
-    for each in written:
-        if each.key is None:
-            raise Malformed(f"offset {each.offset}: a record without a key")
-        key = read_key(each.key)
+    for record in written:
+        if record.key is None:
+            raise Malformed(f"offset {record.offset}: a record without a key")
+        key = read_key(record.key)
         if key is None:
             continue
-        if each.value is None:
+        if record.value is None:
             yield CoordinatorRecord(key, None)
         elif isinstance(key, GroupMetadataKey):
-            yield CoordinatorRecord(key, read_value(GroupMetadataValue, each.value))
+            yield CoordinatorRecord(key, read_value(GroupMetadataValue, record.value))
         else:
-            yield CoordinatorRecord(key, read_value(OffsetCommitValue, each.value))
+            yield CoordinatorRecord(key, read_value(OffsetCommitValue, record.value))

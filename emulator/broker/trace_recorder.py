@@ -1,4 +1,4 @@
-"""What the broker ring of a node tells the trace."""
+"""The trace recorder of a node: writes requests, responses and other events of the broker into the trace."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from .interceptor import Respond
 
 Fetched = tuple[str, int, int, int]
-"""Topic, partition, the first offset and the one after the last."""
+"""Topic, partition, first offset, and the offset after the last record."""
 
 BASE_OFFSET_BYTES = 8
-"""A batch begins with the offset of its first record."""
+"""The size of a batch's first field, its base offset."""
 
 FETCH, NONE = ApiKey.FETCH, Error.NONE
-"""Looked up once, because it is the dearest part of a comparison."""
+"""Module constants, because the lookup costs more than the comparison."""
 
 
 class TraceRecorder:
-    """Writes into the trace what happens at a node."""
+    """Writes the events of a node into the trace."""
 
     def __init__(self, node: NodeCore, trace: Trace) -> None:
         self._node_id = node.node_id
@@ -43,27 +43,27 @@ class TraceRecorder:
         self._clocks = node.cluster.group_clocks
         self._trace = trace
 
-    def note(self, happening: TraceEvent) -> None:
-        """Something has happened, now."""
-        self._trace.add(self._trace.now_us(), happening, self._node_id)
+    def note(self, event: TraceEvent) -> None:
+        """Record an event with the current time."""
+        self._trace.add(self._trace.now_us(), event, self._node_id)
 
     def group_now(self, now: int, group_id: str | None) -> int:
-        """What time it is for a group; for none, and for one without a clock of its own, the node's."""
+        """Return the group's time; without a group or a group clock, the node's."""
         clock = self._clocks.get(group_id) if group_id is not None else None
-        # `clock.read(now)`, without the call
+        # `clock.read(now)`, inlined
         return now if clock is None else clock.origin + now if clock.pace else clock.origin
 
     @staticmethod
-    def is_of_reader(peer: Connection, message: Message) -> bool:
-        """Whether a request, or the answer to a Fetch, only serves to read the trace: then it is no event."""
+    def is_of_trace_reader(peer: Connection, message: Message) -> bool:
+        """Return whether a request, or the response to a Fetch, serves only to read the trace and is not recorded."""
         if isinstance(message, DescribeClusterRequest):
-            # with which Java's admin client, and so Spark, begins anew each time
+            # Java's admin client, and so Spark, repeats it before every read
             return peer.follows_trace
         reads = reads_trace(message)
         peer.follows_trace = peer.follows_trace or reads
         return reads
 
-    def answered(  # noqa: PLR0913, PLR0917 - what is known of an answer
+    def answered(  # noqa: PLR0913, PLR0917 - all parts of a response
         self,
         now: int,
         peer: Connection,
@@ -73,27 +73,27 @@ class TraceRecorder:
         size: int,
         step: Respond | None,
     ) -> None:
-        """A request has been answered: with `response`, which for the version that asked was `rendered`.
+        """Record a response; `rendered` is its shape for the version of the request.
 
-        A Fetch is noted only now, and only if it brings something; the others are counted. Nothing is noted of who
-        reads the trace itself.
+        A Fetch is recorded only now, and only if it returns records or an error; empty ones are counted. Requests that
+        read the trace itself are not recorded.
         """
         fetched: tuple[Fetched, ...] = ()
         if asked.call.api_key == FETCH:
-            if isinstance(response, FetchResponse) and _brings_nothing(response):
+            if isinstance(response, FetchResponse) and _is_empty(response):
                 peer.empty_fetches += 1
                 return
-            if self.is_of_reader(peer, response):
+            if self.is_of_trace_reader(peer, response):
                 return
             if isinstance(response, FetchResponse):
                 fetched = self._fetched(response)
             self._trace.add(asked.received_us, asked, self._node_id)
-        elif asked.call.api_key in READER_APIS and self.is_of_reader(peer, asked.request):
+        elif asked.call.api_key in READER_APIS and self.is_of_trace_reader(peer, asked.request):
             return
         now_us = self._trace.now_us()
         error_number = error_of(response)
         message, weight = retain(response, size, peer.client_id)
-        # the request is the event's as well: the other one may have fallen off the ring
+        # the event holds its request as well, which may have left the ring buffer
         weight += asked.weight + ELEMENT_BYTES * len(fetched)
         error = Error(error_number) if error_number else NONE
         error_code = error_number if rendered is response else error_of(rendered)
@@ -109,21 +109,22 @@ class TraceRecorder:
         self._trace.add(now_us, answered, self._node_id)
 
     def _fetched(self, response: FetchResponse) -> tuple[Fetched, ...]:
-        """What a Fetch brings: the log knows it, without a look into the records."""
-        found = []
-        for topic in response.responses:
-            known = self._cluster.topic(topic.topic) if topic.topic else self._cluster.topic_by_id(topic.topic_id)
-            if known is None:
+        """Return the offset ranges of a Fetch; the log knows them, so records are not decoded."""
+        ranges = []
+        for row in response.responses:
+            topic = self._cluster.topic(row.topic) if row.topic else self._cluster.topic_by_id(row.topic_id)
+            if topic is None:
                 continue
-            for row in topic.partitions:
-                log = known.log(row.partition_index) if row.records else None
-                if log is not None and row.records:
-                    begin = int.from_bytes(row.records[:BASE_OFFSET_BYTES], "big")
-                    found.append((known.name, row.partition_index, begin, log.end_of(begin, len(row.records))))
-        return tuple(found)
+            for partition in row.partitions:
+                records = partition.records
+                log = topic.log(partition.partition_index) if records else None
+                if log is not None and records:
+                    begin = int.from_bytes(records[:BASE_OFFSET_BYTES], "big")
+                    ranges.append((topic.name, partition.partition_index, begin, log.end_of(begin, len(records))))
+        return tuple(ranges)
 
 
-def _brings_nothing(response: FetchResponse) -> bool:
+def _is_empty(response: FetchResponse) -> bool:
     return response.error_code == 0 and not any(
         partition.records or partition.error_code for topic in response.responses for partition in topic.partitions
     )

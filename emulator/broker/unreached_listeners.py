@@ -1,18 +1,18 @@
-"""Clients that find the cluster and never reach it: the commonest failure of Kafka in a container.
+"""Detection of clients that cannot reach the advertised address of their coordinator.
 
-A client connects to the address it was given, asks who coordinates its group, and goes to the address it is told. If it
-cannot come there, because a port is mapped or a name is not known where it runs, it asks again, for ever, and says
-little about it. Here it is seen: who is told of a coordinator, does not give up and within `WAIT_MS` sends nothing but
-more such questions has not got there. That is one line for every address, with what to do about it.
+This is the most common failure of Kafka in containers: a client bootstraps, looks up the coordinator of its group, and
+cannot connect to the advertised host or port. It retries forever and logs little. This module watches each client after
+FindCoordinator. A client that within `WAIT_MS` sends only further lookups has not arrived, and one log line per address
+names the remedy.
 
-An admin client that lists topics does not look for a coordinator. A node that is down or paused is not reached for
-another reason.
+Lookups without FindCoordinator (an admin client that lists topics) are not watched, and nodes that are down or paused
+are not reported.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from koordinator.wire.apis import ApiKey
 
@@ -24,133 +24,147 @@ if TYPE_CHECKING:
 
     from koordinator.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 
+    from ..core.cluster import ClusterState
     from ..core.effects import Call
-    from .cluster_runtime import ClusterRuntime
     from .connections import Output
+    from .tickers import Ticker
 
 WAIT_MS = 5_000
-"""How long a client may take to come to where it was told to go; it connects in milliseconds, if it can."""
+"""Time for a client to reach its coordinator, in ms; a reachable one takes milliseconds."""
 
-SEEKERS_MAX = 1_000
-"""Of so many clients the rest is not looked after."""
+CLIENTS_MAX = 1_000
+"""Number of clients, and of groups of each client, that are watched at a time."""
 
-ASKING = frozenset({ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER})
-"""What a client asks before it knows where to go, or because it cannot get there."""
+LOOKUPS = frozenset({ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER})
+"""Requests of a client that has not reached its coordinator yet."""
 
 CLIENT_SHOWN_MAX = 200
-"""The most characters of a client's own name in the line."""
+"""Length of a client id in the log line."""
 
 
 Client: TypeAlias = tuple[str, str]
 """A client's host and client id."""
 
 
+class WatchedCluster(Protocol):
+    """The part of the cluster runtime that the detection needs."""
+
+    cluster: ClusterState
+    tickers: list[Ticker]
+
+    @property
+    def states(self) -> dict[int, str]:
+        """The state of every node, by id."""
+
+    def clients(self) -> set[Client]:
+        """Return the connected clients."""
+
+
 @dataclass(slots=True)
-class Seeker:
-    """A client that was told of a coordinator: since when, by which call, what, and whether it has asked again."""
+class CoordinatorLookup:
+    """A client's lookup of a coordinator: time, call and result; `is_repeated` once the client looks up again."""
 
     since: int
     call: Call
     coordinator: Coordinator
-    asked_again: bool = False
+    is_repeated: bool = False
 
-    def has_come(self, call: Call, group_id: str | None) -> bool:
-        """Whether this request shows that it is there.
+    def is_reached_by(self, call: Call, group_id: str | None) -> bool:
+        """Return whether a request proves that the client has reached the coordinator.
 
-        It names the group; or else its connection is not older than the question: a connection that was there before
-        may be that of another client of the same name, and shows nothing about the address that was told.
+        It proves so if it names the group, or if its connection is at least as recent as the lookup. An older
+        connection may belong to another client of the same name.
         """
         return group_id == self.coordinator.key or (group_id is None and call.connection >= self.call.connection)
 
 
 class UnreachedListeners:
-    """Looks after the clients that were told of a coordinator until they get there; a ticker (`brokers.Ticker`).
+    """Watches clients between FindCoordinator and their first request to the coordinator; a `Ticker` meanwhile.
 
-    Clients are told apart by their host, their client id and their group: client libraries have a client id that all
-    have who did not choose one. It is a ticker only while somebody is on the way.
+    Lookups are kept by host, client id and group, because many clients share the default client id of their library.
     """
 
-    def __init__(self, runtime: ClusterRuntime, log: Callable[[str], None]) -> None:
+    def __init__(self, runtime: WatchedCluster, log: Callable[[str], None]) -> None:
         self._runtime = runtime
         self._log = log
-        self.seekers: dict[Client, dict[str, Seeker]] = {}
-        """Who is on the way, to the coordinator of which groups."""
-        self._said: set[tuple[str, str, int]] = set()
+        self.lookups: dict[Client, dict[str, CoordinatorLookup]] = {}
+        """The watched lookups by client and group."""
+        self._reported: set[tuple[str, str, int]] = set()
 
-    def told(self, now: int, call: Call, response: FindCoordinatorResponse) -> None:
-        """A client is answered who coordinates its groups."""
-        found = next((row for row in response.coordinators if not row.error_code), None)
+    def coordinator_found(self, now: int, call: Call, response: FindCoordinatorResponse) -> None:
+        """Watch a client that received the address of a coordinator."""
+        coordinator = next((row for row in response.coordinators if not row.error_code), None)
         client = call.client_host, call.client_id
-        if found is None or len(self.seekers) >= SEEKERS_MAX:
+        if coordinator is None or len(self.lookups) >= CLIENTS_MAX:
             return
-        if not self.seekers:
+        if not self.lookups:
             self._runtime.tickers.append(self)
-        groups = self.seekers.setdefault(client, {})
-        if len(groups) < SEEKERS_MAX:
-            groups.setdefault(found.key, Seeker(now, call, found))
+        groups = self.lookups.setdefault(client, {})
+        if len(groups) < CLIENTS_MAX:
+            groups.setdefault(coordinator.key, CoordinatorLookup(now, call, coordinator))
 
-    def came(self, call: Call, group_id: str | None) -> None:
-        """A client has sent a request, which names this group."""
+    def request_received(self, call: Call, group_id: str | None) -> None:
+        """Stop watching a client whose request proves that it has reached its coordinator."""
         client = call.client_host, call.client_id
-        groups = self.seekers.get(client, {})
-        for seeker in list(groups.values()):
-            if call.api_key in ASKING:
-                seeker.asked_again = True
-            elif seeker.has_come(call, group_id):
-                self._forget(client, seeker)
-        self._rest()
+        groups = self.lookups.get(client, {})
+        for lookup in list(groups.values()):
+            if call.api_key in LOOKUPS:
+                lookup.is_repeated = True
+            elif lookup.is_reached_by(call, group_id):
+                self._forget(client, lookup)
+        self._stop_if_idle()
 
     def deadline(self) -> int | None:
-        """When the first of them ought to have arrived."""
-        return min((seeker.since + WAIT_MS for _, seeker in self._all()), default=None)
+        """Return the end of the first waiting time."""
+        return min((lookup.since + WAIT_MS for _, lookup in self._all()), default=None)
 
     def tick(self, now: int) -> list[Output]:
-        """Say who has not arrived."""
-        for client, seeker in list(self._all()):
-            if seeker.since + WAIT_MS <= now:
-                self._forget(client, seeker)
-                self._missed(client, seeker)
-        self._rest()
+        """Report the clients whose waiting time is over."""
+        for client, lookup in list(self._all()):
+            if lookup.since + WAIT_MS <= now:
+                self._forget(client, lookup)
+                self._report(client, lookup)
+        self._stop_if_idle()
         return []
 
     def group_deadline(self, group_id: str) -> int | None:
-        """Nothing is due in the time of a group: clients are as fast as they are."""
+        """Return None: nothing depends on group time."""
 
     def clock_changed(self, now: int, group_id: str) -> None:
-        """Nothing depends on it."""
+        """Do nothing: nothing depends on group time."""
 
-    def _all(self) -> Iterator[tuple[Client, Seeker]]:
-        return ((client, seeker) for client, groups in self.seekers.items() for seeker in groups.values())
+    def _all(self) -> Iterator[tuple[Client, CoordinatorLookup]]:
+        return ((client, lookup) for client, groups in self.lookups.items() for lookup in groups.values())
 
-    def _forget(self, client: Client, seeker: Seeker) -> None:
-        groups = self.seekers[client]
-        del groups[seeker.coordinator.key]
+    def _forget(self, client: Client, lookup: CoordinatorLookup) -> None:
+        groups = self.lookups[client]
+        del groups[lookup.coordinator.key]
         if not groups:
-            del self.seekers[client]
+            del self.lookups[client]
 
-    def _rest(self) -> None:
-        if not self.seekers:
+    def _stop_if_idle(self) -> None:
+        if not self.lookups:
             self._runtime.tickers.remove(self)
 
-    def _missed(self, client: Client, seeker: Seeker) -> None:
-        told, listener = seeker.coordinator, seeker.call.listener
-        key = listener, told.host, told.port
-        gave_up = not seeker.asked_again and client not in self._runtime.clients()
-        if key in self._said or gave_up or not self._is_there(told.node_id, key):
+    def _report(self, client: Client, lookup: CoordinatorLookup) -> None:
+        coordinator, listener = lookup.coordinator, lookup.call.listener
+        key = listener, coordinator.host, coordinator.port
+        gave_up = not lookup.is_repeated and client not in self._runtime.clients()
+        if key in self._reported or gave_up or not self._is_advertised(coordinator.node_id, key):
             return
-        self._said.add(key)
+        self._reported.add(key)
         host, client_id = client
-        address = host_port(told.host, told.port)
-        node = "" if len(self._runtime.states) == 1 else f"{told.node_id}:"
+        address = host_port(coordinator.host, coordinator.port)
+        node = "" if len(self._runtime.states) == 1 else f"{coordinator.node_id}:"
         name = "" if listener == PLAINTEXT else f" on listener {listener}"
         self._log(
-            f"client {client_id[:CLIENT_SHOWN_MAX]!r} ({host}) was told{name} that its group is at {address}, and has"
-            f" not come there in {WAIT_MS // 1000} s: it probably cannot reach that address from where it runs. Tell"
-            f" clients one that they can reach: --advertised {node}{listener}=HOST:PORT, or KOORDINATOR_ADVERTISED"
+            f"client {client_id[:CLIENT_SHOWN_MAX]!r} ({host}) got the address {address}{name} for its coordinator,"
+            f" and has not connected to it within {WAIT_MS // 1000} s: it probably cannot reach that address. Advertise"
+            f" an address that it can reach: --advertised {node}{listener}=HOST:PORT, or KOORDINATOR_ADVERTISED"
         )
 
-    def _is_there(self, node_id: int, key: tuple[str, str, int]) -> bool:
-        """Whether the node serves, and clients are still told this address of it."""
+    def _is_advertised(self, node_id: int, key: tuple[str, str, int]) -> bool:
+        """Return whether the node is up and still advertises this address."""
         listener, host, port = key
         if self._runtime.states.get(node_id) != "up":
             return False

@@ -85,6 +85,7 @@ class Control:
 
     def call(self, now: int, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - plain data
         """Do something at once, after what was due before. KeyError for an unknown operation, else what it raises."""
+        self._brokers.settle(now)
         due = self._brokers.deadline()
         if due is not None and due <= now:
             self._leave(self._brokers.tick(now))

@@ -8,6 +8,7 @@ is one ordered list of effects:
 * `Append` requests a write to `__consumer_offsets`; responses that depend on it stay parked until the input
   `appended(now, token, error)`.
 * `OffsetsTopicWritten` reports that a client has written to `__consumer_offsets`.
+* `WriteLog` is the effect of the broker for batches that a durable log holds; its result is the input `appended`.
 * The facts (`StateChanged`, `MemberChanged`, …) describe what happened, for the trace. Nothing depends on them.
 """
 
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING
 from koordinator.wire.values import value
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from koordinator.wire.apis import Message
 
     from .groups.records import CoordinatorRecord
@@ -64,6 +67,30 @@ class Append:
     token: int
     partition: int
     records: tuple[CoordinatorRecord, ...]
+
+
+@value
+class LogBatches:
+    """Encoded record batches of a partition; the topic id tells topics of the same name apart."""
+
+    topic: str
+    topic_id: UUID
+    partition: int
+    batches: bytes
+
+
+@value
+class WriteLog:
+    """Log writes of a node to perform with one sync; `token` identifies the result.
+
+    First the `compacted` batches replace their logs, which may fail without consequences. Then `appends` are appended,
+    all or none.
+    """
+
+    node_id: int
+    token: int
+    compacted: tuple[LogBatches, ...]
+    appends: tuple[LogBatches, ...]
 
 
 @value

@@ -44,7 +44,7 @@ async def _events(hosted: RegisteredCluster, since: int, group: str | None) -> A
 
     # who waits for the first event is to know at once that it listens
     yield ": the trace\n\n"
-    while not hosted.has_ended.is_set():
+    while not hosted.ended.is_set():
         if not await hosted.cluster.server.wait_for(has_more, KEEP_ALIVE_S):
             yield ": nothing new\n\n"
         newest = trace.last_seq

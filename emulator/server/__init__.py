@@ -1,1 +1,1 @@
-"""The Trio server: sockets, listeners, and the clusters of a process."""
+"""The Trio server: sockets, listeners, the disk, and the clusters of a process."""

@@ -1,4 +1,4 @@
-"""What a cluster is made of, put together from a user's wishes. Chance and the wall clock enter here, and only here."""
+"""Construction of a cluster from its options; the only place that reads the wall clock or draws random numbers."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ..control.control import Control
 from ..core.cluster import ClusterState
 from ..core.refusal import RefusedError
 from ..storage.data_dir import DataDir
+from ..storage.log_writer import LogWriter
 from ..storage.recovery import offsets_partitions, restore_topics
 from ..trace.file import TraceFile
 from ..trace.trace import Trace
@@ -41,7 +42,7 @@ SEED_BITS = 32
 
 @dataclass(frozen=True, slots=True)
 class BuiltCluster:
-    """A cluster without a way in: what it is made of, apart from sockets. `warnings` are worth showing once."""
+    """A cluster without sockets. `warnings` are for the user, once."""
 
     options: Options
     settings: Settings
@@ -53,14 +54,15 @@ class BuiltCluster:
     runtime: ClusterRuntime
     trace_file: TraceFile | None
     data_dir: DataDir | None
+    log_writer: LogWriter | None
 
     def begin(self) -> None:
-        """Empty the trace file, if there is one: what is written to it from now on is of this cluster."""
+        """Empty the trace file, if any, before the cluster writes to it."""
         if self.trace_file is not None:
             self.trace_file.begin()
 
     def close(self) -> None:
-        """Close the trace file and the data directory, if there are any, after serving has ended."""
+        """Close the trace file and the data directory, if any, after serving has ended."""
         if self.trace_file is not None:
             self.trace_file.close()
         if self.data_dir is not None:
@@ -69,7 +71,7 @@ class BuiltCluster:
 
 @dataclass(frozen=True, slots=True)
 class ServedCluster(BuiltCluster):
-    """A cluster that is ready to be served."""
+    """A cluster with its server, listeners and control."""
 
     server: Server
     node_listeners: NodeListeners
@@ -77,34 +79,30 @@ class ServedCluster(BuiltCluster):
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to, `host:port` of each node; the ports are known once `serve` has started."""
+        """`host:port` of each node for clients; the ports are known once `serve` has started."""
         return self.node_listeners.bootstrap_servers()
 
     async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Listen and serve until cancelled; `bootstrap_servers` is right from the report of the start on.
-
-        Raises OSError if nothing can listen there; nothing has started then.
-        """
+        """Listen and serve until cancelled. Raises OSError, with nothing started, if a listener fails."""
         await self.node_listeners.serve(self.begin, task_status=task_status)
 
 
 def build(options: Options, log: Callable[[str], None] | None = None) -> ServedCluster:
-    """Make a cluster; nothing listens yet.
+    """Build a cluster that does not listen yet.
 
-    `log` gets one line for every connection closed for a fault, and for a trace file or a data directory that fails;
-    without it they are warnings of the logger `koordinator`. Raises InvalidSetting, DataDirRefused, ValueError for a
-    topic, record or port that cannot be, and OSError if the trace file cannot be opened.
+    `log` gets one line for every connection that the broker closes, and for a failing trace file or data directory; the
+    default logs warnings of the logger `koordinator`. Raises InvalidSetting, DataDirRefused, ValueError for an invalid
+    topic, record or port, and OSError if the trace file cannot be opened.
     """
     listeners = Listeners(options.host, options.port, options.listeners, options.advertised, options.brokers)
-    world = build_cluster(options, _clock(), log)
-    world.runtime.unreached_listeners = UnreachedListeners(
-        world.runtime, log or logging.getLogger("koordinator").warning
-    )
-    server = Server(world.runtime, world.started_at)
-    node_listeners = NodeListeners(world.runtime, server, listeners)
-    control = Control(world.runtime, node_listeners, server.perform, world.seed)
-    made = {each.name: getattr(world, each.name) for each in fields(world)}
-    return ServedCluster(**made, server=server, node_listeners=node_listeners, control=control)
+    log = log or logging.getLogger("koordinator").warning
+    built = build_cluster(options, _clock(), log)
+    built.runtime.unreached_listeners = UnreachedListeners(built.runtime, log)
+    server = Server(built.runtime, built.started_at, built.log_writer)
+    node_listeners = NodeListeners(built.runtime, server, listeners)
+    control = Control(built.runtime, node_listeners, server.perform, built.seed)
+    parts = {part.name: getattr(built, part.name) for part in fields(built)}
+    return ServedCluster(**parts, server=server, node_listeners=node_listeners, control=control)
 
 
 def build_cluster(
@@ -112,7 +110,7 @@ def build_cluster(
     wall_us: Callable[[], int],
     log: Callable[[str], None] | None = None,
 ) -> BuiltCluster:
-    """Make a cluster without sockets; `wall_us` is its wall clock in microseconds. Raises what `build` raises."""
+    """Build a cluster without sockets; `wall_us` is its wall clock in microseconds. Raises the errors of `build`."""
     log = log or logging.getLogger("koordinator").warning
     if not 1 <= options.brokers <= BROKERS_MAX:
         raise ValueError(f"brokers {options.brokers}: must be from 1 to {BROKERS_MAX}")
@@ -142,11 +140,11 @@ def _build_cluster(
         cluster_id = base64.urlsafe_b64encode(new_uuid().bytes).rstrip(b"=").decode()
     partitions = offsets_partitions(data_dir) if data_dir is not None else None
     if partitions is not None and partitions != settings.offsets_topic_num_partitions:
-        warnings.append(f"offsets.topic.num.partitions: {partitions}, as __consumer_offsets has in the data directory")
+        warnings.append(f"offsets.topic.num.partitions: {partitions}, as in the data directory")
         settings = replace(settings, offsets_topic_num_partitions=partitions)
     cluster = ClusterState(cluster_id, settings, new_uuid)
     started_at = wall_us() // 1000
-    # before any topic, so that topics have a leader; the ports follow when they are known
+    # before any topic, so that topics have leaders; ports are registered once they are bound
     for node_id in range(1, options.brokers + 1):
         cluster.register(node_id, advertised(options.host), 0)
     if data_dir is not None:
@@ -160,61 +158,62 @@ def _build_cluster(
         **options.about,
     }
     trace = Trace(wall_us, sink=trace_file, header=header)
-    runtime = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log, data_dir)
+    log_writer = None if data_dir is None else LogWriter(data_dir)
+    runtime = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log, log_writer)
     warnings += _fill(runtime, options, started_at)
     return BuiltCluster(
-        options, settings, tuple(warnings), seed, started_at, cluster, trace, runtime, trace_file, data_dir
+        options, settings, tuple(warnings), seed, started_at, cluster, trace, runtime, trace_file, data_dir, log_writer
     )
 
 
 def _settings(options: Options) -> tuple[Settings, list[str]]:
     values = dict(options.config)
-    ours = {
+    shorthands = {
         "error.codes": options.error_codes,
         "group.clock": options.clock,
         "kafka.version": options.kafka_version,
     }
-    for name, wanted in ours.items():
-        if wanted is not None:
-            given = values.setdefault(name, wanted)
-            if given != wanted:
-                raise InvalidSetting(f"{name}: given twice, as {wanted!r} and as {given!r}")
-    given, warnings = Settings.of(options.profile, values)
-    settings, more = given.for_brokers(options.brokers)
+    for name, value in shorthands.items():
+        if value is not None:
+            configured = values.setdefault(name, value)
+            if configured != value:
+                raise InvalidSetting(f"{name}: given twice, as {value!r} and as {configured!r}; give it once")
+    settings, warnings = Settings.of(options.profile, values)
+    settings, more = settings.for_brokers(options.brokers)
     return settings, warnings + more
 
 
 def _ids(seed: int, starts: int) -> Callable[[], UUID]:
-    """Ids that look random, the same ones for the same seed; but not those of earlier starts on a data directory."""
-    # these ids are to be repeatable, not secret
-    chance = random.Random(f"{seed}/{starts}" if starts else seed)  # noqa: S311
-    return lambda: UUID(int=chance.getrandbits(128), version=4)
+    """Return a generator of ids that repeats with the seed; every start on a data directory has other ids."""
+    # repeatable, not secret
+    generator = random.Random(f"{seed}/{starts}" if starts else seed)  # noqa: S311
+    return lambda: UUID(int=generator.getrandbits(128), version=4)
 
 
 def _clock() -> Callable[[], int]:
-    """The wall clock in microseconds since the epoch, read once; from then on it only goes ahead."""
+    """Return a clock in microseconds since the epoch that is monotonic after its start."""
     epoch_ns = time.time_ns() - time.monotonic_ns()
     return lambda: (epoch_ns + time.monotonic_ns()) // 1000
 
 
 def _fill(runtime: ClusterRuntime, options: Options, now: int) -> list[str]:
-    """Make the topics and records that are wished; a line for each that the data directory has another way."""
+    """Create the topics and records of the options; return a warning for each that the data directory overrides."""
     warnings = []
-    kept = {name: len(topic.logs) for name, topic in runtime.cluster.topics.items()}
+    existing = {name: len(topic.logs) for name, topic in runtime.cluster.topics.items()}
     for name, partitions in options.topics.items():
         if partitions < 1:
             raise ValueError(f"topic {name!r}: a topic has at least 1 partition, not {partitions}")
-        if name in kept:
-            if kept[name] != partitions:
-                warnings.append(f"topic {name!r}: {kept[name]} partitions, as it has in the data directory")
+        if name in existing:
+            if existing[name] != partitions:
+                warnings.append(f"topic {name!r}: {existing[name]} partitions, as in the data directory")
             continue
         try:
             runtime.create_topic(now, name, partitions)
         except RefusedError as error:
             raise ValueError(f"topic {name!r}: {error}") from error
     for name, records in options.records.items():
-        if name in kept:
-            warnings.append(f"topic {name!r}: has the records of the data directory, and no others")
+        if name in existing:
+            warnings.append(f"topic {name!r}: keeps the records of the data directory; the given ones are ignored")
             continue
         try:
             runtime.produce(now, name, records)

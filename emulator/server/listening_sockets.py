@@ -1,4 +1,4 @@
-"""Where clients come in: the sockets that a listener of a node listens on, and how their port is kept."""
+"""Listening sockets of the nodes, and the reservation of their ports while a node is down."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListeningSocket:
-    """Where clients come in: a listener of a node, and the sockets it listens on."""
+    """A listener of a node, with one socket per address of its host."""
 
     node_id: int
     listener: str
@@ -26,9 +26,9 @@ class ListeningSocket:
 
 
 async def listen(host: str, port: int) -> list[trio.SocketListener]:
-    """Listeners on every address of a host, all on one port; port 0 is any free one, on the first address.
+    """Listen on every address of a host, on one port; port 0 is any free port of the first address.
 
-    Raises OSError that says what is wrong where.
+    Raises OSError with host, port and cause.
     """
     where = f"cannot listen on {host_port(host, port)}"
     try:
@@ -36,10 +36,10 @@ async def listen(host: str, port: int) -> list[trio.SocketListener]:
     except OSError as error:
         raise OSError(error.errno or errno.EINVAL, f"{where}: {error.strerror or error}") from error
     except (UnicodeError, ValueError) as error:
-        # a name that cannot even be looked up
+        # the host is not a valid name
         raise OSError(errno.EINVAL, f"{where}: {error}") from error
     if port == 0:
-        # each address would have a port of its own; clients are told only one
+        # each address has another port, and clients get only one
         for listener in listeners[1:]:
             await listener.aclose()
         del listeners[1:]
@@ -47,47 +47,47 @@ async def listen(host: str, port: int) -> list[trio.SocketListener]:
 
 
 def port_of(listeners: Sequence[trio.SocketListener]) -> int:
-    """The port that listeners listen on."""
+    """Return the port of listeners."""
     return int(listeners[0].socket.getsockname()[1])
 
 
 def address_of(listeners: Sequence[trio.SocketListener]) -> str:
-    """`host:port` that listeners listen on; of several the first."""
+    """Return `host:port` of the first listener."""
     host, port = listeners[0].socket.getsockname()[:2]
     return host_port(host, port)
 
 
-def keep_port(listener: trio.SocketListener) -> Callable[[], socket.socket]:
-    """What, called once the listener is closed, keeps its port from others: a socket that is bound and does not listen.
+def reserve_port(listener: trio.SocketListener) -> Callable[[], socket.socket]:
+    """Return a function that, once the listener is closed, binds its port with a socket that does not listen.
 
-    Who connects there is refused. `listen_again` makes a listener of it.
+    The port refuses connections until `listen_again`, and no other process can bind it.
     """
-    ours = listener.socket
-    family, kind, protocol, address = ours.family, ours.type, ours.proto, ours.getsockname()
+    closing = listener.socket
+    family, kind, protocol, address = closing.family, closing.type, closing.proto, closing.getsockname()
 
-    def keep() -> socket.socket:
-        kept = socket.socket(family, kind, protocol)
-        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    def reserve() -> socket.socket:
+        reserved = socket.socket(family, kind, protocol)
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            kept.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        kept.bind(address)
-        # from now on nobody else may bind it either
-        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
-        return kept
+            reserved.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        reserved.bind(address)
+        # exclusive from now on
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+        return reserved
 
-    return keep
+    return reserve
 
 
-def listen_again(kept: socket.socket) -> trio.SocketListener:
-    """Listen on a port that was kept."""
-    # although connections from before may linger there
-    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    kept.listen()
-    return trio.SocketListener(trio.socket.from_stdlib_socket(kept))
+def listen_again(reserved: socket.socket) -> trio.SocketListener:
+    """Listen on a reserved port."""
+    # earlier connections may linger in TIME_WAIT
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.listen()
+    return trio.SocketListener(trio.socket.from_stdlib_socket(reserved))
 
 
 def java_host(address: str) -> str:
-    """An IP address as Java's `InetAddress.toString` prints it, which is what Kafka shows as a member's host."""
+    """Return an IP address in the format of Java's `InetAddress.toString`, as Kafka shows a member's host."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

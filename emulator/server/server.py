@@ -1,12 +1,12 @@
-"""The server: Trio, sockets and the clock. It moves bytes and waits for one deadline; it knows nothing of Kafka.
+"""The server: Trio, sockets, the clock and the disk. It moves bytes and waits for one deadline; it knows no Kafka.
 
-One task for each connection reads, hands the bytes to the broker ring and sends what comes back. It does not read
-on while the client has not taken what was sent to it, nor, beyond a little, while a request of its is in hand (Kafka's
-muting): so neither a slow reader nor an eager writer can fill memory. Answers that another connection's request, a
-timer or a test brings about interrupt the task, wherever it waits.
+One task per connection reads, passes the bytes to the broker and sends the outputs. It does not read on while the
+client has not taken its output, nor, beyond the read-ahead, while a request is in flight (Kafka's muting). So neither a
+slow reader nor an eager writer fills memory. Output that another connection, a timer or a test causes interrupts it.
 
-One more task, the timekeeper, waits for the broker's next deadline. Listeners of a node are opened and closed at run
-time. Only this file, `streams` and `entrances` have sockets.
+The timekeeper waits for the next deadline. The log task performs log writes in a worker thread, all queued ones with
+one sync. Listeners of a node open and close at run time. Only this module, `streams` and `listening_sockets` use
+sockets.
 """
 
 from __future__ import annotations
@@ -18,153 +18,176 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import trio
 
-from ..broker.connections import Output, Send
+from ..broker.connections import Close, Send
 from .listening_sockets import ListeningSocket, java_host
 from .streams import ByteStream, ClientStream, SocketConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ..broker.connections import Output
+    from ..core.effects import WriteLog
+    from ..storage.log_writer import LogWriter
+
 CLOCK_GRAIN_S = 1e-6
-"""Floating point seconds are taken for the next millisecond if they are this close to it."""
+"""A time this close to the next millisecond counts as that millisecond, because of floating point errors."""
 
-AT_ONCE_MAX = 16
-"""So many who wait for something look for it as soon as anything has happened."""
+PROMPT_WAITERS_MAX = 16
+"""Up to this number of waiters check their predicates after every input."""
 
-LOOK_EVERY_S = 0.05
-"""More than that look so often."""
+CROWD_CHECK_INTERVAL_S = 0.05
+"""More waiters check at this interval."""
 
 STOPPED = "the emulator stopped"
-"""The reason of connections that end with the emulator."""
+"""The reason for connections that end with the emulator."""
 
 _T = TypeVar("_T")
 
 
 class BrokerPort(Protocol):
-    """What the server wants of the broker ring (`brokers.Brokers`); times are integer milliseconds."""
+    """The cluster runtime, as the server needs it; times are integer milliseconds."""
 
     def connected(self, now: int, connection: int, client_host: str, node_id: int, listener: str) -> list[Output]:
-        """A client has connected to a listener of a node."""
+        """Accept a connection to a listener of a node."""
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
-        """Bytes have come in."""
+        """Process bytes of a connection."""
 
     def flushed(self, now: int, connection: int) -> list[Output]:
-        """What was sent to a connection has left; what was held back until then is served."""
+        """Continue a connection whose output has been sent."""
 
     def disconnected(self, now: int, connection: int, reason: str = "") -> None:
-        """A connection is gone; nothing happens if the broker closed it itself."""
+        """Forget a closed connection; without effect if the broker closed it."""
+
+    def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
+        """Complete a log write."""
 
     def tick(self, now: int) -> list[Output]:
-        """A deadline has passed."""
+        """Fire everything due by `now`."""
 
     def deadline(self) -> int | None:
-        """When `tick` is wanted next."""
+        """Return the time of the next `tick`."""
 
     def is_muted(self, connection: int) -> bool:
-        """Whether nothing is to be read: a request is in hand, and enough waits behind it."""
+        """Return whether to stop reading: a request is in flight, and the read-ahead is full."""
 
 
 class Server:
-    """Runs the brokers on Trio: `serve` listens, until it is cancelled.
+    """Runs the nodes of a cluster on Trio, until `serve` is cancelled.
 
-    `started_at` is the wall clock in milliseconds since the epoch from which `now()` counts on.
+    `started_at` is the wall clock in milliseconds since the epoch at which `now()` starts. `log_writer` performs the
+    log writes of a cluster with a data directory.
     """
 
-    def __init__(self, broker: BrokerPort, started_at: int) -> None:
+    def __init__(self, broker: BrokerPort, started_at: int, log_writer: LogWriter | None = None) -> None:
         self._broker = broker
         self._started_at = started_at
+        self._log_writer = log_writer
+        self._log_write_queued = trio.Event()
         self._origin: float | None = None
         self._numbers = count(1)
         self._connections: dict[int, SocketConnection] = {}
-        self._waited_for = math.inf
+        self._next_deadline = math.inf
         self._deadline_moved = trio.Event()
         self._changed = trio.lowlevel.ParkingLot()
-        self._crowd_wants_to_look = trio.Event()
-        # what closes each open entrance, and what is set when it is closed
+        self._crowd_is_waiting = trio.Event()
+        # the scope that closes each listening socket, and the event after it has closed
         self._open: dict[ListeningSocket, tuple[trio.CancelScope, trio.Event]] = {}
         self._nursery: trio.Nursery | None = None
 
     # -- time ------------------------------------------------------------------------------------------------
 
     def now(self) -> int:
-        """Milliseconds since the epoch; it never goes back, whatever happens to the wall clock."""
+        """Return monotonic milliseconds since the epoch; later changes of the wall clock do not matter."""
         return self._started_at + int((trio.current_time() - self._start() + CLOCK_GRAIN_S) * 1000)
 
-    def _on_trio_clock(self, at: float) -> float:
+    def _trio_time(self, at: float) -> float:
         return self._start() + (at - self._started_at) / 1000
 
     def _start(self) -> float:
-        """The time of Trio's clock that is `started_at`: when it was first asked for."""
+        """Return the Trio time of `started_at`: the time of the first call."""
         if self._origin is None:
             self._origin = trio.current_time()
         return self._origin
 
     async def keep_time(self) -> None:
-        """Call `tick` at every deadline; never returns."""
+        """Call `tick` at every deadline, forever."""
         while True:
             deadline = self._broker.deadline()
-            # made before the wait and set by input alone: what tick does must not wake this task again
+            # created before the wait and set by inputs only, so that `tick` does not wake this task
             self._deadline_moved = trio.Event()
-            self._waited_for = math.inf if deadline is None else deadline
-            with trio.move_on_at(self._on_trio_clock(self._waited_for)) as waiting:
+            self._next_deadline = math.inf if deadline is None else deadline
+            with trio.move_on_at(self._trio_time(self._next_deadline)) as waiting:
                 await self._deadline_moved.wait()
             if waiting.cancelled_caught:
                 self._route(self._broker.tick(self.now()))
 
+    # -- disk ------------------------------------------------------------------------------------------------
+
+    async def _write_logs(self, log_writer: LogWriter) -> None:
+        """Perform queued log writes in a worker thread, forever."""
+        while True:
+            await self._log_write_queued.wait()
+            self._log_write_queued = trio.Event()
+            await trio.to_thread.run_sync(log_writer.write_queued)
+            for write, failure in log_writer.results():
+                self.perform(self._broker.appended(self.now(), write, failure))
+
     # -- connections -----------------------------------------------------------------------------------------
 
     async def serve(
-        self, entrances: Iterable[ListeningSocket], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+        self, listening: Iterable[ListeningSocket], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Serve what comes in, until cancelled."""
+        """Accept and serve connections until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             nursery.start_soon(self.keep_time)
             nursery.start_soon(self._wake_crowds)
-            for entrance in entrances:
-                await self.open(entrance)
+            if self._log_writer is not None:
+                nursery.start_soon(self._write_logs, self._log_writer)
+            for listening_socket in listening:
+                await self.open(listening_socket)
             task_status.started()
 
-    async def open(self, entrance: ListeningSocket) -> None:
-        """Let clients come in here, too, while it serves."""
-        assert self._nursery is not None, "it does not serve"
-        await self._nursery.start(self._admit, entrance)
+    async def open(self, listening_socket: ListeningSocket) -> None:
+        """Accept connections at another listening socket; `serve` must be running."""
+        assert self._nursery is not None, "serve is not running"
+        await self._nursery.start(self._listen, listening_socket)
 
     async def close(self, node_id: int) -> None:
-        """Close the entrances of a node; returns when nobody can come in any more. Its connections stay."""
-        closed = [self._open[entrance] for entrance in self._open if entrance.node_id == node_id]
+        """Close the listening sockets of a node; its connections remain."""
+        closed = [self._open[socket] for socket in self._open if socket.node_id == node_id]
         for scope, _ in closed:
             scope.cancel()
         for _, event in closed:
             await event.wait()
 
-    async def _admit(
-        self, entrance: ListeningSocket, *, task_status: trio.TaskStatus[list[trio.SocketListener]]
+    async def _listen(
+        self, listening_socket: ListeningSocket, *, task_status: trio.TaskStatus[list[trio.SocketListener]]
     ) -> None:
         closed = trio.Event()
         with trio.CancelScope() as scope:
-            self._open[entrance] = scope, closed
+            self._open[listening_socket] = scope, closed
             await trio.serve_listeners(
-                partial(self._accept, entrance.node_id, entrance.listener),
-                list(entrance.sockets),
+                partial(self._accept, listening_socket.node_id, listening_socket.listener),
+                list(listening_socket.sockets),
                 handler_nursery=self._nursery,
                 task_status=task_status,
             )
-        del self._open[entrance]
+        del self._open[listening_socket]
         closed.set()
 
     async def _accept(self, node_id: int, listener: str, stream: trio.SocketStream) -> None:
         try:
             host = java_host(stream.socket.getpeername()[0])
         except OSError:
-            # it was reset before we looked
+            # the client has already reset the connection
             await trio.aclose_forcefully(stream)
             return
         await self.converse(ClientStream(stream), host, node_id, listener)
 
     async def converse(self, stream: ByteStream, client_host: str, node_id: int, listener: str) -> None:
-        """Serve one connection until either side ends it; a failure of the network ends only this connection."""
+        """Serve one connection until either side ends it; a network failure ends only this connection."""
         number = next(self._numbers)
         connection = self._connections[number] = SocketConnection(stream)
         self._route(self._broker.connected(self.now(), number, client_host, node_id, listener))
@@ -176,24 +199,24 @@ class Server:
         finally:
             del self._connections[number]
             self._broker.disconnected(self.now(), number, reason)
-            # a group whose clock jumps over waits may have waited for this one
-            self._look_at_deadline()
+            # a jumping group clock may have waited for this connection
+            self._check_deadline()
             self._notify()
             with trio.CancelScope() as at_once:
                 at_once.cancel()
                 await stream.aclose()
 
     async def _converse(self, number: int, connection: SocketConnection) -> str:
-        """Read, hand over, send; returns why it ended, "" if the client closed."""
+        """Read, process and send; return the reason for the end, "" if the client closed."""
         while True:
-            # for as many requests as it lasts, because to make one costs as much as a request
+            # one scope for many requests, because creating a scope costs as much as a request
             with connection.interruptible() as scope:
                 while not scope.cancel_called:
                     while connection.outbox:
                         await connection.flush()
                         outputs = self._broker.flushed(self.now(), number)
                         if outputs:
-                            # it had its turn; the others have theirs before this becomes another one
+                            # other connections run before this one's next turn
                             self.perform(outputs)
                             await trio.lowlevel.checkpoint()
                     if connection.closing is not None:
@@ -204,43 +227,47 @@ class Server:
                     self.perform(self._broker.received(self.now(), number, data))
 
     def perform(self, outputs: Iterable[Output]) -> None:
-        """Perform what an input has brought about, or somebody from outside."""
+        """Perform the outputs of an input or an operation."""
         self._route(outputs)
-        self._look_at_deadline()
+        self._check_deadline()
 
     def _route(self, outputs: Iterable[Output]) -> None:
         for output in outputs:
-            connection = self._connections.get(output.connection)
-            if connection is None:
-                # it has closed in the meantime
-                continue
             if isinstance(output, Send):
-                connection.put(output.data, more=output.more)
+                connection = self._connections.get(output.connection)
+                if connection is not None:
+                    connection.put(output.data, more=output.more)
+            elif isinstance(output, Close):
+                connection = self._connections.get(output.connection)
+                if connection is not None:
+                    connection.close(output.reason)
             else:
-                connection.close(output.reason)
+                assert self._log_writer is not None, "only a cluster with a data directory writes logs"
+                self._log_writer.submit(output)
+                self._log_write_queued.set()
         self._notify()
 
-    def _look_at_deadline(self) -> None:
-        """Input may have brought the deadline forward. One that moved back costs the timekeeper an idle tick."""
+    def _check_deadline(self) -> None:
+        """Wake the timekeeper if the deadline has come forward; after one that moved back it ticks in vain."""
         deadline = self._broker.deadline()
-        if deadline is not None and deadline < self._waited_for:
+        if deadline is not None and deadline < self._next_deadline:
             self._deadline_moved.set()
 
-    # -- from outside ----------------------------------------------------------------------------------------
+    # -- operations ------------------------------------------------------------------------------------------
 
     def act(self, action: Callable[[int], _T]) -> _T:
-        """Let somebody else than a client look at the broker or change it; `action` gets the time.
+        """Run an operation between two inputs and return its result; `action` gets the time.
 
-        Answers that become due by it leave at the next tick, for which the deadline asks. Raises what `action` raises.
+        Resulting output leaves at the next tick, which is due at once. Raises the errors of `action`.
         """
         try:
             return action(self.now())
         finally:
-            self._look_at_deadline()
+            self._check_deadline()
             self._notify()
 
     async def wait_for(self, predicate: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait until the predicate holds, looking again after everything that happens; False if it never did."""
+        """Wait until a predicate holds, and check it after every input; return False after the timeout."""
         with trio.move_on_after(timeout_s):
             while not predicate():
                 await self._changed.park()
@@ -249,15 +276,15 @@ class Server:
 
     def _notify(self) -> None:
         waiting = len(self._changed)
-        if 0 < waiting <= AT_ONCE_MAX:
+        if 0 < waiting <= PROMPT_WAITERS_MAX:
             self._changed.unpark_all()
         elif waiting:
-            self._crowd_wants_to_look.set()
+            self._crowd_is_waiting.set()
 
     async def _wake_crowds(self) -> None:
-        """Let many who wait look together, now and then: if each did after everything, clients would wait for them."""
+        """Wake many waiters together at intervals; if each checked after every input, clients would be slow."""
         while True:
-            await self._crowd_wants_to_look.wait()
-            await trio.sleep(LOOK_EVERY_S)
-            self._crowd_wants_to_look = trio.Event()
+            await self._crowd_is_waiting.wait()
+            await trio.sleep(CROWD_CHECK_INTERVAL_S)
+            self._crowd_is_waiting = trio.Event()
             self._changed.unpark_all()

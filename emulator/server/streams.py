@@ -1,7 +1,7 @@
-"""A client's socket, and what the server still has to send to it.
+"""A client's socket and its queued output.
 
-One task reads from a stream, and sends. It does not read on while the client has not taken what was sent to it, nor,
-beyond a little, while a request of its is in hand. Answers that somebody else brings about interrupt it there.
+One task per connection reads and sends. It does not read on while the client has not taken its output, nor, beyond the
+read-ahead, while a request is in flight. Output that results from other inputs interrupts the task.
 """
 
 from __future__ import annotations
@@ -12,50 +12,51 @@ from typing import Protocol
 import trio
 
 READ_BYTES = 64 * 1024
-"""The most bytes taken from a socket at once."""
+"""The most bytes of one read."""
 
 
 class ByteStream(Protocol):
-    """What the server wants of a stream. Failures of the network are OSErrors, or what Trio makes of them."""
+    """A stream, as the server needs it; network failures raise OSError or Trio's equivalents."""
 
     def send_now(self, data: bytes) -> bytes:
-        """Send what the network takes at once, and return the rest; a failure shows when that is sent."""
+        """Send without waiting; return the unsent rest. A failure shows in `send_all`."""
 
     async def send_all(self, data: bytes) -> None:
-        """Send these bytes; returns when the network has taken them."""
+        """Return once the network has taken all bytes."""
 
     async def receive_some(self, max_bytes: int) -> bytes | bytearray:
-        """Wait for bytes; none at the end of the stream. Other tasks have their turn meanwhile."""
+        """Wait for bytes; return b"" at the end of the stream. Other tasks run meanwhile."""
 
     async def aclose(self) -> None:
-        """Close it."""
+        """Close the stream."""
 
 
 class ClientStream:
-    """A client's socket, with one turn of the scheduler for a request and its answer; Trio's stream takes two.
+    """A client's socket that needs one scheduler turn for a request and its response; Trio's stream needs two.
 
-    What the network takes at once is sent without one. And it waits for bytes before it reads them, not after a
-    read that found none.
+    It sends without a checkpoint where it can, and it waits before it reads, not after a read without data.
     """
 
     __slots__ = ("_socket",)
 
     def __init__(self, stream: trio.SocketStream) -> None:
-        """Take the socket out of Trio's stream, which is closed from then on."""
-        ours = stream.socket
-        # all is said, because asking the system for it fails on some once the client has reset the connection
-        self._socket = socket.socket(ours.family, ours.type, ours.proto, fileno=ours.detach())
+        """Take over the socket of a Trio stream, which is closed from then on."""
+        trio_socket = stream.socket
+        # explicit parameters: some systems cannot report them after the client has reset the connection
+        self._socket = socket.socket(
+            trio_socket.family, trio_socket.type, trio_socket.proto, fileno=trio_socket.detach()
+        )
         self._socket.settimeout(0)
 
     def send_now(self, data: bytes) -> bytes:
-        """Send what the network takes at once, and return the rest; a failure shows when that is sent."""
+        """Send without waiting; return the unsent rest. A failure shows in `send_all`."""
         try:
             return data[self._socket.send(data) :]
         except OSError:
             return data
 
     async def send_all(self, data: bytes) -> None:
-        """Send these bytes; returns when the network has taken them."""
+        """Return once the network has taken all bytes."""
         rest = memoryview(data)
         while rest:
             try:
@@ -64,42 +65,42 @@ class ClientStream:
                 await trio.lowlevel.wait_writable(self._socket)
 
     async def receive_some(self, max_bytes: int) -> bytes:
-        """Wait for bytes; none at the end of the stream."""
+        """Wait for bytes; return b"" at the end of the stream."""
         while True:
             await trio.lowlevel.wait_readable(self._socket)
             try:
                 return self._socket.recv(max_bytes)
             except BlockingIOError:
-                # a false alarm, as systems may give it
+                # a spurious wake-up
                 continue
 
     async def aclose(self) -> None:
-        """Close it."""
+        """Close the socket."""
         self._socket.close()
         await trio.lowlevel.checkpoint()
 
 
 class SocketConnection:
-    """One client: its stream, what is still to be sent to it, and how to interrupt the task that serves it."""
+    """A client connection: its stream, its queued output, and the scope that interrupts its task."""
 
-    __slots__ = ("_naps", "_scope", "_stream", "_wants_all", "closing", "outbox")
+    __slots__ = ("_is_reading", "_queues_all", "_scope", "_stream", "closing", "outbox")
 
     def __init__(self, stream: ByteStream) -> None:
         self.closing: str | None = None
-        """Why the broker wants it closed, once what is in the outbox has left."""
+        """The reason to close the connection once the outbox is empty, if any."""
         self._stream = stream
         self.outbox: list[bytes] = []
-        """What is still to be sent."""
+        """Queued output."""
         self._scope = trio.CancelScope()
-        self._naps = self._wants_all = False
+        self._is_reading = self._queues_all = False
 
     def put(self, data: bytes, *, more: bool) -> None:
-        """Send this, soon and in order. `more`: something is to be done when it has left.
+        """Send bytes, soon and in order; `more`: the task has to act after them.
 
-        What the network takes at once is sent here: to let the task do it, or even wake it for that, costs more. But
-        a task that is sending has to send this, too, after it; and one that does not read has to be woken to do so.
+        Sends at once where the network takes the bytes, which is cheaper than waking the task. A task that is sending
+        keeps the order, and a muted one must be woken.
         """
-        if not self._wants_all and not self.outbox and not more:
+        if not self._queues_all and not self.outbox and not more:
             data = self._stream.send_now(data)
             if not data:
                 return
@@ -107,37 +108,37 @@ class SocketConnection:
         self._wake()
 
     def close(self, reason: str) -> None:
-        """Close, after what was put."""
+        """Close the connection after its queued output."""
         self.closing = reason
         self._wake()
 
     def _wake(self) -> None:
-        if self._naps:
+        if self._is_reading:
             self._scope.cancel()
 
     def interruptible(self) -> trio.CancelScope:
-        """A new scope to call `read` in."""
+        """Return a new scope for calls of `read`."""
         self._scope = trio.CancelScope()
         return self._scope
 
     async def flush(self) -> None:
-        """Send everything there is, in as few pieces as possible, until the network has taken it."""
+        """Send all queued output in as few pieces as possible."""
         while self.outbox:
             data = self.outbox[0] if len(self.outbox) == 1 else b"".join(self.outbox)
             self.outbox.clear()
-            self._wants_all = True
+            self._queues_all = True
             await self._stream.send_all(data)
-            self._wants_all = False
+            self._queues_all = False
 
     async def read(self, *, muted: bool) -> bytes:
-        """The next bytes, b"" at their end. The scope is cancelled if there is something to send or to close instead.
+        """Return the next bytes, b"" at the end of the stream; new output or a close cancels the scope.
 
-        A muted connection is not read from: it waits for that something.
+        A muted connection only waits for that.
         """
-        self._naps, self._wants_all = True, muted
+        self._is_reading, self._queues_all = True, muted
         try:
             if muted:
                 await trio.sleep_forever()
             return bytes(await self._stream.receive_some(READ_BYTES))
         finally:
-            self._naps = self._wants_all = False
+            self._is_reading = self._queues_all = False

@@ -1,13 +1,13 @@
-"""The directory behind `--data-dir` and `Emulator(data_dir=…)`: what outlives the process.
+"""The directory of `--data-dir` and `Emulator(data_dir=…)`: the state that outlives the process.
 
-    DIR/koordinator.json              the version of this format, the id of the cluster, how often it was started
-    DIR/.lock                         held by the process that uses it
-    DIR/topics.jsonl                  topics: a line for each change, with its checksum (`topic_journal`)
-    DIR/TOPIC-N/partition.metadata    which topic of that name, as in Kafka
-    DIR/TOPIC-N/0000….log             the record batches of its partition N, as in Kafka
+    DIR/koordinator.json              the format version, the cluster id, and the number of starts
+    DIR/.lock                         locked by the process that uses the directory
+    DIR/topics.jsonl                  metadata changes, a line each, with checksums (`metadata_journal`)
+    DIR/TOPIC-N/partition.metadata    the topic id, as in Kafka
+    DIR/TOPIC-N/0000….log             the record batches of partition N, as in Kafka
 
-Nothing is left to the file system's good will: what was reported as written is on disk. What a crash leaves behind that
-was not, is cut off when the directory is opened.
+A write that was reported as done is on disk: file and directory are synced. Opening the directory cuts off partial
+writes that a crash has left. The methods may be called from any thread; each call excludes the others.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Lock  # noqa: TID251 - a lock, not a thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from koordinator.wire.errors import Error
@@ -25,71 +26,72 @@ from ..core.data.metadata_changes import TopicDeleted
 from ..core.refusal import Refusal, RefusedError
 from .files import Files
 from .log_recovery import read_log
-from .metadata_journal import Damaged, line_of, read_journal
+from .metadata_journal import DamagedJournal, line_of, read_journal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
     from uuid import UUID
 
     from koordinator.wire.records import BatchHeader
 
     from ..core.data.metadata_changes import Change
+    from ..core.effects import LogBatches
     from .files import File
     from .metadata_journal import JournaledTopic
 
 FORMAT = 1
-"""What this version writes, and the newest it reads."""
+"""The format this version writes, and the newest one it reads."""
 
 META, LOCK, JOURNAL = "koordinator.json", ".lock", "topics.jsonl"
 LOG, IDENTITY = "00000000000000000000.log", "partition.metadata"
-BESIDE = ".new"
-"""The end of the name of a file that is written to take the place of another."""
+REPLACEMENT = ".new"
+"""The suffix of a file that is written to replace another one."""
 
 _PARTITION_DIR = re.compile(r"(.+)-(\d+)")
 
 
 class DataDirRefused(ValueError):
-    """The directory cannot be used; nothing was written to it."""
+    """The directory cannot be used; it was not changed."""
 
 
-class _Log(NamedTuple):
-    name: str
+class _LogId(NamedTuple):
+    topic: str
     topic_id: UUID
     partition: int
 
 
 @dataclass(slots=True)
 class _Write:
-    log: _Log
-    data: bytes
+    log: _LogId
+    data: bytes = b""
     at: int = 0
     file: File | None = None
 
 
 class DataDir:
-    """A directory that is ours from `__init__` to `close`; nothing is written to it before `begin`.
+    """An exclusively locked data directory; it is read-only before `begin`.
 
-    `warn` gets a line for what is cut off, and when writing begins to fail and when it works again. Raises
-    DataDirRefused for a directory that is somebody else's, in use, newer, damaged, or cannot be used.
+    `warn` gets a line for each cut-off tail, when writes start to fail, and when they work again. Raises DataDirRefused
+    for a directory that is foreign, in use, of a newer format, damaged, or not accessible.
     """
 
     def __init__(self, path: Path, warn: Callable[[str], None], files: Files | None = None) -> None:
         self._path = path
         self._warn = warn
         self._files = files or Files()
-        self._lock: File | None = None
-        self._lengths: dict[_Log, int] = {}
-        self._appended: dict[_Log, _Write] = {}
+        self._exclusive = Lock()
+        self._lock_file: File | None = None
+        self._lengths: dict[_LogId, int] = {}
         self._unsynced: dict[Path, None] = {}
-        self._fails = False
+        self._is_failing = False
         try:
-            self.cluster_id, self.starts = self._take()
-            """No id: the directory is new. `starts`: how often a cluster was started on it."""
+            self.cluster_id, self.starts = self._lock_and_read_meta()
+            """The cluster id is None in a new directory. `starts`: the number of clusters started on it so far."""
             journal = self._read(path / JOURNAL)
             self.topics, torn = read_journal(journal)
             self._journal_bytes = len(journal) - torn
-        except Damaged as error:
+        except DamagedJournal as error:
             self.close()
             raise DataDirRefused(f"data directory {path}: {JOURNAL}: {error}") from error
         except OSError as error:
@@ -100,22 +102,21 @@ class DataDir:
 
     # -- opening ---------------------------------------------------------------------------------------------
 
-    def _take(self) -> tuple[str | None, int]:
-        """Lock the directory; what META says."""
+    def _lock_and_read_meta(self) -> tuple[str | None, int]:
         try:
             names = self._files.names(self._path)
         except FileNotFoundError:
             self._make_dirs(self._path)
             names = []
-        self._refuse_strangers(names)
-        self._meta()
-        self._lock = self._files.open(self._path / LOCK)
+        self._refuse_foreign(names)
+        self._read_meta()
+        self._lock_file = self._files.open(self._path / LOCK)
         try:
-            self._lock.lock()
+            self._lock_file.lock()
         except OSError as error:
             raise DataDirRefused(f"data directory {self._path}: in use by another process") from error
-        # again, since who had it until now may have written
-        return self._meta()
+        # the previous owner may have written before it released the lock
+        return self._read_meta()
 
     def _make_dirs(self, path: Path) -> None:
         try:
@@ -125,13 +126,15 @@ class DataDir:
         self._files.make_dir(path)
         self._files.sync_dir(path.parent)
 
-    def _refuse_strangers(self, names: list[str]) -> None:
-        if META in names or not set(names) - {LOCK, META + BESIDE}:
+    def _refuse_foreign(self, names: list[str]) -> None:
+        if META in names or not set(names) - {LOCK, META + REPLACEMENT}:
             return
-        whose = "Apache Kafka" if "meta.properties" in names else "somebody else"
-        raise DataDirRefused(f"data directory {self._path}: not empty, and {whose}'s: there is no {META}")
+        owner = "Apache Kafka" if "meta.properties" in names else "another program"
+        raise DataDirRefused(
+            f"data directory {self._path}: not empty, and without {META}: it belongs to {owner}; use an empty one"
+        )
 
-    def _meta(self) -> tuple[str | None, int]:
+    def _read_meta(self) -> tuple[str | None, int]:
         data = self._read(self._path / META)
         if not data:
             return None, 0
@@ -141,10 +144,10 @@ class DataDir:
             if version <= FORMAT:
                 return str(meta["cluster_id"]), int(meta["starts"])
         except (ValueError, TypeError, LookupError) as error:
-            raise DataDirRefused(f"data directory {self._path}: {META} is not one of ours") from error
+            raise DataDirRefused(f"data directory {self._path}: {META} is invalid") from error
         raise DataDirRefused(
-            f"data directory {self._path}: of format {version}, and this koordinator knows up to {FORMAT}: "
-            "a newer one has written it"
+            f"data directory {self._path}: format {version} is newer than the supported format {FORMAT}; "
+            "use the koordinator that wrote it"
         )
 
     def _read(self, path: Path) -> bytes:
@@ -154,55 +157,51 @@ class DataDir:
             return b""
 
     def begin(self, cluster_id: str) -> None:
-        """A cluster of this id is started on the directory. DataDirRefused if it cannot be written."""
+        """Start a cluster of this id on the directory; DataDirRefused if the directory cannot be written."""
         meta = {"format": FORMAT, "cluster_id": cluster_id, "starts": self.starts + 1}
         journal = b"".join(map(line_of, self.topics.changes()))
         if self.starts == 0:
-            # somebody has made it, perhaps just before the machine went down
+            # the directory itself may have been created just before a crash
             self._unsynced[self._path.parent] = None
         try:
-            # META first: a directory without it is a stranger's
+            # META first: a directory without it counts as foreign
             self._replace(self._path / META, json.dumps(meta).encode() + b"\n")
             self._replace(self._path / JOURNAL, journal)
             self._sync_dirs()
         except OSError as error:
             raise DataDirRefused(f"data directory {self._path}: {error.strerror or error}") from error
         self._journal_bytes = len(journal)
-        self._remove_leftovers()
+        self._remove_deleted_topics()
 
-    def _remove_leftovers(self) -> None:
-        """Partitions of topics that were deleted."""
-        there = {f"{t.name}-{p}" for t in self.topics.by_id.values() for p in range(len(t.replicas))}
+    def _remove_deleted_topics(self) -> None:
+        known = {f"{t.name}-{p}" for t in self.topics.by_id.values() for p in range(len(t.replicas))}
         for name in self._files.names(self._path):
-            if name not in there and _PARTITION_DIR.fullmatch(name):
+            if name not in known and _PARTITION_DIR.fullmatch(name):
                 with suppress(OSError):
-                    if set(self._files.names(self._path / name)) <= {IDENTITY, LOG, LOG + BESIDE}:
+                    if set(self._files.names(self._path / name)) <= {IDENTITY, LOG, LOG + REPLACEMENT}:
                         self._files.remove_tree(self._path / name)
 
     def batches(self, topic: JournaledTopic, partition: int) -> list[tuple[BatchHeader, bytes]]:
-        """What is in a partition. What a crash has left of the last write, or damaged, is cut off.
-
-        DataDirRefused if that cannot be.
-        """
-        log = _Log(topic.name, topic.topic_id, partition)
+        """Return the batches of a partition, and cut off a torn or damaged tail; DataDirRefused if that fails."""
+        log = _LogId(topic.name, topic.topic_id, partition)
         directory = self._directory(log)
         if self._read(directory / IDENTITY) != _identity(topic.topic_id):
-            # nothing was ever written, or a crash came before the end of the first write; or it is another topic's
+            # never written, torn within its first write, or left by a deleted topic of the same name
             return []
-        found = read_log(self._read(directory / LOG))
-        if found.damage:
-            self._warn(f"data directory {self._path}: {directory.name}: {found.damage}")
-        if not found.batches:
+        recovered = read_log(self._read(directory / LOG))
+        if recovered.damage:
+            self._warn(f"data directory {self._path}: {directory.name}: {recovered.damage}")
+        if not recovered.batches:
             return []
         try:
-            self._settle(directory, found.end)
+            self._settle(directory, recovered.end)
         except OSError as error:
             raise DataDirRefused(f"data directory {self._path}: {error.strerror or error}") from error
-        self._lengths[log] = found.end
-        return found.batches
+        self._lengths[log] = recovered.end
+        return recovered.batches
 
     def _settle(self, directory: Path, size: int) -> None:
-        """What was read is on disk from now on, even if who wrote it was killed before it had seen to that."""
+        """Make the recovered batches durable; the process that wrote them may have died before its sync."""
         file = self._files.open(directory / LOG)
         try:
             if file.size() != size:
@@ -212,23 +211,25 @@ class DataDir:
             file.close()
         self._files.sync_dir(directory)
 
-    # -- topics ----------------------------------------------------------------------------------------------
+    # -- metadata --------------------------------------------------------------------------------------------
 
     def journal(self, *changes: Change) -> None:
-        """Keep changes; RefusedError (KAFKA_STORAGE_ERROR) if that cannot be."""
-        line = line_of(*changes)
-        try:
-            self._write_line(line)
-        except OSError as error:
-            self._failed(error)
-            raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, f"Disk error: {error.strerror or error}")) from error
-        self._works()
-        self._journal_bytes += len(line)
-        for change in changes:
-            gone = self.topics.by_id.get(change.topic_id) if isinstance(change, TopicDeleted) else None
-            self.topics.apply(change)
-            if gone is not None:
-                self._remove(gone)
+        """Make metadata changes durable; RefusedError (KAFKA_STORAGE_ERROR) if the disk fails."""
+        with self._exclusive:
+            line = line_of(*changes)
+            try:
+                self._write_line(line)
+            except OSError as error:
+                self._note_failure(error)
+                problem = f"Disk error: {error.strerror or error}"
+                raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, problem)) from error
+            self._note_success()
+            self._journal_bytes += len(line)
+            for change in changes:
+                deleted = self.topics.by_id.get(change.topic_id) if isinstance(change, TopicDeleted) else None
+                self.topics.apply(change)
+                if deleted is not None:
+                    self._remove(deleted)
 
     def _write_line(self, line: bytes) -> None:
         file = self._files.open(self._path / JOURNAL)
@@ -247,9 +248,9 @@ class DataDir:
             file.close()
 
     def _remove(self, topic: JournaledTopic) -> None:
-        """What cannot be removed is when the directory is opened again: nobody asks for this topic any more."""
+        """Remove the logs of a deleted topic; `begin` removes those that cannot be removed now."""
         for partition in range(len(topic.replicas)):
-            log = _Log(topic.name, topic.topic_id, partition)
+            log = _LogId(topic.name, topic.topic_id, partition)
             self._unsynced.pop(self._directory(log), None)
             if self._lengths.pop(log, None) is not None:
                 with suppress(OSError):
@@ -257,15 +258,21 @@ class DataDir:
 
     # -- records ---------------------------------------------------------------------------------------------
 
-    def append(self, name: str, topic_id: UUID, partition: int, batches: bytes) -> None:
-        """Have batches written behind those the partition has; nothing is done before `sync`."""
-        log = _Log(name, topic_id, partition)
-        before = self._appended.get(log)
-        self._appended[log] = _Write(log, batches if before is None else before.data + batches)
+    def append(self, logs: Iterable[LogBatches]) -> None:
+        """Append batches to their logs and sync them together. After an OSError no log has any of them.
 
-    def sync(self) -> None:
-        """Write all that was appended, and wait until it is on disk. OSError: then nothing of it is there."""
-        writes, self._appended = list(self._appended.values()), {}
+        Logs of deleted topics are skipped.
+        """
+        with self._exclusive:
+            self._append(logs)
+
+    def _append(self, logs: Iterable[LogBatches]) -> None:
+        by_log: dict[_LogId, _Write] = {}
+        for log in logs:
+            if log.topic_id in self.topics.by_id:
+                log_id = _LogId(log.topic, log.topic_id, log.partition)
+                by_log.setdefault(log_id, _Write(log_id)).data += log.batches
+        writes = list(by_log.values())
         try:
             for write in writes:
                 self._write(write)
@@ -276,10 +283,10 @@ class DataDir:
         except OSError as error:
             for write in writes:
                 if write.file is not None:
-                    # what is left is cut off before the next write, too
+                    # if this fails too, the next write truncates the file
                     with suppress(OSError):
                         write.file.truncate(write.at)
-            self._failed(error)
+            self._note_failure(error)
             raise
         finally:
             for write in writes:
@@ -287,20 +294,20 @@ class DataDir:
                     write.file.close()
         for write in writes:
             self._lengths[write.log] = write.at + len(write.data)
-        self._works()
+        self._note_success()
 
     def _write(self, write: _Write) -> None:
         directory = self._directory(write.log)
         if write.log not in self._lengths:
-            self._make(directory, write.log.topic_id)
+            self._make_log(directory, write.log.topic_id)
         write.at = self._lengths.get(write.log, 0)
         write.file = self._files.open(directory / LOG)
         if write.file.size() != write.at:
             write.file.truncate(write.at)
         write.file.write(write.at, write.data)
 
-    def _make(self, directory: Path, topic_id: UUID) -> None:
-        """A partition's directory, anew: what is there is of a topic that was deleted, or of a write that failed."""
+    def _make_log(self, directory: Path, topic_id: UUID) -> None:
+        """Make a partition's directory in place of one left by a deleted topic or by a failed write."""
         self._unsynced.pop(directory, None)
         with suppress(FileNotFoundError):
             self._files.remove_tree(directory)
@@ -313,61 +320,64 @@ class DataDir:
         finally:
             identity.close()
 
-    def rewrite(self, name: str, topic_id: UUID, partition: int, batches: bytes) -> None:
-        """Put these batches in the place of all that the partition has. What fails leaves that as it is."""
-        log = _Log(name, topic_id, partition)
-        try:
-            self._replace(self._directory(log) / LOG, batches)
-            self._lengths[log] = len(batches)
-            self._sync_dirs()
-        except OSError as error:
-            self._failed(error)
+    def replace(self, log: LogBatches) -> None:
+        """Replace the content of a log, after compaction; the old content stays if the disk fails."""
+        with self._exclusive:
+            log_id = _LogId(log.topic, log.topic_id, log.partition)
+            if log_id not in self._lengths:
+                return
+            try:
+                self._replace(self._directory(log_id) / LOG, log.batches)
+                self._lengths[log_id] = len(log.batches)
+                self._sync_dirs()
+            except OSError as error:
+                self._note_failure(error)
 
-    # -- all of them -----------------------------------------------------------------------------------------
+    # -- files -----------------------------------------------------------------------------------------------
 
-    def _directory(self, log: _Log) -> Path:
-        return self._path / f"{log.name}-{log.partition}"
+    def _directory(self, log: _LogId) -> Path:
+        return self._path / f"{log.topic}-{log.partition}"
 
     def _replace(self, path: Path, data: bytes) -> None:
-        """Give a file other content. A crash leaves the one or the other; which, is settled by `_sync_dirs`."""
-        beside = path.with_name(path.name + BESIDE)
-        file = self._files.open(beside)
+        """Replace the content of a file; before `_sync_dirs` a crash may leave either content."""
+        replacement = path.with_name(path.name + REPLACEMENT)
+        file = self._files.open(replacement)
         try:
             file.truncate(0)
             file.write(0, data)
             file.sync()
         except OSError:
             with suppress(OSError):
-                # a full disk has better use for the room
+                # free the space of a full disk
                 file.truncate(0)
             raise
         finally:
             file.close()
-        self._files.rename(beside, path)
+        self._files.rename(replacement, path)
         self._unsynced[path.parent] = None
 
     def _sync_dirs(self) -> None:
-        """What was made or renamed is there after a crash, too. What fails is done before the next write counts."""
+        """Sync the directories with new or renamed files; the next write retries those that fail."""
         for directory in list(self._unsynced):
             self._files.sync_dir(directory)
             del self._unsynced[directory]
 
-    def _failed(self, error: OSError) -> None:
-        if not self._fails:
+    def _note_failure(self, error: OSError) -> None:
+        if not self._is_failing:
             reason = error.strerror or error
-            self._warn(f"data directory {self._path}: {reason}; serving goes on, what cannot be written is refused")
-        self._fails = True
+            self._warn(f"data directory {self._path}: {reason}; serving continues, and failed writes are refused")
+        self._is_failing = True
 
-    def _works(self) -> None:
-        if self._fails:
-            self._warn(f"data directory {self._path}: can be written again")
-        self._fails = False
+    def _note_success(self) -> None:
+        if self._is_failing:
+            self._warn(f"data directory {self._path}: writable again")
+        self._is_failing = False
 
     def close(self) -> None:
-        """Let others have it."""
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        """Release the lock."""
+        if self._lock_file is not None:
+            self._lock_file.close()
+            self._lock_file = None
 
 
 def _identity(topic_id: UUID) -> bytes:

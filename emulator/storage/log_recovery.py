@@ -1,4 +1,4 @@
-"""What is left of a log after a crash: its batches up to the first that is not whole."""
+"""Recovery of a partition's log file after a crash: the batches before the first invalid one."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ _HEADER_BYTES = 61
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The batches that are good, and where they end in the file. `damage`: what is wrong behind them, "" if nothing."""
+class RecoveredLog:
+    """The valid batches and the file position of their end; `damage` describes the rest, "" if there is none."""
 
     batches: list[tuple[BatchHeader, bytes]]
     end: int
     damage: str
 
 
-def read_log(data: bytes) -> Found:
-    """Every batch up to the first bad one, as Kafka takes them back (`LogSegment.recover`).
+def read_log(data: bytes) -> RecoveredLog:
+    """Return every batch before the first invalid one, as `LogSegment.recover` does.
 
-    A batch is bad if it is cut off, its checksum is another one, or its offsets do not follow those before it.
+    A batch is invalid if it is truncated, its checksum does not match, or its offsets do not follow the previous batch.
     """
     batches: list[tuple[BatchHeader, bytes]] = []
     at = next_offset = 0
     while at < len(data):
-        header = _batch(data, at, next_offset)
+        header = _valid_header(data, at, next_offset)
         if header is None:
-            return Found(batches, at, _damage(data, at, next_offset))
+            return RecoveredLog(batches, at, _damage(data, at, next_offset))
         batches.append((header, data[at : at + header.size]))
         at += header.size
         next_offset = header.last_offset + 1
-    return Found(batches, at, "")
+    return RecoveredLog(batches, at, "")
 
 
-def _batch(data: bytes, at: int, next_offset: int) -> BatchHeader | None:
-    """The header of the batch there, if it is good."""
+def _valid_header(data: bytes, at: int, next_offset: int) -> BatchHeader | None:
     if len(data) - at < _HEADER_BYTES or data[at + _MAGIC_AT] != _MAGIC:
         return None
     view = memoryview(data)
@@ -57,24 +56,25 @@ def _batch(data: bytes, at: int, next_offset: int) -> BatchHeader | None:
 
 
 def _damage(data: bytes, at: int, next_offset: int) -> str:
-    """Whether only the last write is torn, or there is something good behind the bad."""
-    bad = len(data) - at
-    good = [header for start in _candidates(data, at) if (header := _batch(data, start, next_offset)) is not None]
-    if not good:
-        return f"the last write is torn: {bad} bytes behind offset {next_offset - 1} are cut off"
+    """Describe the invalid tail; valid batches after it mean damage, not a torn write."""
+    discarded = len(data) - at
+    starts = _possible_starts(data, at)
+    valid = [header for start in starts if (header := _valid_header(data, start, next_offset)) is not None]
+    if not valid:
+        return f"the last write is torn: {discarded} bytes behind offset {next_offset - 1} are cut off"
     return (
-        f"damaged at byte {at}, behind offset {next_offset - 1}: {bad} bytes are cut off, and with them "
-        f"{len(good)} whole batches up to offset {good[-1].last_offset}, as Kafka does"
+        f"damaged at byte {at}, behind offset {next_offset - 1}: {discarded} bytes are cut off, and with them "
+        f"{len(valid)} whole batches up to offset {valid[-1].last_offset}, as Kafka does"
     )
 
 
-def _candidates(data: bytes, at: int) -> list[int]:
-    """Where a batch might begin: its offset is small, and its magic stands in its place."""
-    found = []
+def _possible_starts(data: bytes, at: int) -> list[int]:
+    """Return positions that may start a batch: a small base offset, and the magic byte in its place."""
+    starts = []
     magic = data.find(_MAGIC, at + 1 + _MAGIC_AT)
     while magic >= 0:
         start = magic - _MAGIC_AT
         if data[start : start + 2] == b"\0\0":
-            found.append(start)
+            starts.append(start)
         magic = data.find(_MAGIC, magic + 1)
-    return found
+    return starts

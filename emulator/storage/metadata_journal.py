@@ -1,4 +1,4 @@
-"""Topics as a journal keeps them: a line of JSON for what changes at once, with its checksum."""
+"""The metadata journal: one JSON line with a checksum for each atomic set of metadata changes."""
 
 from __future__ import annotations
 
@@ -36,29 +36,30 @@ KINDS: dict[str, type[Change]] = {
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
 
-class Damaged(ValueError):
-    """A line is not what was written."""
+class DamagedJournal(ValueError):
+    """A line differs from the line that was written."""
 
 
 def line_of(*changes: Change) -> bytes:
-    """Changes that are made at once as a line, with its end."""
+    """Encode changes that take effect together as one line, newline included."""
     content = [
-        {"change": _NAMES[type(each)]} | {name: getattr(each, name) for name in each.__slots__} for each in changes
+        {"change": _NAMES[type(change)]} | {name: getattr(change, name) for name in change.__slots__}
+        for change in changes
     ]
     return _text({"changes": content, "crc": crc32c.crc32c(_text(content).encode())}).encode() + b"\n"
 
 
 def changes_of(line: bytes) -> list[Change]:
-    """The changes that a line stands for; Damaged if it is another line than was written."""
+    """Decode the changes of a line; DamagedJournal if it is not a line that was written."""
     if not line.endswith(b"\n"):
-        raise Damaged("it has no end")
+        raise DamagedJournal("the line is incomplete")
     try:
-        read = json.loads(line)
-        if read["crc"] != crc32c.crc32c(_text(read["changes"]).encode()):
-            raise Damaged("its checksum is another one")
-        return [_change(**each) for each in read["changes"]]
+        content = json.loads(line)
+        if content["crc"] != crc32c.crc32c(_text(content["changes"]).encode()):
+            raise DamagedJournal("the checksum does not match")
+        return [_change(**change) for change in content["changes"]]
     except (ValueError, TypeError, AttributeError, LookupError) as error:
-        raise Damaged(str(error)) from error
+        raise DamagedJournal(str(error)) from error
 
 
 def _change(change: str, **fields: Any) -> Change:  # noqa: ANN401 - any field of any change
@@ -73,16 +74,16 @@ def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any cha
     if name == "topic_id":
         return UUID(value)
     if name == "replicas":
-        return tuple(tuple(each) if isinstance(each, list) else each for each in value)
+        return tuple(tuple(row) if isinstance(row, list) else row for row in value)
     return value
 
 
 @dataclass(slots=True)
 class JournaledTopic:
-    """A topic of the journal.
+    """A topic according to the journal.
 
-    `epochs`: how many leaders a partition has had, if more than the first; `starts`: the first offset that is there, if
-    that is not the log's own.
+    `epochs` holds the leader epoch of each partition whose leader has changed. `starts` holds the log start offset of
+    each partition with deleted records.
     """
 
     topic_id: UUID
@@ -94,14 +95,14 @@ class JournaledTopic:
 
 
 class TopicTable:
-    """What there is after all changes so far."""
+    """The topics that result from the changes applied so far."""
 
     def __init__(self) -> None:
         self.by_id: dict[UUID, JournaledTopic] = {}
         self.producer_ids_end = 0
 
     def apply(self, change: Change) -> None:
-        """Make a change; Damaged if there is nothing that could change like this."""
+        """Apply a change; DamagedJournal if it names an unknown topic."""
         if isinstance(change, ProducerIdsReserved):
             self.producer_ids_end = change.end
             return
@@ -111,7 +112,7 @@ class TopicTable:
             return
         known = self.by_id.get(change.topic_id)
         if known is None:
-            raise Damaged(f"there is no topic {change.topic_id}")
+            raise DamagedJournal(f"there is no topic {change.topic_id}")
         match change:
             case TopicGrown():
                 known.replicas += change.replicas
@@ -126,7 +127,7 @@ class TopicTable:
                 del self.by_id[change.topic_id]
 
     def changes(self) -> Iterator[Change]:
-        """The fewest changes that come to the same."""
+        """Yield a minimal list of changes that leads to this table."""
         if self.producer_ids_end:
             yield ProducerIdsReserved(self.producer_ids_end)
         for topic in self.by_id.values():
@@ -138,10 +139,10 @@ class TopicTable:
 
 
 def read_journal(data: bytes) -> tuple[TopicTable, int]:
-    """What a journal says, and how many bytes at its end are a line that was not written to its end.
+    """Return the topics of a journal, and the length in bytes of a torn last line.
 
-    Every line is on disk before the next is written. So one that is damaged, and not the last, has not been torn:
-    Damaged.
+    Each line is durable before the next one is written, so only the last line can be torn. Raises DamagedJournal if
+    another line is invalid.
     """
     topics = TopicTable()
     at = 0
@@ -149,9 +150,9 @@ def read_journal(data: bytes) -> tuple[TopicTable, int]:
         try:
             for change in changes_of(line):
                 topics.apply(change)
-        except Damaged as error:
+        except DamagedJournal as error:
             if at + len(line) < len(data):
-                raise Damaged(f"line {number} is damaged, and it is not the last one: {error}") from error
+                raise DamagedJournal(f"line {number} is damaged, and it is not the last one: {error}") from error
             return topics, len(line)
         at += len(line)
     return topics, 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from brokers.cluster import GROUP, Nodes
 
-from koordinator.emulator.broker.interceptor import CloseConnection, Interception, Park, Respond, Serve, Step, Write
+from koordinator.emulator.broker.interceptor import Disconnect, Interception, Park, Respond, Serve, Step, Write
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.metadata import MetadataRequest
@@ -18,7 +18,7 @@ from koordinator.wire.messages.metadata import MetadataRequest
 if TYPE_CHECKING:
     from clients.frame_clients import Peer
 
-    from koordinator.emulator.broker.broker import Broker
+    from koordinator.emulator.broker.interceptor import InterceptedBroker
     from koordinator.emulator.core.effects import Call
     from koordinator.emulator.trace.events import RequestReceived
     from koordinator.wire.apis import Message
@@ -34,26 +34,30 @@ class Doorman:
     first: tuple[Step, ...] | None = None
     then: tuple[Step, ...] | None = None
     rule_id: str | None = "r1"
-    broker: Broker | None = None
+    broker: InterceptedBroker | None = None
     parked: list[tuple[Call, Message]] = field(default_factory=list)
     seen: list[tuple[str, int]] = field(default_factory=list)
 
-    def on_request(self, now: int, broker: Broker, asked: RequestReceived, request: Message) -> Interception | None:
+    def on_request(
+        self, now: int, broker: InterceptedBroker, asked: RequestReceived, request: Message
+    ) -> Interception | None:
         self.broker = broker
         self.parked.append((asked.call, request))
         self.seen.append(("asked", asked.call.correlation_id))
         steps, self.first = self.first, None
         return None if steps is None else Interception(steps, self.rule_id)
 
-    def on_response(self, now: int, broker: Broker, call: Call, response: Message) -> tuple[Step, ...] | None:
+    def on_response(
+        self, now: int, broker: InterceptedBroker, call: Call, response: Message
+    ) -> tuple[Step, ...] | None:
         self.seen.append(("answered", call.correlation_id))
         steps, self.then = self.then, None
         return steps
 
-    def on_queued(self, now: int, broker: Broker, call: Call) -> None:
+    def on_queued(self, now: int, broker: InterceptedBroker, call: Call) -> None:
         self.seen.append(("queued", call.correlation_id))
 
-    def on_disconnected(self, now: int, broker: Broker, connection: int) -> None:
+    def on_disconnected(self, now: int, broker: InterceptedBroker, connection: int) -> None:
         self.seen.append(("gone", connection))
 
 
@@ -97,13 +101,11 @@ def test_it_may_answer_instead(steps: dict[str, tuple[Step, ...]]) -> None:
 
 
 def test_a_rule_can_close_a_connection_before_or_after_the_response() -> None:
-    nodes, doorman, peer = opened(first=(CloseConnection("rule r1"),))
+    nodes, doorman, peer = opened(first=(Disconnect("rule r1"),))
     assert nodes.ask(peer, BEAT, 3) is None
     assert peer.closed == "rule r1"
     assert ("gone", peer.number) in doorman.seen
-    nodes, _, peer = opened(
-        then=(Respond(REFUSED, alter=lambda frame: frame[:7], ends=False), CloseConnection("rule r2"))
-    )
+    nodes, _, peer = opened(then=(Respond(REFUSED, alter=lambda frame: frame[:7], ends=False), Disconnect("rule r2")))
     nodes.send(peer, nodes.request(peer, BEAT, 3))
     assert (len(peer.bytes), peer.closed) == (7, "rule r2")
 
@@ -125,7 +127,7 @@ def test_a_request_of_a_closed_connection_is_served_without_an_answer() -> None:
     nodes.ask(peer, BEAT, 3)
     nodes.runtime.disconnected(nodes.now, peer.number)
     resumed(nodes, doorman, Serve(doorman.parked[0][1]))
-    resumed(nodes, doorman, Respond(REFUSED), Write(b"x"), CloseConnection("late"))
+    resumed(nodes, doorman, Respond(REFUSED), Write(b"x"), Disconnect("late"))
     assert (peer.bytes, peer.closed) == (b"", None)
 
 

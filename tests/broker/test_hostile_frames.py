@@ -155,7 +155,7 @@ class TestTurns:
 
     def test_many_requests_in_one_piece_are_answered_in_turns(self, wire: Wire) -> None:
         peer = wire.connect()
-        most = connections.ANSWERS_AT_ONCE
+        most = connections.RESPONSES_PER_TURN
 
         wire.send(peer, b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(3 * most + 1)))
 
@@ -164,7 +164,7 @@ class TestTurns:
 
     def test_requests_wait_until_earlier_responses_are_sent(self, wire: Wire) -> None:
         peer = wire.connect()
-        frames = b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(connections.ANSWERS_AT_ONCE + 1))
+        frames = b"".join(wire.request(peer, HEARTBEAT, 3) for _ in range(connections.RESPONSES_PER_TURN + 1))
 
         first = wire.broker.received(wire.now, peer.number, frames)
         meanwhile = wire.broker.tick(wire.now)
@@ -189,7 +189,7 @@ class TestTurns:
 
         sizes = [len(piece) for piece in peer.pieces]
         assert len(sizes) == 25
-        assert max(sizes) <= 2 * connections.ANSWER_BYTES_AT_ONCE
+        assert max(sizes) <= 2 * connections.RESPONSE_BYTES_PER_TURN
 
     def test_requests_that_want_no_answer_are_not_held_back(self, wire: Wire) -> None:
         peer = wire.connect()

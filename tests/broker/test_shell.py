@@ -626,7 +626,7 @@ def test_a_reserved_port_can_be_bound_again() -> None:
         del broker
         sockets = await entrances.listen("127.0.0.1", 0)
         await shell.open(ListeningSocket(1, "PLAINTEXT", sockets))
-        port, keep = entrances.port_of(sockets), entrances.keep_port(sockets[0])
+        port, keep = entrances.port_of(sockets), entrances.reserve_port(sockets[0])
         async with await enter(port) as client:
             await say(client, b"hello")
             await shell.close(1)

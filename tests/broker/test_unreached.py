@@ -28,7 +28,9 @@ def test_a_client_that_never_reaches_its_coordinator_is_one_line_with_the_remedy
     assert nodes.logged == []
     nodes.wait(1)
     (line,) = nodes.logged
-    assert line.startswith("client 'svc-1' (/127.0.0.1) was told that its group is at 127.0.0.1:9092, and has not come")
+    assert line.startswith(
+        "client 'svc-1' (/127.0.0.1) got the address 127.0.0.1:9092 for its coordinator, and has not connected"
+    )
     assert "--advertised PLAINTEXT=HOST:PORT" in line
     assert "KOORDINATOR_ADVERTISED" in line
 

@@ -86,7 +86,10 @@ def test_a_directory_in_use_is_refused_with_one_line(
     [
         ((), "either --bootstrap-server or --data-dir is wanted"),
         (("--data-dir", "x", "--bootstrap-server", "a:1"), "either --bootstrap-server or --data-dir is wanted"),
-        (("--data-dir", "{foreign}"), "data directory {foreign}: not empty, and somebody else's"),
+        (
+            ("--data-dir", "{foreign}"),
+            "data directory {foreign}: not empty, and without koordinator.json",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["dump", "load"])

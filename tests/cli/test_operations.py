@@ -145,7 +145,7 @@ def test_every_line_of_the_log_is_in_the_document_and_the_other_way_round(
     with connect(ready) as connection:
         # who does not do more than look for its group
         connection.sendall(UNLOADABLE[0])
-        while not (lines and "has not come there" in lines[-1]):
+        while not (lines and "has not connected to it" in lines[-1]):
             lines.append(served.line("err") or pytest.fail("it ended"))
     refused = serve("--port", str(ready["port"]))
     assert refused.ended() == 2

@@ -55,7 +55,7 @@ def test_variables_have_the_effect_of_their_options(
     assert "control_token" not in announced
     line = served.line("err")
     assert line is not None
-    assert line.endswith("and tells clients to come to kafka:9094")
+    assert line.endswith("and advertises kafka:9094")
 
 
 def test_the_command_line_overrides_a_variable(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:

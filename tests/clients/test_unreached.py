@@ -35,7 +35,7 @@ class Mapped:
 
     def lines(self) -> list[str]:
         """What was said about clients that did not arrive."""
-        return [line for line in self.logged if "has not come there" in line]
+        return [line for line in self.logged if "has not connected to it" in line]
 
     def line(self) -> str:
         """The one line of that kind, when it has come."""
@@ -88,7 +88,7 @@ def test_an_unreachable_advertised_address_is_one_line_with_the_remedy(mapped: M
     with Members(mapped.cluster) as join:
         join.start("confluent-kafka", {**_config(mapped, "g"), "client.id": "svc-1"}, ["t"])
         line = mapped.line()
-    assert "client 'svc-1' (/127.0.0.1) was told that its group is at 127.0.0.3:1" in line
+    assert "client 'svc-1' (/127.0.0.1) got the address 127.0.0.3:1 for its coordinator" in line
     assert "--advertised PLAINTEXT=HOST:PORT" in line
 
 

@@ -10,9 +10,11 @@ from brokers.crashing_files import CrashingFiles
 from brokers.durable_broker import DIR, Kept
 
 from koordinator.emulator.core.data import log as core_log
+from koordinator.emulator.core.data.unflushed_log import UnflushedLog
+from koordinator.emulator.core.effects import LogBatches
 from koordinator.emulator.storage.data_dir import FORMAT, JOURNAL, LOCK, LOG, META, DataDir, DataDirRefused
 from koordinator.emulator.storage.log_recovery import read_log
-from koordinator.emulator.storage.metadata_journal import Damaged, read_journal
+from koordinator.emulator.storage.metadata_journal import DamagedJournal, read_journal
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import delete_records, incremental_alter_configs, init_producer_id
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -147,7 +149,7 @@ def test_offsets_are_where_they_were_though_another_number_of_partitions_is_set(
         kept.commit(group, "t", number)
     kept = again(kept, tmp_path, offsets_topic_num_partitions=3)
     assert [kept.committed(group, "t") for group in groups] == list(range(20))
-    assert kept.parts.warnings == ("offsets.topic.num.partitions: 7, as __consumer_offsets has in the data directory",)
+    assert kept.parts.warnings == ("offsets.topic.num.partitions: 7, as in the data directory",)
 
 
 def test_a_compacted_partition_is_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +195,7 @@ def test_nothing_is_answered_and_nothing_can_be_read_before_it_is_on_disk(tmp_pa
     assert kept.values("t") == [b"x", b"x"]
 
 
-def test_concurrent_writes_share_one_sync() -> None:
+def test_requests_during_a_log_write_share_the_sync_of_the_next_one() -> None:
     files = CrashingFiles()
     kept = Kept(DIR, files)
     kept.create("t")
@@ -206,8 +208,8 @@ def test_concurrent_writes_share_one_sync() -> None:
             kept.produce("t", b"x")
     assert files.steps == before
     settle()
-    # open, write, sync
-    assert files.steps - before == 3
+    # open, write and sync: for the first request, and for the nine that came during its write
+    assert files.steps - before == 2 * 3
     assert kept.node.cluster.topics["t"].logs[0].end == 11
 
 
@@ -307,7 +309,7 @@ def test_every_prefix_of_a_journal_is_read_and_another_change_of_it_is_damage(tm
         assert length - torn == max(end for end in ends if end <= length)
         assert len(topics.by_id) == ends.index(length - torn)
     changed = data.replace(b'"u"', b'"x"')
-    with pytest.raises(Damaged, match="line 2 is damaged, and it is not the last one: its checksum is another one"):
+    with pytest.raises(DamagedJournal, match=r"line 2 is damaged, .*: the checksum does not match"):
         read_journal(changed)
 
 
@@ -321,8 +323,8 @@ def test_a_group_that_cannot_be_read_is_not_served_and_the_others_are(tmp_path: 
     batch = write_batch([Record(timestamp=0, key=bad, value=b"\x00\x63")])
     log = topic.logs[3]
     log.append(read_header(batch), batch, 0)
-    kept.data_dir.append(topic.name, topic.topic_id, 3, log.unflushed)  # type: ignore[attr-defined]
-    kept.data_dir.sync()
+    assert isinstance(log, UnflushedLog)
+    kept.data_dir.append([LogBatches(topic.name, topic.topic_id, 3, log.begin_flush())])
     kept = again(kept, tmp_path)
     assert kept.committed("grp", "t") == 2
     with pytest.raises(AssertionError, match="16"):
@@ -350,12 +352,12 @@ def of_kafka(path: Path) -> None:
 
 
 REFUSALS: list[tuple[Callable[[Path], object], str]] = [
-    (newer, "of format 2, and this koordinator knows up to 1: a newer one has written it"),
+    (newer, "format 2 is newer than the supported format 1"),
     (damaged, f"{JOURNAL}: line 1 is damaged, and it is not the last one: "),
-    (of_kafka, f"not empty, and Apache Kafka's: there is no {META}"),
-    (lambda path: (path / META).unlink(), f"not empty, and somebody else's: there is no {META}"),
-    (lambda path: (path / META).write_text("{}"), f"{META} is not one of ours"),
-    (lambda path: (path / META).write_text("garbage"), f"{META} is not one of ours"),
+    (of_kafka, f"not empty, and without {META}: it belongs to Apache Kafka"),
+    (lambda path: (path / META).unlink(), f"not empty, and without {META}: it belongs to another program"),
+    (lambda path: (path / META).write_text("{}"), f"{META} is invalid"),
+    (lambda path: (path / META).write_text("garbage"), f"{META} is invalid"),
 ]
 
 

@@ -11,6 +11,7 @@ from brokers.durable_broker import DIR, Kept
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.seed_record import SeedRecord
 from koordinator.emulator.core.data.unflushed_log import UnflushedLog
+from koordinator.emulator.core.effects import LogBatches
 from koordinator.emulator.server import build as assemble
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.wire.records import Record, read_header, write_batch
@@ -46,8 +47,7 @@ def of_damage(path: Path) -> list[str]:
     log = topic.logs[1]
     assert isinstance(log, UnflushedLog)
     log.append(read_header(batch), batch, 0)
-    kept.data_dir.append(topic.name, topic.topic_id, 1, log.unflushed)
-    kept.data_dir.sync()
+    kept.data_dir.append([LogBatches(topic.name, topic.topic_id, 1, log.begin_flush())])
     kept.parts.close()
     torn, middle = path / "t-0" / LOG, path / "u-0" / LOG
     torn.write_bytes(torn.read_bytes()[:-1])

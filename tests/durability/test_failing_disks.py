@@ -13,9 +13,9 @@ from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
-FULL = "data directory kept: No space left on device; serving goes on, what cannot be written is refused"
-FAILS = "data directory kept: Input/output error; serving goes on, what cannot be written is refused"
-WORKS = "data directory kept: can be written again"
+FULL = "data directory kept: No space left on device; serving continues, and failed writes are refused"
+FAILS = "data directory kept: Input/output error; serving continues, and failed writes are refused"
+WORKS = "data directory kept: writable again"
 
 
 def memory(kept: Kept) -> dict[str, bytes]:

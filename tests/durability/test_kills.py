@@ -52,8 +52,8 @@ def test_a_process_that_may_not_write_any_more_refuses_and_recovers(tmp_path: Pa
     finally:
         said = server.end(signal.SIGTERM)
     assert said.splitlines() == [
-        f"koordinator: data directory {tmp_path}: File too large; serving goes on, what cannot be written is refused",
-        f"koordinator: data directory {tmp_path}: can be written again",
+        f"koordinator: data directory {tmp_path}: File too large; serving continues, and failed writes are refused",
+        f"koordinator: data directory {tmp_path}: writable again",
     ]
     with Emulator(data_dir=tmp_path) as cluster:
         assert [record.value for record in cluster.records("t")] == [b"x" * 1_000] * 7 + [b"y"]
@@ -81,7 +81,7 @@ def test_a_cluster_in_python_goes_on_where_the_one_before_has_ended(tmp_path: Pa
     with emulator as cluster:
         assert [(record.partition, record.value) for record in cluster.records("t")] == [(1, b"a")]
     other = Emulator({"t": 3}, data_dir=tmp_path)
-    with pytest.warns(UserWarning, match="topic 't': 2 partitions, as it has in the data directory"):
+    with pytest.warns(UserWarning, match="topic 't': 2 partitions, as in the data directory"):
         cluster = other.start()
     cluster.create_topic("u", records=2)
     cluster.stop()

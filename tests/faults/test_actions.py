@@ -175,16 +175,16 @@ def request_of(api: str, version: int) -> Message:
 @pytest.mark.parametrize("api", [api for api in PLACES_OF if api != "Metadata"])
 def test_errors_are_rendered_at_every_level_of_every_version(api: str) -> None:
     key = next(key for key, each in APIS.items() if each.name == api)
-    services = ApiTable(Settings.of("fast", {})[0])
+    api_table = ApiTable(Settings.of("fast", {})[0])
     for version in APIS[key].versions:
         try:
-            services.check(key, version)
+            api_table.check(key, version)
         except Exception:  # noqa: BLE001, S112 - no such version in this release
             continue
         for at in PLACES_OF[api]:
             call = Call(1, 7, key, version, "c", "/127.0.0.1")
             response = error_response(call, request_of(api, version), Error.NOT_COORDINATOR, at)
-            rendered = services.table[key, version].render_response(response, version, services.number)
+            rendered = api_table.services[key, version].render_response(response, version, api_table.numbering)
             answer = decode(APIS[key].response, version, encode(rendered, version), exact=True)
             message = [code for code in codes(answer) if code]
             if api == "Fetch" and version < 7:

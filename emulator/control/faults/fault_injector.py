@@ -13,7 +13,7 @@ from koordinator.wire.apis import APIS
 from koordinator.wire.messages.produce import ProduceRequest
 from koordinator.wire.schema import fields_of
 
-from ...broker.interceptor import CloseConnection, Interception, Park, Respond, Serve, Step, Write
+from ...broker.interceptor import Disconnect, Interception, Park, Respond, Serve, Step, Write
 from ...trace.events import HoldEvent, RuleEvent
 from ..seeded_random import between, draw, log_normal
 from ..time.scheduler import Scheduler
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
     from koordinator.wire.apis import Message
 
-    from ...broker.broker import Broker
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
+    from ...broker.interceptor import InterceptedBroker
     from ...core.effects import Call
     from ...trace.events import RequestReceived, TraceEvent
     from .actions import Action
@@ -92,7 +92,9 @@ class FaultInjector:
 
     # -- interceptor -----------------------------------------------------------------------------------------
 
-    def on_request(self, now: int, broker: Broker, asked: RequestReceived, request: Message) -> Interception | None:
+    def on_request(
+        self, now: int, broker: InterceptedBroker, asked: RequestReceived, request: Message
+    ) -> Interception | None:
         """Decide on a request that was read."""
         call = asked.call
         context = RequestContext(self._runtime, broker.node.node_id, call, request)
@@ -103,7 +105,9 @@ class FaultInjector:
             return None
         return Interception(steps, None if decision is None else decision.rule_id, notes)
 
-    def on_response(self, now: int, broker: Broker, call: Call, response: Message) -> tuple[Step, ...] | None:
+    def on_response(
+        self, now: int, broker: InterceptedBroker, call: Call, response: Message
+    ) -> tuple[Step, ...] | None:
         """Decide on the response to a request."""
         del broker
         decision = self._decisions.get(call.connection)
@@ -111,14 +115,14 @@ class FaultInjector:
             return None
         return self._respond(now, decision, response)
 
-    def on_queued(self, now: int, broker: Broker, call: Call) -> None:
+    def on_queued(self, now: int, broker: InterceptedBroker, call: Call) -> None:
         """Trace a request that waits behind a held request on its connection."""
         for hold_point in self.hold_points.values():
             for in_flight in hold_point.inside:
                 if in_flight.call is call:
                     self._note_behind(now, broker, hold_point, in_flight)
 
-    def on_disconnected(self, now: int, broker: Broker, connection: int) -> None:
+    def on_disconnected(self, now: int, broker: InterceptedBroker, connection: int) -> None:
         """Mark the held requests of a closed connection.
 
         A released hold still applies them, as Kafka applies queued requests of disconnected clients. A lock-step
@@ -230,13 +234,11 @@ class FaultInjector:
         in_flight, action = decision.in_flight, decision.action("response")
         match action:
             case Drop():
-                return (CloseConnection(f"rule {decision.rules['response'].id}: dropped"),)
+                return (Disconnect(f"rule {decision.rules['response'].id}: dropped"),)
             case NeverAnswer(apply=False):
                 return (Park(),)
             case ReturnError() if isinstance(in_flight.request, ProduceRequest) and in_flight.request.acks == 0:
-                return (
-                    CloseConnection(f"rule {decision.rules['response'].id}: {action.name}, and no answer is wanted"),
-                )
+                return (Disconnect(f"rule {decision.rules['response'].id}: {action.name}, and no answer is wanted"),)
             case ReturnError():
                 at = action.at or PLACES_OF[in_flight.context.api][0]
                 decision.synthetic = not is_returned_by_kafka(in_flight.context, action.code, at)
@@ -281,12 +283,12 @@ class FaultInjector:
         if self._decisions.get(in_flight.call.connection) is decision:
             del self._decisions[in_flight.call.connection]
         if isinstance(action, LoseReply) or (isinstance(action, BYTE_ACTIONS) and in_flight.call.connection < 0):
-            return (CloseConnection(f"rule {decision.rules['response'].id}: the answer is lost"),)
+            return (Disconnect(f"rule {decision.rules['response'].id}: the answer is lost"),)
         whole = Respond(response, decision.rule_id, decision.synthetic)
         match action:
             case Truncate(at):
                 cut = replace(whole, alter=lambda frame: frame[:at], ends=False)
-                return cut, CloseConnection(f"rule {decision.rules['response'].id}: truncated at byte {at}")
+                return cut, Disconnect(f"rule {decision.rules['response'].id}: truncated at byte {at}")
             case Drip():
                 return (replace(whole, alter=lambda frame: self._drip(now, in_flight, action, frame), ends=False),)
             case WrongCorrelationId():
@@ -386,7 +388,9 @@ class FaultInjector:
         )
         self._note(in_flight.context.node_id, noted)
 
-    def _note_behind(self, now: int, broker: Broker, hold_point: HoldPoint, in_flight: InFlightRequest) -> None:
+    def _note_behind(
+        self, now: int, broker: InterceptedBroker, hold_point: HoldPoint, in_flight: InFlightRequest
+    ) -> None:
         for call, request in broker.queued_requests(in_flight.call.connection):
             if call.correlation_id not in in_flight.behind:
                 in_flight.behind.add(call.correlation_id)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
-    from ...broker.broker import Broker
+    from ...broker.interceptor import InterceptedBroker
     from ...core.effects import Call
     from .actions import Action
     from .request_context import RequestContext
@@ -23,7 +23,7 @@ KEPT_REQUESTS = 100
 class InFlightRequest:
     """A request in flight. `passed` holds ids of released holds, `behind` correlation ids traced as waiting behind."""
 
-    broker: Broker
+    broker: InterceptedBroker
     call: Call
     request: Message
     context: RequestContext

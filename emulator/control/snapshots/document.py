@@ -57,9 +57,7 @@ class SnapshotTopic:
 def snapshot(brokers: ClusterRuntime, now: int) -> dict[str, Any]:
     """The document of what there is."""
     cluster = brokers.cluster
-    for broker in brokers:
-        # what waits to be written is there for nobody yet, and acknowledged to nobody
-        broker.flush(now)
+    brokers.settle(now)
     return {
         "format": FORMAT,
         "kafka_version": cluster.settings.kafka_version,
@@ -101,7 +99,7 @@ def forget(brokers: ClusterRuntime, now: int, *, groups: bool = False, topics: b
             cluster.delete_topic(topic)
         for broker in brokers:
             outputs += broker.perform(now, broker.node.data.fetches.deleted(now, partitions))
-            outputs += broker.topics_deleted(now, [topic.name for topic in gone])
+            outputs += broker.perform(now, broker.node.topics_deleted(now, [topic.name for topic in gone]))
     if groups:
         cluster.reset_groups()
         if OFFSETS_TOPIC in cluster.topics:
@@ -130,7 +128,7 @@ def _read_groups_again(brokers: ClusterRuntime, now: int) -> list[Output]:
     led: Iterable[tuple[int, Broker]] = (
         (partition, by_id[leader]) for partition, leader in enumerate(offsets.leaders) if leader in by_id
     )
-    return [output for partition, broker in led for output in broker.rewritten(now, partition)]
+    return [output for partition, broker in led for output in broker.reload(now, partition)]
 
 
 # -- from a cluster --------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ class Move:
             effects = self._coordinator.move_clock(self._now, self._group_id, at)
             broker = self._brokers.broker_of_group(self._group_id)
             assert broker is not None, "it was there a moment ago"
-            self.outputs += broker.perform(self._now, effects)
+            self.outputs += self._brokers.settle(self._now, broker.perform(self._now, effects))
         self._brokers.clock_changed(self._now, self._group_id)
         has_happened = self._tell(trace.events_after(seq), at)
         steps = 0
@@ -149,7 +149,7 @@ class Move:
             seq, steps = trace.last_seq, steps + 1
             if steps > STEPS_MAX:
                 raise TimerLoop(f"group {self._group_id!r}: there is no end to what happens at {at} ms")
-            self.outputs += self._brokers.step(self._now, due)
+            self.outputs += self._brokers.settle(self._now, self._brokers.step(self._now, due))
             has_happened = self._tell(trace.events_after(seq), at) or has_happened
         return has_happened
 

@@ -6,6 +6,7 @@ small ones.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
@@ -26,7 +27,7 @@ from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
 from koordinator.wire.records import read_header
 
 from ..dialect import Dialect
-from ..effects import CloseConnection, Effect, OffsetsTopicWritten, Reply
+from ..effects import CloseConnection, Effect, LogBatches, OffsetsTopicWritten, Reply
 from .config_admin import alter_configs, describe_configs
 from .fetch import Fetches
 from .list_offsets import list_offsets, offset_for_leader_epoch
@@ -37,7 +38,7 @@ from .topic_admin import create_partitions, create_topics, delete_records, delet
 from .unflushed_log import UnflushedLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
     from koordinator.wire.schema import Message
@@ -66,6 +67,15 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
 """The APIs that neither park requests nor wake parked ones; called with cluster, node id, call and request."""
 
 
+@dataclass(slots=True)
+class _Unflushed:
+    """With a data directory: unflushed partitions, and the requests that wait for their flush."""
+
+    logs: dict[UnflushedLog, tuple[Topic, int]] = field(default_factory=dict)
+    produces: list[tuple[Call, int, ProduceResponse]] = field(default_factory=list)
+    written_offsets: dict[int, None] = field(default_factory=dict)
+
+
 class DataPlane:
     """The data APIs of a node.
 
@@ -91,11 +101,8 @@ class DataPlane:
         self._on_topics_deleted = on_topics_deleted
         self._effects: list[Effect] = []
         self._effects_due: int | None = None
-        # with a data directory: unflushed partitions, and Produce requests waiting for the flush
-        self._unflushed: dict[UnflushedLog, tuple[Topic, int]] = {}
-        self._waiting_produces: list[tuple[Call, int, ProduceResponse]] = []
-        self._written_offsets: dict[int, None] = {}
-        self._compacted: list[tuple[Topic, int, bytes]] = []
+        self._unflushed, self._in_flight = _Unflushed(), _Unflushed()
+        self._compacted: dict[UnflushedLog, tuple[Topic, int]] = {}
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Serve one request; a fetch that waits is answered by a later `handle` or `tick`."""
@@ -119,7 +126,7 @@ class DataPlane:
         log = topic.logs[partition]
         log.append(read_header(batch), batch, topic.epochs[partition])
         if isinstance(log, UnflushedLog):
-            self._unflushed[log] = topic, partition
+            self._unflushed.logs[log] = topic, partition
         else:
             log.compact()
             self._effects += self.fetches.grown(now, [(topic.name, partition)])
@@ -133,42 +140,50 @@ class DataPlane:
 
     @property
     def has_unflushed(self) -> bool:
-        """Whether batches wait to be flushed; `unflushed` returns them, `flushed` reports the result."""
-        return bool(self._unflushed)
+        """Whether anything waits for the next flush."""
+        return bool(self._unflushed.logs or self._unflushed.produces or self._compacted)
 
-    def unflushed(self) -> Iterator[tuple[Topic, int, bytes]]:
-        """Yield the unflushed batches of each partition."""
-        for log, (topic, partition) in self._unflushed.items():
-            if self._exists(topic):
-                yield topic, partition, log.unflushed
+    def begin_flush(self) -> tuple[tuple[LogBatches, ...], tuple[LogBatches, ...]]:
+        """Begin to flush everything that waits; return the compacted logs to replace, and the batches to append."""
+        self._in_flight, self._unflushed = self._unflushed, _Unflushed()
+        compacted, self._compacted = self._compacted, {}
+        return (
+            tuple(
+                LogBatches(topic.name, topic.topic_id, partition, log.flushed)
+                for log, (topic, partition) in compacted.items()
+            ),
+            tuple(
+                LogBatches(topic.name, topic.topic_id, partition, log.begin_flush())
+                for log, (topic, partition) in self._in_flight.logs.items()
+            ),
+        )
 
     def flushed(self, now: int, error: Error) -> list[Effect]:
-        """Complete the flush of all `unflushed` batches, successfully (NONE) or not, and answer waiting requests."""
+        """Complete the flush, successfully (NONE) or not, and answer the requests that waited for it.
+
+        A failure also discards everything that waits for the next flush: its offsets follow the lost ones.
+        """
         self._fire_due(now)
-        unflushed, self._unflushed = self._unflushed, {}
-        waiting, self._waiting_produces = self._waiting_produces, []
-        grown: list[tuple[str, int]] = []
-        for log, (topic, partition) in unflushed.items():
-            if error is not Error.NONE:
+        flush, self._in_flight = self._in_flight, _Unflushed()
+        if error is not Error.NONE:
+            waiting, self._unflushed = self._unflushed, _Unflushed()
+            for log in {**flush.logs, **waiting.logs}:
                 log.discard()
-                continue
+            for call, acks, response in flush.produces + waiting.produces:
+                self._reply_to_produce(call, acks, storage_failure(response))
+            return self._drain()
+        grown: list[tuple[str, int]] = []
+        for log, (topic, partition) in flush.logs.items():
             log.mark_flushed()
             if self._exists(topic):
                 grown.append((topic.name, partition))
                 if topic.name == OFFSETS_TOPIC and log.compact():
-                    self._compacted.append((topic, partition, log.flushed))
-        for call, acks, response in waiting:
-            self._reply_to_produce(call, acks, response if error is Error.NONE else storage_failure(response))
+                    self._compacted[log] = topic, partition
+        for call, acks, response in flush.produces:
+            self._reply_to_produce(call, acks, response)
         self._effects += self.fetches.grown(now, grown)
-        if error is Error.NONE:
-            self._effects += map(OffsetsTopicWritten, self._written_offsets)
-        self._written_offsets.clear()
+        self._effects += map(OffsetsTopicWritten, flush.written_offsets)
         return self._drain()
-
-    def compacted(self) -> list[tuple[Topic, int, bytes]]:
-        """Return the partitions compacted since the last call, each with its whole content."""
-        compacted, self._compacted = self._compacted, []
-        return compacted
 
     def _exists(self, topic: Topic) -> bool:
         return topic.topic_id in self.cluster.topics_by_id
@@ -214,10 +229,10 @@ class DataPlane:
         response, grown = produce(self.cluster, self._node_id, call, request)
         written_offsets = [partition for name, partition in grown if name == OFFSETS_TOPIC]
         self._track_unflushed(grown)
-        if self._unflushed:
-            self._written_offsets.update(dict.fromkeys(written_offsets))
+        if self._unflushed.logs or self._in_flight.logs:
+            self._unflushed.written_offsets.update(dict.fromkeys(written_offsets))
             # even if it wrote nothing: it may repeat a batch whose flush is in flight
-            self._waiting_produces.append((call, request.acks, response))
+            self._unflushed.produces.append((call, request.acks, response))
             return
         self._reply_to_produce(call, request.acks, response)
         self._effects += self.fetches.grown(now, grown)
@@ -228,7 +243,7 @@ class DataPlane:
             topic = self.cluster.topics[name]
             log = topic.logs[partition]
             if isinstance(log, UnflushedLog):
-                self._unflushed[log] = topic, partition
+                self._unflushed.logs[log] = topic, partition
 
     def _reply_to_produce(self, call: Call, acks: int, response: ProduceResponse) -> None:
         failed = next(

@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 
 
 class UnflushedLog(PartitionLog):
-    """A log that holds appended batches until they are durable (`mark_flushed`) or lost (`discard`)."""
+    """A log that holds appended batches until they are durable (`mark_flushed`) or lost (`discard`).
+
+    A flush covers the batches held at its start; later ones wait for the next flush.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._unflushed: list[tuple[BatchHeader, bytes, int]] = []
         self._unflushed_end = 0
+        self._in_flight = 0
 
     def append(self, header: BatchHeader, batch: bytes, leader_epoch: int) -> int:
         """Hold a batch of magic 2; return the offset that its first record will have."""
@@ -31,9 +35,9 @@ class UnflushedLog(PartitionLog):
         self._unflushed_end = base_offset + header.last_offset_delta + 1
         return base_offset
 
-    @property
-    def unflushed(self) -> bytes:
-        """The unflushed batches, as they are to be on disk."""
+    def begin_flush(self) -> bytes:
+        """Begin to flush the unflushed batches; return them as they are to be on disk."""
+        self._in_flight = len(self._unflushed)
         return b"".join(batch for _, batch, _ in self._unflushed)
 
     @property
@@ -42,10 +46,11 @@ class UnflushedLog(PartitionLog):
         return b"".join(batch.data for batch in self._batches)
 
     def mark_flushed(self) -> None:
-        """Mark the unflushed batches as durable."""
-        for header, batch, leader_epoch in self._unflushed:
+        """Mark the batches of the flush as durable."""
+        durable, self._unflushed = self._unflushed[: self._in_flight], self._unflushed[self._in_flight :]
+        self._in_flight = 0
+        for header, batch, leader_epoch in durable:
             super().append(header, batch, leader_epoch)
-        self._unflushed.clear()
 
     def discard(self) -> None:
         """Discard the unflushed batches and rebuild producer state from the log."""
@@ -56,3 +61,4 @@ class UnflushedLog(PartitionLog):
                 if header.producer_id >= 0:
                     self.producers.appended(header, header.base_offset)
         self._unflushed.clear()
+        self._in_flight = 0

@@ -35,6 +35,8 @@ class Kept(Wire):
         options = Options(seed=1, brokers=brokers)
         wall_us = assemble._clock()
         self.parts = assemble._build_cluster(options, wall_us, self.settings, [], self.data_dir, self.logged.append)
+        assert self.parts.log_writer is not None
+        self.log_writer = self.parts.log_writer
         self.broker: Any = self.parts.runtime
         self.node, self.trace = self.parts.runtime.broker(1).node, self.parts.trace
         self.now = self.parts.started_at
@@ -55,9 +57,16 @@ class Kept(Wire):
         self.settle()
 
     def settle(self) -> None:
-        """Let happen what is due now, which is what waits for the disk."""
-        while (due := self.broker.deadline()) is not None and due <= self.now:
-            self._perform(self.broker.tick(self.now))
+        """Perform the queued log writes as the server does, and everything due."""
+        while True:
+            while (due := self.broker.deadline()) is not None and due <= self.now:
+                self._perform(self.broker.tick(self.now))
+            self.log_writer.write_queued()
+            results = list(self.log_writer.results())
+            if not results:
+                return
+            for write, failure in results:
+                self._perform(self.broker.appended(self.now, write, failure))
 
     def say(self, message: Any, version: int) -> Any:
         """The client's request, and its answer."""

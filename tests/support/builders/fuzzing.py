@@ -124,10 +124,10 @@ class Ring(Wire):
         broker, node = self.broker, self.node
         assert not broker._connections, "connections are left over"
         assert not broker._ready, "somebody is still to be served"
-        assert not broker._dirty, "something is still to be sent"
+        assert not broker._with_output, "something is still to be sent"
         assert not node.data.fetches.parked
         assert not node.data.fetches._watchers
-        assert not node.data.fetches._of_connection
+        assert not node.data.fetches._by_connection
         store = node.coordinator.store
         assert not store.writes
         for group in store.groups.values():

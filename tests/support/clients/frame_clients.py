@@ -14,6 +14,7 @@ from koordinator.emulator.broker.offsets_log import batch_of
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.data_plane import DataPlane
+from koordinator.emulator.core.effects import WriteLog
 from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.emulator.core.node import NodeCore
 from koordinator.emulator.trace.trace import Trace
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from koordinator.emulator.core.groups.records import CoordinatorRecord as GroupRecord
+    from koordinator.emulator.storage.log_writer import LogWriter
 
 START = 1_700_000_000_000
 
@@ -56,7 +58,10 @@ class Peer:
 
 
 class Wire:
-    """A broker ring with topics t (4 partitions), and the peers connected to it."""
+    """A broker with topic t (4 partitions), and the peers connected to it."""
+
+    log_writer: LogWriter
+    """Performs the log writes of a cluster with a data directory."""
 
     def __init__(self, trace_capacity: int = 100_000, **settings: object) -> None:
         self.now = START
@@ -115,11 +120,14 @@ class Wire:
             partition = self.node.cluster.partition_of(record.key.group)
             written = self.node.data.append(self.now, topic, partition, batch_of([record], self.now))
             self._perform(self.broker.perform(self.now, written))
-            self._perform(self.broker.rewritten(self.now, partition))
+            self._perform(self.broker.reload(self.now, partition))
 
     def _perform(self, outputs: Iterable[Output]) -> None:
         sent: list[Peer] = []
         for output in outputs:
+            if isinstance(output, WriteLog):
+                self.log_writer.submit(output)
+                continue
             peer = self.peers[output.connection]
             assert peer.closed is None, "nothing leaves on a closed connection"
             match output:

@@ -1,0 +1,103 @@
+"""Log writes of a node and their completion, and the loading of `__consumer_offsets` partitions; no I/O."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+from koordinator.wire.errors import Error
+from koordinator.wire.primitives import Malformed
+
+from ..core.data.topic import OFFSETS_TOPIC
+from ..core.effects import WriteLog
+from ..core.refusal import RefusedError
+from .offsets_log import batch_of, records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..core.effects import Append, Effect
+    from ..core.node import NodeCore
+
+
+class LogStore(Protocol):
+    """The performer of log writes, for operations that cannot proceed before all writes are done."""
+
+    def submit(self, write: WriteLog) -> None:
+        """Queue a write."""
+
+    def write_queued(self) -> None:
+        """Return once all queued writes are durable or have failed."""
+
+    def results(self) -> Iterator[tuple[WriteLog, OSError | None]]:
+        """Take the performed writes, each with its failure, if any."""
+
+
+class LogWrites:
+    """The log writes of a node. An in-memory node (not `is_durable`) completes them at once.
+
+    A durable node has at most one `WriteLog` in flight; later appends wait for the next one, which writes them
+    together. Nothing is readable or acknowledged before it is durable.
+    """
+
+    def __init__(self, node: NodeCore, log: Callable[[str], None], *, is_durable: bool) -> None:
+        self._node = node
+        self._log = log
+        self._is_durable = is_durable
+        self._tokens = count(1)
+        self._in_flight: int | None = None
+        # tokens of the coordinator: in the write in flight, and in the next one
+        self._writing: list[int] = []
+        self._waiting: list[int] = []
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no write is in flight or waiting."""
+        return self._in_flight is None and not self._node.data.has_unflushed
+
+    def append(self, now: int, effect: Append) -> list[Effect]:
+        """Append records of a group to `__consumer_offsets`."""
+        try:
+            topic = self._node.cluster.offsets_topic()
+        except RefusedError as error:
+            return self._node.appended(now, effect.token, error.error)
+        effects = self._node.data.append(now, topic, effect.partition, batch_of(effect.records, now))
+        if not self._is_durable:
+            return effects + self._node.appended(now, effect.token, Error.NONE)
+        self._waiting.append(effect.token)
+        return effects
+
+    def next_write(self) -> WriteLog | None:
+        """Return a write of everything that waits; None if nothing waits or a write is in flight."""
+        if self._in_flight is not None or not self._node.data.has_unflushed:
+            return None
+        compacted, appends = self._node.data.begin_flush()
+        self._writing, self._waiting = self._waiting, []
+        self._in_flight = next(self._tokens)
+        return WriteLog(self._node.node_id, self._in_flight, compacted, appends)
+
+    def complete(self, now: int, token: int, error: Error) -> list[Effect]:
+        """Complete the write in flight: successfully (NONE), or take back everything that is not durable."""
+        if token != self._in_flight:
+            # a write of this node's previous run
+            return []
+        self._in_flight = None
+        tokens, self._writing = self._writing, []
+        if error is not Error.NONE:
+            # appends that wait follow the failed ones in the log
+            tokens, self._waiting = tokens + self._waiting, []
+        effects = self._node.data.flushed(now, error)
+        for waiting in tokens:
+            effects += self._node.appended(now, waiting, error)
+        return effects
+
+    def load(self, now: int, partition: int) -> list[Effect]:
+        """Load a partition of `__consumer_offsets` from its first record to its last."""
+        coordinator = self._node.coordinator
+        log = self._node.cluster.log(OFFSETS_TOPIC, partition)
+        try:
+            records = [] if log is None else list(records_of(log.records()))
+        except (Malformed, ImportError) as error:
+            self._log(f"{OFFSETS_TOPIC}-{partition} cannot be loaded by node {self._node.node_id}: {error}")
+            return coordinator.load_failed(now, partition)
+        return coordinator.loaded(now, partition, records)

@@ -1,0 +1,48 @@
+"""The performer of `WriteLog` effects: in order, with one sync for all that wait (group commit)."""
+
+from __future__ import annotations
+
+from collections import deque
+from threading import Lock  # noqa: TID251 - a lock, not a thread
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..core.effects import WriteLog
+    from .data_dir import DataDir
+
+
+class LogWriter:
+    """The queue of log writes of a cluster. `write_queued` may run in any thread; the other methods belong to one."""
+
+    def __init__(self, data_dir: DataDir) -> None:
+        self._data_dir = data_dir
+        self._writing = Lock()
+        self._queue: deque[WriteLog] = deque()
+        self._results: deque[tuple[WriteLog, OSError | None]] = deque()
+
+    def submit(self, write: WriteLog) -> None:
+        """Queue a write; it is performed by `write_queued`."""
+        self._queue.append(write)
+
+    def write_queued(self) -> None:
+        """Return once all queued writes are durable or have failed; first wait for a call in another thread."""
+        with self._writing:
+            writes = [self._queue.popleft() for _ in range(len(self._queue))]
+            if not writes:
+                return
+            failure = None
+            for write in writes:
+                for log in write.compacted:
+                    self._data_dir.replace(log)
+            try:
+                self._data_dir.append(log for write in writes for log in write.appends)
+            except OSError as error:
+                failure = error
+            self._results.extend((write, failure) for write in writes)
+
+    def results(self) -> Iterator[tuple[WriteLog, OSError | None]]:
+        """Take the writes performed since the last call, each with its failure, if any."""
+        while self._results:
+            yield self._results.popleft()
