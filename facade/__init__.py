@@ -10,13 +10,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from .version import __version__
+
 if TYPE_CHECKING:
     from .handles.cluster import Cluster
     from .handles.emulator import Emulator
     from .handles.group import Group
     from .handles.simulation import Simulation
-
-__version__ = "0.1.0"
 
 __all__ = ["Cluster", "Emulator", "Group", "Simulation", "__version__"]
 

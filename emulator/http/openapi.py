@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from koordinator import __version__
+from koordinator.version import __version__
 
 from .exports import FORMS, JSON
 from .routes import BELOW, ROUTES, TRACE

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-import koordinator
-
 from ..client.admin import Admin
 from ..client.groups import (
     STATES,
@@ -26,6 +24,7 @@ from ..client.groups import (
 )
 from ..client.members import Identity, Removal, remove_members
 from ..client.problems import ClientError, refusal_of
+from ..version import __version__
 from . import group_options as options
 from .group_reports import Report, deletion, description, listing, removal
 
@@ -132,7 +131,7 @@ def _answer(
     nothing: Callable[[tuple[()], tuple[GroupProblem, ...]], _R],
 ) -> _R:
     """What comes of it; `nothing` but the problem, if no broker answers."""
-    with Admin(bootstrap, timeout, koordinator.__version__) as admin:
+    with Admin(bootstrap, timeout, __version__) as admin:
         try:
             return act(admin)
         except ClientError as error:

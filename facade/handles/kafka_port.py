@@ -25,7 +25,6 @@ from koordinator.emulator.verify.ownership import MemberAssignment, assignment_d
 from koordinator.wire.errors import Error
 from koordinator.wire.records import Record, write_batch
 
-from .. import __version__
 from ..client.admin import Admin
 from ..client.groups import delete_groups, describe, list_groups
 from ..client.link import Address
@@ -33,6 +32,7 @@ from ..client.logs import append, partitions_of, read_logs
 from ..client.offsets import committed_offsets
 from ..client.problems import ClientError, Refusal
 from ..client.topics import create_topic, delete_topics
+from ..version import __version__
 from .emulator import refuse_inside_a_loop
 from .port import ClusterStopped, EmulatorOnly, call_text
 

@@ -1,0 +1,5 @@
+"""The version of this package, for modules that must not import the handles."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
