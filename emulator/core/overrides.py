@@ -56,7 +56,7 @@ def expire_session(store: GroupStore, group: ClassicGroup, member: ClassicMember
 
 def require_unparked(group: ClassicGroup, member: ClassicMember) -> None:
     """Raise ValueError if a member's session cannot expire because a request of it is parked."""
-    parked = "JoinGroup" if member.joining is not None else "SyncGroup" if member.syncing is not None else None
+    parked = "JoinGroup" if member.parked_join is not None else "SyncGroup" if member.parked_sync is not None else None
     if parked is not None and not member.is_new:
         raise ValueError(
             f"the {parked} of member {member.id!r} of group {group.id!r} is parked: "
@@ -100,7 +100,7 @@ def spare_sessions(group: ClassicGroup, members: Iterable[ClassicMember], until:
     """Restart the running session timers of members at group time `until`, as their heartbeats would."""
     for member in members:
         if member.session in group.timers:
-            waits_to_join = member.is_new and member.joining is not None
+            waits_to_join = member.is_new and member.parked_join is not None
             timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if waits_to_join else member.session_timeout_ms
             group.timers.set(member.session, until + timeout_ms)
 

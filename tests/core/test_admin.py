@@ -63,7 +63,7 @@ def test_in_a_join_phase_the_last_assignment_is_shown(play: Play) -> None:
     ]
 
 
-def test_an_assignment_that_never_came_is_not_shown_afterwards(play: Play) -> None:
+def test_a_missing_assignment_is_shown_as_empty(play: Play) -> None:
     a, b = play.stable_pair()
     play.join(b, protocols=CHANGED)
     play.join(a)
@@ -174,14 +174,14 @@ def test_a_group_is_deleted_with_its_offsets_and_starts_over(play: Play) -> None
     assert (joined.response.generation_id, play.offset(*A)) == (1, -1)
 
 
-def test_a_name_given_twice_is_answered_once(play: Play) -> None:
+def test_a_group_named_twice_has_one_row(play: Play) -> None:
     play.commit()
     request = delete_groups.DeleteGroupsRequest(groups_names=("g", "g"))
     rows = play.send(request, 2).response.results
     assert [(row.group_id, row.error_code) for row in rows] == [("g", Error.NONE)]
 
 
-def test_a_group_of_outstanding_ids_is_empty_and_they_go_with_it(play: Play) -> None:
+def test_a_group_of_pending_ids_is_empty_and_can_be_deleted(play: Play) -> None:
     x = play.new_id()
     assert play.delete("g") == {"g": Error.NONE}
     assert play.join(x).error is Error.UNKNOWN_MEMBER_ID
@@ -189,7 +189,7 @@ def test_a_group_of_outstanding_ids_is_empty_and_they_go_with_it(play: Play) -> 
     assert play.coordinator.deadline() is None
 
 
-def test_the_answer_waits_for_all_tombstones(play: Play) -> None:
+def test_the_response_waits_for_all_tombstones(play: Play) -> None:
     play.commit(group="g")
     play.commit(group="h")
     play.writes = None
@@ -200,7 +200,7 @@ def test_the_answer_waits_for_all_tombstones(play: Play) -> None:
     assert {row.error_code for row in asked.response.results} == {Error.NONE}
 
 
-def test_a_list_of_groups_is_no_sign_of_life(play: Play) -> None:
+def test_describing_a_group_does_not_restart_sessions(play: Play) -> None:
     a = play.stable_member()
     play.wait(9_999)
     play.send(list_groups.ListGroupsRequest(), 0)

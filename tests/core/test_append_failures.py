@@ -41,7 +41,7 @@ def test_parked_syncs_get_the_error_and_a_rebalance_starts(play: Play, failure: 
     assert play.join(a).response.generation_id == 3
 
 
-def test_a_second_write_of_an_assignment_does_not_matter_once_the_first_has_failed(play: Play) -> None:
+def test_a_second_write_of_an_assignment_is_ignored_after_the_first_failed(play: Play) -> None:
     a, _ = play.unsynced_pair()
     play.writes = None
     play.sync(2, a)
@@ -70,7 +70,7 @@ def test_a_returned_static_member_is_reported_and_nothing_changes(play: Play, fa
     assert play.sync(2, p, instance_id="i1").response.assignment == b"p2"
 
 
-def test_a_static_member_that_came_back_twice_ends_up_under_its_latest_id(play: Play) -> None:
+def test_a_static_member_that_returned_twice_has_its_latest_id(play: Play) -> None:
     play.static_member()
     play.writes = None
     first, second = play.join("", "i1"), play.join("", "i1")
@@ -80,7 +80,7 @@ def test_a_static_member_that_came_back_twice_ends_up_under_its_latest_id(play: 
     assert list(play.group().members) == [second.response.member_id]
 
 
-def test_a_static_member_that_syncs_meanwhile_is_fenced_with_the_id_that_is_taken_back(play: Play) -> None:
+def test_a_failed_replacement_fences_the_parked_sync_of_the_new_id(play: Play) -> None:
     p, q = play.static_pair()
     play.writes = None
     back = play.join("", "i2")
@@ -94,7 +94,7 @@ def test_a_static_member_that_syncs_meanwhile_is_fenced_with_the_id_that_is_take
     assert play.heartbeat(3, q2, "i2") is Error.FENCED_INSTANCE_ID
 
 
-def test_a_static_member_that_came_back_is_not_answered_twice_if_a_rebalance_overtakes_the_write(play: Play) -> None:
+def test_a_rebalance_that_overtakes_the_write_answers_the_join_once(play: Play) -> None:
     p, _ = play.static_pair()
     play.writes = None
     back = play.join("", "i2")
@@ -117,7 +117,7 @@ def test_a_session_that_expires_during_a_write_restarts_with_the_next_heartbeat(
 
 
 @pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_a_group_that_could_not_be_written_never_was(failure: Error, told: Error) -> None:
+def test_a_group_whose_first_write_fails_is_removed(failure: Error, told: Error) -> None:
     play = Play(group_initial_rebalance_delay_ms=3_000)
     play.writes = failure
     refused = play.join("", version=3).response
@@ -161,7 +161,7 @@ def test_a_parked_sync_gets_the_error_of_a_failed_group_write(play: Play) -> Non
 
 
 @pytest.mark.parametrize("error", [Error.NONE, FAILURE])
-def test_the_first_write_of_a_group_deleted_meanwhile_does_not_matter(play: Play, error: Error) -> None:
+def test_the_first_write_of_a_deleted_group_is_ignored(play: Play, error: Error) -> None:
     play.writes = None
     play.new_id()
     creation = play.in_flight.pop()
@@ -172,20 +172,20 @@ def test_the_first_write_of_a_group_deleted_meanwhile_does_not_matter(play: Play
     assert play.join(x).parked
 
 
-def test_a_simple_group_that_could_not_be_written_never_was(play: Play) -> None:
+def test_a_simple_group_whose_first_write_fails_is_removed(play: Play) -> None:
     play.writes = FAILURE
     assert play.commit_errors() == [Error.COORDINATOR_NOT_AVAILABLE]
     assert play.state() == "Dead"
 
 
-def test_a_group_that_is_in_the_log_stays_though_a_commit_failed(play: Play) -> None:
+def test_a_stored_group_survives_a_failed_commit(play: Play) -> None:
     play.emptied()
     play.writes = FAILURE
     assert play.commit_errors() == [Error.COORDINATOR_NOT_AVAILABLE]
     assert play.state() == "Empty"
 
 
-def test_a_group_that_could_not_be_deleted_is_there_with_all_it_had(play: Play) -> None:
+def test_a_failed_deletion_restores_the_whole_group(play: Play) -> None:
     a = play.stable_member()
     play.commit(1, a, offsets={A: 7})
     play.leave(a)
@@ -202,7 +202,7 @@ def test_a_group_that_could_not_be_deleted_is_there_with_all_it_had(play: Play) 
     assert joined.response.generation_id == 3
 
 
-def test_a_deleted_group_does_not_come_back_over_a_new_one(play: Play) -> None:
+def test_a_failed_deletion_does_not_replace_a_new_group(play: Play) -> None:
     play.commit(offsets={A: 7})
     play.writes = None
     deleting = play.start_delete("g")
@@ -244,14 +244,14 @@ def test_a_failed_commit_is_reported_per_partition_and_stores_nothing(play: Play
 
 
 @pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_offsets_that_could_not_be_deleted_are_there_again(play: Play, failure: Error, told: Error) -> None:
+def test_a_failed_deletion_restores_the_offsets(play: Play, failure: Error, told: Error) -> None:
     play.commit(offsets={A: 1})
     play.writes = failure
     assert play.delete_offsets(A) == (told, [])
     assert play.offset(*A) == 1
 
 
-def test_an_offset_committed_meanwhile_counts_more_than_one_brought_back(play: Play) -> None:
+def test_a_later_commit_wins_over_a_restored_offset(play: Play) -> None:
     play.commit(offsets={A: 1})
     play.writes = None
     play._perform(play.coordinator.topics_deleted(play.now, ["t"]))

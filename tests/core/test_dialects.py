@@ -92,7 +92,7 @@ def test_sync_while_loading(on: On, seen: Error) -> None:
 
 @old_and_new(old=True, new=False)
 @pytest.mark.parametrize("why", AWAY)
-def test_a_join_sent_to_the_wrong_node_gets_its_id_back(on: On, *, seen: bool, why: Error) -> None:
+def test_a_join_at_the_wrong_node_echoes_its_id(on: On, *, seen: bool, why: Error) -> None:
     play = on()
     a = play.stable_member()
     send_away(play, why)
@@ -102,7 +102,7 @@ def test_a_join_sent_to_the_wrong_node_gets_its_id_back(on: On, *, seen: bool, w
 
 @old_and_new(old=False, new=True)
 @pytest.mark.parametrize("why", AWAY)
-def test_the_session_timeout_is_looked_at_before_the_coordinator(on: On, *, seen: bool, why: Error) -> None:
+def test_the_session_timeout_is_checked_before_the_coordinator(on: On, *, seen: bool, why: Error) -> None:
     play = on()
     send_away(play, why)
     refused = play.join("ghost", session=1_800_001).response
@@ -135,7 +135,7 @@ def test_a_group_made_by_a_join_is_written(on: On, seen: int) -> None:
 
 
 @old_and_new("Empty", "Dead")
-def test_a_new_group_is_seen_before_it_is_in_the_log(on: On, seen: str) -> None:
+def test_a_new_group_is_visible_before_it_is_in_the_log(on: On, seen: str) -> None:
     play = on()
     play.writes = None
     x = play.new_id()
@@ -148,7 +148,7 @@ def test_a_new_group_is_seen_before_it_is_in_the_log(on: On, seen: str) -> None:
 
 
 @old_and_new("Empty", "Dead")
-def test_a_simple_group_whose_first_commit_failed(on: On, seen: str) -> None:
+def test_a_failed_first_commit_removes_the_simple_group(on: On, seen: str) -> None:
     play = on()
     play.writes = FAILURE
     assert play.commit_errors() == [Error.COORDINATOR_NOT_AVAILABLE]
@@ -156,7 +156,7 @@ def test_a_simple_group_whose_first_commit_failed(on: On, seen: str) -> None:
 
 
 @old_and_new(old=False, new=True)
-def test_the_last_to_leave_waits_for_the_log(on: On, *, seen: bool) -> None:
+def test_the_last_leave_waits_for_the_log(on: On, *, seen: bool) -> None:
     play = on()
     a, b = play.stable_pair()
     play.writes = None
@@ -255,7 +255,7 @@ def test_the_error_when_offsets_cannot_be_written(on: On, seen: str, failure: Er
 
 
 @old_and_new(old=1, new=2)
-def test_the_end_of_a_simple_group_is_written(on: On, seen: int) -> None:
+def test_the_removal_of_a_simple_group_is_written(on: On, seen: int) -> None:
     play = on()
     play.commit()
     play.delete("g")
@@ -263,7 +263,7 @@ def test_the_end_of_a_simple_group_is_written(on: On, seen: int) -> None:
 
 
 @old_and_new(old=0, new=1)
-def test_the_end_of_a_group_that_never_had_a_generation_is_written(on: On, seen: int) -> None:
+def test_the_removal_of_a_group_at_generation_0_is_written(on: On, seen: int) -> None:
     play = on(offsets_retention_check_interval_ms=60_000)
     play.new_id(session=1_800_000)
     written = len(play.appended)
@@ -273,7 +273,7 @@ def test_the_end_of_a_group_that_never_had_a_generation_is_written(on: On, seen:
 
 
 @old_and_new(Error.NONE, Error.UNKNOWN_MEMBER_ID)
-def test_a_sync_to_a_stable_group_is_a_sign_of_life(on: On, seen: Error) -> None:
+def test_a_sync_to_a_stable_group_restarts_the_session(on: On, seen: Error) -> None:
     play = on()
     a = play.stable_member(session=6_000)
     play.wait(4_000)
@@ -300,7 +300,7 @@ def test_kip_848_a_members_commit_to_a_group_that_is_not_there(on: On, seen: Err
 
 
 @old_and_new(Error.REBALANCE_IN_PROGRESS, Error.NONE)
-def test_a_batch_of_leaves_is_looked_at_after_each_member(on: On, seen: Error) -> None:
+def test_a_batch_of_leaves_is_evaluated_after_each_member(on: On, seen: Error) -> None:
     play = on()
     a, b, c = play.stable_trio()
     leader, follower = play.join(a), play.join(c)
@@ -408,7 +408,7 @@ def test_the_assignments_of_a_group_that_rebalances_are_shown(on: On, seen: set[
 
 
 @old_and_new("Dead", "Empty")
-def test_an_empty_group_goes_with_its_last_offset(on: On, seen: str) -> None:
+def test_an_empty_group_is_removed_with_its_last_offset(on: On, seen: str) -> None:
     play = on()
     play.commit(offsets={T: 1, U: 2})
     assert play.delete_offsets(T) == (Error.NONE, [Error.NONE])
@@ -418,7 +418,7 @@ def test_an_empty_group_goes_with_its_last_offset(on: On, seen: str) -> None:
 
 
 @old_and_new("Dead", "Empty")
-def test_empty_groups_without_offsets_go_when_a_topic_is_deleted(on: On, seen: str) -> None:
+def test_deleting_a_topic_removes_empty_groups_without_offsets(on: On, seen: str) -> None:
     play = on()
     play.emptied()
     play.commit(offsets={T: 1, U: 2}, group="two")
@@ -575,7 +575,7 @@ def test_kip_345_an_unknown_instance_id(on: On, seen: Error, api: str) -> None:
 
 
 @by_broker({"2.4": Error.FENCED_INSTANCE_ID})
-def test_kip_345_whoever_is_replaced_is_fenced(on: On, seen: Error) -> None:
+def test_kip_345_a_replaced_member_is_fenced(on: On, seen: Error) -> None:
     play = on()
     p = play.static_member()
     play.join("", "i1")

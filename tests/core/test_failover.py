@@ -58,7 +58,7 @@ def play(request: pytest.FixtureRequest) -> Play:
 
 
 class TestLoading:
-    def test_a_stable_group_goes_on_as_if_nothing_had_been(self, play: Play) -> None:
+    def test_a_stable_group_continues_unchanged(self, play: Play) -> None:
         a, b = play.stable_pair()
         before = play.describe()
         reload(play)
@@ -81,9 +81,7 @@ class TestLoading:
         reload(play)
         assert play.join(pending).error is Error.UNKNOWN_MEMBER_ID
 
-    def test_of_several_protocols_only_the_selected_one_is_known_so_that_an_unchanged_rejoin_rebalances(
-        self, play: Play
-    ) -> None:
+    def test_only_the_selected_protocol_is_loaded_so_that_a_rejoin_rebalances(self, play: Play) -> None:
         a, b = play.stable_pair(protocols=BOTH)
         assert not play.join(b, protocols=BOTH).parked
         reload(play)
@@ -95,7 +93,7 @@ class TestLoading:
         reload(play)
         assert play.join(b).response.generation_id == 2
 
-    def test_every_member_has_a_whole_session(self, play: Play) -> None:
+    def test_every_member_gets_a_full_session(self, play: Play) -> None:
         a, b = play.stable_pair(session=10_000)
         play.wait(9_000)
         reload(play)
@@ -122,7 +120,7 @@ class TestLoading:
         assert play.commit_errors() == [Error.NONE]
         assert play.offset("t", 0) == 1
 
-    def test_a_group_that_was_deleted_does_not_come_back(self, play: Play) -> None:
+    def test_a_deleted_group_is_not_loaded(self, play: Play) -> None:
         play.emptied()
         play.commit(offsets={("t", 0): 1})
         assert play.delete("g") == {"g": Error.NONE}
@@ -144,7 +142,7 @@ class TestLoading:
         reload(play)
         assert play.delete_offsets(("u", 0)) == (Error.NONE, [Error.GROUP_SUBSCRIBED_TO_TOPIC])
 
-    def test_the_trace_says_that_the_group_was_loaded(self, play: Play) -> None:
+    def test_the_trace_records_that_the_group_was_loaded(self, play: Play) -> None:
         play.stable_member()
         reload(play)
         causes = [fact.cause for fact in play.facts_of(StateChanged)][-2:]
@@ -220,7 +218,7 @@ class TestResignation:
         play.wait(3_600_000)
         assert play.facts[before:] == []
 
-    def test_groups_of_other_partitions_stay(self, play: Play) -> None:
+    def test_unloading_keeps_groups_of_other_partitions(self, play: Play) -> None:
         play.stable_member()
         play.commit(group="elsewhere", offsets={("t", 0): 9})
         assert play.coordinator.store.partition_of("elsewhere") != partition(play)
@@ -281,9 +279,7 @@ class TestOldRecords:
 @pytest.mark.parametrize(
     ("version", "state", "error"), [("3.9", "Dead", Error.NONE), ("4.3", "", Error.NOT_COORDINATOR)]
 )
-def test_a_partition_that_cannot_be_read_is_empty_to_old_and_nobodys_to_new(
-    version: str, state: str, error: Error
-) -> None:
+def test_an_unreadable_partition_is_empty_to_old_and_not_served_by_new(version: str, state: str, error: Error) -> None:
     play = Play(kafka_version=version)
     play.stable_member()
     resign(play)

@@ -38,7 +38,7 @@ def test_advancing_one_groups_clock_fires_no_timers_of_another(play: Play) -> No
     assert play.heartbeat(1, here, group="here") is Error.NONE
 
 
-def test_a_group_that_is_ahead_lives_at_the_same_pace(play: Play) -> None:
+def test_an_advanced_clock_keeps_its_pace(play: Play) -> None:
     play.advance(DAY, "ahead")
     ahead, here = two_groups(play)
     assert play.coordinator.deadline() == play.now + 10_000
@@ -48,7 +48,7 @@ def test_a_group_that_is_ahead_lives_at_the_same_pace(play: Play) -> None:
     assert (play.state("ahead"), play.state("here")) == ("Empty", "Empty")
 
 
-def test_facts_and_records_of_a_group_bear_its_own_time(play: Play) -> None:
+def test_facts_and_records_of_a_group_have_its_own_time(play: Play) -> None:
     play.advance(DAY, "ahead")
     two_groups(play)
     stamps = {fact.group_id: fact.group_now for fact in play.facts_of(StateChanged)}
@@ -86,7 +86,7 @@ def test_a_recreated_group_keeps_its_advanced_clock(play: Play) -> None:
     assert play.group().offsets[A].commit_timestamp == START + DAY
 
 
-def test_the_timer_goes_before_the_request_of_the_same_time(play: Play) -> None:
+def test_a_timer_fires_before_a_request_at_its_deadline(play: Play) -> None:
     a = play.stable_member()
     play.now += 10_000
     assert play.heartbeat(1, a) is Error.UNKNOWN_MEMBER_ID
@@ -103,7 +103,7 @@ def test_expiry_checks_follow_the_groups_clock() -> None:
     assert play.group("late").timers[OffsetExpiryCheck()] == START + 1_000
 
 
-def test_nothing_of_a_group_whose_clock_stands_still_is_due_until_it_is_moved(play: Play) -> None:
+def test_no_timer_fires_while_the_clock_stands_still(play: Play) -> None:
     play.stable_member(group="still")
     play.set_clock("manual", "still")
     play.wait(30 * DAY)
@@ -132,7 +132,7 @@ def test_zero_timers_fire_on_a_stopped_clock() -> None:
     assert {fact.group_now for fact in play.facts_of(StateChanged)} == {START}
 
 
-def test_a_clock_that_runs_again_goes_on_from_where_it_stood(play: Play) -> None:
+def test_a_restarted_clock_continues_from_its_reading(play: Play) -> None:
     play.stable_member()
     play.set_clock("manual")
     play.wait(DAY)
@@ -144,13 +144,13 @@ def test_a_clock_that_runs_again_goes_on_from_where_it_stood(play: Play) -> None
     assert not play.group().members
 
 
-def test_a_clock_runs_in_no_way_but_those_there_are(play: Play) -> None:
+def test_an_unknown_clock_mode_is_refused(play: Play) -> None:
     with pytest.raises(ValueError, match="clock 'manuel': must be real, manual or auto; the nearest is 'manual'"):
         play.set_clock("manuel")
     assert play.cluster.clock_of("g", play.now).mode == "real"
 
 
-def test_the_setting_says_how_the_clock_of_a_new_group_runs() -> None:
+def test_the_setting_decides_the_clock_mode_of_new_groups() -> None:
     play = Play(group_clock="manual")
     play.stable_member()
     play.wait(DAY)
@@ -215,7 +215,7 @@ def test_a_jump_of_an_hour_is_3600_ticks_of_a_second_is_uneven_steps() -> None:
     assert told(cycle([1, 40_000, 777, 120_000, 5])) == (facts, answers)
 
 
-def test_ticks_when_nothing_is_due_say_nothing(play: Play) -> None:
+def test_a_tick_with_nothing_due_has_no_effects(play: Play) -> None:
     play.stable_member()
     before = len(play.facts)
     for _ in range(10):

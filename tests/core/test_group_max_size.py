@@ -18,7 +18,7 @@ def test_a_full_group_rejects_joins_and_issues_no_id(version: int) -> None:
     assert play.heartbeat(1, a) is Error.NONE
 
 
-def test_the_last_place_may_be_taken() -> None:
+def test_the_last_free_place_can_be_taken() -> None:
     play = Play(group_max_size=2)
     play.stable_pair()
     assert play.join("").error is Error.GROUP_MAX_SIZE_REACHED
@@ -31,19 +31,19 @@ def test_members_of_a_full_group_may_rejoin() -> None:
     assert play.join(a).response.generation_id == changed.response.generation_id == 3
 
 
-def test_a_full_group_is_full_before_the_assignment_too() -> None:
+def test_a_full_group_is_full_before_the_assignment_as_well() -> None:
     play = Play(group_max_size=2)
     play.unsynced_pair()
     assert play.join("").error is Error.GROUP_MAX_SIZE_REACHED
 
 
-def test_outstanding_ids_do_not_count() -> None:
+def test_pending_ids_do_not_count() -> None:
     play = Play(group_max_size=2)
     play.stable_member()
     assert len({play.new_id(version=4) for _ in range(5)}) == 5
 
 
-def test_an_empty_group_hands_out_ids_as_it_likes_and_the_surplus_fails_with_them() -> None:
+def test_an_empty_group_hands_out_ids_without_limit_and_rejects_the_surplus() -> None:
     play = Play(group_max_size=2, group_initial_rebalance_delay_ms=1_000)
     ids = [play.new_id() for _ in range(3)]
     asks = [play.join(each) for each in ids]
@@ -60,7 +60,7 @@ def test_a_group_that_was_full_and_is_empty_has_room() -> None:
     assert joined.response.generation_id == 3
 
 
-def test_a_static_member_that_comes_back_to_a_full_group_is_refused() -> None:
+def test_a_static_member_that_returns_to_a_full_group_is_refused() -> None:
     """Without its id it counts as a new member, although it would replace one."""
     play = Play(group_max_size=1)
     p = play.static_member()

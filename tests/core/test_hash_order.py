@@ -33,10 +33,10 @@ TABLES = [
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table[PUT])
-def test_names_are_in_the_order_of_their_hashes(table: tuple[str, str, str]) -> None:
+def test_names_follow_the_order_of_their_hashes(table: tuple[str, str, str]) -> None:
     assert " ".join(java_order(table[PUT].split())) == table[JAVA]
     assert " ".join(scala_order(table[PUT].split())) == table[SCALA]
 
 
-def test_nothing_is_in_order() -> None:
+def test_an_empty_set_has_an_empty_order() -> None:
     assert java_order(()) == scala_order(()) == []

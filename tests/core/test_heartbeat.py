@@ -38,7 +38,7 @@ def test_membership_is_checked_before_the_generation(play: Play) -> None:
     assert play.heartbeat(9, "ghost") is Error.UNKNOWN_MEMBER_ID
 
 
-def test_a_silent_member_is_out_after_its_session_timeout(play: Play) -> None:
+def test_a_silent_member_is_removed_after_its_session_timeout(play: Play) -> None:
     a, b = play.stable_pair(session=6_000)
     assert play.keep_alive(5_999, (2, a)) is Error.NONE
     play.wait(1)
@@ -54,7 +54,7 @@ def test_when_the_last_member_is_silent_the_group_is_empty(play: Play) -> None:
     assert (play.state(), play.group().generation, play.group().leader) == ("Empty", 2, None)
 
 
-def test_a_leader_that_falls_silent_is_followed_by_another(play: Play) -> None:
+def test_a_silent_leader_is_succeeded(play: Play) -> None:
     _, b = play.stable_pair(session=6_000)
     play.keep_alive(6_000, (2, b))
     joined = play.join(b, session=6_000).response
@@ -62,7 +62,7 @@ def test_a_leader_that_falls_silent_is_followed_by_another(play: Play) -> None:
 
 
 @pytest.mark.parametrize("told", [Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID])
-def test_a_heartbeat_that_is_refused_refreshes_nothing(play: Play, told: Error) -> None:
+def test_a_refused_heartbeat_does_not_restart_the_session(play: Play, told: Error) -> None:
     a = play.stable_member()
     play.wait(5_000)
     assert play.heartbeat(*((9, a) if told is Error.ILLEGAL_GENERATION else (1, "ghost"))) is told

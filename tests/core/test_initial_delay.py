@@ -49,7 +49,7 @@ def answered_at(play: Play, arrivals: list[int], *, rebalance: int = 30_000) -> 
         (3_000, [0, 1_000], 3_000),
     ],
 )
-def test_each_delay_that_brought_a_member_is_followed_by_another_up_to_the_rebalance_timeout(
+def test_a_delay_with_a_new_member_is_extended_up_to_the_rebalance_timeout(
     play: Play, rebalance: int, arrivals: list[int], end: int
 ) -> None:
     assert answered_at(play, arrivals, rebalance=rebalance) == [end] * len(arrivals)
@@ -67,7 +67,7 @@ def test_members_of_a_later_rebalance_do_not_extend_the_next_delay(play: Play) -
     assert answered_at(play, [0]) == [DELAY]
 
 
-def test_a_group_that_became_empty_waits_as_a_new_one_does(play: Play) -> None:
+def test_a_group_that_became_empty_has_an_initial_delay_again(play: Play) -> None:
     """The old coordinator extends the delay only at generation 0."""
     asked = play.join("", version=3)
     play.wait(DELAY)
@@ -77,7 +77,7 @@ def test_a_group_that_became_empty_waits_as_a_new_one_does(play: Play) -> None:
     assert answered_at(play, [0, 1_000]) == [6_000, 6_000]
 
 
-def test_a_join_sent_again_does_not_extend_the_delay(play: Play) -> None:
+def test_a_repeated_join_does_not_extend_the_delay(play: Play) -> None:
     a = play.new_id()
     first = play.join(a)
     play.wait(1_000)
@@ -86,7 +86,7 @@ def test_a_join_sent_again_does_not_extend_the_delay(play: Play) -> None:
     assert (first.parked, second.response.generation_id) == (True, 1)
 
 
-def test_an_id_handed_out_neither_extends_the_delay_nor_holds_it_up(play: Play) -> None:
+def test_a_pending_id_neither_extends_nor_blocks_the_delay(play: Play) -> None:
     joining = play.join(play.new_id())
     play.wait(1_000)
     play.new_id()
@@ -139,7 +139,7 @@ def test_without_a_delay_a_join_still_parks_for_an_instant() -> None:
     assert joining.response.generation_id == 1
 
 
-def test_a_member_of_the_last_stretch_extends_the_next_delay_once(play: Play) -> None:
+def test_a_member_of_the_last_interval_extends_the_next_delay_once(play: Play) -> None:
     """A flag that is never cleared: in Kafka, too, it extends the group's next initial delay."""
     first = play.join("", version=3, rebalance=3_000)
     play.wait(1_000)

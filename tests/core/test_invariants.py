@@ -247,7 +247,7 @@ class Clients(RuleBasedStateMachine):
             call
             for group in self.play.coordinator.groups.values()
             for member in group.members.values()
-            for call in (member.joining, member.syncing)
+            for call in (member.parked_join, member.parked_sync)
             if call is not None
         ]
         assert len(parked) == len(set(parked))
@@ -282,7 +282,7 @@ def _calls(write: object) -> list[object]:
 
 def counts_are_right(group: ClassicGroup) -> None:
     members = group.members.values()
-    assert group.awaiting_join == sum(member.joining is not None for member in members)
+    assert group.awaiting_join == sum(member.parked_join is not None for member in members)
     assert group._protocol_counts == Counter(name for member in members for name, _ in member.protocols)
     assert group.static_members == {member.instance_id: member.id for member in members if member.instance_id}
     assert not group.pending_members.keys() & group.members.keys()
@@ -303,8 +303,8 @@ def members_are_alive(group: ClassicGroup) -> None:
             raise AssertionError("a dead group is not in the table")
     assert (group.leader_id in group.members) if group.members else (group.leader_id is None)
     for member in group.members.values():
-        assert member.session in group.timers or member.joining is not None or member.syncing is not None
-        assert member.syncing is None or group.state is ClassicGroupState.COMPLETING_REBALANCE
+        assert member.session in group.timers or member.parked_join is not None or member.parked_sync is not None
+        assert member.parked_sync is None or group.state is ClassicGroupState.COMPLETING_REBALANCE
         assert member.is_new is False or group.state is ClassicGroupState.PREPARING_REBALANCE
 
 

@@ -48,7 +48,7 @@ def test_an_unissued_member_id_is_unknown_and_creates_no_group(play: Play) -> No
     assert play.state() == "Dead"
 
 
-def test_a_stranger_is_unknown_to_a_group_that_exists(play: Play) -> None:
+def test_a_stranger_is_unknown_to_an_existing_group(play: Play) -> None:
     play.stable_member()
     refused = play.join("ghost").response
     assert (refused.error_code, refused.member_id) == (Error.UNKNOWN_MEMBER_ID, "ghost")
@@ -71,7 +71,7 @@ def test_the_first_member_needs_a_protocol_type_and_a_protocol(play: Play, asked
     [{"protocol_type": "connect"}, {"protocols": ()}, {"protocols": (("roundrobin", b""),)}],
     ids=["another type", "no protocol", "no protocol in common"],
 )
-def test_a_joiner_needs_the_type_and_a_protocol_all_members_offer(play: Play, asked: dict[str, Any]) -> None:
+def test_a_joiner_needs_the_protocol_type_and_a_common_protocol(play: Play, asked: dict[str, Any]) -> None:
     a = play.stable_member()
     refused = play.join("", **asked).response
     assert (refused.error_code, refused.member_id) == (Error.INCONSISTENT_GROUP_PROTOCOL, "")
@@ -91,7 +91,7 @@ def test_one_protocol_in_common_is_enough_and_the_vote_uses_the_new_list(play: P
     assert (joined.generation_id, joined.protocol_name) == (2, "roundrobin")
 
 
-def test_a_protocol_only_some_members_offer_is_no_candidate(play: Play) -> None:
+def test_a_protocol_that_one_member_lacks_is_no_candidate(play: Play) -> None:
     a = play.stable_member(protocols=two_protocols("x", "y"))
     b = play.new_id(protocols=(("y", b"y"),))
     asks = [play.join(b, protocols=(("y", b"y"),)), play.join(a, protocols=two_protocols("x", "y"))]
@@ -107,7 +107,7 @@ def test_of_two_protocols_with_one_name_the_first_counts(play: Play) -> None:
     assert [row.metadata for row in joined.response.members] == [b"first"]
 
 
-def test_a_group_that_was_empty_takes_any_protocol_type(play: Play) -> None:
+def test_a_group_that_became_empty_accepts_any_protocol_type(play: Play) -> None:
     play.emptied()
     x = play.new_id(protocol_type="connect", protocols=(("v0", b""),))
     joined = play.join(x, protocol_type="connect", protocols=(("v0", b""),), version=7)
@@ -115,7 +115,7 @@ def test_a_group_that_was_empty_takes_any_protocol_type(play: Play) -> None:
     assert joined.response.protocol_type == "connect"
 
 
-def test_a_refusal_carries_nothing_but_the_error_and_the_id(play: Play) -> None:
+def test_a_refusal_has_only_the_error_and_the_id(play: Play) -> None:
     refused = play.join("ghost", version=9).response
     assert {name: getattr(refused, name) for name in NOTHING} == NOTHING
 
@@ -150,7 +150,7 @@ def test_the_common_protocol_with_most_votes_wins(play: Play) -> None:
     assert {row.metadata for row in leader.response.members} == {b"rr"}
 
 
-def test_a_tie_is_decided_the_same_for_all(play: Play) -> None:
+def test_a_tie_is_broken_for_all_members_alike(play: Play) -> None:
     a = play.stable_member(protocols=two_protocols("x", "y"))
     b = play.new_id(protocols=two_protocols("y", "x"))
     asks = [play.join(b, protocols=two_protocols("y", "x")), play.join(a, protocols=two_protocols("x", "y"))]
@@ -200,7 +200,7 @@ def test_a_follower_that_rejoins_unchanged_keeps_its_timeouts(play: Play) -> Non
     [CHANGED, (*RANGE, ("rr", b""))],
     ids=["metadata", "list"],
 )
-def test_a_follower_that_has_changed_rebalances(play: Play, protocols: tuple[tuple[str, bytes], ...]) -> None:
+def test_a_follower_with_changed_protocols_rebalances(play: Play, protocols: tuple[tuple[str, bytes], ...]) -> None:
     a, b = play.stable_pair()
     changed = play.join(b, protocols=protocols)
     assert changed.parked
@@ -229,7 +229,7 @@ def test_a_sole_leader_that_rejoins_gets_its_next_generation_at_once(play: Play)
     assert play.join(play.stable_member()).response.generation_id == 2
 
 
-def test_before_the_assignment_a_rejoin_unchanged_is_given_the_same_answer_again(play: Play) -> None:
+def test_before_the_assignment_an_unchanged_rejoin_gets_the_same_response(play: Play) -> None:
     a, b = play.unsynced_pair()
     leader, follower = play.join(a).response, play.join(b).response
     assert (leader.generation_id, {row.member_id for row in leader.members}) == (2, {a, b})
@@ -267,7 +267,7 @@ def test_kafka_14009_a_rejoin_brings_new_timeouts(play: Play) -> None:
     assert play.group().timers[member.session] == play.now + 20_000
 
 
-def test_a_second_join_takes_the_place_of_the_parked_one_which_is_never_answered(play: Play) -> None:
+def test_a_second_join_supersedes_the_parked_one(play: Play) -> None:
     a = play.stable_member()
     b = play.new_id()
     first, second = play.join(b), play.join(b)
@@ -283,7 +283,7 @@ def test_a_rejoin_never_changes_client_id_and_host(play: Play) -> None:
     assert play.describe().members[0].client_id == "first"
 
 
-def test_an_empty_group_has_used_up_a_generation(play: Play) -> None:
+def test_becoming_empty_takes_a_generation(play: Play) -> None:
     play.emptied()
     joined = play.join(play.new_id())
     play.settle()

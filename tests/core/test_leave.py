@@ -30,7 +30,7 @@ def test_in_an_unknown_group_each_member_is_unknown(play: Play) -> None:
 
 
 @pytest.mark.parametrize("who", ["a member", "a stranger"])
-def test_before_v3_the_result_of_the_one_member_is_the_answer(play: Play, who: str) -> None:
+def test_before_v3_the_result_of_the_only_member_is_top_level(play: Play, who: str) -> None:
     a = play.stable_member()
     member_id, told = (a, Error.NONE) if who == "a member" else ("ghost", Error.UNKNOWN_MEMBER_ID)
     assert play.send(LeaveGroupRequest(group_id="g", member_id=member_id), 2).error is told
@@ -75,7 +75,7 @@ def test_a_leaving_follower_rebalances_the_remaining_members(play: Play) -> None
     assert (joined.generation_id, joined.leader, [row.member_id for row in joined.members]) == (3, a, [a])
 
 
-def test_a_leader_that_leaves_is_followed_by_another(play: Play) -> None:
+def test_a_leaving_leader_is_succeeded(play: Play) -> None:
     a, b = play.stable_pair()
     play.leave(a)
     assert play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
@@ -100,7 +100,7 @@ def test_an_empty_generation_is_written(play: Play) -> None:
     assert (value.members, value.current_state_timestamp) == ((), play.now)
 
 
-def test_a_batch_is_evaluated_once_when_all_of_it_has_left(play: Play) -> None:
+def test_a_batch_of_leaves_is_evaluated_once(play: Play) -> None:
     assert play.leave_errors(*play.stable_trio()) == [Error.NONE] * 3
     assert play.state() == "Empty"
     joined = play.join(play.new_id())

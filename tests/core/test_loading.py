@@ -47,7 +47,7 @@ def test_join_is_refused_without_an_id(away: Away, version: int) -> None:
     assert (answer.error_code, answer.member_id, answer.generation_id) == (away.told, "", -1)
 
 
-def test_a_join_is_checked_by_itself_before_its_group_is_looked_for(away: Away) -> None:
+def test_a_join_is_validated_before_its_group_is_looked_up(away: Away) -> None:
     away.play.coordinator.store.loading.add(0)
     assert away.play.join("", group="").error is Error.INVALID_GROUP_ID
     refused = away.play.join(away.member_id, session=1_800_001).response
@@ -59,7 +59,7 @@ def test_sync_is_refused(away: Away) -> None:
     assert (answer.error_code, answer.assignment) == (away.told, b"")
 
 
-def test_sync_names_its_protocol_before_anything_is_looked_at(away: Away) -> None:
+def test_a_sync_without_protocol_is_refused_before_any_other_check(away: Away) -> None:
     assert away.play.sync(1, away.member_id, version=5).error is Error.INCONSISTENT_GROUP_PROTOCOL
 
 
@@ -70,7 +70,7 @@ def test_heartbeats_succeed_while_loading(away: Away) -> None:
     assert away.play.heartbeat(1, "", group="") is Error.INVALID_GROUP_ID
 
 
-def test_leave_is_refused_as_a_whole(away: Away) -> None:
+def test_a_leave_is_refused_as_a_whole_while_loading(away: Away) -> None:
     answer = away.play.leave(away.member_id)
     assert (answer.error_code, answer.members) == (away.told, ())
 
@@ -85,7 +85,7 @@ def test_commit_is_refused_for_every_partition_there_is(away: Away) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 7, 8])
-def test_fetch_is_refused_where_the_version_has_a_place_for_it(away: Away, version: int) -> None:
+def test_fetch_is_refused_in_the_field_the_version_has_for_it(away: Away, version: int) -> None:
     answer = away.play.fetch_raw("g", version=version, topics={"t": (0,)})
     rows = answer.topics[0].partitions if version == 1 else answer.groups or (answer,)
     assert [row.error_code for row in rows] == [away.told]
@@ -129,7 +129,7 @@ REFUSED: list[Callable[[Away], object]] = [
 ]
 
 
-def test_nothing_has_happened_to_the_group_meanwhile(away: Away) -> None:
+def test_refused_requests_do_not_change_the_group(away: Away) -> None:
     for ask in REFUSED:
         ask(away)
     away.play.coordinator.store.loading.clear()
@@ -152,7 +152,7 @@ def test_nothing_has_happened_to_the_group_meanwhile(away: Away) -> None:
         ("GydZG_", -(2**31), 0),
     ],
 )
-def test_a_group_lives_where_javas_string_hash_puts_it(group: str, hashed: int, partition: int) -> None:
+def test_javas_string_hash_decides_the_partition_of_a_group(group: str, hashed: int, partition: int) -> None:
     assert (java_string_hash(group), offsets_partition(group, 50)) == (hashed, partition)
 
 

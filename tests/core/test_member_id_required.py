@@ -9,7 +9,7 @@ from koordinator.emulator.core.timers import PendingMemberExpiry
 from koordinator.wire.errors import Error
 
 
-def test_every_join_without_an_id_is_given_another_one_and_all_may_be_used() -> None:
+def test_every_join_without_an_id_gets_a_new_one_and_all_are_valid() -> None:
     play = Play(group_initial_rebalance_delay_ms=1_000)
     first, second = play.new_id(version=4), play.new_id(version=4)
     assert first != second
@@ -49,14 +49,14 @@ def test_an_id_not_used_within_the_session_timeout_is_forgotten(play: Play) -> N
     assert play.new_id() != x
 
 
-def test_an_id_is_good_up_to_the_session_timeout_and_then_has_no_timer(play: Play) -> None:
+def test_an_id_is_valid_up_to_the_session_timeout(play: Play) -> None:
     x = play.new_id(session=6_000)
     play.wait(5_999)
     assert play.join(x, session=60_000).parked
     assert PendingMemberExpiry(x) not in play.group().timers
 
 
-def test_handing_out_an_id_leaves_the_group_alone(play: Play) -> None:
+def test_handing_out_an_id_does_not_change_the_group(play: Play) -> None:
     a = play.stable_member()
     play.new_id()
     assert play.heartbeat(1, a) is Error.NONE
@@ -64,7 +64,7 @@ def test_handing_out_an_id_leaves_the_group_alone(play: Play) -> None:
     assert (described.group_state, [row.member_id for row in described.members]) == ("Stable", [a])
 
 
-def test_an_outstanding_id_holds_up_the_join_phase_until_it_expires(play: Play) -> None:
+def test_a_pending_id_delays_the_join_phase_until_it_expires(play: Play) -> None:
     a = play.stable_member()
     play.new_id(version=4, session=6_000)
     joining = play.join(a)
@@ -74,7 +74,7 @@ def test_an_outstanding_id_holds_up_the_join_phase_until_it_expires(play: Play) 
     assert (joining.response.generation_id, [row.member_id for row in joining.response.members]) == (2, [a])
 
 
-def test_an_outstanding_id_does_not_hold_up_the_rebalance_timeout(play: Play) -> None:
+def test_a_pending_id_does_not_delay_the_rebalance_timeout(play: Play) -> None:
     a = play.stable_member(rebalance=4_000)
     play.new_id(session=60_000)
     joining = play.join(a, rebalance=4_000)
@@ -82,7 +82,7 @@ def test_an_outstanding_id_does_not_hold_up_the_rebalance_timeout(play: Play) ->
     assert joining.response.generation_id == 2
 
 
-def test_the_join_phase_ends_when_the_outstanding_id_joins(play: Play) -> None:
+def test_the_join_phase_ends_when_the_pending_id_joins(play: Play) -> None:
     a = play.stable_member()
     b = play.new_id()
     joining = play.join(a)
@@ -91,7 +91,7 @@ def test_the_join_phase_ends_when_the_outstanding_id_joins(play: Play) -> None:
     assert {row.member_id for row in joining.response.members} == {a, b}
 
 
-def test_the_join_phase_ends_when_the_outstanding_id_leaves(play: Play) -> None:
+def test_the_join_phase_ends_when_the_pending_id_leaves(play: Play) -> None:
     a = play.stable_member()
     b = play.new_id()
     joining = play.join(a)
@@ -101,14 +101,14 @@ def test_the_join_phase_ends_when_the_outstanding_id_leaves(play: Play) -> None:
     assert PendingMemberExpiry(b) not in play.group().timers
 
 
-def test_an_outstanding_id_that_leaves_rebalances_a_stable_group(play: Play) -> None:
+def test_a_pending_id_that_leaves_rebalances_a_stable_group(play: Play) -> None:
     """Only the new coordinator does so: it checks whether any entry succeeded, not whether it was a member."""
     a = play.stable_member()
     assert play.leave_errors(play.new_id()) == [Error.NONE]
     assert play.heartbeat(1, a) is Error.REBALANCE_IN_PROGRESS
 
 
-def test_an_outstanding_id_cannot_join_as_a_static_member(play: Play) -> None:
+def test_a_pending_id_cannot_join_as_a_static_member(play: Play) -> None:
     x = play.new_id()
     assert play.join(x, "i1").error is Error.UNKNOWN_SERVER_ERROR
     assert play.state() == "Empty"
@@ -124,7 +124,7 @@ def test_the_session_of_a_first_time_joiner_is_five_minutes_while_it_waits(play:
     assert play.state() == "PreparingRebalance"
 
 
-def test_a_known_member_may_wait_in_its_join_as_long_as_it_takes(play: Play) -> None:
+def test_a_known_member_may_stay_parked_beyond_its_session(play: Play) -> None:
     a, b = play.stable_pair(rebalance=900_000, session=60_000)
     joining = play.join(a, rebalance=900_000, session=60_000)
     play.keep_alive(600_000, (2, b))

@@ -26,7 +26,7 @@ def tombstones(play: Play) -> list[OffsetCommitKey | GroupMetadataKey]:
     return [record.key for append in play.appended for record in append.records if record.value is None]
 
 
-def test_an_empty_group_without_offsets_goes_at_the_next_check_whatever_the_retention(play: Play) -> None:
+def test_an_empty_group_without_offsets_is_removed_by_the_next_check(play: Play) -> None:
     play.wait(300)
     play.emptied()
     play.wait(CHECK - 301)
@@ -39,13 +39,13 @@ def test_an_empty_group_without_offsets_goes_at_the_next_check_whatever_the_rete
     assert joined.response.generation_id == 1
 
 
-def test_an_outstanding_id_does_not_protect_its_group(play: Play) -> None:
+def test_a_pending_id_does_not_protect_its_group(play: Play) -> None:
     x = play.new_id()
     play.wait(CHECK)
     assert play.join(x).error is Error.UNKNOWN_MEMBER_ID
 
 
-def test_an_offset_that_was_in_use_at_one_check_is_found_old_at_a_later_one(play: Play) -> None:
+def test_an_offset_in_use_at_one_check_expires_at_a_later_one(play: Play) -> None:
     a = play.stable_member(**LONG)
     play.commit(1, a)
     play.wait(10 * CHECK)
@@ -54,7 +54,7 @@ def test_an_offset_that_was_in_use_at_one_check_is_found_old_at_a_later_one(play
     assert play.state() == "Dead"
 
 
-def test_an_offset_committed_after_a_check_is_found_old_though_others_last_longer(play: Play) -> None:
+def test_an_offset_committed_after_a_check_expires_before_older_ones(play: Play) -> None:
     play.commit(offsets={A: 1})
     play.wait(CHECK)
     play.commit(offsets={B: 2}, version=2, retention=3 * CHECK)
@@ -62,7 +62,7 @@ def test_an_offset_committed_after_a_check_is_found_old_though_others_last_longe
     assert list(play.fetch()) == [A]
 
 
-def test_the_offsets_of_an_empty_group_go_when_it_has_been_empty_for_the_retention(play: Play) -> None:
+def test_the_offsets_of_an_empty_group_expire_after_the_retention(play: Play) -> None:
     a = play.stable_member(**LONG)
     play.commit(1, a, offsets={A: 1, B: 2})
     play.wait(50_000)
@@ -78,7 +78,7 @@ def test_the_offsets_of_an_empty_group_go_when_it_has_been_empty_for_the_retenti
     ]
 
 
-def test_the_offsets_of_a_simple_group_go_each_when_its_commit_is_old_enough(play: Play) -> None:
+def test_each_offset_of_a_simple_group_expires_by_its_commit(play: Play) -> None:
     play.commit(offsets={A: 1, B: 2})
     play.wait(30_000)
     play.commit(offsets={B: 3})
@@ -132,7 +132,7 @@ def test_subscriptions_that_cannot_be_read_protect_everything(play: Play) -> Non
     assert play.offset(*B) == 1
 
 
-def test_a_retention_given_with_the_commit_counts_instead(play: Play) -> None:
+def test_a_retention_of_the_commit_overrides_the_setting(play: Play) -> None:
     play.commit(offsets={A: 1}, version=2, retention=5_000)
     play.commit(offsets={B: 1}, version=2, retention=120_000)
     play.wait(4_999)
@@ -152,7 +152,7 @@ def test_a_commit_retention_does_not_expire_subscribed_offsets(play: Play) -> No
     assert (play.offset(*A), play.offset(*B)) == (1, -1)
 
 
-def test_a_commit_under_way_keeps_offset_and_group(play: Play) -> None:
+def test_a_commit_in_flight_keeps_offset_and_group(play: Play) -> None:
     play.commit(offsets={A: 1})
     play.writes = None
     play.wait(RETENTION - 500)
@@ -163,7 +163,7 @@ def test_a_commit_under_way_keeps_offset_and_group(play: Play) -> None:
     assert (committing.parked, play.offset(*A)) == (False, 2)
 
 
-def test_the_first_commit_under_way_keeps_its_group(play: Play) -> None:
+def test_the_first_commit_in_flight_keeps_its_group(play: Play) -> None:
     play.writes = None
     play.commit(offsets={A: 1})
     play.wait(CHECK)
@@ -171,7 +171,7 @@ def test_the_first_commit_under_way_keeps_its_group(play: Play) -> None:
     assert (play.state(), play.offset(*A)) == ("Empty", 1)
 
 
-def test_a_check_whose_tombstones_cannot_be_written_takes_nothing(play: Play) -> None:
+def test_a_check_whose_tombstones_cannot_be_written_deletes_nothing(play: Play) -> None:
     play.commit(offsets={A: 1})
     play.writes = Error.NOT_ENOUGH_REPLICAS
     play.wait(RETENTION)
@@ -240,7 +240,7 @@ def test_nothing_is_deleted_from_a_group_of_another_protocol_type_while_it_has_m
     assert play.delete_offsets(A) == (Error.NONE, [Error.NONE])
 
 
-def test_the_offsets_of_a_deleted_topic_go_with_it_in_every_group(play: Play) -> None:
+def test_deleting_a_topic_deletes_its_offsets_in_every_group(play: Play) -> None:
     play.commit(offsets={A: 1, B: 2})
     play.commit(offsets={A: 3}, group="other")
     play._perform(play.coordinator.topics_deleted(play.now, ["t"]))

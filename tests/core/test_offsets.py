@@ -16,14 +16,14 @@ A, B = ("t", 0), ("u", 1)
 NONE = (-1, -1, "", 0)
 
 
-def test_a_commit_without_a_group_makes_a_simple_one(play: Play) -> None:
+def test_a_commit_without_a_group_creates_a_simple_group(play: Play) -> None:
     assert play.commit_errors(offsets={A: 42}) == [Error.NONE]
     described = play.describe()
     assert (described.group_state, described.protocol_type, described.members) == ("Empty", "", ())
     assert play.fetch(A) == {A: (42, -1, "", 0)}
 
 
-def test_an_empty_group_id_is_as_good_as_any_for_offsets(play: Play) -> None:
+def test_an_empty_group_id_is_valid_for_offsets(play: Play) -> None:
     assert play.commit_errors(offsets={A: 1}, group="") == [Error.NONE]
     assert play.offset(*A, group="") == 1
     assert play.state("") == "Empty"
@@ -82,7 +82,7 @@ def test_a_members_commit_restarts_its_session(play: Play, state: str) -> None:
     assert play.group().timers[play.group().members[a].session] == play.now + 10_000
 
 
-def test_a_commit_that_is_refused_does_not(play: Play) -> None:
+def test_a_refused_commit_does_not_restart_the_session(play: Play) -> None:
     a, b = play.unsynced_pair()
     play.wait(5_000)
     assert play.commit_errors(2, a) == [Error.REBALANCE_IN_PROGRESS]
@@ -114,7 +114,7 @@ def test_kip_848_an_unknown_group_has_its_own_error_from_v9_on(play: Play, versi
     assert play.state() == "Dead"
 
 
-def test_v0_would_go_to_zookeeper() -> None:
+def test_v0_is_refused_without_zookeeper() -> None:
     play = Play(kafka_version="3.9")
     assert play.commit_errors(version=0) == [Error.UNSUPPORTED_VERSION]
     assert play.commit_errors(version=0, offsets={("nosuch", 0): 1}) == [Error.UNKNOWN_TOPIC_OR_PARTITION]
@@ -147,7 +147,7 @@ def test_metadata_is_measured_in_utf_16_units(play: Play, metadata: str, told: E
     assert play.offset(*A) == (1 if told is Error.NONE else -1)
 
 
-def test_a_partition_with_too_much_metadata_does_not_hold_up_the_others(play: Play) -> None:
+def test_a_partition_with_too_much_metadata_does_not_affect_others(play: Play) -> None:
     a = play.stable_member()
     partitions = tuple(
         messages.OffsetCommitRequestPartition(partition_index=at, committed_offset=9, committed_metadata=text)
@@ -165,9 +165,7 @@ def test_a_partition_with_too_much_metadata_does_not_hold_up_the_others(play: Pl
 
 
 @pytest.mark.parametrize("nowhere", [("nosuch", 0), ("t", 4), ("t", -1)])
-def test_a_partition_that_does_not_exist_is_refused_before_the_group_is_asked(
-    play: Play, nowhere: tuple[str, int]
-) -> None:
+def test_an_unknown_partition_is_refused_before_the_group_is_looked_up(play: Play, nowhere: tuple[str, int]) -> None:
     play.stable_member()
     assert play.commit_errors(99, "ghost", offsets={nowhere: 1}) == [Error.UNKNOWN_TOPIC_OR_PARTITION]
     assert play.commit_errors(offsets={nowhere: 1}, group="new") == [Error.UNKNOWN_TOPIC_OR_PARTITION]
@@ -197,12 +195,12 @@ def test_unknown_partitions_come_first_and_each_topic_once(play: Play) -> None:
     ]
 
 
-def test_nothing_to_commit_is_nothing_to_check(play: Play) -> None:
+def test_an_empty_commit_is_not_checked(play: Play) -> None:
     play.stable_member()
     assert play.commit(99, "ghost", offsets={}).response.topics == ()
 
 
-def test_the_last_commit_counts_whatever_its_value(play: Play) -> None:
+def test_the_last_commit_wins_whatever_its_value(play: Play) -> None:
     a = play.stable_member()
     for offset in (100, 5, -7):
         assert play.commit_errors(1, a, offsets={A: offset}) == [Error.NONE]
@@ -263,7 +261,7 @@ def test_kip_709_several_groups_at_once(play: Play) -> None:
     assert {row.error_code for row in rows} == {0}
 
 
-def test_asking_for_offsets_is_no_sign_of_life(play: Play) -> None:
+def test_fetching_offsets_does_not_restart_the_session(play: Play) -> None:
     a = play.stable_member(session=6_000)
     for _ in range(5):
         play.wait(2_000)
@@ -271,7 +269,7 @@ def test_asking_for_offsets_is_no_sign_of_life(play: Play) -> None:
     assert play.heartbeat(1, a) is Error.UNKNOWN_MEMBER_ID
 
 
-def test_an_offset_is_seen_when_it_is_written(play: Play) -> None:
+def test_an_offset_is_visible_once_it_is_written(play: Play) -> None:
     play.commit(offsets={A: 1})
     play.writes = None
     committing = play.commit(offsets={A: 2})

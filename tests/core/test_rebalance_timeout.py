@@ -56,7 +56,7 @@ def test_the_joiner_that_starts_the_phase_counts_too(play: Play) -> None:
     assert joining.response.generation_id == 2
 
 
-def test_members_that_come_later_do_not_move_the_deadline(play: Play) -> None:
+def test_late_members_do_not_move_the_deadline(play: Play) -> None:
     play.stable_member(rebalance=5_000, **PATIENT)
     first = play.join("", version=3, rebalance=5_000, **PATIENT)
     due = play.group().timers[RebalanceTimeout()]
@@ -79,7 +79,7 @@ def test_before_v1_the_session_timeout_is_the_rebalance_timeout(play: Play) -> N
     assert joining.response.generation_id == 2
 
 
-def test_a_member_with_a_longer_timeout_makes_room_for_one_of_v0(play: Play) -> None:
+def test_a_longer_timeout_of_another_member_covers_one_of_v0(play: Play) -> None:
     old = play.join("", version=0, session=4_000)
     play.settle()
     a = old.response.member_id
@@ -104,7 +104,7 @@ def test_a_parked_join_needs_no_heartbeats(play: Play) -> None:
     assert joining.response.generation_id == 3
 
 
-def test_heartbeats_keep_those_alive_that_have_not_rejoined_yet(play: Play) -> None:
+def test_heartbeats_keep_members_alive_that_have_not_rejoined(play: Play) -> None:
     a, b = play.stable_pair(session=6_000, rebalance=60_000)
     play.join(a, session=6_000, rebalance=60_000)
     assert play.keep_alive(30_000, (2, b)) is Error.REBALANCE_IN_PROGRESS
@@ -118,7 +118,7 @@ def test_a_silent_member_that_has_not_rejoined_ends_the_phase_with_its_session(p
     assert play.heartbeat(3, b) is Error.UNKNOWN_MEMBER_ID
 
 
-def test_the_old_leader_keeps_the_lead_if_it_rejoins(play: Play) -> None:
+def test_the_old_leader_stays_leader_if_it_rejoins(play: Play) -> None:
     a, b, c = play.stable_trio()
     asks = [play.join(c, protocols=(("range", b"new"),)), play.join(b), play.join(a)]
     assert {asked.response.leader for asked in asks} == {a}

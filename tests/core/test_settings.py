@@ -167,7 +167,7 @@ def test_a_setting_without_effect_is_accepted_with_one_warning_naming_it(name: s
     assert warnings == [f"{name}: accepted, no effect here"]
 
 
-def test_a_server_properties_file_can_be_carried_over() -> None:
+def test_a_server_properties_file_can_be_reused() -> None:
     """The settings of the file that Kafka ships (`config/server.properties` of 4.0), verbatim."""
     shipped = {
         "process.roles": "broker,controller",
@@ -215,7 +215,7 @@ def test_more_replicas_than_there_are_brokers_are_accepted_with_a_warning() -> N
 
 
 @pytest.mark.parametrize("release", ["2.4", "2.8", "4.0", "4.3"])
-def test_there_is_a_choice_of_coordinators_in_one_release_only(release: str) -> None:
+def test_only_one_release_has_a_choice_of_coordinators(release: str) -> None:
     chosen = {"group.coordinator.new.enable": "true"}
     assert Settings.of(values={"kafka.version": "3.9", **chosen})[1] == []
     _, warnings = Settings.of(values={"kafka.version": release, **chosen})
@@ -223,7 +223,7 @@ def test_there_is_a_choice_of_coordinators_in_one_release_only(release: str) -> 
     assert warnings == [f"group.coordinator.new.enable: accepted, no effect here ({reason})"]
 
 
-def test_no_setting_both_has_an_effect_and_has_none() -> None:
+def test_no_setting_is_in_both_tables() -> None:
     assert not WITHOUT_EFFECT & {*rules(), "profile"}
     assert not {name for name in rules() if name.startswith(PREFIXES)}
     assert len(WITHOUT_EFFECT) > 300
@@ -242,7 +242,7 @@ def test_the_profile_may_be_among_the_values() -> None:
 
 
 @pytest.mark.parametrize("profile", ["slow", "", 3, ["fast"]])
-def test_an_unknown_profile_is_refused_with_those_there_are(profile: object) -> None:
+def test_an_unknown_profile_is_refused_with_the_valid_ones(profile: object) -> None:
     with pytest.raises(InvalidSetting, match=r"must be fast or kafka-defaults$"):
         Settings.of(values={"profile": profile})
 
@@ -257,7 +257,7 @@ values = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | s
 
 
 @given(name=st.sampled_from([*rules(), "profile", "log.dirs"]) | st.text(), value=values)
-def test_nothing_but_a_refusal_is_raised_whatever_is_given(name: str, value: object) -> None:
+def test_only_invalid_setting_is_raised_whatever_the_value(name: str, value: object) -> None:
     try:
         settings, _ = Settings.of(values={name: value})
     except InvalidSetting as refusal:

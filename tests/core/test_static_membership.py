@@ -14,7 +14,7 @@ from koordinator.wire.messages.offsets_topic import GroupMetadataValue
 RR = ("rr", b"rr")
 
 
-def test_a_new_static_member_is_not_sent_back_for_an_id(play: Play) -> None:
+def test_a_new_static_member_joins_without_an_id_first(play: Play) -> None:
     joined = play.join("", "i1")
     play.settle()
     answer = joined.response
@@ -45,7 +45,7 @@ def test_kip_814_a_returning_leader_skips_the_assignment(play: Play) -> None:
 
 
 @pytest.mark.parametrize("version", [5, 8, 9])
-def test_a_follower_that_comes_back_does_not_rebalance(play: Play, version: int) -> None:
+def test_a_returning_follower_does_not_start_a_rebalance(play: Play, version: int) -> None:
     p, q = play.static_pair()
     back = play.join("", "i2", version=version).response
     assert back.member_id != q
@@ -110,7 +110,7 @@ def test_kafka_10284_the_new_id_is_written_before_the_response(play: Play) -> No
     assert (member_id, instance_id, assignment) == (back.response.member_id, "i1", b"p1")
 
 
-def test_a_return_in_a_join_phase_waits_for_it_and_takes_the_old_ones_place(play: Play) -> None:
+def test_a_return_in_a_join_phase_parks_and_replaces_the_old_member(play: Play) -> None:
     p, q = play.static_pair()
     old = play.join(q, "i2", protocols=CHANGED)
     back = play.join("", "i2")
@@ -131,7 +131,7 @@ def test_kafka_9801_a_return_before_the_assignment_rebalances(play: Play) -> Non
     assert play.join(p, "i1").response.generation_id == back.response.generation_id == 3
 
 
-def test_a_return_during_the_initial_delay_fences_the_first_try() -> None:
+def test_a_return_during_the_initial_delay_fences_the_first_join() -> None:
     play = Play(group_initial_rebalance_delay_ms=3_000)
     first = play.join("", "i1")
     play.wait(1_000)
@@ -152,7 +152,7 @@ def test_a_return_in_stable_leaves_the_old_ids_missing_sync_behind(play: Play) -
     assert play.heartbeat(2, p, "i1") is play.heartbeat(2, q2, "i2") is Error.REBALANCE_IN_PROGRESS
 
 
-def test_a_static_member_that_rejoins_with_its_id_is_a_member_like_any_other(play: Play) -> None:
+def test_a_static_member_with_its_id_rejoins_like_any_other(play: Play) -> None:
     p = play.static_member()
     assert play.join(p, "i1").response.generation_id == 2
 
@@ -185,7 +185,7 @@ def test_static_and_dynamic_members_share_a_group(play: Play) -> None:
         (9, "p", "i1", Error.ILLEGAL_GENERATION),
     ],
 )
-def test_fencing_comes_first_then_membership_then_the_generation(
+def test_fencing_precedes_membership_and_membership_the_generation(
     play: Play, generation: int, who: str, instance_id: str | None, told: Error
 ) -> None:
     p = play.static_member()
@@ -261,7 +261,7 @@ def test_after_a_leave_the_instance_is_free_for_a_new_member(play: Play) -> None
 HASTY: dict[str, Any] = {"session": 60_000, "rebalance": 5_000}
 
 
-def test_a_static_member_that_is_away_is_kept_when_the_join_phase_ends(play: Play) -> None:
+def test_an_absent_static_member_stays_when_the_join_phase_ends(play: Play) -> None:
     p, q = play.static_pair(**HASTY)
     joining = play.join(p, "i1", **HASTY)
     play.wait(4_999)
@@ -282,14 +282,14 @@ def test_kafka_12890_but_it_is_out_if_it_does_not_sync(play: Play) -> None:
     assert play.heartbeat(3, q, "i2") is Error.UNKNOWN_MEMBER_ID
 
 
-def test_a_leader_that_is_away_is_followed_by_one_that_rejoined(play: Play) -> None:
+def test_an_absent_leader_is_succeeded_by_a_member_that_rejoined(play: Play) -> None:
     p, q = play.static_pair(**HASTY)
     joining = play.join(q, "i2", **HASTY, protocols=CHANGED)
     play.wait(5_000)
     assert (joining.response.leader, {row.member_id for row in joining.response.members}) == (q, {p, q})
 
 
-def test_if_only_static_members_are_left_and_all_are_away_the_phase_goes_on(play: Play) -> None:
+def test_the_phase_goes_on_while_all_static_members_are_absent(play: Play) -> None:
     p, q = play.static_pair(**HASTY)
     c = play.new_id(**HASTY)
     gone = play.join(c, **HASTY)
@@ -310,14 +310,14 @@ def test_sessions_empty_a_group_without_returning_members(play: Play) -> None:
     assert play.state() == "Dead"
 
 
-def test_the_session_of_a_static_member_is_a_session(play: Play) -> None:
+def test_a_static_member_has_a_session_like_any_other(play: Play) -> None:
     p, _ = play.static_pair(session=6_000, rebalance=60_000)
     assert play.keep_alive(6_000, (2, p, "i1")) is Error.REBALANCE_IN_PROGRESS
     joined = play.join(p, "i1", session=6_000).response
     assert (joined.generation_id, [row.member_id for row in joined.members]) == (3, [p])
 
 
-def test_a_static_member_that_expires_ends_the_join_phase(play: Play) -> None:
+def test_an_expired_static_member_ends_the_join_phase(play: Play) -> None:
     p, _ = play.static_pair(session=6_000, rebalance=60_000)
     play.wait(5_000)
     joining = play.join(p, "i1", session=6_000, rebalance=60_000)
@@ -325,7 +325,7 @@ def test_a_static_member_that_expires_ends_the_join_phase(play: Play) -> None:
     assert [row.member_id for row in joining.response.members] == [p]
 
 
-def test_the_session_of_a_static_member_that_is_away_restarts_with_each_generation(play: Play) -> None:
+def test_the_session_of_an_absent_static_member_restarts_with_each_generation(play: Play) -> None:
     p, q = play.static_pair(session=6_000, rebalance=5_000)
     play.wait(4_000)
     play.heartbeat(2, q, "i2")

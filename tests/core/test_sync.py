@@ -22,7 +22,7 @@ def test_a_follower_that_syncs_first_is_parked_until_the_leader_does(play: Play)
     assert play.state() == "Stable"
 
 
-def test_a_follower_that_syncs_later_has_its_assignment_at_once(play: Play) -> None:
+def test_a_follower_that_syncs_later_gets_its_assignment_at_once(play: Play) -> None:
     a, b = play.unsynced_pair()
     play.sync(2, a, {a: b"a2", b: b"b2"})
     play.wait(1_000)
@@ -50,7 +50,7 @@ def test_only_the_leader_assigns(play: Play) -> None:
     assert follower.response.assignment == b"b2"
 
 
-def test_in_stable_an_assignment_is_not_looked_at_even_from_the_leader(play: Play) -> None:
+def test_a_stable_group_ignores_assignments_even_of_the_leader(play: Play) -> None:
     a, b = play.stable_pair()
     assert play.sync(2, a, {a: b"other", b: b"other"}).response.assignment == b"a2"
     assert play.sync(2, b).response.assignment == b"b2"
@@ -159,7 +159,7 @@ def test_a_sync_in_stable_does_not_refresh_the_session(play: Play) -> None:
     assert play.keep_alive(2_000, (2, a)) is Error.REBALANCE_IN_PROGRESS
 
 
-def test_a_second_sync_takes_the_place_of_the_parked_one_which_is_never_answered(play: Play) -> None:
+def test_a_second_sync_supersedes_the_parked_one(play: Play) -> None:
     a, b = play.unsynced_pair()
     first, second = play.sync(2, b), play.sync(2, b)
     play.sync(2, a, {b: b"b2"})
@@ -256,7 +256,7 @@ def test_a_leader_may_sync_again_while_its_assignment_is_being_written(play: Pla
     assert play.sync(2, b).response.assignment == b"first"
 
 
-def test_a_write_that_ends_after_the_group_has_moved_on_is_ignored(play: Play) -> None:
+def test_a_write_completed_after_the_group_moved_on_is_ignored(play: Play) -> None:
     a, b = play.unsynced_pair()
     play.writes = None
     leader = play.sync(2, a, {a: b"old", b: b"old"})

@@ -37,7 +37,7 @@ def test_at_equal_deadlines_the_one_set_first_fires_first() -> None:
     assert drained(timers, 10) == [(10, "a"), (10, "b"), (10, "c")]
 
 
-def test_a_timer_set_again_fires_after_those_that_are_already_due_at_its_new_deadline() -> None:
+def test_a_timer_set_again_fires_after_others_with_its_new_deadline() -> None:
     timers: Timers[str] = Timers()
     for key, deadline in (("b", 10), ("c", 10), ("a", 30)):
         timers.set(key, deadline)
@@ -65,14 +65,14 @@ def test_a_cancelled_key_does_not_fire_and_may_be_set_again() -> None:
     assert drained(timers, 100) == [(40, "a")]
 
 
-def test_re_arming_does_not_pile_up() -> None:
+def test_re_arming_does_not_grow_the_heap() -> None:
     timers: Timers[str] = Timers()
     for deadline in range(10_000):
         timers.set("heartbeat", deadline)
     assert len(timers._heap) == 1
 
 
-def test_cancelled_keys_do_not_pile_up_while_others_wait() -> None:
+def test_cancelled_keys_do_not_grow_the_heap() -> None:
     """Keys that are set and cancelled many times before the first of them is due."""
     timers: Timers[str] = Timers()
     timers.set("patient", 1_000_000)
@@ -85,7 +85,7 @@ def test_cancelled_keys_do_not_pile_up_while_others_wait() -> None:
     assert drained(timers, 1_000_000) == [(1_000_000, "patient")]
 
 
-def test_a_key_that_is_set_to_fire_ever_earlier_does_not_pile_up() -> None:
+def test_keys_set_ever_earlier_do_not_grow_the_heap() -> None:
     timers: Timers[str] = Timers()
     for deadline in range(10_000, 0, -1):
         timers.set("a", deadline)
@@ -93,7 +93,7 @@ def test_a_key_that_is_set_to_fire_ever_earlier_does_not_pile_up() -> None:
     assert drained(timers, 100_000) == [(1, "a")]
 
 
-def test_every_key_is_there_in_no_order() -> None:
+def test_iteration_returns_every_key() -> None:
     timers: Timers[str] = Timers()
     timers.set("b", 2)
     timers.set("a", 1)

@@ -88,10 +88,10 @@ class AutoClock:
         match group.state:
             case ClassicGroupState.PREPARING_REBALANCE if group.awaiting_join:
                 comes = any(self._brokers.is_open(call.connection) for call in group.pending_members.values())
-                if not comes and not any(each.joining is None and self._may_come(now, each) for each in members):
+                if not comes and not any(each.parked_join is None and self._may_come(now, each) for each in members):
                     keys += [key for key in group.timers if isinstance(key, InitialDelay | RebalanceTimeout)]
                     keys += [PendingMemberExpiry(member_id) for member_id in group.pending_members]
-            case ClassicGroupState.COMPLETING_REBALANCE if any(each.syncing is not None for each in members):
+            case ClassicGroupState.COMPLETING_REBALANCE if any(each.parked_sync is not None for each in members):
                 owing = [group.members[each] for each in group.pending_sync_members if each in group.members]
                 if not any(self._may_come(now, each) for each in owing):
                     keys.append(PendingSyncExpiry(group.generation))

@@ -235,8 +235,8 @@ class Move:
 def is_awaited(group: ClassicGroup, member: ClassicMember) -> bool:
     """Whether a join phase waits for the member to join, or a generation for it to sync."""
     if group.state is ClassicGroupState.PREPARING_REBALANCE:
-        return member.joining is None
-    return member.id in group.pending_sync_members and member.syncing is None
+        return member.parked_join is None
+    return member.id in group.pending_sync_members and member.parked_sync is None
 
 
 def note(brokers: ClusterRuntime, moved: ClockMoved) -> None:
@@ -252,5 +252,5 @@ def is_live(brokers: ClusterRuntime, now: int, member: ClassicMember) -> bool:
     call = member.last_call
     if call is None or not brokers.is_open(call.connection):
         return False
-    waits = member.joining is not None or member.syncing is not None
+    waits = member.parked_join is not None or member.parked_sync is not None
     return waits or now - member.session_began_ms < member.session_timeout_ms

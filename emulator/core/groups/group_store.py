@@ -281,11 +281,11 @@ class GroupStore:
     def park_sync(self, group: ClassicGroup, member: ClassicMember, call: Call) -> None:
         """Park a SyncGroup; it supersedes an earlier one of the same member."""
         self.drop_sync(group, member)
-        member.syncing = call
+        member.parked_sync = call
 
     def drop_sync(self, group: ClassicGroup, member: ClassicMember) -> None:
         """Discard the parked SyncGroup of a member, if any; it is never answered."""
-        superseded, member.syncing = member.syncing, None
+        superseded, member.parked_sync = member.parked_sync, None
         if superseded is not None:
             self.emit(Superseded(superseded, group.id, member.id))
 

@@ -65,7 +65,7 @@ def unload(store: GroupStore, now: int, partition: int) -> None:
         store.touch(now, group)
         for member in group.members.values():
             store.reply(group.take_join(member), rebalance.join_error(Error.NOT_COORDINATOR, member.id))
-            call, member.syncing = member.syncing, None
+            call, member.parked_sync = member.parked_sync, None
             store.reply(call, rebalance.sync_error(Error.NOT_COORDINATOR))
         store.unload(group)
 

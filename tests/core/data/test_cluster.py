@@ -21,7 +21,7 @@ VERSIONS = range(14)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_asking_for_a_topic_creates_it_in_every_version_and_the_answer_has_its_leader(desk: Desk, version: int) -> None:
+def test_a_metadata_request_creates_a_topic_and_returns_its_leader(desk: Desk, version: int) -> None:
     answer = desk.metadata("new", version=version)
     (topic,) = answer.topics
     assert (topic.error_code, topic.name, len(topic.partitions)) == (0, "new", 1)
@@ -46,9 +46,7 @@ def test_null_topics_are_all_from_version_1_on(desk: Desk, version: int) -> None
     assert [p.partition_index for p in topic.partitions] == [0, 1, 2]
 
 
-def test_a_topic_is_not_created_when_the_client_or_the_broker_does_not_want_it(
-    desk: Desk, new_desk: Callable[..., Desk]
-) -> None:
+def test_a_topic_is_created_only_if_client_and_broker_allow_it(desk: Desk, new_desk: Callable[..., Desk]) -> None:
     (topic,) = desk.metadata("new", allow_auto_topic_creation=False).topics
     assert (topic.error_code, desk.cluster.topics) == (Error.UNKNOWN_TOPIC_OR_PARTITION, {})
     desk = new_desk(auto_create_topics_enable=False)
@@ -64,7 +62,7 @@ def test_created_topics_have_num_partitions_and_the_offsets_topic_has_its_own(ne
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "ä", "a/b", "x" * 250, "a\n"])
-def test_an_illegal_name_is_17_whether_it_may_be_created_or_not(desk: Desk, name: str) -> None:
+def test_an_illegal_name_is_17_whether_creation_is_allowed_or_not(desk: Desk, name: str) -> None:
     assert illegal_name(name) is not None
     for may in (True, False):
         (topic,) = desk.metadata(name, allow_auto_topic_creation=may).topics
@@ -76,7 +74,7 @@ def test_names_of_up_to_249_letters_digits_dots_underscores_and_dashes_are_legal
     assert desk.metadata(name).topics[0].error_code == 0
 
 
-def test_names_that_differ_in_dots_and_underscores_only_collide_until_the_first_is_deleted(desk: Desk) -> None:
+def test_names_that_differ_only_in_dots_and_underscores_collide(desk: Desk) -> None:
     desk.topic("a.b_c")
     assert desk.metadata("a_b_c").topics[0].error_code == Error.INVALID_TOPIC_EXCEPTION
     with pytest.raises(RefusedError, match=r"collides with existing topic: a\.b_c"):
@@ -97,7 +95,7 @@ def test_kip_516_topics_are_found_by_id_from_version_12_on(desk: Desk) -> None:
         assert [t.error_code for t in desk.send(by_id, version).response.topics] == [Error.INVALID_REQUEST] * 2
 
 
-def test_a_topic_asked_for_twice_is_answered_once(desk: Desk) -> None:
+def test_a_topic_named_twice_has_one_row(desk: Desk) -> None:
     assert [topic.name for topic in desk.metadata("a", "b", "a").topics] == ["a", "b"]
 
 

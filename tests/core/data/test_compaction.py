@@ -65,7 +65,7 @@ def test_the_last_segment_keeps_its_tombstones() -> None:
     assert [record.value for record in read(log, log.end - 1)] == [b"a", None]
 
 
-def test_a_log_of_few_keys_stays_small_however_much_is_written_to_it() -> None:
+def test_a_log_of_few_keys_stays_small() -> None:
     log = PartitionLog()
     for number in range(20_000):
         write(log, (number % 5, b"x" * 20))
@@ -75,7 +75,7 @@ def test_a_log_of_few_keys_stays_small_however_much_is_written_to_it() -> None:
     assert {record.key for record in log.records()} == {b"%d" % key for key in range(5)}
 
 
-def test_a_log_that_does_not_get_smaller_is_compacted_only_when_it_has_doubled() -> None:
+def test_a_log_without_repeated_keys_is_compacted_only_when_it_doubles() -> None:
     log = PartitionLog()
     for number in range(2_000):
         write(log, (number, b"x" * 20))

@@ -44,12 +44,12 @@ def test_keys_are_hashed_as_in_java(key: bytes, hashed: int) -> None:
 
 
 @given(key=st.binary(max_size=40), partitions=st.integers(1, 50))
-def test_keys_go_where_kafka_python_puts_them(key: bytes, partitions: int) -> None:
+def test_keys_are_partitioned_as_by_kafka_python(key: bytes, partitions: int) -> None:
     theirs = pytest.importorskip("kafka.partitioner.default")
     assert partition_of(key, partitions) == (theirs.murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-def test_records_are_stored_by_partition_key_or_turn(desk: Desk) -> None:
+def test_records_are_stored_by_partition_by_key_or_round_robin(desk: Desk) -> None:
     desk.topic("t", 3)
     records = [SeedRecord(value=b"%d" % i) for i in range(4)]
     records += [SeedRecord(key=b"k", value=None, timestamp=5, headers=(("h", None),)), SeedRecord(partition=2)]
@@ -89,7 +89,7 @@ def test_records_from_python_wake_parked_fetches(desk: Desk) -> None:
     assert desk.data.deadline() is None
 
 
-def test_an_unknown_topic_is_made_if_the_broker_would(desk: Desk, new_desk: Callable[..., Desk]) -> None:
+def test_an_unknown_topic_is_created_if_the_broker_allows_it(desk: Desk, new_desk: Callable[..., Desk]) -> None:
     desk.write("new", [SeedRecord()])
     assert desk.cluster.partition_count("new") == 1
     strict = new_desk(auto_create_topics_enable=False)
@@ -99,7 +99,7 @@ def test_an_unknown_topic_is_made_if_the_broker_would(desk: Desk, new_desk: Call
 
 
 @pytest.mark.parametrize("bad", [SeedRecord(partition=2), SeedRecord(partition=-1), SeedRecord(value=b"x" * 2_000_000)])
-def test_nothing_is_written_if_one_record_cannot_be(desk: Desk, bad: SeedRecord) -> None:
+def test_no_record_is_written_if_one_is_refused(desk: Desk, bad: SeedRecord) -> None:
     desk.topic("t", 2)
     with pytest.raises(RefusedError):
         desk.write("t", [SeedRecord(value=b"a"), bad])

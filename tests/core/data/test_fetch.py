@@ -53,13 +53,13 @@ def test_nothing_to_read_is_empty_and_not_null_after_max_wait_and_not_before(des
     assert desk.data.deadline() is None
 
 
-def test_a_fetch_that_does_not_want_to_wait_does_not(desk: Desk) -> None:
+def test_a_fetch_with_max_wait_0_does_not_park(desk: Desk) -> None:
     desk.topic("t")
     assert not desk.fetch({T0: 0}, max_wait_ms=0).parked
     assert not desk.fetch({T0: 0}, min_bytes=0).parked
 
 
-def test_a_parked_fetch_is_answered_when_records_come(desk: Desk) -> None:
+def test_a_parked_fetch_is_answered_when_records_arrive(desk: Desk) -> None:
     desk.topic("t", 2)
     fetch = desk.fetch({T0: 0, ("t", 1): 0})
     desk.produce(desk.batch(b"a"), partition=1)
@@ -80,7 +80,7 @@ def test_a_parked_fetch_waits_for_min_bytes_in_all_partitions_together(desk: Des
     assert [len(row.records) for row in fetch.partitions.values()] == [2 * size, size]
 
 
-def test_bytes_beyond_a_partitions_limit_do_not_count_for_min_bytes(desk: Desk) -> None:
+def test_bytes_beyond_the_limit_of_a_partition_do_not_count(desk: Desk) -> None:
     desk.topic("t", 2)
     size = len(desk.batch(b"a"))
     fetch = desk.fetch({T0: 0, ("t", 1): 0}, min_bytes=2 * size, partition_max_bytes=size)
@@ -91,7 +91,7 @@ def test_bytes_beyond_a_partitions_limit_do_not_count_for_min_bytes(desk: Desk) 
     assert [len(row.records) for row in fetch.partitions.values()] == [size, size]
 
 
-def test_the_produce_is_answered_before_the_fetch_it_wakes(desk: Desk) -> None:
+def test_a_produce_is_answered_before_the_fetch_it_satisfies(desk: Desk) -> None:
     desk.topic("t")
     order: list[int] = []
     desk.fetch({T0: 0})
@@ -101,7 +101,7 @@ def test_the_produce_is_answered_before_the_fetch_it_wakes(desk: Desk) -> None:
     assert order == [0, 1]
 
 
-def test_kip_74_the_first_batch_is_whole_however_small_the_limits(desk: Desk) -> None:
+def test_kip_74_the_first_batch_is_returned_whole_whatever_the_limits(desk: Desk) -> None:
     desk.topic("t", 2)
     for partition in (0, 0, 1):
         desk.produce(desk.batch(b"a" * 100), partition=partition)
@@ -118,7 +118,7 @@ def test_max_bytes_holds_for_all_partitions_together(desk: Desk) -> None:
     assert [len(row.records) for row in rows.values()] == [2 * size, size, 0]
 
 
-def test_the_brokers_fetch_max_bytes_lowers_a_larger_wish(new_desk: Callable[..., Desk]) -> None:
+def test_the_brokers_fetch_max_bytes_bounds_the_request(new_desk: Callable[..., Desk]) -> None:
     desk = new_desk(fetch_max_bytes=1024)
     desk.topic("t")
     for _ in range(3):
@@ -141,7 +141,7 @@ def test_an_error_in_one_partition_is_answered_at_once_though_others_could_wait(
     assert [row.error_code for row in rows.values()] == [0, Error.OFFSET_OUT_OF_RANGE]
 
 
-def test_a_fetch_never_waits_for_more_than_it_may_bring(desk: Desk) -> None:
+def test_a_fetch_never_waits_for_more_than_max_bytes(desk: Desk) -> None:
     desk.topic("t")
     fetch = desk.fetch({T0: 0}, min_bytes=1 << 20, max_bytes=10)
     desk.produce(desk.batch(b"a"))
@@ -155,7 +155,7 @@ def test_kip_320_a_leader_epoch_of_another_time_is_74_or_75(desk: Desk, epoch: i
     assert desk.fetch({T0: 0}, leader_epoch=epoch).partitions[T0].error_code == error
 
 
-def test_an_unknown_topic_alone_is_answered_at_once_and_beside_others_with_them(desk: Desk) -> None:
+def test_an_unknown_topic_does_not_bring_the_response_forward(desk: Desk) -> None:
     desk.topic("t")
     alone = desk.fetch({("u", 0): 0, ("t", 9): 0})
     assert {row.error_code for row in alone.partitions.values()} == {Error.UNKNOWN_TOPIC_OR_PARTITION}
@@ -189,7 +189,7 @@ def test_read_committed_gets_an_empty_list_of_aborted_transactions_and_others_nu
     assert desk.fetch({T0: 0}).partitions[T0].aborted_transactions is None
 
 
-def test_a_closed_connection_waits_for_nothing(desk: Desk) -> None:
+def test_a_closed_connection_has_no_parked_fetch(desk: Desk) -> None:
     desk.topic("t")
     gone, there = desk.fetch({T0: 0}, connection=101), desk.fetch({T0: 0}, connection=102)
     desk.data.disconnected(101)
@@ -301,7 +301,7 @@ def test_kip_516_a_session_cannot_change_from_names_to_ids(desk: Desk) -> None:
     assert answer.error_code == Error.FETCH_SESSION_TOPIC_ID_ERROR
 
 
-def test_kip_227_there_are_so_many_sessions_and_only_one_long_unused_makes_room(
+def test_kip_227_only_a_long_unused_session_makes_room(
     new_desk: Callable[..., Desk],
 ) -> None:
     desk = new_desk(max_incremental_fetch_session_cache_slots=2)
@@ -371,6 +371,6 @@ def test_a_fetch_session_is_equivalent_to_full_fetches(new_desk: Callable[..., D
                 assert any(row.records for row in news.values()), "a fetch that could bring something brings something"
 
 
-def test_the_fields_of_the_request_have_the_defaults_the_core_counts_on() -> None:
+def test_request_fields_have_the_defaults_the_core_relies_on() -> None:
     request = FetchRequest()
     assert (request.max_bytes, request.session_id, request.session_epoch) == (2**31 - 1, 0, -1)

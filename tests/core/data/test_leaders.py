@@ -51,17 +51,17 @@ def epoch_end(desk: Desk, epoch: int, partition: int = 0, **fields: Any) -> tupl
 
 
 class TestServing:
-    def test_only_the_leader_takes_records(self, desk: Desk) -> None:
+    def test_only_the_leader_accepts_records(self, desk: Desk) -> None:
         batch = desk.batch(b"a")
         told = [desk.produce(batch, partition=partition).error_code for partition in range(4)]
         assert told == [Error.NONE, NOT_LEADER, Error.NONE, NOT_LEADER]
         assert desk.values(partition=1) == []
 
-    def test_only_the_leader_gives_them(self, desk: Desk) -> None:
+    def test_only_the_leader_serves_records(self, desk: Desk) -> None:
         rows = desk.fetch({("t", 0): 0, ("t", 1): 0}).partitions
         assert [row.error_code for row in rows.values()] == [Error.NONE, NOT_LEADER]
 
-    def test_only_the_leader_knows_offsets_and_deletes_records(self, desk: Desk) -> None:
+    def test_only_the_leader_lists_offsets_and_deletes_records(self, desk: Desk) -> None:
         assert desk.offsets(-1, partition=1).error_code == NOT_LEADER
         assert epoch_end(desk, 0, partition=1)[0] == NOT_LEADER
         partition = delete_records.DeleteRecordsPartition(partition_index=1, offset=-1)
@@ -153,7 +153,7 @@ class TestHints:
 
 
 class TestMetadata:
-    def test_a_broker_that_is_down_is_not_shown_and_leads_nothing(self, desk: Desk) -> None:
+    def test_a_fenced_broker_is_not_listed_and_leads_no_partition(self, desk: Desk) -> None:
         desk.cluster.fence(2)
         answer = desk.metadata("t")
         assert [broker.node_id for broker in answer.brokers] == [1]
@@ -168,7 +168,7 @@ class TestMetadata:
         rows = desk.metadata("t").topics[0].partitions
         assert [(row.leader_id, row.leader_epoch) for row in rows] == [(1, 0), (2, 2), (1, 0), (2, 2)]
 
-    def test_another_replica_leads_meanwhile_and_stays_the_leader(self, new_desk: Callable[..., Desk]) -> None:
+    def test_a_failover_to_another_replica_is_permanent(self, new_desk: Callable[..., Desk]) -> None:
         desk = new_desk(brokers=3, default_replication_factor=2)
         desk.topic("t", 3)
         desk.cluster.fence(2)
@@ -183,7 +183,7 @@ class TestMetadata:
         desk.cluster.fence(1)
         assert desk.metadata("t").controller_id == 2
 
-    def test_a_partition_that_moves_to_a_stranger_gets_it_as_a_replica(self, desk: Desk) -> None:
+    def test_a_new_leader_becomes_a_replica(self, desk: Desk) -> None:
         move(desk, 0, to=2)
         row = desk.metadata("t").topics[0].partitions[0]
         assert (row.leader_id, row.leader_epoch, row.replica_nodes) == (2, 1, (2,))
@@ -198,7 +198,7 @@ class TestMetadata:
         rows = answer.topics[0].partitions
         assert [(row.error_code, row.leader_id) for row in rows] == [(0, 1), (error, -1)] * 2
 
-    def test_described_partitions_say_the_same(self, desk: Desk) -> None:
+    def test_described_partitions_agree_with_metadata(self, desk: Desk) -> None:
         desk.cluster.fence(2)
         asked = describe_topic_partitions.TopicRequest(name="t")
         answer = desk.send(describe_topic_partitions.DescribeTopicPartitionsRequest(topics=(asked,))).response
@@ -214,9 +214,7 @@ class TestMetadata:
 
 
 class TestOffsetsTopic:
-    def test_it_has_three_replicas_or_as_many_as_there_are_brokers(
-        self, desk: Desk, new_desk: Callable[..., Desk]
-    ) -> None:
+    def test_it_has_three_replicas_or_one_per_broker(self, desk: Desk, new_desk: Callable[..., Desk]) -> None:
         assert {len(replicas) for replicas in desk.cluster.offsets_topic().replicas} == {2}
         assert {len(replicas) for replicas in new_desk(brokers=4).cluster.offsets_topic().replicas} == {3}
 

@@ -58,7 +58,7 @@ def test_ends_and_times_are_known_in_every_version(filled: Desk, version: int) -
 
 
 @pytest.mark.parametrize(("timestamp", "since"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 12)])
-def test_a_place_that_a_version_does_not_know_is_35(filled: Desk, timestamp: int, since: int) -> None:
+def test_a_special_timestamp_unknown_to_the_version_is_35(filled: Desk, timestamp: int, since: int) -> None:
     for version in range(1, 12):
         expected = 0 if version >= since else Error.UNSUPPORTED_VERSION
         assert filled.offsets(timestamp, version=version).error_code == expected
@@ -73,13 +73,13 @@ def test_an_empty_log_has_ends_and_no_times(desk: Desk) -> None:
     assert [desk.offsets(t).offset for t in (-1, -2, -3, 0)] == [0, 0, -1, -1]
 
 
-def test_unknown_partitions_are_3_and_epochs_of_another_time_75(filled: Desk) -> None:
+def test_unknown_partitions_are_3_and_unknown_epochs_75(filled: Desk) -> None:
     assert filled.offsets(-1, "u").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
     assert filled.offsets(-1, partition=1).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
     assert filled.offsets(-1, current_leader_epoch=1).error_code == Error.UNKNOWN_LEADER_EPOCH
 
 
-def test_a_partition_asked_about_twice_is_42_each_time(filled: Desk) -> None:
+def test_a_partition_named_twice_is_42_each_time(filled: Desk) -> None:
     twice = (ListOffsetsPartition(partition_index=0, timestamp=-1),) * 2
     request = ListOffsetsRequest(topics=(ListOffsetsTopic(name="t", partitions=twice),))
     rows = filled.send(request).response.topics[0].partitions

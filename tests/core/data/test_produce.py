@@ -33,7 +33,7 @@ def test_batches_get_the_next_offsets(desk: Desk, version: int, acks: int) -> No
     assert {row.log_append_time_ms for row in rows} == {-1}
 
 
-def test_acks_0_writes_and_wants_no_answer(desk: Desk) -> None:
+def test_acks_0_writes_without_a_response(desk: Desk) -> None:
     desk.topic("t")
     assert desk.produce(desk.batch(b"a"), acks=0) is None
     assert desk.values() == [b"a"]
@@ -46,7 +46,7 @@ def test_other_acks_are_refused_with_21(desk: Desk, acks: int) -> None:
     assert (row.error_code, row.base_offset, desk.values()) == (Error.INVALID_REQUIRED_ACKS, -1, [])
 
 
-def test_a_batch_is_kept_as_it_came_but_for_its_offset_and_leader_epoch(desk: Desk) -> None:
+def test_a_batch_is_stored_as_sent_except_offset_and_leader_epoch(desk: Desk) -> None:
     desk.topic("t")
     desk.produce(desk.batch(b"first"))
     batch = desk.batch(b"a" * 100, b"b", compression="gzip", producer_id=5, producer_epoch=0, base_sequence=0)
@@ -177,7 +177,7 @@ def test_old_messages_become_one_batch_of_magic_2_below_version_3(desk: Desk, ve
     assert desk.produce(messages, version=3).error_code == Error.INVALID_RECORD
 
 
-def test_an_old_compressed_message_becomes_a_batch_compressed_alike(desk: Desk) -> None:
+def test_an_old_compressed_message_becomes_a_batch_with_the_same_codec(desk: Desk) -> None:
     desk.topic("t")
     inside = gzip.compress(_message(b"a", 1) + _message(b"b", 1, offset=1))
     assert desk.produce(_message(inside, 1, attributes=1, offset=1), version=2).error_code == 0

@@ -68,7 +68,7 @@ def test_kip_464_minus_one_is_the_brokers_default(new_desk: Callable[..., Desk])
     assert (row.error_code, row.num_partitions, row.replication_factor) == (0, 5, 1)
 
 
-def test_validate_only_makes_nothing(desk: Desk) -> None:
+def test_validate_only_creates_nothing(desk: Desk) -> None:
     (row,) = _create(desk, _topic(partitions=3), validate_only=True)
     assert (row.error_code, row.num_partitions, row.topic_id) == (0, 3, ZERO_UUID)
     assert desk.cluster.topics == {}
@@ -108,13 +108,13 @@ def test_requests_that_kafka_refuses_are_refused_with_a_reason(
     assert set(desk.cluster.topics) == {"here", "he_re"}
 
 
-def test_a_name_twice_in_a_request_is_refused_in_one_row_and_others_are_made(desk: Desk) -> None:
+def test_a_name_given_twice_is_refused_in_one_row_and_others_are_created(desk: Desk) -> None:
     rows = _create(desk, _topic("a"), _topic("b"), _topic("a"))
     assert [(row.name, row.error_code) for row in rows] == [("a", Error.INVALID_REQUEST), ("b", 0)]
     assert set(desk.cluster.topics) == {"b"}
 
 
-def test_assigned_replicas_lead_and_follow_as_assigned(new_desk: Callable[..., Desk]) -> None:
+def test_manually_assigned_replicas_are_used(new_desk: Callable[..., Desk]) -> None:
     desk = new_desk(brokers=3)
     (row,) = _create(desk, _topic("t", -1, -1, assignments=_assignments((3, 1), (2, 3))))
     assert (row.error_code, row.num_partitions, row.replication_factor) == (0, 2, 2)
@@ -165,7 +165,7 @@ def test_delete_topic_enable_false_is_73_or_42_to_old_clients(
     assert "t" in desk.cluster.topics
 
 
-def test_a_topic_made_again_is_another_one(desk: Desk) -> None:
+def test_a_recreated_topic_has_a_new_id(desk: Desk) -> None:
     old = desk.topic("t")
     desk.produce(desk.batch(b"a"))
     desk.send(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)))
@@ -244,7 +244,7 @@ def _alter(desk: Desk, *changes: tuple[str, int, str | None], type_: int = 2, na
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_configs_of_a_topic_say_where_they_come_from(new_desk: Callable[..., Desk], version: int) -> None:
+def test_configs_of_a_topic_have_their_source(new_desk: Callable[..., Desk], version: int) -> None:
     desk = new_desk(message_max_bytes=5000)
     desk.topic("t", configs={"retention.ms": "1"})
     rows = {row.name: row for row in _describe(desk, 2, "t", version=version).configs}
@@ -326,7 +326,7 @@ def test_kip_339_configs_are_set_deleted_appended_to_and_subtracted_from(desk: D
         (("retention.ms", 9, "1"), Error.INVALID_REQUEST),
     ],
 )
-def test_a_bad_change_changes_nothing_of_its_resource(
+def test_a_bad_change_leaves_its_resource_unchanged(
     desk: Desk, change: tuple[str, int, str | None], error: Error
 ) -> None:
     desk.topic("t")

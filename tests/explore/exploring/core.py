@@ -165,7 +165,7 @@ class Core:
         members = sorted(
             group.members.values(),
             key=lambda member: (
-                member.id != leader and (call is None or member.joining is not call),
+                member.id != leader and (call is None or member.parked_join is not call),
                 member.id in ids or member.instance_id in joined,
             ),
         )

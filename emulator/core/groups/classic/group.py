@@ -51,7 +51,7 @@ class ClassicGroupState(Enum):
 
 @dataclass(slots=True, eq=False)
 class ClassicMember:
-    """A member. `joining` and `syncing` are its parked JoinGroup and SyncGroup, or None.
+    """A member. `parked_join` and `parked_sync` are its parked JoinGroup and SyncGroup, or None.
 
     `is_new` holds until the member's first join phase ends; until then the session timer runs while its JoinGroup is
     parked. `last_call` is the latest request of the member. `session_began_ms` is the node time at which its session
@@ -68,8 +68,8 @@ class ClassicMember:
     protocols: Protocols
     assignment: bytes = b""
     is_new: bool = False
-    joining: Call | None = None
-    syncing: Call | None = None
+    parked_join: Call | None = None
+    parked_sync: Call | None = None
     last_call: Call | None = None
     session_began_ms: int = 0
     session: SessionExpiry = field(init=False)
@@ -176,7 +176,7 @@ class ClassicGroup:
             return None
         self.timers.cancel(member.session)
         self._remove_protocols(member)
-        assert member.joining is None, "whoever removes a member answers its JoinGroup first"
+        assert member.parked_join is None, "whoever removes a member answers its JoinGroup first"
         if member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
         if self.leader_id == member_id:
@@ -227,7 +227,7 @@ class ClassicGroup:
 
     def park_join(self, member: ClassicMember, call: Call) -> Call | None:
         """Park a JoinGroup; return the one it supersedes, which is never answered."""
-        superseded, member.joining = member.joining, call
+        superseded, member.parked_join = member.parked_join, call
         member.last_call = call
         if superseded is None:
             self.awaiting_join += 1
@@ -235,7 +235,7 @@ class ClassicGroup:
 
     def take_join(self, member: ClassicMember) -> Call | None:
         """Unpark and return the JoinGroup of a member, or None."""
-        call, member.joining = member.joining, None
+        call, member.parked_join = member.parked_join, None
         if call is not None:
             self.awaiting_join -= 1
         return call

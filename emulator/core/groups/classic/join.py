@@ -110,13 +110,13 @@ def has_room(store: GroupStore, group: ClassicGroup, member_id: str) -> bool:
     member = group.members.get(member_id)
     if not store.dialect.size_limit_counts_parked_joins:
         if member is not None:
-            return member.joining is not None or len(group.members) <= size_max
+            return member.parked_join is not None or len(group.members) <= size_max
         return bool(member_id) or len(group.members) < size_max
     match group.state:
         case ClassicGroupState.EMPTY | ClassicGroupState.DEAD:
             return True
         case ClassicGroupState.PREPARING_REBALANCE:
-            return (member is not None and member.joining is not None) or group.awaiting_join < size_max
+            return (member is not None and member.parked_join is not None) or group.awaiting_join < size_max
         case ClassicGroupState.COMPLETING_REBALANCE | ClassicGroupState.STABLE:
             return member is not None or len(group.members) < size_max
 
@@ -293,7 +293,7 @@ def static_member_replaced(store: GroupStore, write: StaticMemberReplaced, error
             member_id="",
         )
         return store.reply(call, refused)
-    if member.joining is None:
+    if member.parked_join is None:
         return None
     return reply_without_rebalance(store, group, member, write.call, write.old_leader_id)
 

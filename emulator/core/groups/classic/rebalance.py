@@ -93,7 +93,7 @@ def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
         return
     for timer in [key for key in group.timers if isinstance(key, InitialDelay | RebalanceTimeout)]:
         group.timers.cancel(timer)
-    missing = [member for member in group.members.values() if member.joining is None and not member.is_static]
+    missing = [member for member in group.members.values() if member.parked_join is None and not member.is_static]
     if missing:
         names = ", ".join(member.id for member in missing)
         why = Reason(Cause.JOIN_TIMEOUT, f"Group {group.id} removed dynamic members who haven't joined: [{names}]")
@@ -127,8 +127,8 @@ def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
 def elect_joined_leader(group: ClassicGroup) -> bool:
     """Keep the leader if it rejoined, else take the first member that did; return False if there is none."""
     leader = group.leader
-    if leader is None or leader.joining is None:
-        joined_id = next((member.id for member in group.members.values() if member.joining is not None), None)
+    if leader is None or leader.parked_join is None:
+        joined_id = next((member.id for member in group.members.values() if member.parked_join is not None), None)
         if joined_id is None:
             return False
         group.leader_id = joined_id
@@ -182,7 +182,7 @@ def fail_parked_syncs(store: GroupStore, group: ClassicGroup, error: Error) -> N
 
 def reply_to_sync(store: GroupStore, group: ClassicGroup, member: ClassicMember, response: SyncGroupResponse) -> None:
     """Answer a member's parked SyncGroup, if any, and restart its session."""
-    call, member.syncing = member.syncing, None
+    call, member.parked_sync = member.parked_sync, None
     if call is not None:
         store.reply(call, response)
         store.restart_session(group, member)
@@ -214,7 +214,7 @@ def expire_session(store: GroupStore, group: ClassicGroup, member_id: str) -> No
     member = group.members.get(member_id)
     if member is None:
         return
-    waits = member.joining is not None or member.syncing is not None
+    waits = member.parked_join is not None or member.parked_sync is not None
     if waits and not member.is_new:
         return
     why = Reason(Cause.SESSION_EXPIRED, f"removing member {member_id} on heartbeat expiration.", member_id)
