@@ -78,7 +78,7 @@ def settings_table() -> str:
 def limits_table() -> str:
     """Return the table of fixed limits, with the value of each constant."""
     events = inspect.signature(trace.Trace).parameters["capacity"].default
-    turn = f"{connections.ANSWERS_AT_ONCE} responses, or {_bytes(connections.ANSWER_BYTES_AT_ONCE)} of them"
+    turn = f"{connections.RESPONSES_PER_TURN} responses, or {_bytes(connections.RESPONSE_BYTES_PER_TURN)} of them"
     records = f"{_bytes(log.LOOKUP_BYTES_MAX)}, {log.LOOKUP_RECORDS_MAX:,} records"
     rows = (
         ("a string on the wire", f"{primitives.STRING_BYTES_MAX:,} bytes", "the connection is closed"),
