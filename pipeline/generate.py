@@ -162,7 +162,7 @@ class SyntheticCluster:
         return self._supervisor.puppets[group, name]
 
     def command(self, puppet: PuppetClient, verb: str, **arguments: object) -> None:
-        """Make a puppet act; what needs no waiting happens at once."""
+        """Make a puppet act; effects without a delay happen at once."""
         getattr(self._puppets, verb)(self.now, group=puppet.group_id, name=puppet.name, **arguments)
 
     def collect_lines(self) -> None:

@@ -14,6 +14,7 @@ from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import click
@@ -52,6 +53,9 @@ RENEW = "make docs"
 """The command that runs this program."""
 
 PART = re.compile(r"(<!-- (?P<name>[a-z ]+): [^\n]* -->\n).*?(<!-- end of (?P=name) -->\n)", re.DOTALL)
+
+PROSE_WIDTH = 100
+"""Columns at which prose in Markdown wraps."""
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -184,7 +188,8 @@ def pipeline_tables() -> str:
     parts = []
     for spec in schema.TABLES.values():
         folders = "".join(f", in folders `{name}=`" for name in spec.partitions)
-        heading = f"#### {spec.path}\n\n{spec.doc} Key: `{', '.join(spec.key)}`{folders}.\n"
+        text = fill(f"{spec.doc} Key: `{', '.join(spec.key)}`{folders}.", PROSE_WIDTH, break_on_hyphens=False)
+        heading = f"### {spec.path}\n\n{text}\n"
         rows = [
             (f"`{field.name}`", field.dataType.simpleString(), field.metadata["comment"])
             for field in spec.columns.fields
@@ -209,7 +214,8 @@ def pipeline_jobs() -> str:
         rows = [record for each in job.params if (record := each.get_help_record(context))]
         summary = (job.help or "").partition("\n\n")[0].replace("\n", " ")
         cells = [(f"`{option}`", " ".join(text.split())) for option, text in rows]
-        parts.append(f"**`koordinator-pipeline {name}`**: {summary}\n\n{table(('option', 'meaning'), cells)}")
+        text = fill(summary, PROSE_WIDTH, break_on_hyphens=False)
+        parts.append(f"### koordinator-pipeline {name}\n\n{text}\n\n{table(('option', 'meaning'), cells)}")
     return "\n".join(parts)
 
 
@@ -240,7 +246,11 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
 
 if find_spec("pyspark"):
     # the schema module imports Spark
-    PARTS["pipeline.md"] = {"jobs": pipeline_jobs, "reasons": pipeline_reasons, "tables": pipeline_tables}
+    PARTS |= {
+        "pipeline-inputs.md": {"reasons": pipeline_reasons},
+        "pipeline-operations.md": {"jobs": pipeline_jobs},
+        "pipeline-tables.md": {"tables": pipeline_tables},
+    }
 
 
 def renewed(name: str, text: str) -> str:

@@ -47,9 +47,7 @@ BODY = ',"body":'
     help="Total number of events; each trace may have a few more than its share.",
 )
 @click.option("--events-per-trace", default=EVENTS_PER_TRACE, show_default=True, type=click.IntRange(1))
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), help="The same seed gives the same files."
-)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Equal seeds give equal files.")
 @click.option("--format", "kind", default="jsonl", show_default=True, type=click.Choice(["jsonl", "parquet"]))
 @click.option(
     "--processes",

@@ -31,7 +31,7 @@ LOOKUP_MS = 1000
 heartbeats to the old coordinator until then."""
 
 LOOP_CALLS, LOOP_MS = 15, 1000
-"""The same error this often within this time is a loop without a pause: the default `retry.backoff.ms` is 100."""
+"""One error this often within this time is a loop without a pause: the default `retry.backoff.ms` is 100."""
 
 FATAL = ("FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED", "INCONSISTENT_GROUP_PROTOCOL")
 """Errors that a retry does not solve."""

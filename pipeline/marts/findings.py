@@ -98,7 +98,7 @@ def seconds(ms: Column, *, roughly: bool = False) -> Column:
 def between_ms(earlier: tuple[str, str], later: tuple[str, str]) -> Column:
     """Return the time between two (wall, group) times by the slower of the two clocks, in milliseconds.
 
-    A jump of the group's clock takes no time of a client, and nobody can be late while the group's clock stands still.
+    A jump of the group's clock takes no time of a client, and no client is late while the group's clock stands still.
     """
     return F.coalesce(F.least(*_both_us(earlier, later)), F.lit(0)) / 1000
 

@@ -1,4 +1,4 @@
-"""The same job on a cluster, submitted, and through Spark Connect produces the same tables as on this machine."""
+"""A job on a cluster, submitted, or through Spark Connect produces the same tables as on this machine."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def first(folder: Path, spark: SparkSession) -> Path:
 
 @pytest.fixture(scope="module")
 def second(folder: Path, first: Path, spark: SparkSession) -> Path:
-    """The same store after the second load."""
+    """That store after the second load."""
     load(spark, copied(first, folder / "second"), folder / "inputs")
     return folder / "second"
 
