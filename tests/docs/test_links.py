@@ -9,6 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("*/README.md")]
+FOLDERS = "bench|compose|docs|emulator|examples|facade|fixtures|pipeline|tests|tools|wire"
+PATH = re.compile(rf"`((?:{FOLDERS})/[\w./*-]*)`")
 LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
@@ -25,6 +27,12 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
         assert target.exists(), name
         if anchor and target.suffix == ".md":
             assert anchor in anchors(target), f"{name}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_in_code_style_exists(page: Path) -> None:
+    named = PATH.findall(page.read_text(encoding="utf-8"))
+    assert [name for name in named if not any(ROOT.glob(name.rstrip("/")))] == []
 
 
 def test_every_page_can_be_reached_from_the_index() -> None:
