@@ -1,6 +1,6 @@
-"""Kafka's wire protocol: bytes to messages and back, for every version of every API that is emulated.
+"""Kafka's wire protocol: messages and their bytes, for every version of the emulated APIs.
 
-`schema` is how messages are declared, `messages` are the declarations, `codec` turns them into bytes
-and back, `frames` and `headers` are what surrounds them, `records` is what Produce and Fetch carry.
-This package knows nothing of groups, brokers or sockets.
+`schema` has the declaration language, `messages` the declarations, `codec` encodes and decodes them. `frames` and
+`headers` surround messages; `records` has the record batches of Produce and Fetch. This package has no knowledge of
+groups, brokers or sockets.
 """

@@ -1,34 +1,13 @@
-"""The registry: which APIs there are, their messages, and the versions of them that are served."""
+"""The registry of APIs: their messages and the supported versions.
+
+`ApiKey` is the only list. The messages of JOIN_GROUP are `JoinGroupRequest` and `JoinGroupResponse` in
+`messages/join_group.py`, and so on.
+"""
 
 from dataclasses import dataclass
 from enum import IntEnum
+from importlib import import_module
 
-from .messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from .messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
-from .messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from .messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from .messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
-from .messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from .messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from .messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from .messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from .messages.describe_topic_partitions import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-from .messages.fetch import FetchRequest, FetchResponse
-from .messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from .messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from .messages.incremental_alter_configs import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
-from .messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from .messages.join_group import JoinGroupRequest, JoinGroupResponse
-from .messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from .messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from .messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from .messages.metadata import MetadataRequest, MetadataResponse
-from .messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from .messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from .messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from .messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
-from .messages.produce import ProduceRequest, ProduceResponse
-from .messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from .schema import Message, declaration_of
 from .versions import Versions
 
@@ -68,10 +47,7 @@ class ApiKey(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One API: its messages and the versions, both ends included, in which it is served.
-
-    `name` is that of Kafka's JSON schemas, "JoinGroup".
-    """
+    """An API with its messages and versions. `name` is that of Kafka's JSON schemas, such as "JoinGroup"."""
 
     key: ApiKey
     name: str
@@ -80,43 +56,15 @@ class Api:
     versions: Versions
 
 
-def _api(key: ApiKey, request: type[Message], response: type[Message]) -> Api:
-    name = request.__name__.removesuffix("Request")
+def _api(key: ApiKey) -> Api:
+    name = key.name.title().replace("_", "")
+    module = import_module(f".messages.{key.name.lower()}", __package__)
+    request, response = getattr(module, f"{name}Request"), getattr(module, f"{name}Response")
     return Api(key, name, request, response, declaration_of(request).versions)
 
 
-APIS: dict[int, Api] = {
-    api.key: api
-    for api in (
-        _api(ApiKey.PRODUCE, ProduceRequest, ProduceResponse),
-        _api(ApiKey.FETCH, FetchRequest, FetchResponse),
-        _api(ApiKey.LIST_OFFSETS, ListOffsetsRequest, ListOffsetsResponse),
-        _api(ApiKey.METADATA, MetadataRequest, MetadataResponse),
-        _api(ApiKey.OFFSET_COMMIT, OffsetCommitRequest, OffsetCommitResponse),
-        _api(ApiKey.OFFSET_FETCH, OffsetFetchRequest, OffsetFetchResponse),
-        _api(ApiKey.FIND_COORDINATOR, FindCoordinatorRequest, FindCoordinatorResponse),
-        _api(ApiKey.JOIN_GROUP, JoinGroupRequest, JoinGroupResponse),
-        _api(ApiKey.HEARTBEAT, HeartbeatRequest, HeartbeatResponse),
-        _api(ApiKey.LEAVE_GROUP, LeaveGroupRequest, LeaveGroupResponse),
-        _api(ApiKey.SYNC_GROUP, SyncGroupRequest, SyncGroupResponse),
-        _api(ApiKey.DESCRIBE_GROUPS, DescribeGroupsRequest, DescribeGroupsResponse),
-        _api(ApiKey.LIST_GROUPS, ListGroupsRequest, ListGroupsResponse),
-        _api(ApiKey.API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse),
-        _api(ApiKey.CREATE_TOPICS, CreateTopicsRequest, CreateTopicsResponse),
-        _api(ApiKey.DELETE_TOPICS, DeleteTopicsRequest, DeleteTopicsResponse),
-        _api(ApiKey.DELETE_RECORDS, DeleteRecordsRequest, DeleteRecordsResponse),
-        _api(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest, InitProducerIdResponse),
-        _api(ApiKey.OFFSET_FOR_LEADER_EPOCH, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
-        _api(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest, DescribeConfigsResponse),
-        _api(ApiKey.CREATE_PARTITIONS, CreatePartitionsRequest, CreatePartitionsResponse),
-        _api(ApiKey.DELETE_GROUPS, DeleteGroupsRequest, DeleteGroupsResponse),
-        _api(ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
-        _api(ApiKey.OFFSET_DELETE, OffsetDeleteRequest, OffsetDeleteResponse),
-        _api(ApiKey.DESCRIBE_CLUSTER, DescribeClusterRequest, DescribeClusterResponse),
-        _api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse),
-    )
-}
-"""Every API that is served, by its key."""
+APIS: dict[int, Api] = {key: _api(key) for key in ApiKey}
+"""Every API, by its key."""
 
 REQUEST_KEYS: dict[type[Message], ApiKey] = {api.request: api.key for api in APIS.values()}
-"""The key of each API by the class of its requests."""
+"""The API key of each request class."""

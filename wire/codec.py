@@ -1,8 +1,8 @@
-"""Messages from bytes and to bytes, in any version.
+"""Decoding and encoding of messages, in any version.
 
-The first use of a version of a message makes a Construct of its declaration and compiles it (about
-a millisecond); it is kept for good. What fails in compiled form is done again interpreted, which knows
-the field, and it is that error that is raised; unless there are so many bytes to be read that it would take long.
+The first use of a version compiles a Construct from the declaration (about a millisecond) and caches it. If the
+compiled form fails, the interpreted form repeats the work and raises an error with the name of the field, unless the
+input is too large for that.
 """
 
 from functools import cache
@@ -30,22 +30,22 @@ _FORMATS = {
 }
 _NAMES = {Kind.STRING: "string", Kind.BYTES: "bytes", Kind.RECORDS: "bytes", Kind.UUID: "uuid"}
 
-_EXPLAINED_BYTES_MAX = 1024 * 1024
+_DIAGNOSED_BYTES_MAX = 1024 * 1024
 
 
 def decode(cls: type[_M], version: int, data: bytes | bytearray | memoryview, *, exact: bool = False) -> _M:
-    """The message of class `cls` that `data` is in this version.
+    """Return the message of class `cls` in `data`.
 
-    What follows the message is left alone, as Kafka's parser does, unless `exact`. Raises Malformed, and
-    nothing else, for bytes that are no such message; its text names the field, unless there are more than a MiB
-    of them. ValueError for a version that the message does not have (the caller's mistake, not the peer's).
+    Trailing bytes are ignored, as by Kafka's parser, unless `exact`. Raises Malformed for invalid bytes, with the name
+    of the field for input up to 1 MiB. Raises ValueError for a version that the message does not have, which is a
+    mistake of the caller.
     """
     parse = compiled_for(cls, version).parsefunc
     io = BytesIO(data)
     try:
         message: _M = parse(io, None)
     except FAILED_PARSE as error:
-        if len(data) > _EXPLAINED_BYTES_MAX:
+        if len(data) > _DIAGNOSED_BYTES_MAX:
             raise Malformed(f"{cls.__name__} v{version}, in {len(data)} bytes: {error}") from error
         construct_for(cls, version)._parse(BytesIO(data), None, cls.__name__)  # noqa: SLF001
         raise AssertionError(f"{cls.__name__} v{version} parses interpreted, but not compiled") from error
@@ -55,11 +55,11 @@ def decode(cls: type[_M], version: int, data: bytes | bytearray | memoryview, *,
 
 
 def encode(message: Message, version: int) -> bytes:
-    """The bytes of the message in this version.
+    """Return the bytes of the message in this version.
 
-    Raises ValueError, naming the field, for a value that its type or the version cannot express: too large,
-    null where that is not allowed, or not the default where the version has no such field and the
-    declaration does not say ignorable. ValueError for a version that the message does not have.
+    Raises ValueError with the name of the field for a value that is too large, null where null is not allowed, or not
+    the default of a field that the version lacks and that is not ignorable. Raises ValueError for a version that the
+    message does not have.
     """
     cls = type(message)
     build = compiled_for(cls, version).buildfunc
@@ -74,12 +74,12 @@ def encode(message: Message, version: int) -> bytes:
 
 @cache
 def compiled_for(cls: type[Message], version: int) -> Compiled:
-    """The compiled Construct: `parsefunc(io, None)`, `buildfunc(message, io, None)`, and its `source`."""
+    """Return the compiled Construct: `parsefunc(io, None)`, `buildfunc(message, io, None)`, and its `source`."""
     return construct_for(cls, version).compile()
 
 
 def construct_for(cls: type[Message], version: int) -> Entity:
-    """The interpreted Construct of a message in this version; ValueError if there is no such version."""
+    """Return the interpreted Construct of a message. Raises ValueError for a version that it does not have."""
     declaration = declaration_of(cls)
     if version not in declaration.versions:
         raise ValueError(f"{cls.__name__} has the versions {declaration.versions}, not {version}")
@@ -88,7 +88,7 @@ def construct_for(cls: type[Message], version: int) -> Entity:
 
 @cache
 def _entity(cls: type[Message], version: int, *, flexible: bool) -> Entity:
-    # cached so that a struct that is used twice is one Construct, and one function when compiled
+    # cached: a struct with several uses is one Construct, and one compiled function
     specs = fields_of(cls)
     sent = {name: spec for name, spec in specs.items() if version in spec.versions}
     tagged = sorted((spec.tag, name) for name, spec in sent.items() if spec.tag is not None)
@@ -97,7 +97,7 @@ def _entity(cls: type[Message], version: int, *, flexible: bool) -> Entity:
         {name: _part(spec, version, flexible=flexible) for name, spec in sent.items() if spec.tag is None},
         {tag: (name, _part(sent[name], version, flexible=flexible)) for tag, name in tagged},
         defaults={name: spec.default for name, spec in specs.items()},
-        must_not_be_lost=tuple(name for name in specs if name not in sent and not specs[name].ignorable),
+        must_be_default=tuple(name for name in specs if name not in sent and not specs[name].ignorable),
         flexible=flexible,
     )
 
@@ -112,7 +112,7 @@ def _part(spec: FieldSpec, version: int, *, flexible: bool) -> Part:
 
 
 def _single(type_: Kind | type[Message], version: int, *, flexible: bool, nullable: bool) -> Part:
-    """One value, not an array."""
+    """Return the part of a single value."""
     if isinstance(type_, type):
         part = _entity(type_, version, flexible=flexible)
         return Nullable(part) if nullable else part

@@ -1,8 +1,7 @@
-"""The codecs of record batches, with a bound on what comes out.
+"""The compression codecs of record batches, with a limit on decompressed bytes.
 
-gzip is Python's own; snappy, lz4 and zstd are cramjam's, which is imported only when a batch needs it.
-A few bytes can stand for gigabytes, therefore decompression always has a limit, and no length that is
-written inside the data is believed before it has been compared with that limit.
+gzip comes from Python; snappy, lz4 and zstd from cramjam, which is imported when a batch needs it. A few bytes may
+expand to gigabytes, so decompression always has a limit, and every length inside the data is checked against it.
 """
 
 import struct
@@ -15,7 +14,7 @@ from .primitives import Malformed
 
 
 class Codec(IntEnum):
-    """The lowest three bits of a batch's attributes; names, in lower case, as in compression.type."""
+    """The lowest three bits of a batch's attributes; the names, in lower case, are those of compression.type."""
 
     NONE = 0
     GZIP = 1
@@ -25,7 +24,7 @@ class Codec(IntEnum):
 
 
 class MissingCodec(ImportError):
-    """A batch is compressed with a codec that needs a library which is not installed."""
+    """The library of a batch's codec is not installed."""
 
 
 GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
@@ -33,23 +32,23 @@ GZIP = zlib.MAX_WBITS | 16
 
 XERIAL_MAGIC = b"\x82SNAPPY\x00"
 XERIAL_HEADER = XERIAL_MAGIC + struct.pack(">ii", 1, 1)
-"""Opens snappy data as Java's producers write it: blocks, each behind its int32 length."""
+"""The header of snappy data of Java producers: blocks, each after its int32 length."""
 XERIAL_BLOCK = 32 * 1024
 
 SNAPPY_GROWTH_MAX = 64
-"""More bytes than one byte of snappy can stand for (a copy takes three bytes and yields 64 at most)."""
+"""An upper bound on the expansion of snappy: a copy takes three bytes and yields at most 64."""
 
 BUFFER_BYTES_MIN = 64 * 1024
-"""The first guess for what lz4 and zstd yield, whose frames need not say it."""
+"""The first buffer for lz4 and zstd, whose frames may omit the decompressed size."""
 
 
 def compress(codec: Codec, data: bytes) -> bytes:
-    """The data as it stands in a batch of this codec, framed as Java's producers do."""
+    """Return the compressed data, framed as by Java producers."""
     match codec:
         case Codec.NONE:
             return data
         case Codec.GZIP:
-            # unlike gzip.compress, this puts no time into the header: equal input, equal bytes
+            # unlike gzip.compress, without a timestamp in the header: equal input, equal bytes
             packer = zlib.compressobj(wbits=GZIP)
             return packer.compress(data) + packer.flush()
         case Codec.SNAPPY:
@@ -67,7 +66,7 @@ def compress(codec: Codec, data: bytes) -> bytes:
 
 
 def decompress(codec: Codec, data: bytes, limit: int) -> bytes:
-    """What the data of a batch stands for; Malformed if it is damaged, cut off or more than limit bytes."""
+    """Return the decompressed data. Raises Malformed for damaged or truncated data, and for more than `limit` bytes."""
     match codec:
         case Codec.NONE:
             return data
@@ -78,7 +77,7 @@ def decompress(codec: Codec, data: bytes, limit: int) -> bytes:
         case Codec.SNAPPY:
             return _unsnappy(data, limit)
         case Codec.LZ4 | Codec.ZSTD:
-            return _into_buffer(codec, data, limit)
+            return _decompress_into_buffer(codec, data, limit)
         case _:
             assert_never(codec)
 
@@ -89,7 +88,7 @@ def _gunzip(data: bytes, limit: int) -> bytes:
     while data:
         unpacker = zlib.decompressobj(wbits=GZIP_OR_ZLIB)
         try:
-            # one byte more than there is room for tells "just full" from "too much"
+            # one more byte distinguishes a full buffer from an overflow
             part = unpacker.decompress(data, room + 1)
         except zlib.error as error:
             raise Malformed(f"not gzip: {error}") from error
@@ -138,7 +137,7 @@ def _unsnappy(data: bytes, limit: int) -> bytes:
         raise Malformed(f"not snappy: {error}") from error
 
 
-def _into_buffer(codec: Codec, data: bytes, limit: int) -> bytes:
+def _decompress_into_buffer(codec: Codec, data: bytes, limit: int) -> bytes:
     cramjam = _cramjam(codec)
     library = cramjam.lz4 if codec is Codec.LZ4 else cramjam.zstd
     room = min(limit, max(BUFFER_BYTES_MIN, 4 * len(data)))
@@ -147,7 +146,7 @@ def _into_buffer(codec: Codec, data: bytes, limit: int) -> bytes:
         try:
             size = library.decompress_into(data, buffer)
         except cramjam.DecompressionError as error:
-            # the one way to be told that the buffer was too small
+            # the only sign of a buffer that is too small
             if "write whole buffer" not in str(error):
                 raise Malformed(f"not {codec.name.lower()}: {error}") from error
         else:
@@ -158,7 +157,7 @@ def _into_buffer(codec: Codec, data: bytes, limit: int) -> bytes:
 
 
 def _too_much(limit: int) -> Malformed:
-    return Malformed(f"compressed data stands for more than {limit} bytes")
+    return Malformed(f"compressed data expands to more than {limit} bytes")
 
 
 def _cramjam(codec: Codec) -> ModuleType:

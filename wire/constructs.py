@@ -1,21 +1,18 @@
-"""The parts that messages are made of, as Construct subclasses that compile well.
+"""The parts of messages, as Construct subclasses that compile to fast code.
 
-A Leaf is a pair of functions, a Fixed a number, an Array any number of either or of entities, an
-Entity a struct that becomes a dataclass, a Nullable an entity that may be missing. Each
-has two meanings that must agree (and are compared in the tests):
+A Leaf is a pair of functions, a Fixed a number, an Array a sequence of parts, an Entity a struct that becomes a
+dataclass, a Nullable an optional entity. Each part has two implementations, which the tests compare:
 
-* interpreted, `_parse` and `_build` go field by field and say in which field what is wrong: they
-  raise Malformed and ValueError, with the path of the field in front;
-* compiled, `_emitparse` and `_emitbuild` give source as one would write it by hand: functions are imported by
-  name, adjacent numbers are one struct call, and a struct goes straight into its class. It does not know
-  where it is, and raises whatever Python does: one of FAILED_PARSE or FAILED_BUILD.
+* interpreted: `_parse` and `_build` process field by field and raise Malformed and ValueError with the field's path;
+* compiled: `_emitparse` and `_emitbuild` return source code as written by hand, with functions imported by name,
+  adjacent numbers in one struct call, and structs passed straight to their class. It has no paths, and raises Python's
+  own errors: one of FAILED_PARSE or FAILED_BUILD.
 
-An emitter returns an expression in which `io` is the stream, and `obj` (or what `_emitwrite` is given) the
-value; what needs statements becomes a function of the generated module. Nothing is decided while parsing:
-there is one Construct per version.
+An emitter returns an expression over the stream `io` and the value `obj` (or the argument of `_emitwrite`); statements
+become functions of the generated module. There is one Construct for each version, so parsing makes no decisions.
 """
 
-# Construct has no type information, and the methods it wants of us begin with an underscore.
+# Construct has no type information, and its hooks begin with an underscore.
 # mypy: allow-subclassing-any
 # ruff: noqa: ANN401
 
@@ -33,15 +30,15 @@ from . import primitives
 from .primitives import Malformed
 
 FAILED_PARSE = (Malformed, IndexError, struct.error, UnicodeDecodeError)
-"""What parsing raises for bytes that are malformed; interpreted, it is always Malformed."""
+"""The errors of compiled parsing; interpreted parsing raises Malformed."""
 
 FAILED_BUILD = (ValueError, TypeError, AttributeError, struct.error, OverflowError)
-"""What building raises for values that cannot be sent; interpreted, it is always ValueError."""
+"""The errors of compiled building; interpreted building raises ValueError."""
 
 
 @contextmanager
 def _parsing(path: str) -> Iterator[None]:
-    """Say where bytes are malformed."""
+    """Add the path to errors of parsing."""
     try:
         yield
     except FAILED_PARSE as error:
@@ -51,7 +48,7 @@ def _parsing(path: str) -> Iterator[None]:
 
 @contextmanager
 def _building(path: str) -> Iterator[None]:
-    """Say which value cannot be sent."""
+    """Add the path to errors of building."""
     try:
         yield
     except FAILED_BUILD as error:
@@ -59,7 +56,7 @@ def _building(path: str) -> Iterator[None]:
 
 
 class Part(Construct):
-    """What the parts have in common: expressions for Construct's compiler, over `io` and `obj`."""
+    """A part of a message, with expressions for Construct's compiler over `io` and `obj`."""
 
     @abstractmethod
     def _parse(self, stream: BytesIO, _context: object, path: str) -> Any: ...
@@ -69,11 +66,11 @@ class Part(Construct):
 
     @abstractmethod
     def _emitparse(self, code: CodeGen) -> str:
-        """An expression that takes the value from `io`."""
+        """Return an expression that consumes the value from `io`."""
 
     @abstractmethod
     def _emitwrite(self, code: CodeGen, value: str) -> str:
-        """An expression that writes the value of the expression `value` to `io`."""
+        """Return an expression that writes the value of the expression `value` to `io`."""
 
     def _emitbuild(self, code: CodeGen) -> str:
         return self._emitwrite(code, "obj")
@@ -103,7 +100,7 @@ class Leaf(Part):
 
 
 class Fixed(Part):
-    """A number, by its format character in the module struct, big-endian."""
+    """A big-endian number, by its format character in the module struct."""
 
     def __init__(self, fmt: str) -> None:
         super().__init__()
@@ -126,7 +123,7 @@ class Fixed(Part):
 
 
 class Array(Part):
-    """Any number of elements of one kind; numbers are one struct call."""
+    """A sequence of elements; an array of numbers is one struct call."""
 
     def __init__(self, subcon: Part, *, flexible: bool, nullable: bool) -> None:
         super().__init__()
@@ -165,7 +162,7 @@ class Array(Part):
 
 
 class Nullable(Part):
-    """An entity behind a byte that says whether it is there."""
+    """An entity after a byte that marks null."""
 
     def __init__(self, subcon: "Entity") -> None:
         super().__init__()
@@ -173,8 +170,8 @@ class Nullable(Part):
 
     def _parse(self, stream: BytesIO, _context: object, path: str) -> Any:
         with _parsing(path):
-            is_there = primitives.read_nullable(stream, lambda _io: True)
-        return self.subcon._parse(stream, None, path) if is_there else None
+            is_present = primitives.read_nullable(stream, lambda _io: True)
+        return self.subcon._parse(stream, None, path) if is_present else None
 
     def _build(self, obj: Any, stream: BytesIO, _context: object, path: str) -> None:
         def build(value: object, io: BytesIO) -> None:
@@ -190,15 +187,15 @@ class Nullable(Part):
 
 
 class Entity(Part):
-    """A struct: its fields in order, then, if flexible, tagged fields. Parsing gives a `cls(**fields)`.
+    """A struct: its fields in order, then, if flexible, tagged fields. Parsing returns `cls(**fields)`.
 
     Args:
-        cls: the dataclass; what is not parsed keeps the default that the class gives it.
+        cls: the dataclass; fields that are not parsed keep its defaults.
         fields: the parts of the fields that are always sent, in order.
-        tagged: tag to name and part, in the order of the tags; sent only if not the default.
-        defaults: what the tagged fields, and those that must not be lost, are by default.
-        must_not_be_lost: names of fields the version lacks, and for which only the default may be built.
-        flexible: whether there is a section of tagged fields at all.
+        tagged: tag -> name and part, in the order of the tags; sent only if not the default.
+        defaults: the defaults of tagged fields and of the fields in `must_be_default`.
+        must_be_default: names of fields that the version lacks; building requires their default.
+        flexible: whether the struct ends in tagged fields.
     """
 
     def __init__(
@@ -208,7 +205,7 @@ class Entity(Part):
         tagged: Mapping[int, tuple[str, Part]],
         *,
         defaults: Mapping[str, object],
-        must_not_be_lost: tuple[str, ...],
+        must_be_default: tuple[str, ...],
         flexible: bool,
     ) -> None:
         super().__init__()
@@ -216,10 +213,10 @@ class Entity(Part):
         self.fields = fields
         self.tagged = tagged
         self.defaults = defaults
-        self.must_not_be_lost = must_not_be_lost
+        self.must_be_default = must_be_default
         self.flexible = flexible
 
-    # Interpreted
+    # -- interpreted --
 
     def _parse(self, stream: BytesIO, _context: object, path: str) -> Any:
         values = {name: part._parse(stream, None, f"{path}.{name}") for name, part in self.fields.items()}
@@ -236,10 +233,10 @@ class Entity(Part):
 
     def _build(self, obj: Any, stream: BytesIO, _context: object, path: str) -> None:
         if not isinstance(obj, self.cls):
-            raise ValueError(f"{path}: {obj!r} is no {self.cls.__name__}")  # noqa: TRY004 - of any bad value
-        for name in self.must_not_be_lost:
+            raise ValueError(f"{path}: {obj!r} is not of class {self.cls.__name__}")  # noqa: TRY004 - as for other bad values
+        for name in self.must_be_default:
             if not _is_default(getattr(obj, name), self.defaults[name]):
-                raise ValueError(f"{path}.{name}: the version has no such field, the value would be lost")
+                raise ValueError(f"{path}.{name}: this version has no such field, the value would be lost")
         for name, part in self.fields.items():
             part._build(getattr(obj, name), stream, None, f"{path}.{name}")
         if self.flexible:
@@ -252,7 +249,7 @@ class Entity(Part):
                     tags.append((tag, io.getvalue()))
             primitives.write_tags(tags, stream)
 
-    # Compiled
+    # -- compiled --
 
     def _emitparse(self, code: CodeGen) -> str:
         return f"{_parser(code, self)}(io)"
@@ -291,7 +288,7 @@ class Entity(Part):
     def _emitbuilder(self, code: CodeGen, function: str) -> None:
         """Append the function that builds this entity."""
         lines = [f"def {function}(message, io):"]
-        for name in self.must_not_be_lost:
+        for name in self.must_be_default:
             lines.append(f"    if {self._differs(code, name)}:")
             lines.append(f'        raise ValueError("{name} would be lost")')
         for fmt, names in self._runs():
@@ -319,13 +316,13 @@ class Entity(Part):
         return lines
 
     def _runs(self) -> Iterator[tuple[str, list[str]]]:
-        """The names of the fields: runs of adjacent numbers with their format, others with none."""
+        """Yield runs of field names: adjacent numbers with their format, other fields with an empty one."""
         for is_number, run in groupby(self.fields, lambda name: isinstance(self.fields[name], Fixed)):
             names = list(run)
             yield "".join(self.fields[name].fmt for name in names) if is_number else "", names
 
     def _default(self, code: CodeGen, name: str) -> str:
-        """An expression for the default of a field."""
+        """Return an expression for the default of a field."""
         default = self.defaults[name]
         if _is_literal(default):
             return repr(default)
@@ -334,16 +331,16 @@ class Entity(Part):
         return f"DEFAULT_{cls}_{name}"
 
     def _differs(self, code: CodeGen, name: str) -> str:
-        """An expression for whether a field is not its default."""
+        """Return an expression that is true if a field differs from its default."""
         value = f"message.{name}"
         match self.defaults[name]:
             case None:
                 return f"{value} is not None"
             case "" | b"" | ():
-                return f"{value} or {value} is None"  # true of neither () nor []
+                return f"{value} or {value} is None"  # false for () and []
             case default if _is_literal(default):
                 return f"{value} != {default!r}"
-        default = self._default(code, name)  # mostly it is the very object, and comparing takes time
+        default = self._default(code, name)  # identity first: it is usually the same object
         return f"{value} is not {default} and {value} != {default}"
 
 
@@ -355,11 +352,11 @@ def _is_default(value: object, default: object) -> bool:
     return not value and value is not None if default == () else value == default
 
 
-# What the emitters share. A Construct's compiled form is one module; `code` is its source so far.
+# Helpers of the emitters. The compiled form of a Construct is one module; `code` collects its source.
 
 
 def _imported(code: CodeGen, thing: Any) -> str:
-    """The name under which a function or class is known to the generated module."""
+    """Import a function or class into the generated module and return its name."""
     code.append(f"from {thing.__module__} import {thing.__qualname__}")
     return str(thing.__qualname__)
 
@@ -375,11 +372,11 @@ def _pack(code: CodeGen, fmt: str) -> str:
 
 
 def _legible(fmt: str) -> str:
-    return fmt.replace("?", "t")  # as in C99's name for it, _Bool, "t" is not taken by any other format
+    return fmt.replace("?", "t")  # no other format uses "t"
 
 
 def _parser(code: CodeGen, part: Part) -> str:
-    """The name of a function that takes `io`, for entities and the elements of an array."""
+    """Return the name of a function of `io` that parses an entity or an array element."""
     if isinstance(part, Leaf):
         return _imported(code, part.read)
     name = f"parse_{part.cls.__name__}"
@@ -390,7 +387,7 @@ def _parser(code: CodeGen, part: Part) -> str:
 
 
 def _builder(code: CodeGen, part: Part) -> str:
-    """The name of a function that takes a value and `io`."""
+    """Return the name of a function of a value and `io` that builds an entity or an array element."""
     if isinstance(part, Leaf):
         return _imported(code, part.write)
     name = f"build_{part.cls.__name__}"

@@ -1,10 +1,10 @@
-"""The error codes of Apache Kafka, from org.apache.kafka.common.protocol.Errors (trunk of October 2024)."""
+"""The error codes of Apache Kafka 4.3, from org.apache.kafka.common.protocol.Errors."""
 
 from enum import IntEnum
 
 
 class Error(IntEnum):
-    """What an answer says went wrong; the number is what is sent (int16)."""
+    """An error of a response; its value is the int16 on the wire."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -136,45 +136,8 @@ class Error(IntEnum):
     DUPLICATE_VOTER = 126
     VOTER_NOT_FOUND = 127
     INVALID_REGULAR_EXPRESSION = 128
-
-    @property
-    def retriable(self) -> bool:
-        """Whether the exception of this error is a RetriableException in the Java client."""
-        return self in _RETRIABLE
-
-
-_RETRIABLE = frozenset(
-    {
-        Error.CORRUPT_MESSAGE,
-        Error.UNKNOWN_TOPIC_OR_PARTITION,
-        Error.LEADER_NOT_AVAILABLE,
-        Error.NOT_LEADER_OR_FOLLOWER,
-        Error.REQUEST_TIMED_OUT,
-        Error.REPLICA_NOT_AVAILABLE,
-        Error.NETWORK_EXCEPTION,
-        Error.COORDINATOR_LOAD_IN_PROGRESS,
-        Error.COORDINATOR_NOT_AVAILABLE,
-        Error.NOT_COORDINATOR,
-        Error.NOT_ENOUGH_REPLICAS,
-        Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-        Error.NOT_CONTROLLER,
-        Error.CONCURRENT_TRANSACTIONS,
-        Error.KAFKA_STORAGE_ERROR,
-        Error.FETCH_SESSION_ID_NOT_FOUND,
-        Error.INVALID_FETCH_SESSION_EPOCH,
-        Error.LISTENER_NOT_FOUND,
-        Error.FENCED_LEADER_EPOCH,
-        Error.UNKNOWN_LEADER_EPOCH,
-        Error.OFFSET_NOT_AVAILABLE,
-        Error.PREFERRED_LEADER_NOT_AVAILABLE,
-        Error.ELIGIBLE_LEADERS_NOT_AVAILABLE,
-        Error.ELECTION_NOT_NEEDED,
-        Error.UNSTABLE_OFFSET_COMMIT,
-        Error.THROTTLING_QUOTA_EXCEEDED,
-        Error.UNKNOWN_TOPIC_ID,
-        Error.INCONSISTENT_TOPIC_ID,
-        Error.FETCH_SESSION_TOPIC_ID_ERROR,
-        Error.SHARE_SESSION_NOT_FOUND,
-        Error.INVALID_SHARE_SESSION_EPOCH,
-    }
-)
+    REBOOTSTRAP_REQUIRED = 129
+    STREAMS_INVALID_TOPOLOGY = 130
+    STREAMS_INVALID_TOPOLOGY_EPOCH = 131
+    STREAMS_TOPOLOGY_FENCED = 132
+    SHARE_SESSION_LIMIT_REACHED = 133

@@ -1,4 +1,4 @@
-"""Frames: every request and every answer is an int32 length, big-endian, and so many bytes."""
+"""Frames: a request or response after its length in bytes, a big-endian int32."""
 
 import struct
 from collections.abc import Iterator
@@ -8,45 +8,44 @@ from .primitives import Malformed
 _LENGTH = struct.Struct(">i")
 
 _COPIED_TWICE_MAX = 4096
-"""A frame of so many bytes is copied twice in less time than a view of it is made."""
+"""Up to this size two copies of a frame take less time than a memoryview."""
 
 
 class FrameBuffer:
-    """The bytes received on one connection that are not yet taken as frames; `len()` of it is their number.
+    """The received bytes of a connection that are not consumed yet; `len()` returns their number.
 
-    Nothing is allocated for what a length announces, only for what has come; each byte is moved a
-    bounded number of times on average, in whatever pieces the bytes come.
+    Memory grows with received bytes, never with an announced length. Each byte is moved a bounded number of times on
+    average, whatever the sizes of the pieces.
 
     Args:
-        limit: the longest frame in bytes, without its length: Kafka's socket.request.max.bytes.
+        limit: the maximum length of a frame in bytes: Kafka's socket.request.max.bytes.
     """
 
     __slots__ = ("_data", "_limit")
 
     def __init__(self, limit: int) -> None:
-        self._data = bytearray()  # its front is cut off without moving the rest
+        self._data = bytearray()  # deleting its front does not move the rest
         self._limit = limit
 
     def __len__(self) -> int:
         return len(self._data)
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
-        """Add bytes that have been received."""
+        """Add received bytes."""
         self._data += data
 
     def next_frame(self) -> bytes | None:
-        """Take the next frame, without its length; None while it is not complete.
+        """Consume the next frame and return it without its length; None while it is incomplete.
 
-        Raises Malformed as soon as a length is known that is negative or over the limit, and again each time:
-        nothing that follows can be understood. Kafka closes the connection (NetworkReceive,
-        InvalidReceiveException).
+        Raises Malformed for a length that is negative or over the limit, and on every later call, because the frame
+        boundaries are lost. Kafka closes the connection (NetworkReceive, InvalidReceiveException).
         """
         data = self._data
         if len(data) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack_from(data)
         if not 0 <= length <= self._limit:
-            raise Malformed(f"a frame of {length} bytes is announced, 0 to {self._limit} are allowed")
+            raise Malformed(f"a frame of {length} bytes; 0 to {self._limit} are allowed")
         end = _LENGTH.size + length
         if len(data) < end:
             return None
@@ -59,7 +58,7 @@ class FrameBuffer:
         return frame
 
     def complete(self) -> Iterator[bytes]:
-        """The frames that have come whole, in order; they stay. It ends where a length is none that may be."""
+        """Yield the complete frames without consuming them. Stop at an invalid frame length."""
         begin, data = 0, self._data
         while len(data) - begin >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(data, begin)

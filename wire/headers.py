@@ -1,13 +1,13 @@
-"""What stands before the body of a request or an answer.
+"""The headers of requests and responses.
 
 Request header v1: int16 api key, int16 api version, int32 correlation id, nullable string client id.
-Request header v2, of flexible versions: the same, *the client id still with an int16 length*, and tagged
-fields (KIP-482). v0, without the client id, is only of ControlledShutdown. Response header v0: int32 correlation
-id. v1, of flexible versions: the same and tagged fields.
+Request header v2, of flexible versions: v1 and tagged fields (KIP-482); *the client id keeps its int16 length*. v0,
+without the client id, belongs to ControlledShutdown only. Response header v0: int32 correlation id. v1, of flexible
+versions: v0 and tagged fields.
 
-ApiVersions is different, because with it the client finds out what the server speaks (KIP-511): its
-answer has header v0 in every version, and a version that is not served is no reason to refuse it, so its
-header is then read no further than all versions have it. Kafka: RequestHeader, ApiKeys.responseHeaderVersion.
+ApiVersions is an exception, because clients send it before they know the server's versions (KIP-511). Its response has
+header v0 in every version. An unsupported version of it is not rejected; only the part of its header that all versions
+share is read. Kafka: RequestHeader, ApiKeys.responseHeaderVersion.
 """
 
 import struct
@@ -29,7 +29,7 @@ _NO_TAGS = b"\0"
 
 @value
 class RequestHeader:
-    """Who asks for what. A client_id of None was sent as null, which Kafka treats as ""."""
+    """A request header. A client_id of None is null on the wire, which Kafka treats as ""."""
 
     api_key: int
     api_version: int
@@ -46,19 +46,19 @@ class _Unserved(Malformed):
 
 
 class UnknownApi(_Unserved):
-    """The api key is none that is served."""
+    """The API key is not served."""
 
 
 class UnsupportedVersion(_Unserved):
-    """The API is served, but not in this version."""
+    """The API is served, but not this version."""
 
 
 def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
-    """The header of a request, and where the body begins; `request` is a whole frame.
+    """Return the header of a request and the offset of its body; `request` is a whole frame.
 
-    Raises Malformed for bytes that are no header, UnknownApi and UnsupportedVersion (which are Malformed,
-    too, and know api_key, api_version and correlation_id) for what is not served; ApiVersions never
-    raises UnsupportedVersion. Kafka closes the connection in all of these cases.
+    Raises Malformed for invalid bytes. Raises UnknownApi or UnsupportedVersion (subclasses with api_key, api_version
+    and correlation_id) for requests that are not served; ApiVersions never raises UnsupportedVersion. Kafka closes the
+    connection in all of these cases.
     """
     io = BytesIO(request)
     fixed = io.read(_REQUEST.size)
@@ -86,7 +86,7 @@ def _unserved(key: int, version: int, correlation_id: int) -> UnknownApi | Unsup
 
 
 def request_header(api_key: int, api_version: int, correlation_id: int, client_id: str | None) -> bytes:
-    """The header of a request in a version that is served."""
+    """Return the header of a request in a served version."""
     io = BytesIO()
     io.write(_REQUEST.pack(api_key, api_version, correlation_id))
     write_nullable_string(client_id, io)
@@ -96,22 +96,22 @@ def request_header(api_key: int, api_version: int, correlation_id: int, client_i
 
 
 def response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
-    """The header of the answer to a request of this api and version."""
+    """Return the header of the response to a request of this API and version."""
     header = _RESPONSE.pack(correlation_id)
-    return header + _NO_TAGS if (api_key, api_version) in _ANSWERS_WITH_TAGS else header
+    return header + _NO_TAGS if (api_key, api_version) in _RESPONSES_WITH_TAGS else header
 
 
 def read_response_header(api_key: int, api_version: int, response: bytes) -> tuple[int, int]:
-    """The correlation id of an answer, and where its body begins; `response` is a whole frame.
+    """Return the correlation id of a response and the offset of its body; `response` is a whole frame.
 
-    Which header it has depends on the request that it answers. Raises Malformed for bytes that are no header.
+    API and version of the request decide the header version. Raises Malformed for invalid bytes.
     """
     if len(response) < _RESPONSE.size:
-        raise Malformed(f"{len(response)} bytes are too few for the header of an answer")
+        raise Malformed(f"{len(response)} bytes are too few for the header of a response")
     (correlation_id,) = _RESPONSE.unpack_from(response)
     io = BytesIO(response)
     io.seek(_RESPONSE.size)
-    if (api_key, api_version) in _ANSWERS_WITH_TAGS:
+    if (api_key, api_version) in _RESPONSES_WITH_TAGS:
         try:
             skip_tags(io)
         except (Malformed, IndexError, struct.error) as error:
@@ -120,7 +120,7 @@ def read_response_header(api_key: int, api_version: int, response: bytes) -> tup
 
 
 def frame(*parts: bytes) -> bytes:
-    """The parts, one after the other, behind their length together: int32, in bytes. ValueError for 2 GiB and more."""
+    """Return the parts after their total length as int32. Raises ValueError for 2 GiB and more."""
     length = sum(map(len, parts))
     if length > _LENGTH_MAX:
         raise ValueError(f"{length} bytes are more than a frame can have")
@@ -132,11 +132,11 @@ def _tagged(cls: type[Message], versions: Versions) -> Iterator[tuple[int, bool]
     return ((version, version in flexible) for version in versions)
 
 
-# for every version that is served: looked up rather than found out for every request
+# tables over all served versions: a lookup per request is faster than the range checks
 _REQUEST_HAS_TAGS = {
     (key, version): tags for key, api in APIS.items() for version, tags in _tagged(api.request, api.versions)
 }
-_ANSWERS_WITH_TAGS = {
+_RESPONSES_WITH_TAGS = {
     (key, version)
     for key, api in APIS.items()
     for version, tags in _tagged(api.response, api.versions)

@@ -1,14 +1,13 @@
-"""Record batches: what Produce and Fetch carry, and what the log consists of.
+"""Record batches, the content of Produce, Fetch and the log.
 
-A *batch* of magic 2 is a header of 61 bytes and the records, which are compressed as a whole. The magic
-byte stands at the same place in the message sets of old (magic 0 and 1), so these are walked the same
-way: there one message is one "batch", and a compressed message (a *wrapper*) has a message set as value.
+A *batch* of magic 2 is a header of 61 bytes and the records, compressed as a whole. Old message sets (magic 0 and 1)
+have the magic byte at the same place, so the same walk reads them: each message is one "batch", and a compressed
+message (a *wrapper*) has a message set as its value.
 
-The broker keeps batches as they came and sets only the base offset and leader epoch, which the checksum
-leaves out. Everything here raises Malformed, and nothing else, for bytes that are not what they should
-be; no count or length from a peer is believed before the bytes for it are there.
+The broker stores batches unchanged except for the base offset and leader epoch, which the checksum does not cover.
+Invalid bytes always raise Malformed; every count and length from a peer is checked against the remaining bytes.
 
-Not read: lz4 in magic 0, whose frames have a wrong header checksum (KAFKA-3160).
+Not supported: lz4 in magic 0, whose frames have a wrong header checksum (KAFKA-3160).
 Rules: DefaultRecordBatch, DefaultRecord and AbstractLegacyRecordBatch of Apache Kafka.
 """
 
@@ -23,18 +22,18 @@ from .compression import Codec, compress, decompress
 from .primitives import Malformed
 
 LIMIT = 100 * 1024 * 1024
-"""Bytes of records that one compressed batch may stand for, if nothing else is said: 100 MiB."""
+"""The default limit on the decompressed bytes of a batch: 100 MiB."""
 
-_PREFIX = struct.Struct(">qiibI")  # what the checksum of a batch leaves out
+_PREFIX = struct.Struct(">qiibI")  # not covered by the checksum
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _LEGACY = struct.Struct(">qiIbb")
 _LENGTH = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 
-_BEFORE_LENGTH_ENDS = 12  # base offset and batch length, which the length does not count
+_BEFORE_LENGTH_ENDS = 12  # base offset and batch length, not part of the length
 _MAGIC_AT = 16
 _LEGACY_CRC_ENDS = 16
-_LEGACY_BYTES_MIN = {0: 14, 1: 22}  # behind the length: crc, magic, attributes, timestamp, two null lengths
+_LEGACY_BYTES_MIN = {0: 14, 1: 22}  # after the length: crc, magic, attributes, timestamp, two null lengths
 _MAGIC = 2
 
 _CODEC = 0x07
@@ -48,7 +47,7 @@ _VARLONG_BYTES = 10
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; timestamp in ms, -1 for none; key and value may be null, so may the value of a header."""
+    """A record; timestamp in ms, -1 for none; key, value, and the values of headers may be null."""
 
     offset: int = -1
     timestamp: int = -1
@@ -61,9 +60,8 @@ class Record:
 class BatchHeader:
     """The header of a batch, in the order of its fields.
 
-    For a message of magic 0 or 1 the fields it lacks are -1, its own timestamp is both base and max, and
-    record_count is 1, also for a wrapper, whose contents are not looked at (base_offset is then the
-    offset of the *last* message in it).
+    For a message of magic 0 or 1 missing fields are -1, base and max timestamp are its own, and record_count is 1, even
+    for a wrapper, whose content is not read (its base_offset is the offset of its *last* message).
     """
 
     base_offset: int
@@ -82,15 +80,15 @@ class BatchHeader:
 
     @property
     def codec(self) -> Codec:
-        """How the records are compressed; Malformed for a codec that does not exist."""
+        """The compression of the records. Raises Malformed for an unknown codec."""
         try:
             return Codec(self.attributes & _CODEC)
         except ValueError as error:
-            raise Malformed(f"no codec {self.attributes & _CODEC}") from error
+            raise Malformed(f"unknown codec {self.attributes & _CODEC}") from error
 
     @property
     def is_append_time(self) -> bool:
-        """Whether the timestamps are those of the log (all are max_timestamp), not the producer's."""
+        """Whether the timestamps are the log's append time (max_timestamp for every record), not the producer's."""
         return bool(self.attributes & _APPEND_TIME)
 
     @property
@@ -105,7 +103,7 @@ class BatchHeader:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole batch, header included."""
+        """The size of the batch in bytes, with its header."""
         return _BEFORE_LENGTH_ENDS + self.batch_length
 
     @property
@@ -115,26 +113,26 @@ class BatchHeader:
 
 
 def read_batches(data: bytes | memoryview) -> Iterator[tuple[BatchHeader, bytes]]:
-    """Each batch with its header and all its bytes; Malformed where the data stops making sense.
+    """Yield each batch with its header and bytes. Raises Malformed at an invalid batch.
 
-    Lengths and magic are checked, the checksum is not (check_crc), nor are the records (read_records).
+    Checks lengths and magic, but neither the checksum (check_crc) nor the records (read_records).
     """
     at = 0
     while at < len(data):
         header = _header(data, at)
         if header.size > len(data) - at:
-            raise Malformed(f"a batch of {header.size} bytes where {len(data) - at} are left")
+            raise Malformed(f"a batch of {header.size} bytes, {len(data) - at} bytes left")
         yield header, bytes(data[at : at + header.size])
         at += header.size
 
 
 def read_header(batch: bytes | memoryview) -> BatchHeader:
-    """The header of the batch that the data begins with; Malformed if it is cut off or of no known magic."""
+    """Return the header of the first batch. Raises Malformed for truncated data and unknown magic."""
     return _header(batch, 0)
 
 
 def check_crc(batch: bytes | memoryview) -> bool:
-    """Whether the checksum in the header is that of the batch (CRC-32C; magic 0 and 1: CRC-32)."""
+    """Return whether the checksum of the batch is correct (CRC-32C; magic 0 and 1: CRC-32)."""
     header = read_header(batch)
     if header.magic == _MAGIC:
         return bool(crc32c.crc32c(batch[_PREFIX.size : header.size]) == header.crc)
@@ -142,14 +140,14 @@ def check_crc(batch: bytes | memoryview) -> bool:
 
 
 def read_records(batch: bytes | memoryview, limit: int = LIMIT) -> list[Record]:
-    """All records of one batch, with their own offsets and timestamps.
+    """Return the records of a batch, with their absolute offsets and timestamps.
 
-    limit: bytes that a compressed batch may stand for. Malformed for damaged, cut off or too much data;
-    MissingCodec if the batch needs a library that is not installed.
+    `limit` bounds the decompressed bytes. Raises Malformed for damaged or truncated data and above the limit, and
+    MissingCodec if the library of the codec is not installed.
     """
     header = read_header(batch)
     if header.size > len(batch):
-        raise Malformed(f"a batch of {header.size} bytes where {len(batch)} are left")
+        raise Malformed(f"a batch of {header.size} bytes, {len(batch)} bytes left")
     data = bytes(batch[: header.size])
     if header.magic == _MAGIC:
         return _records(header, data, limit)
@@ -168,10 +166,10 @@ def write_batch(  # noqa: PLR0913 - the fields of a batch
     is_transactional: bool = False,
     is_control: bool = False,
 ) -> bytes:
-    """A batch of magic 2 of at least one record.
+    """Return a batch of magic 2. Raises ValueError without records.
 
-    The records get consecutive offsets from base_offset on: the offset they bring is not looked at.
-    compression is a name of compression.type (gzip, snappy, lz4, zstd), or None.
+    The records get consecutive offsets from base_offset on; their own offsets are ignored. `compression` is a name of
+    compression.type (gzip, snappy, lz4, zstd), or None.
     """
     if not records:
         raise ValueError("a batch has at least one record")
@@ -200,7 +198,7 @@ def write_batch(  # noqa: PLR0913 - the fields of a batch
 
 
 def rebase(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
-    """The batch (magic 2) as the log keeps it: its place and the leader's epoch, neither in the checksum."""
+    """Return the batch (magic 2) with another base offset and leader epoch, which the checksum does not cover."""
     return b"".join((_LONG.pack(base_offset), batch[8:12], _LENGTH.pack(leader_epoch), batch[_MAGIC_AT:]))
 
 
@@ -217,7 +215,7 @@ def _header(data: bytes | memoryview, at: int) -> BatchHeader:
             raise Malformed(f"a batch of {header.batch_length} bytes")
         return header
     if magic not in _LEGACY_BYTES_MIN:
-        raise Malformed(f"no magic {magic}")
+        raise Malformed(f"unknown magic {magic}")
     least = _LEGACY_BYTES_MIN[magic]
     if left < _BEFORE_LENGTH_ENDS + least:
         raise Malformed(f"{left} bytes are too few for a message")
@@ -245,12 +243,12 @@ def _records(header: BatchHeader, batch: bytes, limit: int) -> list[Record]:
 
 
 def _read_record(header: BatchHeader, data: bytes, at: int, into: list[Record]) -> int:
-    """Read the record at a position, add it to a list, and return the position behind it."""
+    """Append the record at a position to a list, and return the position after it."""
     size, at = _varint(data, at)
     end = at + size
     if not at < end <= len(data):
-        raise Malformed(f"a record of {size} bytes where {len(data) - at} are left")
-    at += 1  # attributes, of which there are none yet
+        raise Malformed(f"a record of {size} bytes, {len(data) - at} bytes left")
+    at += 1  # attributes, which are unused
     timestamp_delta, at = _varint(data, at, _VARLONG_BYTES)
     offset_delta, at = _varint(data, at)
     key, at = _varbytes(data, at)
@@ -264,10 +262,10 @@ def _read_record(header: BatchHeader, data: bytes, at: int, into: list[Record]) 
         if name is None:
             raise Malformed("a header without a name")
         content, at = _varbytes(data, at)
-        # as Java does, which does not refuse what is not UTF-8
+        # Java accepts invalid UTF-8, too
         headers.append((name.decode(errors="replace"), content))
     if at != end:
-        raise Malformed(f"a record of {size} bytes is {at - end + size} bytes long")
+        raise Malformed(f"a record of {size} bytes has {at - end + size} bytes of fields")
     timestamp = header.max_timestamp if header.is_append_time else header.base_timestamp + timestamp_delta
     into.append(Record(_int64(header.base_offset + offset_delta), _int64(timestamp), key, value, tuple(headers)))
     return at
@@ -282,15 +280,15 @@ def _messages(header: BatchHeader, message: bytes, limit: int) -> list[Record]:
     inside = []
     for inner, data in read_batches(decompress(header.codec, value, limit)):
         if inner.magic != header.magic or inner.codec is not Codec.NONE:
-            raise Malformed("a wrapper may hold plain messages of its own magic only")
+            raise Malformed("a wrapper may contain only uncompressed messages of its own magic")
         timestamp = header.max_timestamp if header.is_append_time else inner.max_timestamp
         inside.append(Record(inner.base_offset, timestamp, *_key_and_value(inner, data)))
     if not inside:
         raise Malformed("a wrapper without messages")
     if header.magic == 0:
         return inside
-    # from magic 1 on offsets inside count from 0, and the wrapper has the offset of its last message;
-    # a producer that leaves the offset of the wrapper at 0 has not placed it yet
+    # from magic 1 on inner offsets count from 0, and the wrapper has the offset of its last message;
+    # a producer leaves the offset of the wrapper at 0
     base = max(header.base_offset - inside[-1].offset, 0)
     return [replace(r, offset=_int64(base + r.offset)) for r in inside]
 
@@ -312,7 +310,7 @@ def _bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
     if size == -1:
         return None, at
     if not 0 <= size <= len(data) - at:
-        raise Malformed(f"{size} bytes where {len(data) - at} are left")
+        raise Malformed(f"{size} bytes, {len(data) - at} bytes left")
     return data[at : at + size], at + size
 
 
@@ -321,12 +319,12 @@ def _varbytes(data: bytes, at: int) -> tuple[bytes | None, int]:
     if size < 0:
         return None, at
     if size > len(data) - at:
-        raise Malformed(f"{size} bytes where {len(data) - at} are left")
+        raise Malformed(f"{size} bytes, {len(data) - at} bytes left")
     return data[at : at + size], at + size
 
 
 def _varint(data: bytes, at: int, most: int = _VARINT_BYTES) -> tuple[int, int]:
-    """A zig-zag number and the position behind it; IndexError if the data ends inside."""
+    """Return a zig-zag number and the position after it. Raises IndexError for truncated data."""
     byte = data[at]
     at += 1
     raw = byte & 0x7F
@@ -338,13 +336,13 @@ def _varint(data: bytes, at: int, most: int = _VARINT_BYTES) -> tuple[int, int]:
         byte = data[at]
         at += 1
         raw |= (byte & 0x7F) << shift
-    # bits beyond the width are lost, as in Java
+    # excess bits are dropped, as in Java
     raw &= 0xFFFFFFFF if most == _VARINT_BYTES else 0xFFFFFFFFFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), at
 
 
 def _int64(number: int) -> int:
-    """The number as a sum in Java would have come out: a peer may put anything into either summand."""
+    """Wrap a sum around at 64 bits, as Java does; a peer chooses both summands."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -367,7 +365,7 @@ def _sized(content: bytes | None) -> tuple[bytes, bytes]:
 def _zigzag(number: int) -> bytes:
     raw = (number << 1) ^ (number >> 63)
     out = bytearray()
-    while raw > 0x7F:  # noqa: PLR2004 - seven bits to a byte
+    while raw > 0x7F:  # noqa: PLR2004 - seven bits per byte
         out.append(raw & 0x7F | 0x80)
         raw >>= 7
     out.append(raw)

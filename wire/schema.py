@@ -1,4 +1,4 @@
-"""How messages are declared: one typed class for all versions, a line per field, in Kafka's words.
+"""The declaration language of messages: one typed class for all versions, one line per field, in Kafka's terms.
 
     @message(key=12, versions="0-4", flexible="4+")
     class HeartbeatRequest:
@@ -7,18 +7,18 @@
         member_id: str = string()
         group_instance_id: str | None = string("3+", nullable="3+", default=None)
 
-A field function takes the versions that have the field ("0+" unless said), and by name:
+A field function takes the versions that have the field (default "0+"), and by name:
 
-* nullable: the versions in which null may be sent (none unless said);
-* default: what the field is if it is not sent; Kafka's implicit zero unless said: 0, False, "", b"",
-  (), the zero UUID, None for nullable records, a struct of defaults;
+* nullable: the versions that allow null (default none);
+* default: the value of a field that is not sent; by default Kafka's implicit zero: 0, False, "", b"", (), the zero
+  UUID, None for nullable records, a struct of defaults;
 * tag: its number, if it is a tagged field;
-* ignorable: a value that is not the default may silently be left out of a version without the field;
-  otherwise encoding such a value raises ValueError.
+* ignorable: a version without the field silently omits a value that is not the default; without `ignorable` encoding
+  such a value raises ValueError.
 
-The functions claim to return the type of the value, so that type checkers see plain attributes; really they
-return dataclass fields that carry a FieldSpec. To type checkers messages are frozen; in CPython they are
-plain dataclasses with slots, because frozen ones take a third longer to decode. Never write to one.
+The functions are annotated with the type of the value, so that type checkers see plain attributes; they return
+dataclass fields with a FieldSpec. Messages are frozen to type checkers only: frozen dataclasses take a third longer to
+decode. Never assign to a field.
 
 Rules: clients/src/main/resources/common/message/README.md of Apache Kafka.
 """
@@ -38,13 +38,13 @@ _KEY = "kafka"
 
 
 class Message(Protocol):
-    """What every class decorated with @message or @entity is: a dataclass with declared fields."""
+    """A class decorated with @message or @entity: a dataclass with declared fields."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
 
 class Kind(Enum):
-    """The primitive types, with the names that Kafka's JSON schemas give them."""
+    """The primitive types, named as in Kafka's JSON schemas."""
 
     BOOLEAN = "bool"
     INT8 = "int8"
@@ -62,7 +62,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSpec:
-    """What is declared of one field: its type (of an array: that of its elements) and where it is sent."""
+    """The declaration of a field; `type` is the element type of an array."""
 
     type: Kind | type[Message]
     is_array: bool
@@ -75,7 +75,7 @@ class FieldSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """What is declared of one message; key is None for messages that are not requests or responses."""
+    """The declaration of a message; key is None for messages that are neither requests nor responses."""
 
     key: int | None
     versions: Versions
@@ -86,7 +86,7 @@ _DECLARATIONS: dict[type, Declaration] = {}
 
 
 def declaration_of(cls: type[Message]) -> Declaration:
-    """The declaration of a class decorated with @message; TypeError for any other class."""
+    """Return the declaration of a class decorated with @message. Raises TypeError for any other class."""
     declaration = _DECLARATIONS.get(cls)
     if declaration is None:
         raise TypeError(f"{cls.__name__} is not declared with @message")
@@ -94,13 +94,13 @@ def declaration_of(cls: type[Message]) -> Declaration:
 
 
 def fields_of(cls: type[Message]) -> dict[str, FieldSpec]:
-    """The declared fields of a message or entity, by name, in the order in which they are sent."""
-    return {each.name: each.metadata[_KEY] for each in fields(cls)}
+    """Return the declared fields of a message or entity by name, in wire order."""
+    return {declared.name: declared.metadata[_KEY] for declared in fields(cls)}
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def entity(cls: type[_T]) -> type[_T]:
-    """Declare a struct inside messages. It is flexible where the message around it is."""
+    """Declare a struct inside messages; it is flexible in the same versions as the message."""
     for name in cls.__annotations__:
         declared = vars(cls).get(name)
         if not isinstance(declared, Field) or _KEY not in declared.metadata:
@@ -110,10 +110,10 @@ def entity(cls: type[_T]) -> type[_T]:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def message(*, key: int | None, versions: str, flexible: str) -> Callable[[type[_T]], type[_T]]:
-    """Declare a message: its api key (None if it is neither request nor response) and its versions.
+    """Declare a message with its API key (None if it is neither request nor response) and versions.
 
-    In the versions named by `flexible` lengths are uvarints and every struct ends in tagged fields
-    (KIP-482). Declare messages at the top of a module: the compiled codec imports them by name.
+    In `flexible` versions lengths are uvarints and every struct ends in tagged fields (KIP-482). Declare messages at
+    the top level of a module: the compiled codec imports them by name.
     """
 
     def declare(cls: type[_T]) -> type[_T]:
@@ -125,47 +125,47 @@ def message(*, key: int | None, versions: str, flexible: str) -> Callable[[type[
 
 
 def boolean(versions: str = "0+", *, default: bool = False, tag: int | None = None, ignorable: bool = False) -> bool:
-    """One byte: 0 is False, anything else is True."""
+    """Declare a boolean: byte 0 is False, any other is True."""
     return _field(default, Kind.BOOLEAN, versions, tag=tag, ignorable=ignorable)
 
 
 def int8(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """A signed number of 8 bits."""
+    """Declare a signed 8-bit number."""
     return _field(default, Kind.INT8, versions, tag=tag, ignorable=ignorable)
 
 
 def int16(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """A signed number of 16 bits."""
+    """Declare a signed 16-bit number."""
     return _field(default, Kind.INT16, versions, tag=tag, ignorable=ignorable)
 
 
 def int32(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """A signed number of 32 bits."""
+    """Declare a signed 32-bit number."""
     return _field(default, Kind.INT32, versions, tag=tag, ignorable=ignorable)
 
 
 def int64(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """A signed number of 64 bits."""
+    """Declare a signed 64-bit number."""
     return _field(default, Kind.INT64, versions, tag=tag, ignorable=ignorable)
 
 
 def uint16(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """A number of 16 bits, not negative."""
+    """Declare an unsigned 16-bit number."""
     return _field(default, Kind.UINT16, versions, tag=tag, ignorable=ignorable)
 
 
 def uint32(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """A number of 32 bits, not negative."""
+    """Declare an unsigned 32-bit number."""
     return _field(default, Kind.UINT32, versions, tag=tag, ignorable=ignorable)
 
 
 def float64(versions: str = "0+", *, default: float = 0.0, tag: int | None = None, ignorable: bool = False) -> float:
-    """A floating point number of 64 bits (IEEE 754)."""
+    """Declare a 64-bit floating point number (IEEE 754)."""
     return _field(default, Kind.FLOAT64, versions, tag=tag, ignorable=ignorable)
 
 
 def uuid_(versions: str = "0+", *, default: UUID = ZERO_UUID, tag: int | None = None, ignorable: bool = False) -> UUID:
-    """16 bytes; ZERO_UUID stands for none."""
+    """Declare a UUID of 16 bytes; ZERO_UUID stands for none."""
     return _field(default, Kind.UUID, versions, tag=tag, ignorable=ignorable)
 
 
@@ -188,7 +188,7 @@ def string(
     tag: int | None = None,
     ignorable: bool = False,
 ) -> str | None:
-    """Text in UTF-8."""
+    """Declare a UTF-8 string."""
     return _field(default, Kind.STRING, versions, nullable=nullable, tag=tag, ignorable=ignorable)
 
 
@@ -211,7 +211,7 @@ def binary(
     tag: int | None = None,
     ignorable: bool = False,
 ) -> bytes | None:
-    """Bytes that mean nothing here; "bytes" in Kafka's schemas."""
+    """Declare opaque bytes ("bytes" in Kafka's schemas)."""
     return _field(default, Kind.BYTES, versions, nullable=nullable, tag=tag, ignorable=ignorable)
 
 
@@ -224,7 +224,7 @@ def records(
 def records(
     versions: str = "0+", *, nullable: str = "none", tag: int | None = None, ignorable: bool = False
 ) -> bytes | None:
-    """Record batches, one after the other; koordinator.wire.records reads them."""
+    """Declare record batches, which koordinator.wire.records reads."""
     default = b"" if nullable == "none" else None
     return _field(default, Kind.RECORDS, versions, nullable=nullable, tag=tag, ignorable=ignorable)
 
@@ -252,13 +252,13 @@ def array(
     tag: int | None = None,
     ignorable: bool = False,
 ) -> tuple[_T, ...] | None:
-    """Any number of elements: `array(int32)`, `array(string)`, or of an entity, `array(Member)`.
+    """Declare an array of primitives, such as `array(int32)`, or of an entity.
 
-    Decoding makes tuples; encoding takes any sequence.
+    Decoding returns tuples; encoding accepts any sequence.
     """
     type_ = element if isinstance(element, type) else _KINDS.get(element)
     if type_ is None:
-        raise TypeError(f"an array is of a field function or an entity, not of {element!r}")
+        raise TypeError(f"an array takes a field function or an entity, not {element!r}")
     return _field(default, type_, versions, is_array=True, nullable=nullable, tag=tag, ignorable=ignorable)
 
 
@@ -283,12 +283,12 @@ def nested(
     tag: int | None = None,
     ignorable: bool = False,
 ) -> _T | None:
-    """A struct; where it is nullable, one byte before it says whether it is there (-1 or 1)."""
+    """Declare a nested struct; a nullable one follows a marker byte (1, or -1 for null)."""
     value = element() if isinstance(default, EllipsisType) else default
     return _field(value, element, versions, nullable=nullable, tag=tag, ignorable=ignorable)
 
 
-def _field(  # noqa: PLR0913 - one argument for each thing that can be declared
+def _field(  # noqa: PLR0913 - one argument per property of a field
     default: _T,
     type_: Kind | type,
     versions: str,

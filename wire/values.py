@@ -1,4 +1,4 @@
-"""Values that are made for every request: frozen to type checkers, plain to the interpreter."""
+"""Cheap value classes for objects of every request: frozen to type checkers only."""
 
 from dataclasses import dataclass
 from typing import TypeVar, dataclass_transform
@@ -8,8 +8,8 @@ _T = TypeVar("_T")
 
 @dataclass_transform(frozen_default=True)
 def value(cls: type[_T]) -> type[_T]:
-    """A dataclass that nobody changes, with slots, equal and hashed by its fields.
+    """Make a class a dataclass with slots, equality and hash by fields, frozen to type checkers.
 
-    CPython makes a really frozen one five times slower, since each field is set through `object.__setattr__`.
+    Creating a frozen dataclass takes five times as long, because CPython sets each field by `object.__setattr__`.
     """
     return dataclass(slots=True, unsafe_hash=True)(cls)

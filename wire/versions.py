@@ -6,14 +6,14 @@ from collections.abc import Iterator
 _TEXT = re.compile(r"(\d+)(?:(\+)|-(\d+))?")
 
 HIGHEST = 32767
-"""The end of an open range such as "6+": the highest version an int16 can say."""
+"""The end of an open range such as "6+": the highest int16."""
 
 
 class Versions:
-    """A range of versions with both ends included: `5 in Versions("0-9")`.
+    """A range of versions, both ends included: `5 in Versions("0-9")`.
 
-    "6+" ends at HIGHEST; of "none" (nothing is in it) min is 0 and max is -1. Raises ValueError for
-    any other text. Equal and hashed by its ends.
+    "6+" ends at HIGHEST; "none" is empty, with min 0 and max -1. Raises ValueError for any other text. Equal and hashed
+    by both ends.
     """
 
     __slots__ = ("max", "min")
@@ -27,12 +27,12 @@ class Versions:
             return
         match = _TEXT.fullmatch(text)
         if match is None:
-            raise ValueError(f'versions are written "0-9", "6+", "2" or "none", not {text!r}')
+            raise ValueError(f'expected versions such as "0-9", "6+", "2" or "none", not {text!r}')
         first, is_open, last = match.groups()
         self.min = int(first)
         self.max = HIGHEST if is_open else int(last or first)
         if self.max < self.min:
-            raise ValueError(f"the versions {text!r} end before they begin")
+            raise ValueError(f"the versions {text!r} end before they start")
 
     def __contains__(self, version: int) -> bool:
         return self.min <= version <= self.max

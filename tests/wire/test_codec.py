@@ -223,7 +223,7 @@ def test_a_string_has_at_most_32767_bytes_in_flexible_versions_too(version: int)
 def test_a_compact_string_announced_as_longer_is_malformed(field: str) -> None:
     data = encode(JoinGroupRequest(**{field: "x" * 32767}), 9)
     longer = data.replace(b"\x80\x80\x02", b"\x81\x80\x02").replace(b"x" * 32767, b"x" * 32768)
-    with pytest.raises(Malformed, match=rf"JoinGroupRequest\.{field}: a text of 32768 bytes"):
+    with pytest.raises(Malformed, match=rf"JoinGroupRequest\.{field}: a string of 32768 bytes"):
         decode(JoinGroupRequest, 9, longer)
 
 
@@ -254,7 +254,7 @@ def test_an_array_that_a_version_lacks_must_be_empty() -> None:
 @pytest.mark.parametrize("count", ["ff ff ff ff 0f", "80 80 80 80 08", "82 02"])
 def test_a_count_is_not_believed_before_the_bytes_are_there(count: str) -> None:
     start = encode(MetadataResponse(), 9)[:4]
-    with pytest.raises(Malformed, match=r"MetadataResponse\.brokers: \d+ elements are announced, 2 bytes are there"):
+    with pytest.raises(Malformed, match=r"MetadataResponse\.brokers: \d+ elements expected, 2 bytes left"):
         decode(MetadataResponse, 9, start + bytes.fromhex(count) + b"\0\0")
 
 
@@ -286,6 +286,6 @@ def test_a_difference_between_compiled_and_interpreted_is_a_bug_of_ours(monkeypa
     with pytest.raises(AssertionError, match="JoinGroupRequest v9 parses interpreted, but not compiled"):
         decode(JoinGroupRequest, 9, data)
     monkeypatch.setattr(other, "cls", JoinGroupRequest)
-    monkeypatch.setattr(other, "must_not_be_lost", ())
+    monkeypatch.setattr(other, "must_be_default", ())
     with pytest.raises(AssertionError, match="JoinGroupRequest v9 builds interpreted, but not compiled"):
         encode(JoinGroupRequest(session_timeout_ms=2**40), 9)

@@ -177,9 +177,9 @@ def test_a_nullable_struct_is_null_behind_any_negative_byte(byte: str, is_there:
 
 
 def test_a_struct_of_another_class_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^Structs\.inner: .* is no Inner"):
+    with pytest.raises(ValueError, match=r"^Structs\.inner: .* is not of class Inner"):
         encode(Structs(inner=Empty()), 0)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^Structs\.maybe: .* is no Inner"):
+    with pytest.raises(ValueError, match=r"^Structs\.maybe: .* is not of class Inner"):
         encode(Structs(maybe=Empty()), 0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^Structs\.inner\.number: "):
         encode(Structs(inner=Inner(number=2**15)), 1)

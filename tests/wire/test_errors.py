@@ -1,26 +1,48 @@
+"""The error codes are those of Kafka 4.3, and of the clients that know them."""
+
+from __future__ import annotations
+
 import pytest
 
 from koordinator.wire.errors import Error
 
+kafka_errors = pytest.importorskip("kafka.errors", reason="kafka-python is not installed").kafka_errors
 
-def test_every_code_from_minus_1_to_128_has_a_name() -> None:
-    assert [error.value for error in Error] == list(range(-1, 129))
+RENAMED = {
+    "UNKNOWN": Error.UNKNOWN_SERVER_ERROR,
+    "NO_ERROR": Error.NONE,
+    "NOT_LEADER_FOR_PARTITION": Error.NOT_LEADER_OR_FOLLOWER,
+    "MESSAGE_SIZE_TOO_LARGE": Error.MESSAGE_TOO_LARGE,
+    "INVALID_TOPIC": Error.INVALID_TOPIC_EXCEPTION,
+    "INVALID_REPLICATION_ASSIGNMENT": Error.INVALID_REPLICA_ASSIGNMENT,
+}
+"""Errors that kafka-python names differently."""
+
+OF_CLIENT = {code: error.message for code, error in kafka_errors.items() if code is not None}
+
+
+def test_every_code_from_minus_1_to_133_has_a_name() -> None:
+    assert [error.value for error in Error] == list(range(-1, 134))
+
+
+@pytest.mark.parametrize("code", sorted(OF_CLIENT))
+def test_names_are_those_of_kafka_python(code: int) -> None:
+    name = OF_CLIENT[code]
+    assert RENAMED.get(name, Error(code)) == code
+    assert name in (Error(code).name, *RENAMED)
+
+
+def test_codes_that_follow_those_of_kafka_python_are_those_of_kafka_4_3() -> None:
+    # org.apache.kafka.common.protocol.Errors of kafka-clients 4.3.0
+    assert {error.name: error.value for error in Error if error > max(OF_CLIENT)} == {
+        "INVALID_REGULAR_EXPRESSION": 128,
+        "REBOOTSTRAP_REQUIRED": 129,
+        "STREAMS_INVALID_TOPOLOGY": 130,
+        "STREAMS_INVALID_TOPOLOGY_EPOCH": 131,
+        "STREAMS_TOPOLOGY_FENCED": 132,
+        "SHARE_SESSION_LIMIT_REACHED": 133,
+    }
 
 
 def test_the_errors_of_groups_have_the_numbers_of_released_kafka() -> None:
     assert (Error.MEMBER_ID_REQUIRED, Error.GROUP_MAX_SIZE_REACHED, Error.FENCED_INSTANCE_ID) == (79, 81, 82)
-
-
-@pytest.mark.parametrize(
-    ("error", "retriable"),
-    [
-        (Error.COORDINATOR_NOT_AVAILABLE, True),
-        (Error.NOT_COORDINATOR, True),
-        (Error.UNSTABLE_OFFSET_COMMIT, True),
-        (Error.NONE, False),
-        (Error.REBALANCE_IN_PROGRESS, False),
-        (Error.FENCED_INSTANCE_ID, False),
-    ],
-)
-def test_retriable_errors_equal_the_java_clients(error: Error, retriable: bool) -> None:  # noqa: FBT001
-    assert error.retriable is retriable

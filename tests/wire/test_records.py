@@ -216,8 +216,8 @@ def test_impossible_records_are_malformed(body: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        pytest.param("0c 00 00 00 7e 01 00", "63 bytes where 2 are left", id="a key longer than the record"),
-        pytest.param("0c 00 00 00 01 7e 00", "63 bytes where 1 are left", id="a value longer than the record"),
+        pytest.param("0c 00 00 00 7e 01 00", "63 bytes, 2 bytes left", id="a key longer than the record"),
+        pytest.param("0c 00 00 00 01 7e 00", "63 bytes, 1 bytes left", id="a value longer than the record"),
         pytest.param("ff ff ff ff ff 0f", "more than 5 bytes", id="a length of six bytes"),
         pytest.param(
             "1a 00 ff ff ff ff ff ff ff ff ff ff 01 00", "more than 10 bytes", id="a timestamp of eleven bytes"
@@ -254,7 +254,7 @@ def test_impossible_headers_are_malformed(change: tuple[int, bytes]) -> None:
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
 def test_a_codec_that_does_not_exist_is_malformed(codec: int) -> None:
-    with pytest.raises(Malformed, match="no codec"):
+    with pytest.raises(Malformed, match="unknown codec"):
         read_records(with_records(b"", 0, codec))
 
 

@@ -105,10 +105,10 @@ def test_a_field_without_a_field_function_is_refused() -> None:
 
 
 def test_an_array_of_something_else_is_refused() -> None:
-    with pytest.raises(TypeError, match="not of 'int32'"):
+    with pytest.raises(TypeError, match="not 'int32'"):
         array("int32")  # type: ignore[call-overload]
 
 
 def test_versions_that_are_none_are_refused() -> None:
-    with pytest.raises(ValueError, match="versions are written"):
+    with pytest.raises(ValueError, match="expected versions such as"):
         int32("one")

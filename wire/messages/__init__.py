@@ -1,1 +1,1 @@
-"""One file per API: request and response, every version in one declaration."""
+"""The messages: a module for each API, with one declaration of request and response for all versions."""

@@ -1,8 +1,7 @@
 """ApiVersions (api key 18), versions 0-4, flexible from 3.
 
-The response header is v0 for every version, so that a client which does not yet know what the
-server speaks can still find the correlation id; a server that does not know the version of the
-request answers with a v0 body and error 35 (KIP-511).
+The response header is v0 in every version, so that a client that does not know the server's versions yet can
+read the correlation id. A server that does not support the requested version sends a v0 body with error 35 (KIP-511).
 
 v1 throttle_time_ms | v3 flexible; client software name and version (KIP-511), features (KIP-584),
 zk_migration_ready (KIP-866) | v4 supported features whose lowest version is 0
@@ -13,7 +12,7 @@ from ..schema import array, boolean, entity, int16, int32, int64, message, strin
 
 @message(key=18, versions="0-4", flexible="3+")
 class ApiVersionsRequest:
-    """What do you speak? Name and version of the client library from v3."""
+    """A request for the served versions; from v3 on with the name and version of the client library."""
 
     client_software_name: str = string("3+", ignorable=True)
     client_software_version: str = string("3+", ignorable=True)
@@ -21,7 +20,7 @@ class ApiVersionsRequest:
 
 @entity
 class ApiVersion:
-    """The versions served of one API, both ends included."""
+    """The served versions of one API, both ends included."""
 
     api_key: int = int16()
     min_version: int = int16()
@@ -30,7 +29,7 @@ class ApiVersion:
 
 @entity
 class SupportedFeatureKey:
-    """The range of levels of one feature that this broker supports."""
+    """The supported range of levels of a feature."""
 
     name: str = string()
     min_version: int = int16()
@@ -39,7 +38,7 @@ class SupportedFeatureKey:
 
 @entity
 class FinalizedFeatureKey:
-    """The range of levels of one feature that the whole cluster has settled on."""
+    """The finalized range of levels of a feature in the cluster."""
 
     name: str = string()
     max_version_level: int = int16()
@@ -48,7 +47,7 @@ class FinalizedFeatureKey:
 
 @message(key=18, versions="0-4", flexible="3+")
 class ApiVersionsResponse:
-    """One row for each API served; the features are tagged fields."""
+    """A row for each served API; features are tagged fields."""
 
     error_code: int = int16()
     api_keys: tuple[ApiVersion, ...] = array(ApiVersion)

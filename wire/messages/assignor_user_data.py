@@ -1,7 +1,7 @@
-"""What the sticky assignors put into the user data of a subscription: their memory, since an assignor has none.
+"""The user data of the sticky assignors in a subscription: the previous assignment, because assignors are stateless.
 
-It has no version in front. Whoever reads it tries the newest version first; what none of them fits is ignored, as in
-Kafka's StickyAssignor.
+It has no version number. Readers try the newest version first and ignore data that fits none, as Kafka's
+StickyAssignor does.
 """
 
 import struct
@@ -14,14 +14,14 @@ from .consumer_protocol import TopicPartition
 
 @message(key=None, versions="0-1", flexible="none")
 class StickyAssignorUserData:
-    """What a member consumed last (KIP-54), and in which generation that was (v1; -1: it does not say)."""
+    """A member's previous assignment (KIP-54) and its generation (v1; -1 if unknown)."""
 
     previous_assignment: tuple[TopicPartition, ...] = array(TopicPartition)
     generation: int = int32("1+", default=-1, ignorable=True)
 
 
 def read_sticky(data: bytes | None) -> StickyAssignorUserData:
-    """The user data of the sticky assignor, in version 1 or 0; nothing consumed, if it is neither."""
+    """Return the user data of the sticky assignor, version 1 or 0; an empty assignment for any other data."""
     for version in (1, 0):
         try:
             return decode(StickyAssignorUserData, version, data or b"")
@@ -31,12 +31,12 @@ def read_sticky(data: bytes | None) -> StickyAssignorUserData:
 
 
 def write_sticky(data: StickyAssignorUserData, version: int = 1) -> bytes:
-    """The user data of the sticky assignor; Kafka writes version 1."""
+    """Return the user data of the sticky assignor; Kafka writes version 1."""
     return encode(data, version)
 
 
 def read_cooperative_generation(data: bytes | None) -> int:
-    """The generation in the user data of the cooperative sticky assignor, an int32; -1 without.
+    """Return the generation in the user data of the cooperative sticky assignor, an int32; -1 without one.
 
     From version 2 on (KIP-792) a subscription says it itself, and this is no longer looked at.
     """
@@ -47,5 +47,5 @@ def read_cooperative_generation(data: bytes | None) -> int:
 
 
 def write_cooperative_generation(generation: int) -> bytes:
-    """The user data of the cooperative sticky assignor."""
+    """Return the user data of the cooperative sticky assignor."""
     return struct.pack(">i", generation)

@@ -1,11 +1,11 @@
-"""What workers of Kafka Connect put inside JoinGroup's metadata and SyncGroup's assignment; versions 0-2, not flexible.
+"""The protocol of Kafka Connect workers in JoinGroup metadata and SyncGroup assignments, versions 0-2, not flexible.
 
-The blob opens with its int16 version, as that of a consumer does. What is shared out are connectors and their tasks;
-the task -1 is the connector itself.
+The blob starts with its int16 version, as a consumer's does. Workers share connectors and their tasks; the task -1 is
+the connector itself.
 
-v0 "default": everything is given anew (Kafka's ConnectProtocol)
-v1 "compatible": what a worker runs, what is revoked, a delay (KIP-415, IncrementalCooperativeConnectProtocol)
-v2 "sessioned": the same, between workers that sign their requests to each other (KIP-507)
+v0 "default": every rebalance reassigns everything (ConnectProtocol)
+v1 "compatible": a worker's current tasks, revoked tasks, a delay (KIP-415, IncrementalCooperativeConnectProtocol)
+v2 "sessioned": as v1, between workers that sign their requests to each other (KIP-507)
 """
 
 import struct
@@ -19,13 +19,13 @@ CONNECT = "connect"
 """The protocol type of workers."""
 
 NEWEST = 2
-"""The newest version that is known here."""
+"""The newest supported version."""
 
 CONNECTOR = -1
 """The task that is the connector itself."""
 
 PROTOCOLS = {"default": 0, "compatible": 1, "sessioned": 2}
-"""The versions by the names under which workers vote for them."""
+"""The versions, by protocol name."""
 
 
 @entity
@@ -38,9 +38,9 @@ class ConnectorTasks:
 
 @message(key=None, versions="0-2", flexible="none")
 class WorkerSubscription:
-    """Where a worker is to be found, how far it has read the configurations, and (v1+) what it runs.
+    """A worker's URL, its offset in the configuration topic, and (v1+) its current tasks.
 
-    The allocation is the blob of an assignment, or None for a worker that has never had one.
+    `allocation` is the blob of an assignment; None for a worker that never had one.
     """
 
     url: str = string()
@@ -50,10 +50,9 @@ class WorkerSubscription:
 
 @message(key=None, versions="0-2", flexible="none")
 class WorkerAssignment:
-    """What a worker is to start, and (v1+) what to stop, and in how many ms to join again; 0 is not at all.
+    """The tasks that a worker starts, and (v1+) the tasks that it stops and its rejoin delay in ms (0: no rejoin).
 
-    The error 1 is a leader that has not read the configurations as far as others have. In v0 it is all that a worker
-    is to run.
+    Error 1: the leader lags behind other workers in the configuration topic. In v0 the assignment is complete.
     """
 
     error: int = int16()
@@ -69,22 +68,22 @@ _Blob = TypeVar("_Blob", WorkerSubscription, WorkerAssignment)
 
 
 def read_worker_subscription(data: bytes) -> WorkerSubscription:
-    """The subscription in a JoinGroup metadata blob; Malformed if it is none."""
+    """Return the subscription in JoinGroup metadata. Raises Malformed."""
     return _read(WorkerSubscription, data)
 
 
 def read_worker_assignment(data: bytes) -> WorkerAssignment:
-    """The assignment in a SyncGroup blob or in a subscription; Malformed if it is none."""
+    """Return the assignment in a SyncGroup blob or a subscription. Raises Malformed."""
     return _read(WorkerAssignment, data)
 
 
 def write_worker_subscription(subscription: WorkerSubscription, version: int = NEWEST) -> bytes:
-    """The JoinGroup metadata blob for a subscription."""
+    """Return the JoinGroup metadata of a subscription."""
     return struct.pack(">h", version) + encode(subscription, version)
 
 
 def write_worker_assignment(assignment: WorkerAssignment, version: int = NEWEST) -> bytes:
-    """The SyncGroup blob for an assignment."""
+    """Return the SyncGroup blob of an assignment."""
     return struct.pack(">h", version) + encode(assignment, version)
 
 

@@ -1,8 +1,8 @@
-"""What consumers put inside JoinGroup's metadata and SyncGroup's assignment, versions 0-3, never flexible.
+"""The consumer protocol inside JoinGroup metadata and SyncGroup assignments, versions 0-3, never flexible.
 
-The blob opens with its int16 version. Fields are only ever added at the end, therefore a version that
-is newer than ours is read as our newest, and what follows is left alone (Kafka's ConsumerProtocol does
-the same). The group coordinator looks inside only to learn which topics a group is subscribed to.
+The blob starts with its int16 version. New versions only append fields, so a newer version is read as the newest
+supported one, and the rest is ignored (as in Kafka's ConsumerProtocol). The group coordinator reads only the topics of
+a subscription.
 
 v1 owned_partitions (KIP-429) | v2 generation_id of the owned partitions (KIP-792) | v3 rack_id (KIP-881)
 """
@@ -15,7 +15,7 @@ from ..primitives import Malformed
 from ..schema import array, binary, entity, int32, message, string
 
 NEWEST = 3
-"""The newest version of subscription and assignment that is known here."""
+"""The newest supported version of subscription and assignment."""
 
 
 @entity
@@ -28,7 +28,7 @@ class TopicPartition:
 
 @message(key=None, versions="0-3", flexible="none")
 class ConsumerProtocolSubscription:
-    """The topics a member wants, and (v1+) the partitions it still holds from generation_id (v2+, or -1)."""
+    """The subscribed topics, and (v1+) the owned partitions of generation_id (v2+, or -1)."""
 
     topics: tuple[str, ...] = array(string)
     user_data: bytes | None = binary(nullable="0+", default=None)
@@ -39,7 +39,7 @@ class ConsumerProtocolSubscription:
 
 @message(key=None, versions="0-3", flexible="none")
 class ConsumerProtocolAssignment:
-    """The partitions a member is to consume."""
+    """The assigned partitions of a member."""
 
     assigned_partitions: tuple[TopicPartition, ...] = array(TopicPartition)
     user_data: bytes | None = binary(nullable="0+", default=None)
@@ -49,7 +49,7 @@ _Blob = TypeVar("_Blob", ConsumerProtocolSubscription, ConsumerProtocolAssignmen
 
 
 def read_subscription(data: bytes, newest: int = NEWEST) -> ConsumerProtocolSubscription:
-    """The subscription in a JoinGroup metadata blob; Malformed if it is none.
+    """Return the subscription in JoinGroup metadata. Raises Malformed.
 
     With newest=0 only the prefix that every version has is looked at (topics and user_data), which is
     all that Kafka's coordinator parses: a later field that is damaged then does no harm.
@@ -58,17 +58,17 @@ def read_subscription(data: bytes, newest: int = NEWEST) -> ConsumerProtocolSubs
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
-    """The assignment in a SyncGroup assignment blob; Malformed if it is none."""
+    """Return the assignment in a SyncGroup blob. Raises Malformed."""
     return _read(ConsumerProtocolAssignment, data, NEWEST)
 
 
 def write_subscription(subscription: ConsumerProtocolSubscription, version: int = NEWEST) -> bytes:
-    """The JoinGroup metadata blob for a subscription; fields newer than version are left out."""
+    """Return the JoinGroup metadata of a subscription, without fields that are newer than `version`."""
     return struct.pack(">h", version) + encode(subscription, version)
 
 
 def write_assignment(assignment: ConsumerProtocolAssignment, version: int = NEWEST) -> bytes:
-    """The SyncGroup assignment blob for an assignment."""
+    """Return the SyncGroup blob of an assignment."""
     return struct.pack(">h", version) + encode(assignment, version)
 
 

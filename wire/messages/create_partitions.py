@@ -1,6 +1,6 @@
 """CreatePartitions (api key 37), versions 0-3, flexible from 2.
 
-v1 answered before throttling | v2 flexible | v3 THROTTLING_QUOTA_EXCEEDED (KIP-599)
+v1 response before throttling | v2 flexible | v3 THROTTLING_QUOTA_EXCEEDED (KIP-599)
 """
 
 from ..schema import array, boolean, entity, int16, int32, message, string
@@ -8,14 +8,14 @@ from ..schema import array, boolean, entity, int16, int32, message, string
 
 @entity
 class CreatePartitionsAssignment:
-    """The brokers that shall hold one new partition, the first of them leading."""
+    """The brokers of a new partition; the first is the leader."""
 
     broker_ids: tuple[int, ...] = array(int32)
 
 
 @entity
 class CreatePartitionsTopic:
-    """A topic and its new total of partitions; null assignments let the broker choose."""
+    """A topic and its new number of partitions; with null assignments the broker assigns the replicas."""
 
     name: str = string()
     count: int = int32()
@@ -24,7 +24,7 @@ class CreatePartitionsTopic:
 
 @message(key=37, versions="0-3", flexible="2+")
 class CreatePartitionsRequest:
-    """Let these topics grow, or only say whether that would work."""
+    """Topics to extend; `validate_only` checks without a change."""
 
     topics: tuple[CreatePartitionsTopic, ...] = array(CreatePartitionsTopic)
     timeout_ms: int = int32()
@@ -33,7 +33,7 @@ class CreatePartitionsRequest:
 
 @entity
 class CreatePartitionsTopicResult:
-    """What became of one topic."""
+    """The result of one topic."""
 
     name: str = string()
     error_code: int = int16()
@@ -42,7 +42,7 @@ class CreatePartitionsTopicResult:
 
 @message(key=37, versions="0-3", flexible="2+")
 class CreatePartitionsResponse:
-    """One row for each topic named."""
+    """A row for each topic of the request."""
 
     throttle_time_ms: int = int32()
     results: tuple[CreatePartitionsTopicResult, ...] = array(CreatePartitionsTopicResult)

@@ -1,7 +1,7 @@
 """CreateTopics (api key 19), versions 0-7, flexible from 5.
 
 v1 validate_only, error_message | v2 throttle_time_ms | v4 -1 for the broker's default (KIP-464) |
-v5 flexible; what was made is in the answer (KIP-525) |
+v5 flexible; the response describes the topic (KIP-525) |
 v6 THROTTLING_QUOTA_EXCEEDED (KIP-599) | v7 topic_id (KIP-516)
 """
 
@@ -12,7 +12,7 @@ from ..schema import array, boolean, entity, int8, int16, int32, message, string
 
 @entity
 class CreatableReplicaAssignment:
-    """The brokers that shall hold one partition, the first of them leading."""
+    """The brokers of a partition; the first is the leader."""
 
     partition_index: int = int32()
     broker_ids: tuple[int, ...] = array(int32)
@@ -20,7 +20,7 @@ class CreatableReplicaAssignment:
 
 @entity
 class CreatableTopicConfig:
-    """A configuration of the topic to be set."""
+    """A config of the new topic."""
 
     name: str = string()
     value: str | None = string(nullable="0+")
@@ -39,7 +39,7 @@ class CreatableTopic:
 
 @message(key=19, versions="0-7", flexible="5+")
 class CreateTopicsRequest:
-    """Create these, or only say whether that would work."""
+    """Topics to create; `validate_only` checks without a change."""
 
     topics: tuple[CreatableTopic, ...] = array(CreatableTopic)
     timeout_ms: int = int32(default=60000)
@@ -48,7 +48,7 @@ class CreateTopicsRequest:
 
 @entity
 class CreatableTopicConfigs:
-    """A configuration of the topic as it came to be; config_source as in DescribeConfigs."""
+    """A config of the created topic; config_source as in DescribeConfigs."""
 
     name: str = string()
     value: str | None = string(nullable="0+")
@@ -59,7 +59,7 @@ class CreatableTopicConfigs:
 
 @entity
 class CreatableTopicResult:
-    """What became of one topic."""
+    """The result of one topic."""
 
     name: str = string()
     topic_id: UUID = uuid_("7+", ignorable=True)
@@ -75,7 +75,7 @@ class CreatableTopicResult:
 
 @message(key=19, versions="0-7", flexible="5+")
 class CreateTopicsResponse:
-    """One row for each topic named."""
+    """A row for each topic of the request."""
 
     throttle_time_ms: int = int32("2+", ignorable=True)
     topics: tuple[CreatableTopicResult, ...] = array(CreatableTopicResult)

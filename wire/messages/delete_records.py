@@ -1,6 +1,6 @@
 """DeleteRecords (api key 21), versions 0-2, flexible from 2.
 
-v1 answered before throttling | v2 flexible
+v1 response before throttling | v2 flexible
 """
 
 from ..schema import array, entity, int16, int32, int64, message, string
@@ -8,7 +8,7 @@ from ..schema import array, entity, int16, int32, int64, message, string
 
 @entity
 class DeleteRecordsPartition:
-    """Delete what is before offset; -1 is the high watermark."""
+    """A partition whose records before offset are deleted; -1 is the high watermark."""
 
     partition_index: int = int32()
     offset: int = int64()
@@ -16,7 +16,7 @@ class DeleteRecordsPartition:
 
 @entity
 class DeleteRecordsTopic:
-    """A topic with the partitions to cut."""
+    """A topic with its partitions."""
 
     name: str = string()
     partitions: tuple[DeleteRecordsPartition, ...] = array(DeleteRecordsPartition)
@@ -24,7 +24,7 @@ class DeleteRecordsTopic:
 
 @message(key=21, versions="0-2", flexible="2+")
 class DeleteRecordsRequest:
-    """Delete the oldest records of these partitions (KIP-107)."""
+    """Partitions whose oldest records are deleted (KIP-107). Topics without cleanup.policy=delete get 44."""
 
     topics: tuple[DeleteRecordsTopic, ...] = array(DeleteRecordsTopic)
     timeout_ms: int = int32()
@@ -32,7 +32,7 @@ class DeleteRecordsRequest:
 
 @entity
 class DeleteRecordsPartitionResult:
-    """The first offset still there, -1 with an error."""
+    """The new start of the log; -1 with an error."""
 
     partition_index: int = int32()
     low_watermark: int = int64()
@@ -49,7 +49,7 @@ class DeleteRecordsTopicResult:
 
 @message(key=21, versions="0-2", flexible="2+")
 class DeleteRecordsResponse:
-    """One row for each partition named."""
+    """A row for each partition of the request."""
 
     throttle_time_ms: int = int32()
     topics: tuple[DeleteRecordsTopicResult, ...] = array(DeleteRecordsTopicResult)

@@ -1,6 +1,6 @@
 """DeleteTopics (api key 20), versions 0-6, flexible from 4.
 
-v1 throttle_time_ms | v3 TOPIC_DELETION_DISABLED | v4 flexible | v5 error_message (KIP-599) |
+v1 throttle_time_ms | v3 TOPIC_DELETION_DISABLED (42 before) | v4 flexible | v5 error_message (KIP-599) |
 v6 by name or id (KIP-516)
 """
 
@@ -11,7 +11,7 @@ from ..schema import array, entity, int16, int32, message, string, uuid_
 
 @entity
 class DeleteTopicState:
-    """A topic by name, or with a null name by id."""
+    """A topic by name; by id if the name is null."""
 
     name: str | None = string(nullable="0+", default=None)
     topic_id: UUID = uuid_()
@@ -19,7 +19,7 @@ class DeleteTopicState:
 
 @message(key=20, versions="0-6", flexible="4+")
 class DeleteTopicsRequest:
-    """Delete these: topic_names (v0-5) or topics (v6+)."""
+    """Topics to delete: topic_names (v0-5) or topics (v6+)."""
 
     topics: tuple[DeleteTopicState, ...] = array(DeleteTopicState, "6+")
     topic_names: tuple[str, ...] = array(string, "0-5", ignorable=True)
@@ -28,7 +28,7 @@ class DeleteTopicsRequest:
 
 @entity
 class DeletableTopicResult:
-    """What became of one topic."""
+    """The result of one topic."""
 
     name: str | None = string(nullable="6+")
     topic_id: UUID = uuid_("6+", ignorable=True)
@@ -38,7 +38,7 @@ class DeletableTopicResult:
 
 @message(key=20, versions="0-6", flexible="4+")
 class DeleteTopicsResponse:
-    """One row for each topic named."""
+    """A row for each topic of the request."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     responses: tuple[DeletableTopicResult, ...] = array(DeletableTopicResult)

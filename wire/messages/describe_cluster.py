@@ -1,6 +1,6 @@
 """DescribeCluster (api key 60), versions 0-2, flexible from 0.
 
-v1 endpoint_type (KIP-919) | v2 fenced brokers (KIP-1073)
+v1 endpoint_type: 114 for controllers, 115 for unknown types (KIP-919) | v2 fenced brokers (KIP-1073)
 """
 
 from ..schema import array, boolean, entity, int8, int16, int32, message, string
@@ -8,7 +8,7 @@ from ..schema import array, boolean, entity, int8, int16, int32, message, string
 
 @message(key=60, versions="0-2", flexible="0+")
 class DescribeClusterRequest:
-    """Who is in the cluster? endpoint_type 1 is brokers, 2 controllers."""
+    """A request for the cluster's nodes; endpoint_type 1 is brokers, 2 controllers."""
 
     include_cluster_authorized_operations: bool = boolean()
     endpoint_type: int = int8("1+", default=1)
@@ -17,7 +17,7 @@ class DescribeClusterRequest:
 
 @entity
 class DescribeClusterBroker:
-    """A broker and the address to reach it at."""
+    """A broker and its address."""
 
     broker_id: int = int32()
     host: str = string()
@@ -28,7 +28,7 @@ class DescribeClusterBroker:
 
 @message(key=60, versions="0-2", flexible="0+")
 class DescribeClusterResponse:
-    """The cluster; authorized operations are -2147483648 when not asked for."""
+    """The cluster; authorized operations are -2147483648 unless requested."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

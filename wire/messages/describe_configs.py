@@ -1,6 +1,6 @@
 """DescribeConfigs (api key 32), versions 0-4, flexible from 4.
 
-v1 config_source instead of is_default, synonyms (KIP-226) | v2 answered before throttling |
+v1 config_source instead of is_default, synonyms (KIP-226) | v2 response before throttling |
 v3 config_type, documentation (KIP-569) | v4 flexible
 """
 
@@ -9,7 +9,7 @@ from ..schema import array, boolean, entity, int8, int16, int32, message, string
 
 @entity
 class DescribeConfigsResource:
-    """resource_type 2 is a topic, 4 a broker, 32 a group; null keys for all configurations."""
+    """A resource: resource_type 2 is a topic, 4 a broker, 32 a group; null keys request every config."""
 
     resource_type: int = int8()
     resource_name: str = string()
@@ -18,7 +18,7 @@ class DescribeConfigsResource:
 
 @message(key=32, versions="0-4", flexible="4+")
 class DescribeConfigsRequest:
-    """How are these configured?"""
+    """A request for the configs of resources."""
 
     resources: tuple[DescribeConfigsResource, ...] = array(DescribeConfigsResource)
     include_synonyms: bool = boolean("1+")
@@ -27,7 +27,7 @@ class DescribeConfigsRequest:
 
 @entity
 class DescribeConfigsSynonym:
-    """Another place the value could have come from, in order of precedence."""
+    """Another source of the config, in order of precedence."""
 
     name: str = string()
     value: str | None = string(nullable="0+")
@@ -36,7 +36,7 @@ class DescribeConfigsSynonym:
 
 @entity
 class DescribeConfigsResourceResult:
-    """One configuration: its value (null if sensitive) and where it comes from."""
+    """A config: its value (null if sensitive) and its source."""
 
     name: str = string()
     value: str | None = string(nullable="0+")
@@ -51,7 +51,7 @@ class DescribeConfigsResourceResult:
 
 @entity
 class DescribeConfigsResult:
-    """The configurations of one resource."""
+    """The configs of one resource."""
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
@@ -62,7 +62,7 @@ class DescribeConfigsResult:
 
 @message(key=32, versions="0-4", flexible="4+")
 class DescribeConfigsResponse:
-    """One row for each resource asked about."""
+    """A row for each resource of the request."""
 
     throttle_time_ms: int = int32()
     results: tuple[DescribeConfigsResult, ...] = array(DescribeConfigsResult)

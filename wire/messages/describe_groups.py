@@ -9,7 +9,7 @@ from ..schema import array, binary, boolean, entity, int16, int32, message, stri
 
 @message(key=15, versions="0-6", flexible="5+")
 class DescribeGroupsRequest:
-    """Describe these classic groups."""
+    """A request for the state and members of classic groups."""
 
     groups: tuple[str, ...] = array(string)
     include_authorized_operations: bool = boolean("3+")
@@ -29,7 +29,7 @@ class DescribedGroupMember:
 
 @entity
 class DescribedGroup:
-    """A group; authorized_operations is a bit field, -2147483648 when not asked for."""
+    """A group; authorized_operations is a bit field, -2147483648 unless requested."""
 
     error_code: int = int16()
     error_message: str | None = string("6+", nullable="6+", default=None)
@@ -43,7 +43,7 @@ class DescribedGroup:
 
 @message(key=15, versions="0-6", flexible="5+")
 class DescribeGroupsResponse:
-    """One row for each group asked for."""
+    """A row for each group of the request."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     groups: tuple[DescribedGroup, ...] = array(DescribedGroup)

@@ -1,6 +1,6 @@
 """DescribeTopicPartitions (api key 75), version 0, flexible from 0.
 
-v0 is the only version (KIP-966).
+v0 is the only version (KIP-966): topics a page at a time.
 """
 
 from uuid import UUID
@@ -10,14 +10,14 @@ from ..schema import array, boolean, entity, int16, int32, message, nested, stri
 
 @entity
 class TopicRequest:
-    """A topic asked for."""
+    """A topic of the request."""
 
     name: str = string()
 
 
 @entity
 class Cursor:
-    """The partition to go on with when a list is too long for one answer."""
+    """The first partition of the next page."""
 
     topic_name: str = string()
     partition_index: int = int32()
@@ -25,7 +25,7 @@ class Cursor:
 
 @message(key=75, versions="0", flexible="0+")
 class DescribeTopicPartitionsRequest:
-    """Describe these topics, from cursor on, with at most so many partitions."""
+    """A request for topics from `cursor` on, with at most `response_partition_limit` partitions."""
 
     topics: tuple[TopicRequest, ...] = array(TopicRequest)
     response_partition_limit: int = int32(default=2000)
@@ -61,7 +61,7 @@ class DescribeTopicPartitionsResponseTopic:
 
 @message(key=75, versions="0", flexible="0+")
 class DescribeTopicPartitionsResponse:
-    """The topics in order of their names; next_cursor is null after the last."""
+    """The topics, sorted by name; next_cursor is null on the last page."""
 
     throttle_time_ms: int = int32(ignorable=True)
     topics: tuple[DescribeTopicPartitionsResponseTopic, ...] = array(DescribeTopicPartitionsResponseTopic)

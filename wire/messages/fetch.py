@@ -15,7 +15,7 @@ from ..schema import array, entity, int8, int16, int32, int64, message, nested, 
 
 @entity
 class ReplicaState:
-    """A follower that fetches; a consumer has replica_id -1."""
+    """The replica that fetches; a consumer has replica_id -1."""
 
     replica_id: int = int32(default=-1)
     replica_epoch: int = int64(default=-1)
@@ -23,7 +23,7 @@ class ReplicaState:
 
 @entity
 class FetchPartition:
-    """Where to read from and how much; the fields of followers keep their defaults for a consumer."""
+    """A partition with its offset and size limit; a consumer keeps the defaults of the follower fields."""
 
     partition: int = int32()
     current_leader_epoch: int = int32("9+", default=-1, ignorable=True)
@@ -46,7 +46,7 @@ class FetchTopic:
 
 @entity
 class ForgottenTopic:
-    """Partitions to be taken out of the fetch session."""
+    """Partitions to remove from the fetch session."""
 
     topic: str = string("7-12", ignorable=True)
     topic_id: UUID = uuid_("13+", ignorable=True)
@@ -55,7 +55,7 @@ class ForgottenTopic:
 
 @message(key=1, versions="0-18", flexible="12+")
 class FetchRequest:
-    """Read; wait up to max_wait_ms for min_bytes. session_id 0 and session_epoch -1: no session."""
+    """A request for records; the broker waits up to max_wait_ms for min_bytes. Session epoch -1: no fetch session."""
 
     cluster_id: str | None = string("12+", nullable="12+", tag=0, default=None, ignorable=True)
     replica_id: int = int32("0-14", default=-1)
@@ -73,7 +73,7 @@ class FetchRequest:
 
 @entity
 class EpochEndOffset:
-    """Where the log of a follower leaves ours: the last epoch in common and its end."""
+    """The divergence of a follower's log: the last common epoch and its end offset."""
 
     epoch: int = int32(default=-1)
     end_offset: int = int64(default=-1)
@@ -81,7 +81,7 @@ class EpochEndOffset:
 
 @entity
 class LeaderIdAndEpoch:
-    """Who leads the partition now, for a client that asked the wrong broker; -1 is unknown."""
+    """The current leader, in the response of another broker; -1 is unknown."""
 
     leader_id: int = int32(default=-1)
     leader_epoch: int = int32(default=-1)
@@ -89,7 +89,7 @@ class LeaderIdAndEpoch:
 
 @entity
 class SnapshotId:
-    """A snapshot to be fetched instead, of the metadata log only."""
+    """A snapshot to fetch instead; only of the metadata log."""
 
     end_offset: int = int64(default=-1)
     epoch: int = int32(default=-1)
@@ -97,7 +97,7 @@ class SnapshotId:
 
 @entity
 class AbortedTransaction:
-    """From first_offset on, records of this producer were aborted."""
+    """A producer's aborted transaction, from first_offset on."""
 
     producer_id: int = int64()
     first_offset: int = int64()
@@ -133,7 +133,7 @@ class FetchableTopicResponse:
 
 @entity
 class NodeEndpoint:
-    """The address of a broker named in a current_leader."""
+    """The address of a broker that a current_leader names."""
 
     node_id: int = int32()
     host: str = string()
@@ -143,7 +143,7 @@ class NodeEndpoint:
 
 @message(key=1, versions="0-18", flexible="12+")
 class FetchResponse:
-    """What there was to read; in a session only partitions that have something new."""
+    """The records; in a session only partitions with changes."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16("7+", ignorable=True)

@@ -9,7 +9,7 @@ from ..schema import array, entity, int8, int16, int32, message, string
 
 @message(key=10, versions="0-6", flexible="3+")
 class FindCoordinatorRequest:
-    """Who coordinates these keys? key_type 0 is a group, 1 a transaction, 2 a share group."""
+    """A request for coordinators; key_type 0 is a group, 1 a transaction, 2 a share group."""
 
     key: str = string("0-3")
     key_type: int = int8("1+")
@@ -18,7 +18,7 @@ class FindCoordinatorRequest:
 
 @entity
 class Coordinator:
-    """The coordinator of one key, or the error why there is none (node_id and port are then -1)."""
+    """The coordinator of one key, or an error (node_id and port are then -1)."""
 
     key: str = string()
     node_id: int = int32()
@@ -30,7 +30,7 @@ class Coordinator:
 
 @message(key=10, versions="0-6", flexible="3+")
 class FindCoordinatorResponse:
-    """The answer for one key at the top level (v0-3), or one row for each key (v4+)."""
+    """The coordinator of one key at the top level (v0-3), or a row for each key (v4+)."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16("0-3")

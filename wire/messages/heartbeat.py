@@ -8,7 +8,7 @@ from ..schema import int16, int32, message, string
 
 @message(key=12, versions="0-4", flexible="4+")
 class HeartbeatRequest:
-    """I am alive."""
+    """A heartbeat of a member."""
 
     group_id: str = string()
     generation_id: int = int32()
@@ -18,7 +18,7 @@ class HeartbeatRequest:
 
 @message(key=12, versions="0-4", flexible="4+")
 class HeartbeatResponse:
-    """0, or why the member has to do something (27: rejoin)."""
+    """The response; error 27 makes the member rejoin."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16()

@@ -8,7 +8,7 @@ from ..schema import array, boolean, entity, int8, int16, int32, message, string
 
 @entity
 class AlterableConfig:
-    """config_operation 0 sets, 1 deletes, 2 appends to and 3 subtracts from a list."""
+    """A change: config_operation 0 sets, 1 deletes, 2 appends to and 3 subtracts from a list."""
 
     name: str = string()
     config_operation: int = int8()
@@ -17,7 +17,7 @@ class AlterableConfig:
 
 @entity
 class AlterConfigsResource:
-    """What is to be changed of one resource (types as in DescribeConfigs)."""
+    """The changes of one resource (types as in DescribeConfigs)."""
 
     resource_type: int = int8()
     resource_name: str = string()
@@ -26,7 +26,7 @@ class AlterConfigsResource:
 
 @message(key=44, versions="0-1", flexible="1+")
 class IncrementalAlterConfigsRequest:
-    """Change these, or only say whether that would work."""
+    """Resources to change; `validate_only` checks without a change."""
 
     resources: tuple[AlterConfigsResource, ...] = array(AlterConfigsResource)
     validate_only: bool = boolean()
@@ -34,7 +34,7 @@ class IncrementalAlterConfigsRequest:
 
 @entity
 class AlterConfigsResourceResponse:
-    """What became of one resource."""
+    """The result of one resource."""
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
@@ -44,7 +44,7 @@ class AlterConfigsResourceResponse:
 
 @message(key=44, versions="0-1", flexible="1+")
 class IncrementalAlterConfigsResponse:
-    """One row for each resource named."""
+    """A row for each resource of the request."""
 
     throttle_time_ms: int = int32()
     responses: tuple[AlterConfigsResourceResponse, ...] = array(AlterConfigsResourceResponse)

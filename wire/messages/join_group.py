@@ -1,7 +1,7 @@
 """JoinGroup (api key 11), versions 0-9, flexible from 6.
 
 v1 rebalance_timeout_ms (KIP-62) | v2 throttle_time_ms | v4 MEMBER_ID_REQUIRED (KIP-394) |
-v5 group_instance_id (KIP-345) | v6 flexible | v7 protocol_type in the answer, nullable protocol_name
+v5 group_instance_id (KIP-345) | v6 flexible | v7 protocol_type in the response, nullable protocol_name
 (KIP-559) | v8 reason (KIP-800) | v9 skip_assignment (KIP-814)
 """
 
@@ -10,7 +10,7 @@ from ..schema import array, binary, boolean, entity, int16, int32, message, stri
 
 @entity
 class JoinGroupRequestProtocol:
-    """One protocol (for consumers: assignor) a member supports, with its opaque metadata."""
+    """A protocol that a member supports (of consumers: an assignor), with its opaque metadata."""
 
     name: str = string()
     metadata: bytes = binary()
@@ -18,7 +18,7 @@ class JoinGroupRequestProtocol:
 
 @message(key=11, versions="0-9", flexible="6+")
 class JoinGroupRequest:
-    """Let me in, or: I am still here for the next generation. Protocols in order of preference."""
+    """A request to join or rejoin a group, with protocols in order of preference."""
 
     group_id: str = string()
     session_timeout_ms: int = int32()
@@ -32,7 +32,7 @@ class JoinGroupRequest:
 
 @entity
 class JoinGroupResponseMember:
-    """A member as shown to the leader; metadata is that of the selected protocol."""
+    """A member in the leader's response, with the metadata of the selected protocol."""
 
     member_id: str = string()
     group_instance_id: str | None = string("5+", nullable="5+", default=None, ignorable=True)
@@ -41,7 +41,7 @@ class JoinGroupResponseMember:
 
 @message(key=11, versions="0-9", flexible="6+")
 class JoinGroupResponse:
-    """The new generation; members only for the leader. An error has generation_id -1."""
+    """The new generation; only the leader gets members. generation_id is -1 with an error."""
 
     throttle_time_ms: int = int32("2+", ignorable=True)
     error_code: int = int16()

@@ -26,7 +26,7 @@ class LeaveGroupRequest:
 
 @entity
 class MemberResponse:
-    """What became of one member of the request, identified as there."""
+    """The result of one member of the request."""
 
     member_id: str = string()
     group_instance_id: str | None = string(nullable="0+")
@@ -35,7 +35,7 @@ class MemberResponse:
 
 @message(key=13, versions="0-5", flexible="4+")
 class LeaveGroupResponse:
-    """v0-2: the one result is error_code. v3+: error_code is the group's, members have their own."""
+    """The result: of the single member (v0-2), or of the group and of each member (v3+)."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16()

@@ -9,7 +9,7 @@ from ..schema import array, entity, int16, int32, message, string
 
 @message(key=16, versions="0-5", flexible="3+")
 class ListGroupsRequest:
-    """Which groups do you coordinate? An empty filter lets everything through."""
+    """A request for the broker's groups; an empty filter matches every group."""
 
     states_filter: tuple[str, ...] = array(string, "4+")
     types_filter: tuple[str, ...] = array(string, "5+")
@@ -17,7 +17,7 @@ class ListGroupsRequest:
 
 @entity
 class ListedGroup:
-    """A group; protocol_type is empty for one that only has offsets."""
+    """A group; protocol_type is empty for a group with offsets only."""
 
     group_id: str = string()
     protocol_type: str = string()
@@ -27,7 +27,7 @@ class ListedGroup:
 
 @message(key=16, versions="0-5", flexible="3+")
 class ListGroupsResponse:
-    """The groups this broker coordinates."""
+    """The groups that this broker coordinates."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16()

@@ -11,7 +11,7 @@ from ..schema import array, entity, int8, int16, int32, int64, message, string
 
 @entity
 class ListOffsetsPartition:
-    """Find the first record at or after timestamp (ms); -1 is the end, -2 the start of the log."""
+    """A lookup of the first record at or after timestamp (ms); -1 is the end, -2 the start of the log."""
 
     partition_index: int = int32()
     current_leader_epoch: int = int32("4+", default=-1, ignorable=True)
@@ -21,7 +21,7 @@ class ListOffsetsPartition:
 
 @entity
 class ListOffsetsTopic:
-    """A topic with the partitions asked about."""
+    """A topic with its partitions."""
 
     name: str = string()
     partitions: tuple[ListOffsetsPartition, ...] = array(ListOffsetsPartition)
@@ -29,7 +29,7 @@ class ListOffsetsTopic:
 
 @message(key=2, versions="0-11", flexible="6+")
 class ListOffsetsRequest:
-    """Offsets by time. replica_id -1 is a consumer; isolation_level 1 stops at the last stable one."""
+    """Lookups of offsets by time. replica_id -1 is a consumer; isolation_level 1 ends at the last stable offset."""
 
     replica_id: int = int32()
     isolation_level: int = int8("2+")
@@ -39,7 +39,7 @@ class ListOffsetsRequest:
 
 @entity
 class ListOffsetsPartitionResponse:
-    """offset and timestamp are -1 if there is none so late."""
+    """The result of one partition; offset and timestamp are -1 without a match."""
 
     partition_index: int = int32()
     error_code: int = int16()
@@ -59,7 +59,7 @@ class ListOffsetsTopicResponse:
 
 @message(key=2, versions="0-11", flexible="6+")
 class ListOffsetsResponse:
-    """One row for each partition asked about."""
+    """A row for each partition of the request."""
 
     throttle_time_ms: int = int32("2+", ignorable=True)
     topics: tuple[ListOffsetsTopicResponse, ...] = array(ListOffsetsTopicResponse)

@@ -1,6 +1,6 @@
 """Metadata (api key 3), versions 0-13, flexible from 9.
 
-v0 an empty topic array means all topics; from v1 null does, and empty means none.
+In v0 an empty topic array means every topic; from v1 on null does, and an empty array means none.
 
 v1 rack, controller_id, is_internal | v2 cluster_id | v3 throttle_time_ms | v4 allow_auto_topic_creation |
 v5 offline_replicas | v7 leader_epoch (KIP-320) | v8 authorized operations (KIP-430) | v9 flexible |
@@ -15,7 +15,7 @@ from ..schema import array, boolean, entity, int16, int32, message, string, uuid
 
 @entity
 class MetadataRequestTopic:
-    """A topic asked for, by name or (v12+) by id."""
+    """A topic of the request, by name or (v12+) by id."""
 
     topic_id: UUID = uuid_("10+", ignorable=True)
     name: str | None = string(nullable="10+")
@@ -23,7 +23,7 @@ class MetadataRequestTopic:
 
 @message(key=3, versions="0-13", flexible="9+")
 class MetadataRequest:
-    """Which topics; null (v1+) for all of them."""
+    """A request for brokers and topics; null (v1+) requests every topic."""
 
     topics: tuple[MetadataRequestTopic, ...] | None = array(MetadataRequestTopic, nullable="1+")
     allow_auto_topic_creation: bool = boolean("4+", default=True)
@@ -33,7 +33,7 @@ class MetadataRequest:
 
 @entity
 class MetadataResponseBroker:
-    """A live broker and the address to reach it at."""
+    """A live broker and its address."""
 
     node_id: int = int32()
     host: str = string()
@@ -56,7 +56,7 @@ class MetadataResponsePartition:
 
 @entity
 class MetadataResponseTopic:
-    """A topic with its partitions, or the error why it has none to show."""
+    """A topic with its partitions, or an error."""
 
     error_code: int = int16()
     name: str | None = string(nullable="12+")
@@ -68,7 +68,7 @@ class MetadataResponseTopic:
 
 @message(key=3, versions="0-13", flexible="9+")
 class MetadataResponse:
-    """Brokers, cluster id, controller and the topics asked for."""
+    """Brokers, cluster id, controller, and the topics of the request."""
 
     throttle_time_ms: int = int32("3+", ignorable=True)
     brokers: tuple[MetadataResponseBroker, ...] = array(MetadataResponseBroker)

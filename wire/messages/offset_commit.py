@@ -1,8 +1,9 @@
 """OffsetCommit (api key 8), versions 0-10, flexible from 8.
 
-v1 generation and member; commit_timestamp of each partition (v1 only) | v2-v4 retention_time_ms |
-v3 throttle_time_ms | v6 committed_leader_epoch (KIP-320) | v7 group_instance_id (KIP-345) | v8 flexible |
-v9 member epochs, STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND (KIP-848) | v10 topic_id instead of name
+v0 stored in ZooKeeper | v1 generation and member; commit_timestamp of each partition (v1 only) |
+v2-v4 retention_time_ms | v3 throttle_time_ms | v6 committed_leader_epoch (KIP-320) | v7 group_instance_id (KIP-345) |
+v8 flexible | v9 member epochs, STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND (KIP-848) |
+v10 topic_id instead of name
 """
 
 from uuid import UUID
@@ -12,7 +13,7 @@ from ..schema import array, entity, int16, int32, int64, message, string, uuid_
 
 @entity
 class OffsetCommitRequestPartition:
-    """The offset of the next record to be read of a partition, and a note of the client's."""
+    """The offset of the next record to read, with the client's metadata."""
 
     partition_index: int = int32()
     committed_offset: int = int64()
@@ -32,7 +33,7 @@ class OffsetCommitRequestTopic:
 
 @message(key=8, versions="0-10", flexible="8+")
 class OffsetCommitRequest:
-    """Store these offsets. A generation of -1 and no member: a commit from outside the group."""
+    """Offsets to store. Generation -1 without a member id: a commit from outside the group."""
 
     group_id: str = string()
     generation_id_or_member_epoch: int = int32("1+", default=-1, ignorable=True)
@@ -44,7 +45,7 @@ class OffsetCommitRequest:
 
 @entity
 class OffsetCommitResponsePartition:
-    """Whether the offset of one partition was stored."""
+    """The result of one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
@@ -61,7 +62,7 @@ class OffsetCommitResponseTopic:
 
 @message(key=8, versions="0-10", flexible="8+")
 class OffsetCommitResponse:
-    """One result for each partition; there is no error for the whole."""
+    """A row for each partition; there is no top-level error."""
 
     throttle_time_ms: int = int32("3+", ignorable=True)
     topics: tuple[OffsetCommitResponseTopic, ...] = array(OffsetCommitResponseTopic)

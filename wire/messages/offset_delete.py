@@ -8,14 +8,14 @@ from ..schema import array, entity, int16, int32, message, string
 
 @entity
 class OffsetDeleteRequestPartition:
-    """A partition whose offset is to be forgotten."""
+    """A partition whose offset to delete."""
 
     partition_index: int = int32()
 
 
 @entity
 class OffsetDeleteRequestTopic:
-    """A topic with the partitions to forget."""
+    """A topic with its partitions."""
 
     name: str = string()
     partitions: tuple[OffsetDeleteRequestPartition, ...] = array(OffsetDeleteRequestPartition)
@@ -23,7 +23,7 @@ class OffsetDeleteRequestTopic:
 
 @message(key=47, versions="0", flexible="none")
 class OffsetDeleteRequest:
-    """Forget these committed offsets of a group."""
+    """A group's committed offsets to delete."""
 
     group_id: str = string()
     topics: tuple[OffsetDeleteRequestTopic, ...] = array(OffsetDeleteRequestTopic)
@@ -31,7 +31,7 @@ class OffsetDeleteRequest:
 
 @entity
 class OffsetDeleteResponsePartition:
-    """Whether the offset of one partition was forgotten."""
+    """The result of one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
@@ -47,7 +47,7 @@ class OffsetDeleteResponseTopic:
 
 @message(key=47, versions="0", flexible="none")
 class OffsetDeleteResponse:
-    """error_code is the group's (then there are no topics); partitions have their own."""
+    """The group's error (then without topics), and each partition's."""
 
     error_code: int = int16()
     throttle_time_ms: int = int32(ignorable=True)

@@ -1,6 +1,6 @@
 """OffsetFetch (api key 9), versions 0-10, flexible from 6.
 
-v0 was read from ZooKeeper | v2 null topics for all, top-level error_code | v3 throttle_time_ms |
+v0 read from ZooKeeper | v2 null topics for all, top-level error_code | v3 throttle_time_ms |
 v5 committed_leader_epoch (KIP-320) | v6 flexible | v7 require_stable (KIP-447) | v8 many groups at once
 (KIP-709) | v9 member_id and member_epoch (KIP-848) | v10 topic_id instead of name
 """
@@ -29,7 +29,7 @@ class OffsetFetchRequestTopics:
 
 @entity
 class OffsetFetchRequestGroup:
-    """A group and the topics asked for; null for all that it has committed."""
+    """A group and its topics; null requests every committed offset."""
 
     group_id: str = string()
     member_id: str | None = string("9+", nullable="9+", default=None, ignorable=True)
@@ -39,7 +39,7 @@ class OffsetFetchRequestGroup:
 
 @message(key=9, versions="0-10", flexible="6+")
 class OffsetFetchRequest:
-    """What has been committed? One group (v0-7) or several (v8+)."""
+    """A request for committed offsets of one group (v0-7) or several (v8+)."""
 
     group_id: str = string("0-7")
     topics: tuple[OffsetFetchRequestTopic, ...] | None = array(OffsetFetchRequestTopic, "0-7", nullable="2-7")

@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch (api key 23), versions 0-4, flexible from 4.
 
-v1 leader_epoch in the answer | v2 current_leader_epoch, throttle_time_ms (KIP-320) | v3 replica_id |
+v1 leader_epoch in the response | v2 current_leader_epoch, throttle_time_ms (KIP-320) | v3 replica_id |
 v4 flexible
 """
 
@@ -9,7 +9,7 @@ from ..schema import array, entity, int16, int32, int64, message, string
 
 @entity
 class OffsetForLeaderPartition:
-    """Where did leader_epoch end in this partition?"""
+    """A lookup of the end of leader_epoch in a partition."""
 
     partition: int = int32()
     current_leader_epoch: int = int32("2+", default=-1, ignorable=True)
@@ -18,7 +18,7 @@ class OffsetForLeaderPartition:
 
 @entity
 class OffsetForLeaderTopic:
-    """A topic with the partitions asked about."""
+    """A topic with its partitions."""
 
     topic: str = string()
     partitions: tuple[OffsetForLeaderPartition, ...] = array(OffsetForLeaderPartition)
@@ -26,7 +26,7 @@ class OffsetForLeaderTopic:
 
 @message(key=23, versions="0-4", flexible="4+")
 class OffsetForLeaderEpochRequest:
-    """Where did these epochs end? replica_id -1 is a consumer, -2 a debugging one."""
+    """Lookups of the ends of leader epochs; replica_id -1 is a consumer, -2 a debugging consumer."""
 
     replica_id: int = int32("3+", default=-2, ignorable=True)
     topics: tuple[OffsetForLeaderTopic, ...] = array(OffsetForLeaderTopic)
@@ -34,7 +34,7 @@ class OffsetForLeaderEpochRequest:
 
 @entity
 class EpochEndOffset:
-    """The largest epoch not above the one asked for, and its end; -1 and -1 if there is none."""
+    """The largest epoch up to the requested one, and its end offset; -1 and -1 without one."""
 
     error_code: int = int16()
     partition: int = int32()
@@ -52,7 +52,7 @@ class OffsetForLeaderTopicResult:
 
 @message(key=23, versions="0-4", flexible="4+")
 class OffsetForLeaderEpochResponse:
-    """One row for each partition asked about."""
+    """A row for each partition of the request."""
 
     throttle_time_ms: int = int32("2+", ignorable=True)
     topics: tuple[OffsetForLeaderTopicResult, ...] = array(OffsetForLeaderTopicResult)

@@ -1,14 +1,14 @@
-"""Records of __consumer_offsets that classic groups write: what a coordinator has to remember.
+"""The records of classic groups in __consumer_offsets.
 
-Key and value each open with an int16 version. The version of the key is at the same time the type of
-the record: 0 and 1 a committed offset (alike; 1 is written), 2 a group. A null value is a tombstone.
+Key and value each start with an int16 version. The version of the key is also the type of the record: 0 and 1 are
+committed offsets (of one format; 1 is written), 2 is a group. A null value is a tombstone.
 
 * OffsetCommitValue: v1 expire_timestamp (v1 only) | v3 leader_epoch (KIP-320) | v4 topic_id, flexible (KAFKA-19141)
 * GroupMetadataValue: v1 rebalance_timeout | v2 current_state_timestamp |
   v3 group_instance_id (KIP-345) | v4 flexible
 
-Version 3 of either is written; but 1 of an offset that has its own time of expiry (OffsetCommit v2-4), and 4 of one
-that knows the id of its topic.
+Values are written in version 3, except offsets with an expiry time of their own (version 1, OffsetCommit v2-4) and
+offsets with a topic id (version 4).
 """
 
 import struct
@@ -22,7 +22,7 @@ from ..schema import array, binary, entity, int32, int64, message, string, uuid_
 
 @message(key=None, versions="0-1", flexible="none")
 class OffsetCommitKey:
-    """The offset of a group in a partition."""
+    """The key of a group's offset in a partition."""
 
     group: str = string()
     topic: str = string()
@@ -31,7 +31,7 @@ class OffsetCommitKey:
 
 @message(key=None, versions="0-4", flexible="4+")
 class OffsetCommitValue:
-    """What was committed and when, in ms; expire_timestamp -1 leaves it to the broker's retention.
+    """A committed offset with its commit time in ms; expire_timestamp -1: the broker's retention applies.
 
     The zero UUID stands for a topic whose id is not known.
     """
@@ -46,7 +46,7 @@ class OffsetCommitValue:
 
 @message(key=None, versions="2", flexible="none")
 class GroupMetadataKey:
-    """A classic group."""
+    """The key of a classic group."""
 
     group: str = string()
 
@@ -67,7 +67,7 @@ class MemberMetadata:
 
 @message(key=None, versions="0-4", flexible="4+")
 class GroupMetadataValue:
-    """A generation of a group with its members; no protocol and no leader while it is empty."""
+    """A generation of a group with its members; an empty group has no protocol and no leader."""
 
     protocol_type: str = string()
     generation: int = int32()
@@ -81,13 +81,13 @@ _Value = TypeVar("_Value", OffsetCommitValue, GroupMetadataValue)
 
 
 def write_key(key: OffsetCommitKey | GroupMetadataKey) -> bytes:
-    """The key of a record, in the version Kafka writes."""
+    """Return the key of a record, in Kafka's version."""
     version = 2 if isinstance(key, GroupMetadataKey) else 1
     return struct.pack(">h", version) + encode(key, version)
 
 
 def read_key(data: bytes) -> OffsetCommitKey | GroupMetadataKey | None:
-    """The key of a record; None for a type that is not of classic groups; Malformed for no key at all."""
+    """Return the key of a record; None for record types of other groups. Raises Malformed."""
     match version := _version(data):
         case 0 | 1:
             return decode(OffsetCommitKey, version, data[2:])
@@ -98,7 +98,7 @@ def read_key(data: bytes) -> OffsetCommitKey | GroupMetadataKey | None:
 
 
 def write_value(value: OffsetCommitValue | GroupMetadataValue) -> bytes:
-    """The value of a record, in the version Kafka writes."""
+    """Return the value of a record, in Kafka's version."""
     version = 3
     if isinstance(value, OffsetCommitValue):
         version = 1 if value.expire_timestamp != -1 else 4 if value.topic_id != ZERO_UUID else 3
@@ -106,7 +106,7 @@ def write_value(value: OffsetCommitValue | GroupMetadataValue) -> bytes:
 
 
 def read_value(cls: type[_Value], data: bytes) -> _Value:
-    """The value of a record in any version known; Malformed if it is none."""
+    """Return the value of a record of any supported version. Raises Malformed."""
     version = _version(data)
     if not 0 <= version <= 4:  # noqa: PLR2004 - the versions declared above
         raise Malformed(f"{cls.__name__} has the version {version}")

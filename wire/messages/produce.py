@@ -1,6 +1,6 @@
 """Produce (api key 0), versions 0-13, flexible from 9.
 
-v1 throttle_time_ms | v2 log_append_time_ms | v3 transactional_id, record batches of magic 2 (KIP-98) |
+v1 throttle_time_ms | v2 log_append_time_ms | v3 transactional_id, one record batch of magic 2 per partition (KIP-98) |
 v4 KAFKA_STORAGE_ERROR | v5 log_start_offset | v7 zstd (KIP-110) | v8 record_errors, error_message (KIP-467) |
 v9 flexible | v10 current_leader, node_endpoints (KIP-951) | v11 TRANSACTION_ABORTABLE, v12 implicit
 AddPartitionsToTxn (KIP-890) | v13 topic_id instead of name (KIP-516)
@@ -30,7 +30,7 @@ class TopicProduceData:
 
 @message(key=0, versions="0-13", flexible="9+")
 class ProduceRequest:
-    """Append these. acks: 0 wants no answer at all, 1 the leader's, -1 that of all in-sync replicas."""
+    """Records to append. acks: 0 gets no response, 1 that of the leader, -1 that of all in-sync replicas."""
 
     transactional_id: str | None = string("3+", nullable="3+", default=None)
     acks: int = int16()
@@ -40,7 +40,7 @@ class ProduceRequest:
 
 @entity
 class BatchIndexAndErrorMessage:
-    """A record (counted from 0 in its batch) that caused the batch to be refused."""
+    """A record, counted from 0 in its batch, that invalidated the batch."""
 
     batch_index: int = int32()
     batch_index_error_message: str | None = string(nullable="0+", default=None)
@@ -48,7 +48,7 @@ class BatchIndexAndErrorMessage:
 
 @entity
 class LeaderIdAndEpoch:
-    """Who leads the partition now, for a client that asked the wrong broker; -1 is unknown."""
+    """The current leader, in the response of another broker; -1 is unknown."""
 
     leader_id: int = int32(default=-1)
     leader_epoch: int = int32(default=-1)
@@ -56,7 +56,7 @@ class LeaderIdAndEpoch:
 
 @entity
 class PartitionProduceResponse:
-    """base_offset is the first record's, or -1; log_append_time_ms -1 unless the log sets it."""
+    """The result of one partition: base_offset of the first record, or -1; log_append_time_ms unless it is -1."""
 
     index: int = int32()
     error_code: int = int16()
@@ -79,7 +79,7 @@ class TopicProduceResponse:
 
 @entity
 class NodeEndpoint:
-    """The address of a broker named in a current_leader."""
+    """The address of a broker that a current_leader names."""
 
     node_id: int = int32()
     host: str = string()
@@ -89,7 +89,7 @@ class NodeEndpoint:
 
 @message(key=0, versions="0-13", flexible="9+")
 class ProduceResponse:
-    """One result for each partition; not sent when acks was 0."""
+    """A row for each partition; not sent for acks 0."""
 
     responses: tuple[TopicProduceResponse, ...] = array(TopicProduceResponse)
     throttle_time_ms: int = int32("1+", ignorable=True)

@@ -9,7 +9,7 @@ from ..schema import array, binary, entity, int16, int32, message, string
 
 @entity
 class SyncGroupRequestAssignment:
-    """What the leader assigns to one member; opaque bytes."""
+    """The assignment of one member, opaque bytes."""
 
     member_id: str = string()
     assignment: bytes = binary()
@@ -17,7 +17,7 @@ class SyncGroupRequestAssignment:
 
 @message(key=14, versions="0-5", flexible="4+")
 class SyncGroupRequest:
-    """Give me my assignment; the leader brings everybody's, a follower an empty list."""
+    """A request for the member's assignment; the leader sends every member's, a follower an empty list."""
 
     group_id: str = string()
     generation_id: int = int32()
@@ -30,7 +30,7 @@ class SyncGroupRequest:
 
 @message(key=14, versions="0-5", flexible="4+")
 class SyncGroupResponse:
-    """The assignment of the asking member; empty (not null) with an error."""
+    """The member's assignment; empty (not null) with an error."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16()
