@@ -1,235 +1,253 @@
-/* The live page: follows the trace of a cluster over HTTP, mounts the timeline, and has the levers beside it. */
-"use strict";
-globalThis.Koordinator = globalThis.Koordinator || {};
+// @ts-check
+/* The live page: the timeline of a cluster, with control panels for the selected group.
+ *
+ * One event stream delivers both the trace and the state of the selected group.
+ */
+/** @import { GroupData } from "./types.js" */
+import { Api } from "./api.js";
+import { make } from "./dom.js";
+import { duration } from "./format.js";
+import { PANELS } from "./panels.js";
+import { mount, Timeline } from "./timeline.js";
 
-(() => {
-  const { PANELS, below, make, mount, words } = Koordinator;
+const TICK_MS = 500;
+const RECONNECT_MS = 1000;
 
-  const LOOK_MS = 400;
-  const TICK_MS = 500;
-  const AGAIN_MS = 1000;
-  const TOKEN = "koordinator-token";
-
-  class Refused extends Error {}
-
-  /** The HTTP API; the token, if one is wanted, is kept for this tab. */
-  class Api {
-    constructor(askToken) {
-      this.askToken = askToken;
-    }
-
-    async fetch(path, options = {}) {
-      for (;;) {
-        const token = sessionStorage.getItem(TOKEN);
-        const headers = { ...options.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
-        const response = await fetch(path, { ...options, headers });
-        if (response.status !== 401) return response;
-        sessionStorage.setItem(TOKEN, await this.askToken());
-      }
-    }
-
-    /** What the API answers; Refused with its words if it does not do it. */
-    async ask(method, path, body) {
-      const options = body === undefined ? { method } : { method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
-      const response = await this.fetch(path, options);
-      if (response.status === 204) return null;
-      const given = await response.json();
-      if (!response.ok) throw new Refused(given.detail || `${response.status}`);
-      return given;
-    }
+class Dashboard {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.root = root;
+    this.api = new Api(() => this.askToken());
+    /** @type {Map<string, HTMLElement>} */
+    this.kept = new Map();
+    /** @type {Map<string, string>} */
+    this.shown = new Map();
+    /** @type {Map<string, { id: string, bootstrap_servers: string }>} */
+    this.known = new Map();
+    this.cluster = "";
+    /** @type {Timeline | null} */
+    this.timeline = null;
+    /** @type {GroupData | null} */
+    this.data = null;
+    this.receivedAt = 0;
+    this.isPressed = false;
+    this.since = 0;
+    /** Ends the connection of the event stream. */
+    this.connection = new AbortController();
+    this.clusters = make("select", { "aria-label": "Cluster", onchange: () => this.choose(this.clusters.value) });
+    this.address = make("code", {});
+    this.status = make("span", { class: "d-live", role: "status" }, "connecting");
+    this.error = make("p", { class: "d-error", role: "alert", hidden: true });
+    this.container = make("div", {});
+    this.hint = make("p", { class: "d-hint" });
+    this.panels = new Map(PANELS.map(({ name }) => [name, make("div", {})]));
+    this.dialog = make("dialog", { class: "d-token" });
+    this.controls = make("aside", { class: "d-controls", "aria-label": "Controls" }, this.error);
+    this.build();
   }
 
-  /** The events of a stream, in the batches they come in. */
-  async function* batches(response) {
-    const decoder = new TextDecoder();
-    const reader = response.body.getReader();
-    let rest = "";
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const parts = (rest + decoder.decode(value, { stream: true })).split("\n\n");
-      rest = parts.pop();
-      const lines = parts.flatMap((part) => part.split("\n").filter((line) => line.startsWith("data: ")));
-      if (lines.length) yield lines.map((line) => JSON.parse(line.slice(6)));
+  build() {
+    for (const [name, panel] of this.panels) {
+      this.controls.append(make("details", { open: true, class: "d-panel" }, make("summary", {}, name), panel));
     }
+    this.controls.addEventListener("pointerdown", () => {
+      this.isPressed = true;
+    });
+    globalThis.addEventListener("pointerup", () => {
+      this.isPressed = false;
+    });
+    this.root.classList.add("k-timeline", "d-page");
+    this.root.replaceChildren(
+      make(
+        "header",
+        { class: "d-head" },
+        make("strong", {}, "koordinator"),
+        make("label", {}, "cluster ", this.clusters),
+        make("span", {}, "bootstrap servers ", this.address),
+        this.status,
+      ),
+      make("div", { class: "d-main" }, make("div", { class: "d-content" }, this.hint, this.container), this.controls),
+      this.dialog,
+    );
+    setInterval(() => this.tick(), TICK_MS);
   }
 
-  class Dashboard {
-    constructor(root) {
-      this.root = root;
-      this.api = new Api(() => this.token());
-      this.kept = new Map();
-      this.shown = new Map();
-      this.cluster = null;
-      this.timeline = null;
-      this.following = 0;
-      this.build();
-    }
+  /** @returns {Promise<string>} */
+  askToken() {
+    return new Promise((resolve) => {
+      const input = make("input", { type: "password", autocomplete: "off", "aria-label": "Token" });
+      const text = make("p", {}, "This server requires the token of --control-token.");
+      const onsubmit = () => resolve(input.value);
+      this.dialog.replaceChildren(
+        make("form", { method: "dialog", onsubmit }, text, input, make("button", {}, "Continue")),
+      );
+      if (!this.dialog.open) this.dialog.showModal();
+    });
+  }
 
-    build() {
-      this.clusters = make("select", { "aria-label": "Cluster", onchange: () => this.choose(this.clusters.value) });
-      this.address = make("code", {});
-      this.live = make("span", { class: "d-live", role: "status" }, "connecting");
-      this.said = make("p", { class: "d-said", role: "alert", hidden: true });
-      this.place = make("div", {});
-      this.hint = make("p", { class: "d-hint" });
-      this.panels = new Map(PANELS.map(({ name }) => [name, make("div", {})]));
-      this.levers = make("aside", { class: "d-levers", "aria-label": "Levers" }, this.said, ...PANELS.map(({ name }) =>
-        make("details", { open: true, class: "d-panel" }, make("summary", {}, name), this.panels.get(name))));
-      this.levers.addEventListener("pointerdown", () => (this.pressed = true));
-      globalThis.addEventListener("pointerup", () => (this.pressed = false));
-      this.dialog = make("dialog", { class: "d-token" });
-      this.root.classList.add("k-timeline", "d-page");
-      this.root.replaceChildren(
-        make("header", { class: "d-head" }, make("strong", {}, "koordinator"), make("label", {}, "cluster ", this.clusters),
-          make("span", {}, "clients connect to ", this.address), this.live),
-        make("div", { class: "d-main" }, make("div", { class: "d-place" }, this.hint, this.place), this.levers), this.dialog);
-      setInterval(() => this.tick(), TICK_MS);
-    }
+  async start() {
+    /** @type {{ id: string, bootstrap_servers: string }[]} */
+    const clusters = await this.api.request("GET", "/v1/clusters");
+    this.known = new Map(clusters.map((cluster) => [cluster.id, cluster]));
+    this.clusters.replaceChildren(...clusters.map(({ id }) => make("option", {}, id)));
+    const selected = new URLSearchParams(location.search).get("cluster") ?? "";
+    if (clusters.length) this.choose(this.known.has(selected) ? selected : clusters[0].id);
+    else this.hint.textContent = "There are no clusters. Start one with POST /v1/clusters, then reload this page.";
+  }
 
-    /** Ask for the token that the server wants. */
-    token() {
-      return new Promise((resolve) => {
-        const input = make("input", { type: "password", autocomplete: "off", "aria-label": "Token" });
-        const form = make("form", { method: "dialog" }, make("p", {}, "This server wants the token of --control-token."), input, make("button", {}, "Go on"));
-        form.addEventListener("submit", () => resolve(input.value));
-        this.dialog.replaceChildren(form);
-        if (!this.dialog.open) this.dialog.showModal();
-      });
-    }
+  /** @param {string} id */
+  choose(id) {
+    this.cluster = id;
+    this.clusters.value = id;
+    const address = this.known.get(id)?.bootstrap_servers ?? "";
+    this.address.textContent = address;
+    this.hint.textContent = `Waiting for the first group: connect a consumer to ${address}.`;
+    this.hint.hidden = false;
+    this.container.hidden = true;
+    this.shown.clear();
+    this.kept.clear();
+    this.data = null;
+    this.since = 0;
+    this.timeline = mount(this.container, [], { live: true, onGroup: () => this.onGroup() });
+    this.follow();
+  }
 
-    async start() {
-      const known = await this.api.ask("GET", "/v1/clusters");
-      this.known = new Map(known.map((cluster) => [cluster.id, cluster]));
-      this.clusters.replaceChildren(...known.map(({ id }) => make("option", {}, id)));
-      const wanted = new URLSearchParams(location.search).get("cluster");
-      if (known.length) this.choose(this.known.has(wanted) ? wanted : known[0].id);
-      else this.hint.textContent = "There is no cluster. POST /v1/clusters starts one; then load this page again.";
-    }
+  onGroup() {
+    this.container.hidden = false;
+    this.hint.hidden = true;
+    this.follow();
+  }
 
-    choose(id) {
-      this.cluster = id;
-      this.clusters.value = id;
-      this.address.textContent = this.known.get(id).bootstrap_servers;
-      this.hint.textContent = `Waiting for the first group: let a consumer connect to ${this.address.textContent}.`;
-      this.shown.clear();
-      this.kept.clear();
-      this.timeline = mount(this.place, [], { title: "", live: true, chosen: () => this.soon() });
-      this.place.hidden = true;
-      this.follow(++this.following);
-    }
+  /** @param {string} rest */
+  path(rest) {
+    return `/v1/clusters/${encodeURIComponent(this.cluster)}${rest}`;
+  }
 
-    path(rest) {
-      return `/v1/clusters/${encodeURIComponent(this.cluster)}${rest}`;
-    }
-
-    /** Every event there is, and then each as it comes; when the connection is lost, from where it was. */
-    async follow(turn) {
-      let since = 0;
-      while (turn === this.following) {
-        try {
-          const response = await this.api.fetch(this.path(`/trace?since=${since}`), { headers: { Accept: "text/event-stream" } });
-          if (!response.ok) throw new Refused(`the trace: ${response.status}`);
-          this.say("live", true);
-          for await (const lines of batches(response)) {
-            if (turn !== this.following) return;
-            since = lines[lines.length - 1].seq;
-            this.timeline.append(lines);
-            this.soon();
-          }
-        } catch (error) {
-          console.info(`the trace is not to be had: ${error.message}`);
-        }
-        this.say("connection lost, trying again", false);
-        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
-      }
-    }
-
-    say(text, isLive) {
-      this.live.textContent = text;
-      this.live.classList.toggle("d-lost", !isLive);
-    }
-
-    /** Look at the group anew, soon, and once for many events. */
-    soon() {
-      if (this.looking) return;
-      this.looking = setTimeout(async () => {
-        try {
-          await this.look();
-        } catch (error) {
-          console.info(`the group is not to be seen: ${error.message}`);
-        }
-        this.looking = null;
-      }, LOOK_MS);
-    }
-
-    async look() {
-      const chosen = this.timeline.group;
-      this.place.hidden = !chosen;
-      this.hint.hidden = Boolean(chosen);
-      if (!chosen) return;
-      const group = chosen.id;
-      const get = (rest) => this.api.ask("GET", this.path(rest));
-      const [described, timers, clock, offsets, topics, puppets, rules, holds] = await Promise.all([
-        get(below(group)), get(`${below(group)}/timers`), get(`${below(group)}/clock`), get(`${below(group)}/offsets`), get("/topics"),
-        get("/puppets"), get("/rules"), get("/holds"),
-      ]);
-      this.clock = { ...clock, read_at: performance.now() };
-      this.show({ group, described, timers, clock, offsets, topics, puppets, rules, holds });
-    }
-
-    /** Draw the panels that have changed, but nothing under a pressed pointer; who had the keyboard keeps it. */
-    show(seen) {
-      if (this.pressed) return;
-      this.timers = seen.timers;
-      const doing = { act: (...wanted) => this.act(...wanted), keep: (key, create) => this.keep(key, create) };
-      for (const { name, of, rows } of PANELS) {
-        const key = JSON.stringify([seen.group, of(seen)]);
-        if (this.shown.get(name) === key) continue;
-        this.shown.set(name, key);
-        const place = this.panels.get(name);
-        const focused = place.contains(document.activeElement) ? document.activeElement : null;
-        place.replaceChildren(...rows(seen, doing));
-        const again = focused && focused.dataset.key ? [...place.querySelectorAll("[data-key]")].find((each) => each.dataset.key === focused.dataset.key) : focused;
-        if (again && again.isConnected) again.focus({ preventScroll: true });
-      }
-      this.tick();
-    }
-
-    /** A field that stays as it is while its panel is drawn anew. */
-    keep(key, create) {
-      if (!this.kept.has(key)) this.kept.set(key, create());
-      return this.kept.get(key);
-    }
-
-    /** Do something; true if it was done. */
-    async act(method, path, body) {
+  /** Follow the event stream in place of an earlier one; reconnect after errors, at the last event received. */
+  async follow() {
+    this.connection.abort();
+    const connection = new AbortController();
+    this.connection = connection;
+    while (!connection.signal.aborted) {
       try {
-        await this.api.ask(method, this.path(path), body);
-        this.said.hidden = true;
-        return true;
+        const query = new URLSearchParams({ since: String(this.since) });
+        if (this.timeline?.group) query.set("watch", this.timeline.group.id);
+        const onOpen = () => this.setStatus("live", true);
+        for await (const events of this.api.events(this.path(`/trace?${query}`), connection.signal, onOpen)) {
+          if (connection.signal.aborted) return;
+          this.receive(events);
+        }
       } catch (error) {
-        this.said.textContent = error.message;
-        this.said.hidden = false;
-        return false;
-      } finally {
-        this.soon();
+        if (connection.signal.aborted) return;
+        console.info(`event stream: ${error}`);
       }
-    }
-
-    /** Let the deadlines come nearer between two looks. */
-    tick() {
-      if (!this.clock || this.shown.size === 0) return;
-      const passed = this.clock.mode === "manual" ? 0 : performance.now() - this.clock.read_at;
-      for (const each of this.levers.querySelectorAll("[data-timer]")) {
-        const left = Math.max(this.timers[Number(each.dataset.timer)].deadline_ms - this.clock.now_ms - passed, 0);
-        if (each.localName === "meter") each.value = left;
-        else each.textContent = words.duration(Math.round(left / 100) / 10);
-      }
-      if (performance.now() - this.clock.read_at > 2000) this.soon();
+      this.setStatus("connection lost, reconnecting", false);
+      await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
     }
   }
 
-  Koordinator.dashboard = new Dashboard(document.getElementById("dashboard"));
-  Koordinator.dashboard.start().catch((error) => Koordinator.dashboard.say(error.message, false));
-})();
+  /** @param {{ name: string, data: any }[]} events */
+  receive(events) {
+    const lines = events.filter(({ name }) => name === "message").map(({ data }) => data);
+    if (lines.length) {
+      this.since = lines[lines.length - 1].seq;
+      this.timeline?.append(lines);
+    }
+    const state = events.findLast(({ name }) => name === "group");
+    if (!state) return;
+    this.data = state.data;
+    this.receivedAt = performance.now();
+    this.show(state.data);
+  }
+
+  /**
+   * @param {string} text
+   * @param {boolean} isLive
+   */
+  setStatus(text, isLive) {
+    this.status.textContent = text;
+    this.status.classList.toggle("d-lost", !isLive);
+  }
+
+  /**
+   * Redraw changed panels and keep the focus; draw nothing while the pointer is pressed.
+   * @param {GroupData} data
+   */
+  show(data) {
+    if (this.isPressed) return;
+    const actions = { act: this.act.bind(this), keep: this.keep.bind(this) };
+    for (const { name, dependsOn, rows } of PANELS) {
+      const key = JSON.stringify([data.group, dependsOn(data)]);
+      const panel = this.panels.get(name);
+      if (!panel || this.shown.get(name) === key) continue;
+      this.shown.set(name, key);
+      const active = document.activeElement;
+      const focused = active instanceof HTMLElement && panel.contains(active) ? active : null;
+      panel.replaceChildren(...rows(data, actions));
+      if (focused) focusAgain(panel, focused);
+    }
+    this.tick();
+  }
+
+  /**
+   * Return an input that keeps its value when its panel is redrawn.
+   * @template {HTMLElement} Control
+   * @param {string} key
+   * @param {() => Control} create
+   */
+  keep(key, create) {
+    const control = /** @type {Control | undefined} */ (this.kept.get(key)) ?? create();
+    this.kept.set(key, control);
+    return control;
+  }
+
+  /**
+   * Send a request and show its error; return whether it succeeded.
+   * @param {string} method
+   * @param {string} path
+   * @param {object} [body]
+   */
+  async act(method, path, body) {
+    try {
+      await this.api.request(method, this.path(path), body);
+      this.error.hidden = true;
+      return true;
+    } catch (error) {
+      this.error.textContent = error instanceof Error ? error.message : String(error);
+      this.error.hidden = false;
+      return false;
+    }
+  }
+
+  /** Count timers down between two states of the group. */
+  tick() {
+    if (!this.data) return;
+    const { clock, timers } = this.data;
+    const passed = clock.mode === "manual" ? 0 : performance.now() - this.receivedAt;
+    for (const element of this.controls.querySelectorAll("[data-timer]")) {
+      const timer = timers[Number(element.getAttribute("data-timer"))];
+      if (!timer) continue;
+      const left = Math.max(timer.deadline_ms - clock.now_ms - passed, 0);
+      if (element instanceof HTMLMeterElement) element.value = left;
+      else element.textContent = duration(Math.round(left / 100) / 10);
+    }
+  }
+}
+
+/**
+ * Focus the element that was focused before a redraw, or its successor with the same key.
+ * @param {HTMLElement} panel
+ * @param {HTMLElement} focused
+ */
+function focusAgain(panel, focused) {
+  const { key } = focused.dataset;
+  const elements = /** @type {HTMLElement[]} */ ([...panel.querySelectorAll("[data-key]")]);
+  const successor = key ? elements.find((element) => element.dataset.key === key) : focused;
+  if (successor?.isConnected) successor.focus({ preventScroll: true });
+}
+
+const root = /** @type {HTMLElement} */ (document.getElementById("dashboard"));
+const dashboard = new Dashboard(root);
+/* For the browser's console. */
+Object.assign(globalThis, { Koordinator: { dashboard } });
+dashboard.start().catch((error) => dashboard.setStatus(String(error), false));

@@ -1,21 +1,26 @@
-"""The live page, whose files a server serves: the same component as in a page of a file, and the levers beside it."""
+"""The live page: the timeline of a cluster with control panels, as an HTML page, style sheets and ES modules."""
 
 from __future__ import annotations
 
-from .html import SCRIPTS, STYLES, static
+from .html import STYLES, modules_of, static, vocabulary_element
 
-FILES = (*STYLES, "dashboard.css", *SCRIPTS, "panels.js", "dashboard.js")
-"""Everything the page loads, in this order, from `FOLDER`."""
+ENTRY = "dashboard"
+
+FILES = (*STYLES, "dashboard.css", *(f"{name}.js" for name in modules_of(ENTRY)))
+"""The files that the page loads from `FOLDER`."""
 
 FOLDER = "/static"
 
 
 def dashboard_html() -> str:
-    """The page itself."""
-    return static("dashboard.html").replace("<!-- files -->", "\n".join(map(_element, FILES)))
+    """Return the page."""
+    elements = [*map(_element, FILES), vocabulary_element()]
+    return static("dashboard.html").replace("<!-- files -->", "\n".join(elements))
 
 
 def _element(name: str) -> str:
     if name.endswith(".css"):
         return f'<link rel="stylesheet" href="{FOLDER}/{name}">'
-    return f'<script src="{FOLDER}/{name}" defer></script>'
+    if name == f"{ENTRY}.js":
+        return f'<script type="module" src="{FOLDER}/{name}"></script>'
+    return f'<link rel="modulepreload" href="{FOLDER}/{name}">'

@@ -1,12 +1,13 @@
-"""A trace as one HTML file that opens offline: scripts, style and data are all inside.
+"""The page of one trace: a single HTML file that opens without a network, with scripts, styles and data inside.
 
-The scripts are classic ones without a build step; each adds its part to the global `Koordinator`, so their order here
-matters. A live page can serve the same files and mount the same component.
+The scripts are ES modules. A page from a file cannot import other files, so `bundle` joins the modules into one script:
+each module becomes a function that returns its exports. The live page (`dashboard`) serves the same modules as files.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -15,24 +16,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-SCRIPTS = ("model.js", "axis.js", "words.js", "draw.js", "tape.js", "as_test.js", "timeline.js")
-"""The component, in the order it is loaded."""
-
 STYLES = ("timeline.css",)
-"""Its style sheets."""
+"""The style sheets of the timeline."""
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
-"""What the page may load: nothing. What stands in a trace came from anybody."""
+"""The content security policy: the page loads nothing, whatever the trace contains."""
+
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:const|class|function) (\w+))", re.MULTILINE)
 
 
 def html_of(lines: Iterable[Mapping[str, object]], *, title: str, subtitle: str = "") -> str:
-    """The page that shows these lines of a trace (see `koordinator.emulator.trace.trace`).
+    """Return the page of the lines of a trace (see `koordinator.emulator.trace.trace`).
 
-    `title` and `subtitle` are plain text: the test and why it failed, say.
+    `title` and `subtitle` are plain text, such as the name of a test and its failure.
     """
-    data = _inside_script({"title": title, "subtitle": subtitle, "lines": list(lines)})
-    scripts = "\n".join(static(name) for name in SCRIPTS)
     styles = "\n".join(static(name) for name in STYLES)
+    data = json.dumps({"title": title, "subtitle": subtitle, "lines": list(lines)}, separators=(",", ":"))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -45,24 +45,55 @@ def html_of(lines: Iterable[Mapping[str, object]], *, title: str, subtitle: str 
 </head>
 <body>
 <main id="timeline"></main>
-<script type="application/json" id="trace">{data}</script>
-<script>
-{scripts}
-const given = JSON.parse(document.getElementById("trace").textContent);
-Koordinator.timeline = Koordinator.mount(document.getElementById("timeline"), given.lines, given);
-</script>
+{vocabulary_element()}
+{_data_element("trace", data)}
+<script type="module">
+{bundle("page")}</script>
 </body>
 </html>
 """
 
 
+def vocabulary_element() -> str:
+    """Return the script element with the vocabulary of the trace, which `vocabulary.js` reads."""
+    text = (files("koordinator.emulator.trace") / "vocabulary.json").read_text(encoding="utf-8")
+    return _data_element("vocabulary", text)
+
+
 @cache
 def static(name: str) -> str:
-    """The text of one of the component's files."""
+    """Return the text of one of the files in this folder."""
     return (files("koordinator.emulator.pages") / name).read_text(encoding="utf-8")
 
 
-def _inside_script(data: object) -> str:
-    """JSON that cannot end the script element it stands in, nor begin a comment there."""
-    text = json.dumps(data, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+@cache
+def modules_of(entry: str) -> tuple[str, ...]:
+    """Return the names of a module and of its imports, without `.js`, each after the modules that it imports."""
+    names: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        for _, imported in _IMPORT.findall(static(f"{name}.js")):
+            if imported not in names:
+                visit(imported)
+        names[name] = None
+
+    visit(entry)
+    return tuple(names)
+
+
+@cache
+def bundle(entry: str) -> str:
+    """Return one script of a module and its imports."""
+    return "".join(map(_as_function, modules_of(entry)))
+
+
+def _as_function(name: str) -> str:
+    text = _IMPORT.sub(lambda found: f"const {found[1]} = ${found[2]};\n", static(f"{name}.js"))
+    exports = ", ".join(_EXPORT.findall(text))
+    return f"const ${name} = (() => {{\n{_EXPORT.sub('', text)}return {{ {exports} }};\n}})();\n"
+
+
+def _data_element(element_id: str, text: str) -> str:
+    """Embed JSON, escaped so that it cannot end its script element or start a comment there."""
+    escaped = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return f'<script type="application/json" id="{element_id}">{escaped}</script>'

@@ -1,155 +1,322 @@
-/* The levers beside the live timeline: one panel each, drawn from what the HTTP API says. A panel gets `{group, ask, act}`:
- * `act(method, path, body)` does something and says so if it is refused.
+// @ts-check
+/* The control panels of the live page. */
+/** @import { FaultData, GroupData, Member, PanelActions } from "./types.js" */
+import { make } from "./dom.js";
+import { actionText, matchText } from "./events.js";
+import { count, duration } from "./format.js";
+
+/** @type {Record<string, (member: string) => string>} */
+const TIMERS = {
+  session: (member) => `session of ${member}`,
+  pending: (member) => `return of ${member} with its member id`,
+  initial_delay: () => "initial rebalance delay",
+  join: () => "join barrier",
+  sync: () => "SyncGroup of all members",
+  offsets: () => "check for expired offsets",
+};
+
+/** @type {Record<string, string>} */
+const EXPIRE = {
+  session: "expire_session",
+  pending: "expire_pending",
+  initial_delay: "expire_join_barrier",
+  join: "expire_join_barrier",
+  sync: "expire_sync",
+  offsets: "expire_offsets",
+};
+
+const ASSIGNORS = ["range", "cooperative-sticky", "sticky", "roundrobin"];
+
+/** @param {Member} member */
+const nameOf = (member) => member.instance_id || member.client_id || member.member_id;
+
+/** @param {string} text */
+const empty = (text) => make("p", { class: "d-none" }, text);
+
+/** @param {HTMLElement[]} items */
+const list = (items) => make("ul", { class: "d-list" }, ...items);
+
+/**
+ * @param {string} key identifies the button across redraws, so that it keeps the focus
+ * @param {string} text
+ * @param {string} label
+ * @param {() => void} onclick
+ * @param {boolean} [isDangerous]
  */
-"use strict";
-globalThis.Koordinator = globalThis.Koordinator || {};
+function button(key, text, label, onclick, isDangerous = false) {
+  const style = isDangerous ? "d-danger" : null;
+  return make("button", { type: "button", "data-key": key, "aria-label": label, class: style, onclick }, text);
+}
 
-(() => {
-  const { make, words } = Koordinator;
+/** @param {string} group */
+const groupPath = (group) => `/groups/${encodeURIComponent(group)}`;
 
-  const TIMERS = {
-    session: (who) => `session of ${who}`,
-    pending: (who) => `${who}: to come back with its id`,
-    initial_delay: () => "initial rebalance delay",
-    join: () => "join barrier",
-    sync: () => "SyncGroup of all",
-    offsets: () => "look for old offsets",
-  };
+/**
+ * @param {PanelActions} actions
+ * @param {string} group
+ * @returns {(action: string, body: object) => () => Promise<boolean>}
+ */
+const groupAction =
+  ({ act }, group) =>
+  (action, body) =>
+  () =>
+    act("POST", `${groupPath(group)}/actions/${action}`, body);
 
-  const EXPIRE = {
-    session: "expire_session", pending: "expire_pending", initial_delay: "expire_join_barrier", join: "expire_join_barrier",
-    sync: "expire_sync", offsets: "expire_offsets",
-  };
+/**
+ * The panels: each depends on some of the group's data and is redrawn when that changes.
+ * @type {{ name: string, dependsOn: (data: GroupData) => unknown, rows: (data: GroupData, actions: PanelActions) => HTMLElement[] }[]}
+ */
+export const PANELS = [
+  { name: "Group", dependsOn: ({ described }) => described, rows: groupRows },
+  {
+    name: "Timers",
+    dependsOn: ({ timers, described }) => [
+      timers.map(({ kind, member_id }) => [kind, member_id]),
+      described.members.map(nameOf),
+    ],
+    rows: timerRows,
+  },
+  { name: "Clock", dependsOn: ({ clock }) => [clock.mode, clock.ahead_ms], rows: clockRows },
+  { name: "Members", dependsOn: ({ described }) => described, rows: memberRows },
+  {
+    name: "Puppets",
+    dependsOn: ({ puppets }) => puppets.map(({ name, group, state }) => [name, group, state]),
+    rows: puppetRows,
+  },
+  { name: "Rules and holds", dependsOn: ({ rules, holds }) => [rules, holds], rows: faultRows },
+  { name: "Offsets and lag", dependsOn: ({ offsets, topics }) => [offsets, topics], rows: offsetRows },
+];
 
-  const nameOf = (member) => member.instance_id || member.client_id || member.member_id;
-
-  function button(key, text, label, action, danger = false) {
-    return make("button", { type: "button", "data-key": key, "aria-label": label, class: danger ? "d-danger" : null, onclick: action }, text);
-  }
-
-  const below = (group) => `/groups/${encodeURIComponent(group)}`;
-
-  const shapeOf = ({ kind, member_id }) => [kind, member_id];
-
-  /** `{name, of(seen), rows(seen, doing)}`: what a panel depends on, and what it shows; it is drawn when that changes. */
-  const PANELS = [
-    { name: "Group", of: ({ described }) => described, rows: groupRows },
-    { name: "Timers", of: ({ timers, described }) => [timers.map(shapeOf), described.members.map(nameOf)], rows: timerRows },
-    { name: "Clock", of: ({ clock }) => [clock.mode, clock.ahead_ms], rows: clockRows },
-    { name: "Members", of: ({ described }) => described, rows: memberRows },
-    { name: "Puppets", of: ({ puppets }) => puppets.map(({ name, group, state }) => [name, group, state]), rows: puppetRows },
-    { name: "Rules and holds", of: ({ rules, holds }) => [rules, holds], rows: ruleRows },
-    { name: "Offsets and lag", of: ({ offsets, topics }) => [offsets, topics], rows: offsetRows },
+/**
+ * @param {GroupData} data
+ * @param {PanelActions} actions
+ */
+function groupRows({ group, described }, actions) {
+  const post = groupAction(actions, group);
+  const { state, generation, protocol, members } = described;
+  const parts = [
+    state,
+    generation > 0 ? `generation ${generation}` : "",
+    protocol ?? "",
+    count(members.length, "member"),
   ];
+  return [
+    make("p", {}, parts.filter(Boolean).join(", ")),
+    make(
+      "div",
+      { class: "d-row" },
+      button("rebalance", "Rebalance", "Start a rebalance", post("rebalance", { cause: "started on the dashboard" })),
+      button("freeze", "Freeze", "Keep the group in this state", post("freeze", {})),
+      button("thaw", "Thaw", "Unfreeze the group", post("thaw", {})),
+    ),
+  ];
+}
 
-  function groupRows({ group, described }, { act }) {
-    const post = (action, body) => () => act("POST", `${below(group)}/actions/${action}`, body);
-    return [
-      make("p", {}, `${described.state}${described.generation > 0 ? `, generation ${described.generation}` : ""}`
-        + `${described.protocol ? `, ${described.protocol}` : ""}, ${words.several(described.members.length, "member")}`),
-      make("div", { class: "d-row" }, button("rebalance", "Rebalance", "Begin a rebalance", post("rebalance", { cause: "asked for on the dashboard" })),
-        button("freeze", "Freeze", "Let the group stay in this state", post("freeze", {})),
-        button("thaw", "Thaw", "Let the group go on", post("thaw", {}))),
-    ];
-  }
+/**
+ * @param {GroupData} data
+ * @param {PanelActions} actions
+ */
+function timerRows({ group, described, timers }, actions) {
+  const post = groupAction(actions, group);
+  const members = new Map(described.members.map((member) => [member.member_id, member]));
+  if (!timers.length) return [empty("No active timers.")];
+  const items = timers.map((timer, n) => {
+    const member = members.get(timer.member_id ?? "");
+    const name = timer.instance_id || (member ? nameOf(member) : (timer.member_id ?? ""));
+    const text = TIMERS[timer.kind]?.(name) ?? timer.kind;
+    const max = timer.kind === "session" && member ? member.session_timeout_ms : Math.max(timer.remaining_ms, 1);
+    const meter = { min: 0, max, low: max / 4, optimum: max, value: timer.remaining_ms };
+    const expire = post(EXPIRE[timer.kind], timer.member_id ? { member: timer.member_id } : {});
+    return make(
+      "li",
+      { class: "d-timer" },
+      make("span", {}, text),
+      make("meter", { ...meter, "aria-label": text, "data-timer": n }),
+      make("output", { "data-timer": n }, duration(timer.remaining_ms / 1000)),
+      button(`timer-${timer.kind}-${timer.member_id || n}`, "expire now", `Expire now: ${text}`, expire),
+    );
+  });
+  return [list(items)];
+}
 
-  function timerRows({ group, described, timers }, { act }) {
-    const members = new Map(described.members.map((member) => [member.member_id, member]));
-    if (!timers.length) return [make("p", { class: "d-none" }, "No timer runs.")];
-    return [make("ul", { class: "d-list" }, ...timers.map((timer, n) => {
-      const member = members.get(timer.member_id);
-      const who = timer.instance_id || (member ? nameOf(member) : timer.member_id || "");
-      const said = (TIMERS[timer.kind] || (() => timer.kind))(who);
-      const whole = timer.kind === "session" && member ? member.session_timeout_ms : Math.max(timer.remaining_ms, 1);
-      const expire = () => act("POST", `${below(group)}/actions/${EXPIRE[timer.kind]}`, timer.member_id ? { member: timer.member_id } : {});
-      return make("li", { class: "d-timer" }, make("span", {}, said),
-        make("meter", { min: 0, max: whole, low: whole / 4, optimum: whole, value: timer.remaining_ms, "aria-label": said, "data-timer": n }),
-        make("output", { "data-timer": n }, words.duration(timer.remaining_ms / 1000)),
-        button(`timer-${timer.kind}-${timer.member_id || n}`, "expire now", `Expire now: ${said}`, expire));
-    }))];
-  }
+/**
+ * @param {GroupData} data
+ * @param {PanelActions} actions
+ */
+function clockRows({ group, clock }, { act, keep }) {
+  const path = `${groupPath(group)}/clock`;
+  const label = "Duration to advance: 30s, 5m, 7d";
+  const by = keep("clock-by", () => make("input", { type: "text", value: "30s", size: "6", "aria-label": label }));
+  const alive = keep("clock-alive", () => make("input", { type: "checkbox", checked: true }));
+  const options = ["real", "manual", "auto"].map((name) =>
+    make("option", { value: name, selected: name === clock.mode }, name),
+  );
+  const onchange = () => act("PUT", path, { mode: mode.value });
+  const mode = make(
+    "select",
+    { "data-key": "clock-mode", "aria-label": "Mode of the group clock", onchange },
+    ...options,
+  );
+  const advance = () =>
+    act("POST", `${path}/advance`, { by: by.value, keep_alive: alive.checked ? "connected" : "none" });
+  const offset = clock.ahead_ms ? `, ${duration(clock.ahead_ms / 1000)} ahead of the wall clock` : "";
+  return [
+    make("p", {}, make("label", {}, "mode ", mode), offset),
+    make(
+      "div",
+      { class: "d-row" },
+      make("label", {}, "by ", by),
+      button("advance", "Advance", "Advance the group clock", advance),
+      make("label", {}, alive, " keep connected members alive"),
+    ),
+  ];
+}
 
-  function clockRows({ group, clock }, { act, keep }) {
-    const by = keep("clock-by", () => make("input", { type: "text", value: "30s", size: "6", "aria-label": "How far: 30s, 5m, 7d" }));
-    const alive = keep("clock-alive", () => make("input", { type: "checkbox", checked: true }));
-    const mode = make("select", { "data-key": "clock-mode", "aria-label": "How the group's clock runs",
-      onchange: (event) => act("PUT", `${below(group)}/clock`, { mode: event.target.value }) },
-      ...["real", "manual", "auto"].map((name) => make("option", { value: name, selected: name === clock.mode }, name)));
-    const advance = () => act("POST", `${below(group)}/clock/advance`, { by: by.value, keep_alive: alive.checked ? "connected" : "none" });
-    return [
-      make("p", {}, make("label", {}, "runs ", mode), clock.ahead_ms ? `, ${words.duration(clock.ahead_ms / 1000)} ahead of the wall's` : ", as the wall's does"),
-      make("div", { class: "d-row" }, make("label", {}, "by ", by), button("advance", "Advance", "Move the group's clock ahead", advance),
-        make("label", {}, alive, " connected members live on")),
-    ];
-  }
+/**
+ * @param {GroupData} data
+ * @param {PanelActions} actions
+ */
+function memberRows({ group, described }, actions) {
+  const post = groupAction(actions, group);
+  if (!described.members.length) return [empty("No members.")];
+  const items = described.members.map((member) => {
+    const { member_id: id, instance_id: instance } = member;
+    const name = nameOf(member);
+    const owned = Object.values(member.assignment).reduce((sum, numbers) => sum + numbers.length, 0);
+    const remove = instance
+      ? button(`fence-${id}`, "fence", `Fence ${name}: another process takes its id`, post("fence", { instance }), true)
+      : button(`evict-${id}`, "evict", `Evict ${name}: its poll timeout expires`, post("evict", { member: id }), true);
+    const expire = post("expire_session", { member: id });
+    const role = id === described.leader ? " leader" : "";
+    return make(
+      "li",
+      {},
+      make("span", { title: id }, make("strong", {}, name), role, ` · ${count(owned, "partition")}`),
+      make(
+        "span",
+        { class: "d-row" },
+        button(`expire-${id}`, "expire session", `Expire the session of ${name}`, expire),
+        remove,
+      ),
+    );
+  });
+  return [list(items)];
+}
 
-  function memberRows({ group, described }, { act }) {
-    if (!described.members.length) return [make("p", { class: "d-none" }, "Nobody is in this group.")];
-    return [make("ul", { class: "d-list" }, ...described.members.map((member) => {
-      const id = member.member_id;
-      const name = nameOf(member);
-      const owned = Object.values(member.assignment).reduce((sum, list) => sum + list.length, 0);
-      const post = (action, body) => () => act("POST", `${below(group)}/actions/${action}`, body);
-      return make("li", {}, make("span", { title: id }, make("strong", {}, name), id === described.leader ? " leader" : "", ` · ${words.several(owned, "partition")}`),
-        make("span", { class: "d-row" },
-          button(`expire-${id}`, "expire session", `Expire the session of ${name}`, post("expire_session", { member: id })),
-          member.instance_id
-            ? button(`fence-${id}`, "fence", `Fence ${name}: another process takes its instance id`, post("fence", { instance: member.instance_id }), true)
-            : button(`evict-${id}`, "evict", `Evict ${name}, as if it had not polled in time`, post("evict", { member: id }), true)));
-    }))];
-  }
+/**
+ * @param {GroupData} data
+ * @param {PanelActions} actions
+ */
+function puppetRows({ group, described, puppets }, { act, keep }) {
+  const path = (/** @type {string} */ name) => `${groupPath(group)}/puppets/${encodeURIComponent(name)}`;
+  const verbs = [
+    { verb: "join", text: "join", label: "Join", isDangerous: false },
+    { verb: "leave", text: "leave", label: "Leave the group", isDangerous: false },
+    { verb: "stop", text: "kill", label: "Kill: stop without leaving", isDangerous: true },
+  ];
+  const items = puppets
+    .filter((puppet) => puppet.group === undefined || puppet.group === group)
+    .map(({ name, state }) => {
+      const buttons = verbs.map(({ verb, text, label, isDangerous }) => {
+        const onclick = () => act("POST", `${path(name)}/${verb}`, {});
+        return button(`${verb}-${name}`, text, `${name}: ${label}`, onclick, isDangerous);
+      });
+      const texts = make("span", {}, make("strong", {}, name), ` ${state}`);
+      return make("li", {}, texts, make("span", { class: "d-row" }, ...buttons));
+    });
+  const inputs = { type: "text", value: "peer-1", size: "8", "aria-label": "Name of the new puppet" };
+  const name = keep("puppet-name", () => make("input", inputs));
+  const assignor = keep("puppet-assignor", () =>
+    make(
+      "select",
+      { "aria-label": "Assignor of the new puppet" },
+      ...ASSIGNORS.map((each) => make("option", { selected: each === described.protocol }, each)),
+    ),
+  );
+  const isStatic = keep("puppet-static", () => make("input", { type: "checkbox" }));
+  const create = async () => {
+    const static_ = isStatic.checked ? { instance_id: name.value } : {};
+    if (!(await act("POST", path(name.value), { protocols: [assignor.value], ...static_ }))) return;
+    await act("POST", `${path(name.value)}/join`, {});
+    name.value = name.value.replace(/\d*$/, (number) => String(Number(number || 1) + 1));
+  };
+  return [
+    list(items),
+    make(
+      "div",
+      { class: "d-row" },
+      name,
+      assignor,
+      make("label", {}, isStatic, " static"),
+      button("create-puppet", "Add", "Add a puppet and let it join", create),
+    ),
+  ];
+}
 
-  function puppetRows({ group, described, puppets }, { act, keep }) {
-    const here = puppets.filter((puppet) => puppet.group === undefined || puppet.group === group);
-    const tell = (name, verb, body = {}) => act("POST", `${below(group)}/puppets/${encodeURIComponent(name)}/${verb}`, body);
-    const name = keep("puppet-name", () => make("input", { type: "text", value: "peer-1", size: "8", "aria-label": "Name of a new puppet" }));
-    const assignor = keep("puppet-assignor", () => make("select", { "aria-label": "Its assignor" },
-      ...["range", "cooperative-sticky", "sticky", "roundrobin"].map((each) => make("option", { selected: each === described.protocol }, each))));
-    const isStatic = keep("puppet-static", () => make("input", { type: "checkbox" }));
-    const create = async () => {
-      const wanted = { protocols: [assignor.value], ...(isStatic.checked ? { instance_id: name.value } : {}) };
-      const made = await act("POST", `${below(group)}/puppets/${encodeURIComponent(name.value)}`, wanted);
-      if (!made) return;
-      await tell(name.value, "join");
-      name.value = name.value.replace(/\d*$/, (number) => String(Number(number || 1) + 1));
-    };
-    return [
-      make("ul", { class: "d-list" }, ...here.map((puppet) => make("li", {}, make("span", {}, make("strong", {}, puppet.name), ` ${puppet.state}`),
-        make("span", { class: "d-row" }, ...[["join", "Join"], ["leave", "Leave the group"], ["stop", "Kill: it goes without a word"]].map(([verb, said]) =>
-          button(`${verb}-${puppet.name}`, verb === "stop" ? "kill" : verb, `${puppet.name}: ${said}`, () => tell(puppet.name, verb), verb === "stop")))))),
-      make("div", { class: "d-row" }, name, assignor, make("label", {}, isStatic, " static"), button("create-puppet", "Add", "Add a puppet, which joins", create)),
-    ];
-  }
+/**
+ * @param {GroupData} data
+ * @param {PanelActions} actions
+ */
+function faultRows({ rules, holds }, { act }) {
+  if (!rules.length && !holds.length) return [empty("None. Add them in tests or by the HTTP API.")];
+  /**
+   * @param {FaultData} fault
+   * @param {string} state
+   * @param {...HTMLElement} buttons
+   */
+  const item = (fault, state, ...buttons) => {
+    const text = make("span", {}, make("strong", {}, fault.id), " ", make("code", {}, faultText(fault)), ` ${state}`);
+    return make("li", {}, text, make("span", { class: "d-row" }, ...buttons));
+  };
+  const ruleItems = rules.map((rule) => {
+    const remove = () => act("DELETE", `/rules/${encodeURIComponent(rule.id)}`);
+    const hits = `acted ${rule.hits === 1 ? "once" : `${rule.hits} times`}`;
+    return item(rule, hits, button(`rule-${rule.id}`, "remove", `Remove rule ${rule.id}`, remove, true));
+  });
+  const holdItems = holds.map((hold) => {
+    const path = `/holds/${encodeURIComponent(hold.id)}`;
+    const release = () => act("POST", `${path}/release`, {});
+    const remove = () => act("DELETE", path);
+    return item(
+      hold,
+      `holds ${count(hold.inside.length, "request")}`,
+      button(`release-${hold.id}`, "release", `Release the requests of ${hold.id}`, release),
+      button(`hold-${hold.id}`, "remove", `Remove hold ${hold.id}`, remove, true),
+    );
+  });
+  return [list([...ruleItems, ...holdItems])];
+}
 
-  function ruleRows({ rules, holds }, { act }) {
-    const said = (thing) => make("code", {}, brief(thing));
-    if (!rules.length && !holds.length) return [make("p", { class: "d-none" }, "None. Tests and the HTTP API make them.")];
-    return [make("ul", { class: "d-list" },
-      ...rules.map((rule) => make("li", {}, make("span", {}, make("strong", {}, rule.id), " ", said(rule), ` acted ${rule.hits === 1 ? "once" : `${rule.hits} times`}`),
-        button(`rule-${rule.id}`, "remove", `Remove rule ${rule.id}`, () => act("DELETE", `/rules/${encodeURIComponent(rule.id)}`), true))),
-      ...holds.map((hold) => make("li", {}, make("span", {}, make("strong", {}, hold.id), " ", said(hold), ` has ${words.several(hold.inside.length, "request")} in it`),
-        make("span", { class: "d-row" },
-          button(`release-${hold.id}`, "release", `Let go on what hold ${hold.id} keeps`, () => act("POST", `/holds/${encodeURIComponent(hold.id)}/release`, {})),
-          button(`hold-${hold.id}`, "remove", `Remove hold ${hold.id}`, () => act("DELETE", `/holds/${encodeURIComponent(hold.id)}`), true)))))];
-  }
+/** @param {FaultData} fault */
+const faultText = ({ match = {}, action }) => `${matchText(match)}${action ? ` → ${actionText(action)}` : ""}`;
 
-  function brief({ match = {}, action }) {
-    return `${words.matchTold(match)}${action ? ` → ${words.actionTold(action)}` : ""}`;
-  }
-
-  function offsetRows({ offsets, topics }) {
-    if (!offsets.length) return [make("p", { class: "d-none" }, "Nothing is committed.")];
-    const ends = new Map(topics.flatMap(({ topic, partitions }) => partitions.map((each) => [`${topic}-${each.partition}`, each.end_offset])));
-    const rows = offsets.map(({ topic, partition, offset }) => {
-      const end = ends.get(`${topic}-${partition}`);
-      return { name: `${topic}-${partition}`, offset, end, lag: end === undefined ? undefined : Math.max(end - offset, 0) };
-    }).sort((one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }));
-    const lag = rows.reduce((sum, row) => sum + (row.lag || 0), 0);
-    return [make("table", {}, make("caption", {}, `lag ${lag} in all`),
-      make("thead", {}, make("tr", {}, ...["partition", "committed", "end", "lag"].map((text) => make("th", { scope: "col" }, text)))),
-      make("tbody", {}, ...rows.map((row) => make("tr", {}, make("th", { scope: "row" }, row.name),
-        ...[row.offset, row.end ?? "–", row.lag ?? "–"].map((value) => make("td", {}, String(value)))))))];
-  }
-
-  Object.assign(Koordinator, { PANELS, below });
-})();
+/** @param {GroupData} data */
+function offsetRows({ offsets, topics }) {
+  if (!offsets.length) return [empty("No committed offsets.")];
+  const ends = new Map(
+    topics.flatMap(({ topic, partitions }) =>
+      partitions.map((each) => [`${topic}-${each.partition}`, each.end_offset]),
+    ),
+  );
+  const rows = offsets
+    .map(({ topic, partition, offset }) => {
+      const name = `${topic}-${partition}`;
+      const end = ends.get(name);
+      return { name, offset, end, lag: end === undefined ? undefined : Math.max(end - offset, 0) };
+    })
+    .sort((one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }));
+  const lag = rows.reduce((sum, row) => sum + (row.lag ?? 0), 0);
+  const headings = ["partition", "committed", "end", "lag"].map((text) => make("th", { scope: "col" }, text));
+  const body = rows.map((row) => {
+    const cells = [row.offset, row.end ?? "–", row.lag ?? "–"].map((value) => make("td", {}, String(value)));
+    return make("tr", {}, make("th", { scope: "row" }, row.name), ...cells);
+  });
+  const table = make(
+    "table",
+    {},
+    make("caption", {}, `total lag ${lag}`),
+    make("thead", {}, make("tr", {}, ...headings)),
+    make("tbody", {}, ...body),
+  );
+  return [table];
+}

@@ -1,4 +1,4 @@
-"""A browser for pages from files: headless Chromium, driven by Playwright, without a network."""
+"""Headless Chromium, driven by Playwright, without a network, for pages from files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    # not for the whole session: as long as it lasts an asyncio loop runs in this thread, in which nothing may wait
+    # not for the whole session: Playwright runs an asyncio loop in this thread, which must not block
     with launched() as browser:
         yield browser
 
@@ -32,7 +32,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def opened(page: Page, tmp_path: Path) -> Callable[..., Page]:
-    """Opens the page of a trace: a recorded one by its name, or lines."""
+    """Return a function that opens the page of a recorded trace, by name, or of lines."""
 
     def open_it(trace: str | list[dict[str, Any]], anchor: str = "", scheme: str = "light", **texts: str) -> Page:
         page.emulate_media(color_scheme=cast("Literal['light', 'dark']", scheme))

@@ -28,7 +28,7 @@ WAIT_MS = 20_000
 
 @contextmanager
 def looking_at(browser: Browser, served: Served, scheme: Any = "light") -> Iterator[Page]:
-    """A tab with the page; a script that fails, or an address that is not the server's, fails the test."""
+    """Open the page in a tab; fail the test on a script error or a request to another server."""
     context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
@@ -64,7 +64,7 @@ def settled(http: httpx.Client, members: int, **wanted: object) -> None:
 
 
 def lane_has(page: Page, name: str, state: str) -> None:
-    """Waits until the lane has been in that state."""
+    """Wait until the lane has been in a state."""
     page.wait_for_function(
         """([name, state]) => {
             const group = Koordinator.dashboard.timeline?.group;
@@ -78,16 +78,16 @@ def panel(page: Page, name: str) -> Any:
     return page.locator(".d-panel", has=page.locator("summary", has_text=name))
 
 
-def test_expire_now_is_seen_in_the_lane_of_a_real_consumer(browser: Browser, served: Served) -> None:
+def test_expire_now_removes_a_real_consumer_in_its_lane(browser: Browser, served: Served) -> None:
     with Remote(served.url) as server, Members(server.cluster()) as member, looking_at(browser, served) as page:
         member("confluent-kafka", group="orders-svc", topics=["orders"], client_id="svc-1")
         lane_has(page, "svc-1", "stable")
         page.get_by_label("Expire now: session of svc-1").click()
         lane_has(page, "svc-1", "removed")
-        page.locator(".k-tale", has_text="svc-1 is thrown out").wait_for()
+        page.locator(".k-item", has_text="svc-1 was removed").wait_for()
 
 
-def test_events_that_arrive_while_open_are_drawn(browser: Browser, served: Served, http: httpx.Client) -> None:
+def test_new_members_are_drawn_live(browser: Browser, served: Served, http: httpx.Client) -> None:
     with looking_at(browser, served) as page:
         page.locator(".d-hint", has_text="Waiting for the first group").wait_for()
         puppet(http, "svc-1")
@@ -98,36 +98,34 @@ def test_events_that_arrive_while_open_are_drawn(browser: Browser, served: Serve
         assert page.locator(".d-live").inner_text().endswith("live")
 
 
-def test_a_puppet_is_added_and_killed(browser: Browser, served: Served, http: httpx.Client) -> None:
+def test_a_puppet_can_be_added_and_killed(browser: Browser, served: Served, http: httpx.Client) -> None:
     puppet(http, "svc-1")
     with looking_at(browser, served) as page:
-        page.get_by_label("Name of a new puppet").fill("peer-7")
-        page.get_by_label("Add a puppet, which joins").click()
+        page.get_by_label("Name of the new puppet").fill("peer-7")
+        page.get_by_label("Add a puppet and let it join").click()
         lane_has(page, "peer-7", "stable")
-        page.get_by_label("peer-7: Kill: it goes without a word").click()
+        page.get_by_label("peer-7: Kill: stop without leaving").click()
         lane_has(page, "peer-7", "away")
-        assert page.get_by_label("Name of a new puppet").input_value() == "peer-8"
+        assert page.get_by_label("Name of the new puppet").input_value() == "peer-8"
 
 
-def test_the_clock_is_advanced_by_hand(browser: Browser, served: Served, http: httpx.Client) -> None:
+def test_the_clock_can_be_advanced(browser: Browser, served: Served, http: httpx.Client) -> None:
     puppet(http, "svc-1")
     with looking_at(browser, served) as page:
-        page.get_by_label("How far: 30s, 5m, 7d").fill("90s")
-        page.get_by_label("Move the group's clock ahead").click()
+        page.get_by_label("Duration to advance: 30s, 5m, 7d").fill("90s")
+        page.get_by_label("Advance the group clock").click()
         panel(page, "Clock").get_by_text("90 s ahead").wait_for()
         assert http.get(f"{GROUP}/clock").json()["ahead_ms"] == 90_000
 
 
-def test_refusals_carry_the_servers_message(browser: Browser, served: Served, http: httpx.Client) -> None:
+def test_a_refused_action_shows_the_servers_message(browser: Browser, served: Served, http: httpx.Client) -> None:
     puppet(http, "svc-1")
     with looking_at(browser, served) as page:
-        page.get_by_label("Let the group go on").click()
+        page.get_by_label("Unfreeze the group").click()
         page.get_by_role("alert").get_by_text("group 'orders-svc' is not frozen").wait_for()
 
 
-def test_rules_are_shown_with_their_hits_and_holds_are_released(
-    browser: Browser, served: Served, http: httpx.Client
-) -> None:
+def test_rules_and_holds_are_shown_and_can_be_removed(browser: Browser, served: Served, http: httpx.Client) -> None:
     puppet(http, "svc-1")
     settled(http, 1)
     action = {"kind": "error", "name": "COORDINATOR_NOT_AVAILABLE"}
@@ -138,10 +136,10 @@ def test_rules_are_shown_with_their_hits_and_holds_are_released(
     assert hold.is_success, hold.text
     with looking_at(browser, served) as page:
         panel(page, "Rules and holds").get_by_text("acted once").wait_for()
-        panel(page, "Rules and holds").get_by_text("has 0 requests in it").wait_for()
+        panel(page, "Rules and holds").get_by_text("holds 0 requests").wait_for()
         page.get_by_label(f"Remove hold {hold.json()['id']}").click()
         page.get_by_label(f"Remove rule {made.json()['id']}").click()
-        panel(page, "Rules and holds").get_by_text("None.").wait_for()
+        panel(page, "Rules and holds").get_by_text("None. Add them").wait_for()
 
 
 def test_committed_offsets_are_shown_with_their_lag(browser: Browser, served: Served, http: httpx.Client) -> None:
@@ -157,7 +155,7 @@ def test_committed_offsets_are_shown_with_their_lag(browser: Browser, served: Se
         assert row.inner_text().split() == ["orders-2", "3", "5", "2"]
 
 
-def test_the_token_is_asked_for_and_kept(browser: Browser) -> None:
+def test_the_page_asks_for_the_token_and_keeps_it(browser: Browser) -> None:
     with Serving(token="s3cret") as served, looking_at(browser, served) as page:
         page.get_by_label("Token").fill("wrong")
         page.keyboard.press("Enter")
@@ -168,7 +166,7 @@ def test_the_token_is_asked_for_and_kept(browser: Browser) -> None:
         page.locator(".d-live", has_text="live").wait_for()
 
 
-def test_fifty_members_are_followed(browser: Browser, served: Served, http: httpx.Client) -> None:
+def test_the_page_follows_fifty_members(browser: Browser, served: Served, http: httpx.Client) -> None:
     for number in range(50):
         puppet(http, f"svc-{number:02}", protocols=["cooperative-sticky"])
     with looking_at(browser, served) as page:
@@ -184,23 +182,23 @@ def test_fifty_members_are_followed(browser: Browser, served: Served, http: http
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_static_bounce_is_seen_live(browser: Browser, served: Served, http: httpx.Client, scheme: str) -> None:
+def test_a_static_bounce_is_shown_live(browser: Browser, served: Served, http: httpx.Client, scheme: str) -> None:
     for number in (1, 2, 3):
         puppet(http, f"svc-{number}", instance_id=f"svc-{number}")
     settled(http, 3)
     with looking_at(browser, served, scheme) as page:
         lane_has(page, "svc-3", "stable")
-        page.get_by_label("svc-2: Kill: it goes without a word").click()
+        page.get_by_label("svc-2: Kill: stop without leaving").click()
         lane_has(page, "svc-2", "away")
         page.get_by_label("svc-2: Join").click()
-        page.locator(".k-tale", has_text="svc-2 is back").wait_for()
-        page.wait_for_function("() => Koordinator.dashboard.timeline.group.lanes[1].beats.length > 25")
+        page.locator(".k-item", has_text="svc-2 returned").wait_for()
+        page.wait_for_function("() => Koordinator.dashboard.timeline.group.lanes[1].heartbeats.length > 25")
         assert http.get(GROUP).json()["state"] == "Stable"
         with kept(page, f"dashboard-static-bounce-{scheme}") as drawn:
             assert drawn.has("Stable", "stable", "good", inside=".k-chart")
 
 
-def test_a_cooperative_rebalance_is_seen_live(browser: Browser, served: Served, http: httpx.Client) -> None:
+def test_a_cooperative_rebalance_is_shown_live(browser: Browser, served: Served, http: httpx.Client) -> None:
     for name in ("C1", "C2"):
         puppet(http, name, protocols=["cooperative-sticky"])
     settled(http, 2)
@@ -209,6 +207,6 @@ def test_a_cooperative_rebalance_is_seen_live(browser: Browser, served: Served, 
         puppet(http, "C3", protocols=["cooperative-sticky"])
         settled(http, 3)
         page.wait_for_function("() => Koordinator.dashboard.timeline.group.lanes[2]?.owned.size === 2")
-        page.wait_for_function("() => Koordinator.dashboard.timeline.group.lanes[2].beats.length > 20")
+        page.wait_for_function("() => Koordinator.dashboard.timeline.group.lanes[2].heartbeats.length > 20")
         with kept(page, "dashboard-cooperative") as drawn:
             assert drawn.has("Stable", "PreparingRebalance", "joining", "stable", inside=".k-chart")

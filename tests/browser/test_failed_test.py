@@ -1,4 +1,4 @@
-"""A test that fails leaves a page that shows why: the plugin's, of a real client's bug."""
+"""The page of a failed test, with the bug of a real client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.needs("chromium")
 
 LATE_COMMIT = '''
-    """svc-1 does not poll while the group rebalances, is removed, and commits what it has in hand."""
+    """svc-1 does not poll during the rebalance, is removed, and then commits an offset."""
     import time
 
     from confluent_kafka import Consumer, TopicPartition
@@ -41,7 +41,7 @@ LATE_COMMIT = '''
 
 @pytest.fixture
 def failed(pytester: pytest.Pytester) -> Path:
-    """The page that a failed test left."""
+    """Run a failing test and return its page."""
     pytester.makepyfile(test_app=LATE_COMMIT)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=60)
     result.assert_outcomes(failed=1)
@@ -54,9 +54,9 @@ def test_the_page_of_a_failed_test_shows_lanes_barrier_and_first_error(page: Pag
     assert page.locator("h1").inner_text() == "test_app.py::test_a_commit_survives_a_rebalance"
     assert "UNKNOWN_MEMBER_ID" in page.locator(".k-subtitle").inner_text()
     assert page.locator(".k-l-lane").all_inner_texts() == ["svc-1", "peer"]
-    told = page.locator(".k-tale").all_inner_texts()
-    assert any("svc-1 did not rejoin in time" in text for text in told)
-    assert any("First error: svc-1 is refused: UNKNOWN_MEMBER_ID" in text for text in told)
+    story = page.locator(".k-item").all_inner_texts()
+    assert any("svc-1 did not rejoin in time" in text for text in story)
+    assert any("First error: svc-1 received UNKNOWN_MEMBER_ID" in text for text in story)
     assert page.locator(".k-row.k-first").is_visible()
     assert page.evaluate("Koordinator.timeline.group.barriers.at(-1).missed") == ["svc-1"]
     with kept(page, "timeline-failed-test") as drawn:

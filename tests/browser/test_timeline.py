@@ -1,4 +1,4 @@
-"""The page of a trace in a browser: what somebody sees who opens it."""
+"""The page of a trace in a browser."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browser.recorded_traces import NAMES, by_hand, crowd, lines_of
+from browser.recorded_traces import NAMES, crowd, lines_of, with_faults
 from browser.screenshots import kept
 
 from koordinator import Simulation
@@ -23,14 +23,14 @@ pytestmark = pytest.mark.needs("chromium")
 
 
 def titles(page: Page) -> list[str]:
-    return page.locator(".k-tale strong").all_inner_texts()
+    return page.locator(".k-item strong").all_inner_texts()
 
 
-def test_a_static_bounce_is_reported_as_one_event(opened: Open) -> None:
+def test_the_story_of_a_static_bounce_has_no_rebalance(opened: Open) -> None:
     page = opened("static_bounce")
-    told = " | ".join(titles(page))
-    assert "svc-2 is gone without leaving" in told
-    assert "no rebalance" in told
+    story = " | ".join(titles(page))
+    assert "svc-2 disconnected without leaving" in story
+    assert "no rebalance" in story
     assert page.locator(".k-l-lane").all_inner_texts() == ["svc-1\nstatic", "svc-2\nstatic", "svc-3\nstatic"]
 
 
@@ -40,12 +40,12 @@ def test_a_restarted_member_stays_in_its_lane(opened: Open) -> None:
     assert states[-5:] == ["stable", "away", "joining", "syncing", "stable"]
 
 
-def test_a_cooperative_rebalance_moves_as_few_partitions_as_possible(opened: Open) -> None:
+def test_a_cooperative_rebalance_moves_only_the_necessary_partitions(opened: Open) -> None:
     page = opened("cooperative")
     moved = page.evaluate(
         """() => {
             const group = Koordinator.timeline.group;
-            const third = group.bands.find((band) => band.generation === 3 && band.state === "Stable").end - 1;
+            const third = group.states.find((span) => span.generation === 3 && span.state === "Stable").end - 1;
             const owner = (spans, at) => Koordinator.spanAt(spans, at).owners.join();
             const end = group.model.lines.length - 1;
             const moved = ([_, spans]) => owner(spans, third) !== owner(spans, end);
@@ -53,7 +53,7 @@ def test_a_cooperative_rebalance_moves_as_few_partitions_as_possible(opened: Ope
         }"""
     )
     assert moved == ["orders-0", "orders-3"]
-    assert "4 partitions went on without a pause." in " ".join(page.locator(".k-tale span").all_inner_texts())
+    assert "4 partitions continued without a pause." in " ".join(page.locator(".k-item span").all_inner_texts())
 
 
 def test_a_link_opens_the_page_at_its_moment(opened: Open) -> None:
@@ -62,7 +62,7 @@ def test_a_link_opens_the_page_at_its_moment(opened: Open) -> None:
     assert "3 of 3" not in page.locator(".k-now").inner_text()
 
 
-def test_the_arrow_keys_step_from_event_to_event(opened: Open) -> None:
+def test_the_arrow_keys_step_through_the_events(opened: Open) -> None:
     page = opened("static_bounce")
     page.locator(".k-scrub").focus()
     page.keyboard.press("Home")
@@ -75,7 +75,7 @@ def test_the_arrow_keys_step_from_event_to_event(opened: Open) -> None:
     assert page.evaluate("Koordinator.timeline.seq") == seen[-2]
 
 
-def test_the_tape_shows_request_and_reply_of_a_chosen_row(opened: Open) -> None:
+def test_the_tape_shows_request_and_response_of_a_selected_row(opened: Open) -> None:
     page = opened("cooperative")
     page.locator(".k-tape select").select_option("SyncGroup")
     page.locator(".k-row", has_text="orders 0, 3").first.click()
@@ -85,26 +85,26 @@ def test_the_tape_shows_request_and_reply_of_a_chosen_row(opened: Open) -> None:
     assert "Before and after" in shown.inner_text()
 
 
-def test_overrides_are_reported_where_they_happened(opened: Open) -> None:
-    page = opened(by_hand())
-    told = titles(page)
-    assert "rule-1 is set: OffsetCommit, client id svc-1, group orders-svc → error REBALANCE_IN_PROGRESS" in told
-    assert "svc-1: rule-1 acts on OffsetCommit: error REBALANCE_IN_PROGRESS" in told
-    assert "i-2: hold-1 holds Heartbeat" in told
-    assert "clock put 2 min ahead (advance)" in told
-    assert "fence i-2" in told
+def test_actions_of_a_test_are_shown_in_their_lanes(opened: Open) -> None:
+    page = opened(with_faults())
+    story = titles(page)
+    assert "rule-1 added: OffsetCommit, client id svc-1, group orders-svc → error REBALANCE_IN_PROGRESS" in story
+    assert "svc-1: rule-1 acts on OffsetCommit: error REBALANCE_IN_PROGRESS" in story
+    assert "i-2: hold-1 holds Heartbeat" in story
+    assert "clock advanced by 2 min (advance)" in story
+    assert "fence i-2" in story
     held_s = page.evaluate(
         """() => {
             const group = Koordinator.timeline.group;
-            const [held] = group.lanes.find((lane) => lane.name === "i-2").held;
+            const [held] = group.lanes.find((lane) => lane.name === "i-2").holds;
             return group.model.secondsAt(held.end) - group.model.secondsAt(held.start);
         }"""
     )
     assert 0 < held_s <= 1
-    assert "rule-1 acted; Kafka would never answer so there." in page.locator(".k-details").inner_text()
+    assert "rule-1 acted; Kafka never returns this here." in page.locator(".k-details").inner_text()
 
 
-def test_trace_content_is_shown_and_not_executed(opened: Open) -> None:
+def test_html_in_a_trace_is_shown_as_text(opened: Open) -> None:
     evil = "<img src=x onerror=alert(1)></script>"
     asked = {"kind": "request", "api": "JoinGroup", "api_version": 9, "conn_id": 1, "correlation_id": 1, "node": 1}
     lines = [{**asked, "seq": 1, "wall_ts": 1_000_000, "client_id": evil, "group_id": evil, "body": {"topics": [evil]}}]
@@ -122,9 +122,7 @@ def test_trace_content_is_shown_and_not_executed(opened: Open) -> None:
     ],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_picture_has_its_colours_in_light_and_dark(
-    opened: Open, name: str, colours: list[str], scheme: str
-) -> None:
+def test_the_chart_has_its_colours_in_light_and_dark(opened: Open, name: str, colours: list[str], scheme: str) -> None:
     page = opened(name, scheme=scheme)
     with kept(page, f"timeline-{name}-{scheme}", only=".k-main") as drawn:
         assert drawn.has(*colours, inside=".k-chart")
@@ -153,13 +151,13 @@ def test_fifty_members_and_ten_thousand_events_open_in_seconds(opened: Open) -> 
     assert step_ms < 1_000
 
 
-def test_the_copied_test_is_one_that_passes_and_does_the_same(opened: Open) -> None:
+def test_the_copied_test_passes_and_ends_in_the_same_states(opened: Open) -> None:
     page = opened(crowd(members=3, events=400))
     text = page.evaluate("Koordinator.asTest(Koordinator.timeline.group)")
     ended = page.evaluate("Object.fromEntries(Koordinator.timeline.group.lanes.map((lane) => [lane.name, lane.state]))")
     with Simulation() as cluster:
         names: dict[str, Any] = {}
-        exec(compile(text, "copied", "exec"), names)  # noqa: S102 - it is what the page offers
+        exec(compile(text, "copied", "exec"), names)  # noqa: S102 - the source that the page offers
         names["test_crowd"](cluster)
         puppets = cluster.group("crowd").puppets
         played = {name: "away" if puppet.state == "out" else puppet.state for name, puppet in puppets.items()}
@@ -170,7 +168,7 @@ def test_an_empty_trace_opens(opened: Open) -> None:
     assert opened([]).locator(".k-l-lane").count() == 0
 
 
-def test_later_lines_are_added(opened: Open) -> None:
+def test_appended_lines_extend_the_story(opened: Open) -> None:
     page = opened("static_bounce")
     whole = titles(page)
     page.evaluate(
@@ -181,13 +179,13 @@ def test_later_lines_are_added(opened: Open) -> None:
             Koordinator.timeline.append(given.slice(50));
         }"""
     )
-    page.wait_for_function("count => document.querySelectorAll('.k-tale').length === count", arg=len(whole))
+    page.wait_for_function("count => document.querySelectorAll('.k-item').length === count", arg=len(whole))
     assert titles(page) == whole
 
 
-@pytest.mark.parametrize("name", [*NAMES, "crowd", "by_hand"])
-def test_the_page_and_perfetto_see_the_same_lanes(opened: Open, name: str) -> None:
-    made = {"crowd": partial(crowd, members=5, events=3000), "by_hand": by_hand}
+@pytest.mark.parametrize("name", [*NAMES, "crowd", "with_faults"])
+def test_the_page_and_the_perfetto_export_have_the_same_lanes(opened: Open, name: str) -> None:
+    made = {"crowd": partial(crowd, members=5, events=3000), "with_faults": with_faults}
     lines = made[name]() if name in made else lines_of(name)
     drawn = opened(lines).evaluate(
         """Object.fromEntries(Koordinator.timeline.group.lanes.map((lane) =>

@@ -1,4 +1,4 @@
-"""Record the traces that the tests of the pages look at: `python tests/pages/record.py`, by hand.
+"""Record the traces for the tests of the pages: run `python tests/pages/record.py` by hand.
 
 Real clients on the emulator. What every client does all the time (metadata, fetches) is left out, for the sake of size.
 """
@@ -38,7 +38,7 @@ def recorded(name: str) -> Iterator[Cluster]:
 
 
 class Member:
-    """A consumer on a thread of its own, from its `start` to its `close`."""
+    """A consumer on its own thread, from `start` to `close`."""
 
     def __init__(self, cluster: Cluster, name: str, **extra: object) -> None:
         self.name = name
@@ -98,7 +98,7 @@ def late_commit() -> None:
     with recorded("late_commit") as cluster:
         group = cluster.group(GROUP)
         slow = librdkafka(cluster, "slow", "range")
-        # with a callback it does not rejoin before it is polled
+        # with a callback it rejoins only when it is polled
         slow.subscribe(["orders"], on_revoke=lambda *_: None)
         poll_until([slow], lambda: group.state == "Stable" and len(owned(group)) == 1)
         poll_for([slow], 0.5)
@@ -142,7 +142,7 @@ def poll_until(consumers: list[confluent_kafka.Consumer], is_so: Callable[[], bo
 
 
 def cut(name: str, last_seq: int) -> None:
-    """Without the end, where everybody goes."""
+    """Remove the end of the trace, in which all members leave."""
     path = TRACES / f"{name}.jsonl"
     lines = path.read_text().splitlines()
     path.write_text("".join(f"{line}\n" for line in lines if json.loads(line).get("seq", 0) <= last_seq))

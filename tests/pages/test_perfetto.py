@@ -1,4 +1,4 @@
-"""What Perfetto is given keeps the rules of the Trace Event Format, for every recorded trace."""
+"""The Perfetto export follows the rules of the Trace Event Format, for every recorded trace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def on_threads(events: list[Event]) -> dict[tuple[int, int], list[Event]]:
     return threads
 
 
-def test_every_event_has_the_columns_of_its_phase(events: list[Event]) -> None:
+def test_every_event_has_the_fields_of_its_phase(events: list[Event]) -> None:
     assert {event["ph"] for event in events} <= {"M", "X", "b", "e", "i", "s", "f", "C"}
     for event in events:
         assert isinstance(event["ts"], int)
@@ -54,7 +54,7 @@ def test_slices_of_a_thread_do_not_overlap(events: list[Event]) -> None:
             assert before["ts"] + before["dur"] <= after["ts"], thread
 
 
-def test_every_request_that_begins_ends_once_under_an_id_of_its_own(events: list[Event]) -> None:
+def test_every_request_slice_ends_once_and_has_a_unique_id(events: list[Event]) -> None:
     begun = {(event["pid"], event["cat"], event["id"]): event for event in of(events, "b")}
     ended = {(event["pid"], event["cat"], event["id"]): event for event in of(events, "e")}
     assert begun.keys() == ended.keys()
@@ -71,7 +71,7 @@ def test_every_track_has_a_name(events: list[Event]) -> None:
     assert {event["pid"] for event in events} == processes
 
 
-def test_an_arrow_leads_from_the_leader_to_every_assignment(given: list[Event], events: list[Event]) -> None:
+def test_a_flow_leads_from_the_leader_to_every_assignment(given: list[Event], events: list[Event]) -> None:
     starts = {event["id"]: event for event in of(events, "s")}
     ends = {event["id"]: event for event in of(events, "f")}
     assert starts.keys() == ends.keys()
@@ -91,14 +91,14 @@ def test_events_of_a_group_are_in_the_order_of_the_trace(given: list[Event], eve
     assert [when[seq] for seq in seqs] == sorted(when[seq] for seq in seqs)
 
 
-def test_the_clock_is_the_groups(given: list[Event], events: list[Event]) -> None:
+def test_timestamps_are_in_group_time(given: list[Event], events: list[Event]) -> None:
     clock = {line["seq"]: line["group_ts_us"] for line in given if "group_ts_us" in line}
     for event in of(events, "b", "e"):
         if event["args"]["seq"] in clock:
             assert 0 <= event["ts"] - clock[event["args"]["seq"]] < 1000
 
 
-def test_the_counters_end_where_the_trace_does(given: list[Event], events: list[Event]) -> None:
+def test_the_counters_end_with_the_final_values(given: list[Event], events: list[Event]) -> None:
     bodies = [line["body"] for line in given if line.get("api") == "SyncGroup" and "body" in line]
     assigned = [partitions for body in bodies for partitions in (body.get("assignment") or {}).values()]
     partitions = len({partition for group in assigned for partition in group})
@@ -110,5 +110,5 @@ def test_the_counters_end_where_the_trace_does(given: list[Event], events: list[
     assert last[pid, "owned partitions"] == partitions
 
 
-def test_a_trace_without_events_is_still_one() -> None:
+def test_an_empty_trace_can_be_exported() -> None:
     assert perfetto_of([])["traceEvents"][0]["ph"] == "M"

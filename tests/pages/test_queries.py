@@ -1,4 +1,4 @@
-"""The queries that docs/timeline.md has for Perfetto, run on tables made as Perfetto makes them of a trace."""
+"""The Perfetto queries of docs/timeline.md, run on tables like those that Perfetto builds from a trace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ create table args (arg_set_id integer, key text, string_value text);
 
 @pytest.fixture
 def tables() -> Iterator[sqlite3.Connection]:
-    """Slices of a thread and instants are on its track, asynchronous ones on tracks of their own. Times are in ns."""
+    """Create tables: slices and instants on the track of their thread, asynchronous slices on others; times in ns."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(TABLES)
         fill(connection, perfetto_of(lines_of("late_commit"))["traceEvents"])
@@ -69,12 +69,12 @@ def test_the_longest_barrier_is_that_of_the_straggler(tables: sqlite3.Connection
     assert ms > 1000
 
 
-def test_the_straggler_is_the_last_member_to_join(tables: sqlite3.Connection) -> None:
+def test_the_straggler_is_the_member_that_joined_last(tables: sqlite3.Connection) -> None:
     (_, member, times, _), *_ = tables.execute(QUERIES["stragglers"]).fetchall()
     assert (member, times) == ("slow", 1)
 
 
-def test_a_commit_of_a_non_member_is_found(tables: sqlite3.Connection) -> None:
+def test_the_commit_of_a_removed_member_is_reported(tables: sqlite3.Connection) -> None:
     found = tables.execute(QUERIES["commits of members that are none any more, or of an older generation"]).fetchall()
     assert [(member, error) for member, _, error in found] == [("slow", "UNKNOWN_MEMBER_ID")]
 
@@ -85,7 +85,7 @@ def test_idle_members_are_summed_by_state(tables: sqlite3.Connection) -> None:
     assert all(seconds >= 0 for seconds in found.values())
 
 
-def test_waits_are_reported_by_api(tables: sqlite3.Connection) -> None:
+def test_waits_are_summed_by_api(tables: sqlite3.Connection) -> None:
     found = {
         api: longest for api, _, longest, _ in tables.execute(QUERIES["how long clients waited for an answer, by API"])
     }

@@ -1,4 +1,4 @@
-"""A browser for pages from files: headless Chromium, driven by Playwright, without a network."""
+"""Headless Chromium, driven by Playwright, without a network, for pages from files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUIETLY = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # grey letters: pictures are smaller, and the same on every screen
+    # grey text: screenshots are smaller and equal on every screen
     "--disable-lcd-text",
 )
 
@@ -31,7 +31,7 @@ WAIT_MS = 20_000
 
 @contextmanager
 def launched() -> Iterator[Browser]:
-    """The browser. As long as it lasts an asyncio loop runs in this thread."""
+    """Start the browser. Until it ends, an asyncio loop runs in this thread."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where there is a browser
 
     program = next(path for path in map(shutil.which, BROWSERS) if path)
@@ -43,7 +43,7 @@ def launched() -> Iterator[Browser]:
 
 @contextmanager
 def tab(browser: Browser) -> Iterator[Page]:
-    """A tab that fails its test when a script of the page does, or when the page asks the network for anything."""
+    """Open a tab; fail the test on a script error or a network request."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True)
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()

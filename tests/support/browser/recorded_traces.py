@@ -1,4 +1,4 @@
-"""Traces to look at: of real clients, recorded by `tests/pages/record.py`, and of crowds of puppets."""
+"""Traces of real clients, recorded by `tests/pages/record.py`, and of many puppets."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NAMES = tuple(sorted(path.stem for path in TRACES.glob("*.jsonl")))
 
 
 def lines_of(name: str) -> list[dict[str, Any]]:
-    """A recorded trace with its header."""
+    """Return a recorded trace with its header."""
     return [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
 
 
 def crowd(*, members: int = 50, events: int) -> list[dict[str, Any]]:
-    """A group in which puppets, half of them static, are restarted one after the other; `events` and some more."""
+    """Return a trace, of at least `events` events, of puppets that restart in turn; half of them are static."""
     simulation = Simulation(topics={"orders": 2 * members}, seed=1)
     with simulation as cluster:
         group = cluster.group("crowd")
@@ -38,8 +38,8 @@ def crowd(*, members: int = 50, events: int) -> list[dict[str, Any]]:
         return cluster._port.trace_lines()
 
 
-def by_hand() -> list[dict[str, Any]]:
-    """A group to which a test does what it can: a rule, a hold, a fence, a jump of the clock."""
+def with_faults() -> list[dict[str, Any]]:
+    """Return a trace with actions of a test: a rule, a hold, a fence and a clock jump."""
     simulation = Simulation(topics={"orders": 6}, seed=1)
     with simulation as cluster:
         group = cluster.group("orders-svc")

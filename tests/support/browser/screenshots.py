@@ -1,4 +1,4 @@
-"""Screenshots: what is to be seen in them, and those that the docs show."""
+"""Screenshots: checks of their colours, and the images of the docs."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[3] / "docs"
 
 KEEP = "KOORDINATOR_PICTURES"
-"""With this set, the pictures that the docs show are made anew."""
+"""Set this environment variable to update the images of the docs."""
 
 NEAR = 6
-"""How far a channel of a pixel may be off: a canvas mixes colours at edges only."""
+"""Maximum difference of a colour channel; canvases mix colours only at edges."""
 
 
 class Drawn:
-    """What a page shows just now."""
+    """The current content of a page."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
 
     def has(self, *colours: str, inside: str) -> bool:
-        """Whether each of these colours of the style sheet is seen, in the canvases of an element, as an area."""
+        """Assert that the canvases of an element show each of these colours of the style sheet as an area."""
         counts = self._page.evaluate(COUNT, [inside, list(colours), NEAR])
         assert all(counts.values()), {name: count for name, count in counts.items() if not count}
         return True
@@ -59,7 +59,7 @@ COUNT = """([inside, names, near]) => {
 
 @contextmanager
 def kept(page: Page, name: str, only: str = "body") -> Iterator[Drawn]:
-    """What is asserted of the picture; if it holds and `KEEP` is set, the picture of an element goes to the docs."""
+    """Yield the content for assertions; if they hold and `KEEP` is set, save the image of an element for the docs."""
     yield Drawn(page)
     if os.environ.get(KEEP) and any(f"img/{name}.png" in text.read_text() for text in DOCS.glob("*.md")):
         page.locator(only).screenshot(path=DOCS / "img" / f"{name}.png")

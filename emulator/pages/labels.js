@@ -1,0 +1,62 @@
+// @ts-check
+/* The texts around the chart: legend, row labels and tooltips. */
+/** @import { Group } from "./group.js" */
+/** @import { GroupMark, LaneMark, Row } from "./types.js" */
+import { make } from "./dom.js";
+import { actionLineText } from "./events.js";
+import { laneColour } from "./pen.js";
+import { spanAt } from "./spans.js";
+import { LANE_STATES, laneStateAt, stateAt } from "./story.js";
+
+/** Shape, style class and text. */
+const LEGEND = [
+  ["band", "Stable", "Stable"],
+  ["band", "PreparingRebalance", "PreparingRebalance: members join"],
+  ["band", "CompletingRebalance", "CompletingRebalance: waiting for the leader's assignment"],
+  ...Object.entries(LANE_STATES).map(([state, text]) => ["lane", state, text]),
+  ["partition", "none", "no owner, or two owners"],
+  ["mark", "heartbeat", "heartbeat"],
+  ["mark", "commit", "commit"],
+  ["mark", "bad", "error"],
+  ["mark", "good", "no rebalance"],
+  ["mark", "test", "action of the test"],
+];
+
+export function legend() {
+  const items = LEGEND.map(([shape, name, text]) =>
+    make("li", {}, make("i", { class: `k-swatch k-s-${shape} k-is-${name}`, "aria-hidden": "true" }), text),
+  );
+  return make("ul", { class: "k-legend", "aria-label": "Legend" }, ...items);
+}
+
+/** @param {Row} row */
+export function rowLabel({ kind, top, height, label, lane, name }) {
+  const style = `top:${top}px;height:${height}px`;
+  const dot = lane ? { class: "k-dot", style: `background:${laneColour(lane.index)}`, "aria-hidden": "true" } : null;
+  return make(
+    "div",
+    { class: `k-label k-l-${kind}`, style, title: label, "data-name": name ?? null },
+    dot ? make("i", dot) : null,
+    label,
+    lane?.isStatic && height >= 20 ? make("small", {}, "static") : null,
+  );
+}
+
+/**
+ * Return the tooltip of a row at a position, or of a mark there.
+ * @param {Group} group
+ * @param {Row} row
+ * @param {number} at
+ * @param {LaneMark | GroupMark | null} mark
+ */
+export function tipText(group, { kind, lane, name = "" }, at, mark) {
+  if (lane) return `${lane.name}: ${mark && "text" in mark ? mark.text : laneStateAt(group, lane, at)}`;
+  if (kind === "partition") {
+    const owners = spanAt(group.partitions.get(name) ?? [], at)?.owners ?? [];
+    const names = owners.map((index) => group.lanes[index].name);
+    return `${name}: ${names.length > 1 ? `owned by ${names.join(" and ")} at once` : names[0] || "no owner"}`;
+  }
+  if (kind === "test") return mark ? actionLineText(group.model.lines[at]) : "";
+  const reason = spanAt(group.states, at)?.reason;
+  return `${stateAt(group, at)}${reason ? `. ${reason}` : ""}`;
+}
