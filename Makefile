@@ -115,7 +115,7 @@ test: $(VENV)/installed check ## build and install the wheel, then check and tes
 	@echo "== pytest, on the installed wheel"
 	@KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" $(BIN)/pytest -n $(JOBS) $(ARGS)
 
-check: $(VENV)/test-tools $(if $(wildcard $(VENV)/editable),,$(VENV)/installed) ## run ruff, mypy --strict, import-linter and the prose check
+check: $(VENV)/test-tools $(if $(wildcard $(VENV)/editable),,$(VENV)/installed) ## run ruff, mypy --strict, import-linter, the prose check, and Biome and TypeScript where there is Node.js
 	@echo "== ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -123,6 +123,8 @@ check: $(VENV)/test-tools $(if $(wildcard $(VENV)/editable),,$(VENV)/installed) 
 	@$(BIN)/mypy --strict -p koordinator
 	@echo "== import-linter"
 	@$(BIN)/lint-imports
+	@echo "== Biome and TypeScript"
+	@tools/js/check.sh
 	@echo "== prose"
 	@$(BIN)/python tools/prose.py || echo "== not enforced yet"
 

@@ -86,11 +86,12 @@ class Operated:
         given = dict(request.query_params) if reads else await _body(request)
         timeout_s = given.pop("timeout", None) if route.waits and isinstance(given, dict) else None
         form = checked_form(given.pop("format", JSON)) if route.operation == TRACE else JSON
+        watch = given.pop("watch", None) if route.operation == TRACE else None
         arguments |= _checked(self._given, given, strict=not reads)
         if form != JSON:
             return await export_of(hosted, form, arguments)
         if route.operation == TRACE and STREAM in request.headers.get("accept", ""):
-            return stream_of(hosted, **arguments)
+            return stream_of(hosted, **arguments, watch=watch)
         try:
             if timeout_s is None:
                 return _answer(await hosted.call(route.operation, arguments))

@@ -1,10 +1,14 @@
-"""The trace as server-sent events."""
+"""The trace as server-sent events, with the state of a group if the client watches one.
+
+The live page thereby needs one connection: it follows the trace, and redraws its panels when the group's state arrives.
+"""
 
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import trio
 from starlette.responses import StreamingResponse
 
 from .plain import to_json
@@ -17,37 +21,82 @@ if TYPE_CHECKING:
     from ..server.cluster_registry import RegisteredCluster
 
 KEEP_ALIVE_S = 15
-"""A comment is sent after so much silence, so that nobody on the way takes the connection for dead."""
+"""The interval of comments without events, so that proxies keep the connection open."""
+
+STATE_INTERVAL_S = 0.4
+"""The minimum time between two states of a watched group."""
 
 MEDIA_TYPE = "text/event-stream"
 
+GROUP_PARTS = {
+    "described": "groups.describe",
+    "timers": "clocks.timers",
+    "clock": "clocks.read",
+    "offsets": "groups.offsets",
+}
+"""Operations whose results make up the state of a group, with the group as argument."""
 
-def stream_of(hosted: RegisteredCluster, since: int = 0, group: str | None = None) -> StreamingResponse:
-    """The events after `since`, and every one that comes, each with its `seq` as id, until somebody hangs up."""
-    return Stream(_events(hosted, since, group), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+CLUSTER_PARTS = {
+    "topics": "topics.describe",
+    "puppets": "puppets.list",
+    "rules": "faults.rules",
+    "holds": "holds.all",
+}
+"""Further parts of the state, from operations without arguments."""
+
+
+def stream_of(
+    hosted: RegisteredCluster, since: int = 0, group: str | None = None, watch: str | None = None
+) -> StreamingResponse:
+    """Return a stream of all present and future events after `since`, each with its `seq` as id.
+
+    With `watch`, an event named `group` carries the state of that group: at first, and after changes.
+    """
+    return Stream(_events(hosted, since, group, watch), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
 
 class Stream(StreamingResponse):
-    """A response whose source ends with it, at once, whoever ends it."""
+    """A streaming response that closes its source at the end, also when it is cancelled."""
 
     async def stream_response(self, send: Send) -> None:
-        """Send everything there is."""
+        """Send the stream."""
         async with aclosing(cast("AsyncGenerator[str, None]", self.body_iterator)):
             await super().stream_response(send)
 
 
-async def _events(hosted: RegisteredCluster, since: int, group: str | None) -> AsyncGenerator[str, None]:
+async def _events(
+    hosted: RegisteredCluster, since: int, group: str | None, watch: str | None
+) -> AsyncGenerator[str, None]:
     trace = hosted.cluster.trace
 
     def has_more() -> bool:
         return trace.last_seq > since
 
-    # who waits for the first event is to know at once that it listens
+    # the client learns at once that the stream is open
     yield ": the trace\n\n"
+    is_state_due, state_at = watch is not None, trio.current_time()
     while not hosted.ended.is_set():
-        if not await hosted.cluster.server.wait_for(has_more, KEEP_ALIVE_S):
-            yield ": nothing new\n\n"
-        newest = trace.last_seq
-        for event in trace.events(since, group):
-            yield f"id: {event['seq']}\ndata: {to_json(event)}\n\n"
-        since = newest
+        limit_s = max(state_at - trio.current_time(), 0) if is_state_due else KEEP_ALIVE_S
+        if await hosted.cluster.server.wait_for(has_more, limit_s):
+            newest = trace.last_seq
+            for event in trace.events(since, group):
+                yield f"id: {event['seq']}\ndata: {to_json(event)}\n\n"
+            since = newest
+            is_state_due = watch is not None
+        elif not is_state_due:
+            yield ": no new events\n\n"
+        if watch is not None and is_state_due and trio.current_time() >= state_at:
+            state = await _state_of(hosted, watch)
+            if state is not None:
+                yield f"event: group\ndata: {to_json(state)}\n\n"
+            is_state_due, state_at = False, trio.current_time() + STATE_INTERVAL_S
+
+
+async def _state_of(hosted: RegisteredCluster, group: str) -> dict[str, Any] | None:
+    """Return the state of a group; None if the group does not exist or its coordinator is unavailable."""
+    try:
+        parts = {name: await hosted.call(operation, {"group": group}) for name, operation in GROUP_PARTS.items()}
+    except ValueError:
+        return None
+    parts |= {name: await hosted.call(operation, {}) for name, operation in CLUSTER_PARTS.items()}
+    return {"group": group, **parts}

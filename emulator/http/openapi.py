@@ -36,6 +36,13 @@ FORMAT = {
     "schema": {"type": "string", "enum": [JSON, *FORMS], "default": JSON},
 }
 
+WATCH = {
+    "name": "watch",
+    "in": "query",
+    "description": "a group id; the event stream then also carries events named `group` with the group's state",
+    "schema": {"type": "string"},
+}
+
 PROBLEM = {
     "type": "object",
     "description": "RFC 9457: what was wrong; nothing has been changed",
@@ -114,7 +121,7 @@ def _operation(route: Route, control: Control) -> dict[str, Any]:
     }
     if route.method == "GET":
         described["parameters"] += [*_parameters(given, "query"), *([TIMEOUT] if route.waits else [])]
-        described["parameters"] += [FORMAT] if route.operation == TRACE else []
+        described["parameters"] += [FORMAT, WATCH] if route.operation == TRACE else []
     else:
         if route.waits:
             given["properties"] = {**given.get("properties", {}), TIMEOUT["name"]: TIMEOUT["schema"]}

@@ -117,6 +117,21 @@ def test_the_trace_is_streamed_as_server_sent_events(http: httpx.Client) -> None
     assert [event["change"] for event in seen] == ["paused", "resumed"]
 
 
+def test_the_stream_carries_the_state_of_a_watched_group(http: httpx.Client) -> None:
+    http.post(f"{CLUSTER}/groups/g/puppets/p").raise_for_status()
+    http.post(f"{CLUSTER}/groups/g/puppets/p/join").raise_for_status()
+    query = {"since": 0, "watch": "g"}
+    with http.stream("GET", f"{CLUSTER}/trace", params=query, headers={"accept": "text/event-stream"}) as stream:
+        lines = stream.iter_lines()
+        states = (json.loads(next(lines).removeprefix("data: ")) for line in lines if line == "event: group")
+        first = next(states)
+        http.post(f"{CLUSTER}/groups/g/puppets/q").raise_for_status()
+        later = next(state for state in states if len(state["puppets"]) == 2)
+    assert {"group", "described", "timers", "clock", "offsets", "topics", "puppets", "rules", "holds"} == first.keys()
+    assert (first["group"], first["described"]["state"]) == ("g", "Stable")
+    assert [puppet["name"] for puppet in later["puppets"]] == ["p", "q"]
+
+
 def test_every_request_but_probes_needs_the_token() -> None:
     with Serving(token=TOKEN) as served, httpx.Client(base_url=served.url, trust_env=False) as http:
         assert http.get("/healthz").is_success

@@ -66,7 +66,7 @@ def test_the_trace_is_to_be_had_for_perfetto(http: httpx.Client) -> None:
 def test_the_trace_is_to_be_had_as_a_page(http: httpx.Client) -> None:
     page = http.get(TRACE, params={"format": "html"}).raise_for_status()
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    assert "Koordinator.mount" in page.text
+    assert "mount(root, trace.lines, trace)" in page.text
 
 
 def test_another_form_is_refused_with_those_there_are(http: httpx.Client) -> None:
