@@ -66,6 +66,7 @@ TOOLS: dict[str, Callable[[], str]] = {
     "engines": lambda: "" if find_spec("duckdb") and find_spec("polars") else "no duckdb and polars found",
     "java": cache(_java),
     "mounts": cache(_mounts),
+    "node": lambda: "" if shutil.which("npm") else "no Node.js with npm found",
     "pyright": lambda: "" if find_spec("basedpyright") else "no basedpyright found",
     "spark": lambda: "" if find_spec("pyspark") else "no pyspark found",
 }
