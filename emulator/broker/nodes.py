@@ -214,7 +214,7 @@ class NodeRuntimes:
         node.queued_bytes.clear()
         self._note(node_id, "resumed")
         self._states_changed()
-        # leaderships that it lost during the pause are gone before it acts on them
+        # it gives up lost leaderships before it acts on queued input
         outputs = broker.perform(node.paused_at, broker.node.leaders_changed(node.paused_at))
         if deleted:
             # before it loads later records

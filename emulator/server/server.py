@@ -248,7 +248,7 @@ class Server:
         self._notify()
 
     def _check_deadline(self) -> None:
-        """Wake the timekeeper if the deadline has come forward; after one that moved back it ticks in vain."""
+        """Wake the timekeeper for an earlier deadline; a later one costs it an idle tick."""
         deadline = self._broker.deadline()
         if deadline is not None and deadline < self._next_deadline:
             self._deadline_moved.set()

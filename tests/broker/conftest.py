@@ -8,5 +8,5 @@ from clients.frame_clients import Wire
 
 @pytest.fixture
 def wire() -> Wire:
-    """A broker ring with topic t, and nobody connected yet."""
+    """A broker with topic t, without connections."""
     return Wire()

@@ -1,4 +1,4 @@
-"""Peers that send what no client would: it costs them their connection, and nobody else anything."""
+"""Invalid frames: they cost the peer its connection, and other connections nothing."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class TestText:
 
 
 class TestTurns:
-    """One connection's frames of one read do not all have to be answered before anybody else is."""
+    """Other connections get responses before all frames of a large read are answered."""
 
     def test_many_requests_in_one_piece_are_answered_in_turns(self, wire: Wire) -> None:
         peer = wire.connect()

@@ -1,4 +1,4 @@
-"""What peers make the broker remember: in proportion to what they sent, and no longer than it is of use."""
+"""Memory use by hostile peers: in proportion to their input, and released when it is of no more use."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def joining(group: str = "g", member_id: str = "", *protocols: tuple[str, bytes]
 
 
 def forget(peer: Peer) -> None:
-    """A client that does not keep what it is told."""
+    """A client that discards its member ids."""
     peer.pieces.clear()
     peer.sent.clear()
 
 
 class TestJoinGroup:
     def test_kip_394_a_flood_without_ids_is_bounded_in_time_by_the_session_timeout(self) -> None:
-        """The runaway group of KIP-389: ids are handed out, and forgotten when nobody comes back with them."""
+        """The runaway group of KIP-389: pending member ids expire when no client uses them."""
         wire = Wire(trace_capacity=10)
         peer = wire.connect()
         frame = wire.request(peer, joining(), 9)
@@ -168,7 +168,7 @@ def test_ten_thousand_groups_cost_a_few_kib_each_and_go_when_they_are_empty() ->
     assert held() - before < 4 * KIB * count
     wire.wait(601_000)
     assert wire.node.coordinator.groups == {}
-    # what is left is in __consumer_offsets, until that is compacted again
+    # the rest is in __consumer_offsets until the next compaction
     assert held() - before < 500 * count
 
 

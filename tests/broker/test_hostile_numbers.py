@@ -1,4 +1,4 @@
-"""Numbers at their ends: refused as Kafka refuses them, or answered; and time goes on for everybody."""
+"""Extreme numbers: refused as in Kafka, or answered; timers continue for all groups."""
 
 from __future__ import annotations
 

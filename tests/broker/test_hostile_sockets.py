@@ -65,7 +65,7 @@ class Server:
         return pages * resource.getpagesize() // 1024
 
     def limit_files(self, most: int) -> None:
-        """Let it open so many files and no more."""
+        """Limit the number of open files of the server."""
         _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (most, hard))
 
@@ -142,7 +142,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def need_files(count: int) -> None:
-    """Be allowed to open so many sockets."""
+    """Raise the limit of open sockets of this process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count:
         if hard != resource.RLIM_INFINITY and hard < count:

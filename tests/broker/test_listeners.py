@@ -1,4 +1,4 @@
-"""Where nodes listen, and what clients are told: listeners by name, for every node or for one of them."""
+"""Named listeners and advertised addresses, for every node or for one."""
 
 from __future__ import annotations
 

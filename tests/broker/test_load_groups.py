@@ -1,4 +1,4 @@
-"""Groups that somebody else than a coordinator has written to `__consumer_offsets` are taken over at once."""
+"""Coordinators take over group records that clients or Python write to `__consumer_offsets`."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def nodes() -> Nodes:
 
 
 def beats(nodes: Nodes) -> list[Error]:
-    """What a member of the world is told by each node."""
+    """Return the heartbeat error of a member at each node."""
     return [nodes.beat(node, A, 7) for node in (1, 2)]
 
 

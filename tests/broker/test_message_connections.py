@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def told(nodes: Nodes) -> list[tuple[int, Any]]:
-    """What has come for puppets: the connection, and the response or the reason it was closed for."""
+    """Take the puppets' inbox: connections, each with the response or the reason for closing."""
     mail, _ = list(nodes.runtime.inbox), nodes.runtime.inbox.clear()
     return [(each.connection, each.response if isinstance(each, Answer) else each.reason) for _, each in mail]
 
@@ -43,7 +43,7 @@ def test_puppets_and_clients_form_one_group() -> None:
     ours, theirs = (member.member_id for member in joined.members)
     nodes.send(client, nodes.request(client, syncing(theirs), 3))
     assignments = tuple(SyncGroupRequestAssignment(member_id=each, assignment=each.encode()) for each in (ours, theirs))
-    # what the client is told by it leaves at once
+    # the client's response leaves at once
     nodes.do(nodes.runtime.send_message, connection, 3, syncing(ours, assignments))
     assert client.answers()[-1][1].assignment == theirs.encode()
     assert told(nodes)[0][1].assignment == ours.encode()
@@ -109,7 +109,7 @@ def test_a_paused_node_queues_puppet_requests_until_resumed() -> None:
 
 
 class Clock:
-    """A ticker that is wanted at given times, and keeps what it saw then."""
+    """A ticker with given deadlines that records its observations."""
 
     def __init__(self, nodes: Nodes, *times: int) -> None:
         self.times = list(times)

@@ -1,4 +1,4 @@
-"""Several nodes, one cluster: who coordinates, what the wrong one says, and what outlives a node (coordinator.md D)."""
+"""Several nodes: coordinators, responses of other nodes, and state that outlives a node (coordinator.md D)."""
 
 from __future__ import annotations
 

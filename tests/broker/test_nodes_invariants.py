@@ -1,4 +1,4 @@
-"""Whatever happens to nodes and groups: one coordinator each, nothing acknowledged is lost, nobody waits for ever."""
+"""Invariants under node failures: one coordinator per group, no lost acknowledged commit, no endless wait."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GROUPS = ("g", "h", "i")
 GROUP = st.sampled_from(GROUPS)
 NODES_MAX = 5
 LONG_MS = 400_000
-"""After so much silence every session and every rebalance is over."""
+"""Time in ms after which every session and rebalance is over."""
 
 
 class Cluster(RuleBasedStateMachine):
@@ -170,7 +170,7 @@ class Cluster(RuleBasedStateMachine):
         for group, offset in self.acknowledged.items():
             coordinator = cluster.coordinator_of(group)
             if coordinator == NO_LEADER:
-                # who alone had it was removed
+                # its only replica was removed
                 assert set(cluster.planned_offsets_topic().replicas[cluster.partition_of(group)]).isdisjoint(
                     self.runtime.states
                 )

@@ -1,4 +1,4 @@
-"""What a group does is in `__consumer_offsets`, in Kafka's own bytes, for everybody to read (Burrow does)."""
+"""Group changes are in `__consumer_offsets` in Kafka's format, readable by clients such as Burrow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fetching(offset: int = 0, wait_ms: int = 0) -> FetchRequest:
 
 
 def log(wire: Wire, offset: int = 0) -> list[Record]:
-    """What a client reads of the partition of group g."""
+    """Return the records that a client fetches from the partition of group g."""
     answer = wire.ask(wire.connect(), fetching(offset), 11)
     data = answer.responses[0].partitions[0].records or b""
     return [record for _, batch in read_batches(data) for record in read_records(batch)]

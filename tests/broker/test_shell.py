@@ -1,4 +1,4 @@
-"""The shell on memory streams and a clock that jumps; one test with real sockets proves the wiring."""
+"""The server on memory streams and a jumping clock; one test with real sockets proves the wiring."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from koordinator.emulator.server.server import Server
 if TYPE_CHECKING:
     from trio.testing import MemoryReceiveStream, MemorySendStream
 
+    from koordinator.emulator.core.effects import WriteLog
+
     Client = trio.StapledStream[MemorySendStream, MemoryReceiveStream]
 
 EPOCH = 1_700_000_000_000
 MUCH = 20_000_000
-"""More bytes than a network takes at once."""
+"""More bytes than the network takes at once."""
 
 LIMIT_S = 3600
-"""Of the jumping clock: a test that hangs ends at once."""
+"""Limit in s of the jumping clock; a hanging test ends at once."""
 
 
 class FakeBroker:
@@ -101,6 +103,9 @@ class FakeBroker:
     def is_muted(self, connection: int) -> bool:
         return connection in self.parked
 
+    def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
+        raise AssertionError((now, write, failure))
+
 
 class InMemory:
     """The server's end of a stream in memory. Like a slow network it takes nothing at once."""
@@ -115,7 +120,7 @@ class InMemory:
 
 
 class Scene:
-    """A shell with its timekeeper, and clients connected in memory."""
+    """A server with its timekeeper, and clients connected in memory."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self.broker = FakeBroker()
@@ -129,12 +134,12 @@ class Scene:
         return ours
 
     def soon(self, *outputs: Output) -> None:
-        """Let the next tick, which is due at once, bring these."""
+        """Return these outputs from the next tick, which is due at once."""
         self.server.act(lambda _: self.broker.waiting.extend(outputs))
 
 
 def play(scene: Callable[[Scene], Awaitable[None]]) -> FakeBroker:
-    """Run a scene on a clock that jumps whenever everybody waits."""
+    """Run a scene on a clock that jumps when all tasks wait."""
 
     async def main() -> FakeBroker:
         with trio.fail_after(LIMIT_S):

@@ -1,4 +1,4 @@
-"""The trace as the topic __koordinator_trace: what its readers get, and what they leave no trace of."""
+"""The trace as the topic __koordinator_trace: the records, and the requests of readers that are not traced."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def records(row: Any) -> list[Record]:
 
 
 def lines(nodes: Nodes, peer: Peer, offset: int, **how: Any) -> dict[int, dict[str, Any]]:
-    """What is read from an offset on, by offset."""
+    """Return the records from an offset on, by offset."""
     return {record.offset: json.loads(record.value or b"") for record in records(fetch(nodes, peer, offset, **how))}
 
 

@@ -1,4 +1,4 @@
-"""Clients that are told where their group is and never come there."""
+"""Clients that never reach the advertised address of their coordinator."""
 
 from __future__ import annotations
 

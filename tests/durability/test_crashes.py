@@ -1,4 +1,4 @@
-"""A crash at any step, with whatever it leaves of what was not synced: what was acknowledged is there."""
+"""Acknowledged writes survive a crash at any step, whatever remains of unsynced writes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from brokers.crashing_files import Crash, CrashingFiles
-from brokers.durable_broker import DIR, Kept
+from brokers.durable_broker import DIR, DurableCluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,11 +21,11 @@ TOPICS = ("t", "u")
 GROUPS = ("g", "h", "polygenelubricants")
 ABSENT = -1
 
-Wish = tuple[str, str, str]
+RequestSpec = tuple[str, str, str]
 
 
 class World:
-    """What clients were told, and what they have asked for and not been told about."""
+    """The acknowledged state, and the possible results of unacknowledged requests."""
 
     def __init__(self) -> None:
         self.topics: dict[str, set[bool]] = {topic: {False} for topic in TOPICS}
@@ -35,27 +35,27 @@ class World:
         self.number = 0
         self.acknowledged = 0
 
-    def perform(self, kept: Kept, wish: Wish) -> None:
-        """One request; what it may have done is noted before, what it has done after the answer."""
-        what, group, topic = wish
+    def perform(self, durable: DurableCluster, request: RequestSpec) -> None:
+        """Send a request; record its possible results before, and its actual result after the response."""
+        what, group, topic = request
         self.number += 1
         if what == "create":
-            self._change(topic, there=True, done=lambda: kept.create(topic))
+            self._change(topic, there=True, done=lambda: durable.create(topic))
         elif what == "delete":
-            self._change(topic, there=False, done=lambda: kept.delete(topic))
+            self._change(topic, there=False, done=lambda: durable.delete(topic))
         elif self.topics[topic] != {True}:
             return
         elif what == "commit":
             known = self.offsets.setdefault((group, topic), {ABSENT})
             known.add(self.number)
-            # the longer the text, the sooner the partition is compacted
-            assert kept.commit(group, topic, self.number, metadata="x" * 300) is Error.NONE
+            # long metadata makes the partition compact early
+            assert durable.commit(group, topic, self.number, metadata="x" * 300) is Error.NONE
             self.offsets[group, topic] = {self.number}
             self.acknowledged += 1
         else:
             value = b"%d" % self.number
             self.asked[topic].append(value)
-            assert kept.produce(topic, value) is Error.NONE
+            assert durable.produce(topic, value) is Error.NONE
             self.records[topic].append(value)
             self.asked[topic].clear()
             self.acknowledged += 1
@@ -75,26 +75,26 @@ class World:
         self.topics[topic] = {there}
         if not there:
             self.records[topic], self.asked[topic] = [], []
-            # their tombstones are not waited for, as in Kafka; without the topic nobody can ask for them
+            # as in Kafka, the response does not wait for the tombstones; the offsets of a deleted topic are unreadable
 
-    def check(self, kept: Kept) -> None:
-        """What is there is what clients were told, or asked for; from now on it is known which."""
+    def check(self, durable: DurableCluster) -> None:
+        """Check that the state is a possible result, and take it as the acknowledged state."""
         for topic, possible in self.topics.items():
-            there = topic in kept.node.cluster.topics
+            there = topic in durable.node.cluster.topics
             assert there in possible, topic
             self._is(topic, there=there)
             if there:
-                values = kept.values(topic)
+                values = durable.values(topic)
                 told = self.records[topic]
                 assert values in (told, [*told, *self.asked[topic]]), topic
                 self.records[topic], self.asked[topic] = list(values), []  # type: ignore[arg-type]
         for (group, topic), possible_offsets in self.offsets.items():
-            offset = kept.committed(group, topic)
+            offset = durable.committed(group, topic)
             assert offset in possible_offsets, (group, topic)
             self.offsets[group, topic] = {offset} if self.topics[topic] == {True} else {offset, ABSENT}
 
 
-WISHES = st.tuples(
+REQUESTS = st.tuples(
     st.sampled_from(("commit",) * 6 + ("produce",) * 3 + ("create", "delete")),
     st.sampled_from(GROUPS),
     st.sampled_from(TOPICS),
@@ -103,22 +103,22 @@ WISHES = st.tuples(
 
 @pytest.fixture(autouse=True, scope="module")
 def compacts_often() -> object:
-    """A partition is compacted after some commits, not after many."""
+    """Compact partitions after few commits."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core_log, "COMPACTED_BYTES_MIN", 1500)
         patch.setattr(core_log, "UNCOMPACTED_BYTES", 500)
         yield
 
 
-def live(files: CrashingFiles, world: World, wishes: list[Wish]) -> bool:
-    """Start a cluster, look at what is there, and serve; False if that ended in a crash."""
+def live(files: CrashingFiles, world: World, requests: list[RequestSpec]) -> bool:
+    """Start a cluster, check its state, and serve requests; return False after a crash."""
     try:
-        kept = Kept(DIR, files)
-        world.check(kept)
+        durable = DurableCluster(DIR, files)
+        world.check(durable)
         for topic in TOPICS:
-            world.perform(kept, ("create", "", topic))
-        for wish in wishes:
-            world.perform(kept, wish)
+            world.perform(durable, ("create", "", topic))
+        for request in requests:
+            world.perform(durable, request)
     except Crash:
         return False
     return True
@@ -127,44 +127,46 @@ def live(files: CrashingFiles, world: World, wishes: list[Wish]) -> bool:
 @settings(max_examples=150, deadline=None)
 @given(
     lives=st.lists(
-        st.tuples(st.lists(WISHES, max_size=25), st.integers(0, 120), st.booleans()), min_size=1, max_size=5
+        st.tuples(st.lists(REQUESTS, max_size=25), st.integers(0, 120), st.booleans()), min_size=1, max_size=5
     ),
     seed=st.integers(0, 2**32),
 )
-def test_acknowledged_data_survives_a_crash_at_any_step(lives: list[tuple[list[Wish], int, bool]], seed: int) -> None:
+def test_acknowledged_data_survives_a_crash_at_any_step(
+    lives: list[tuple[list[RequestSpec], int, bool]], seed: int
+) -> None:
     chance = random.Random(seed)
     files, world = CrashingFiles(), World()
-    for wishes, crash_at, only_killed in lives:
+    for requests, crash_at, only_killed in lives:
         files.crash_at = crash_at
-        live(files, world, wishes)
+        live(files, world, requests)
         files = files.after_kill() if only_killed else files.after_crash(chance)
     assert live(files, world, [("commit", "g", "t"), ("produce", "", "t")])
 
 
-def story() -> list[Wish]:
-    """Enough to compact a partition, and to delete a topic and make it again."""
-    commits: list[Wish] = [("commit", GROUPS[n % 3], TOPICS[n % 2]) for n in range(24)]
+def scenario() -> list[RequestSpec]:
+    """Return requests that compact a partition, and that delete and recreate a topic."""
+    commits: list[RequestSpec] = [("commit", GROUPS[n % 3], TOPICS[n % 2]) for n in range(24)]
     return [*commits, ("produce", "", "u"), ("delete", "", "t"), ("create", "", "t"), ("commit", "g", "t")]
 
 
-def test_every_step_of_a_story_is_crashed_at() -> None:
+def test_acknowledged_writes_survive_a_crash_at_every_step_of_a_scenario() -> None:
     files = CrashingFiles()
-    assert live(files, World(), story())
+    assert live(files, World(), scenario())
     steps, torn = files.steps, 0
     assert steps > 150
     for crash_at in range(steps):
         chance = random.Random(crash_at)
         files, world = CrashingFiles(), World()
         files.crash_at = crash_at
-        assert not live(files, world, story())
+        assert not live(files, world, scenario())
         for _ in range(2):
             survived = files.after_crash(chance)
-            kept = Kept(DIR, survived)
-            torn += any("cut off" in line for line in kept.logged)
+            durable = DurableCluster(DIR, survived)
+            torn += any("cut off" in line for line in durable.logged)
             after = World()
             after.__dict__.update({name: _copy(value) for name, value in vars(world).items()})
-            after.check(kept)
-            assert live(survived.after_crash(chance), after, [("commit", "g", "t")]), "what it has cut off stays so"
+            after.check(durable)
+            assert live(survived.after_crash(chance), after, [("commit", "g", "t")]), "cut-off data stays cut off"
     assert torn > 10, "the crashes were too kind"
 
 

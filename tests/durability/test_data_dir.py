@@ -1,4 +1,4 @@
-"""What a data directory gives back, what it cuts off, and whom it refuses."""
+"""Recovery from a data directory: restored state, cut-off tails, and refused directories."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from brokers.crashing_files import CrashingFiles
-from brokers.durable_broker import DIR, Kept
+from brokers.durable_broker import DIR, DurableCluster
 
 from koordinator.emulator.core.data import log as core_log
 from koordinator.emulator.core.data.unflushed_log import UnflushedLog
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def again(kept: Kept, path: Path, **settings: object) -> Kept:
-    """End it, and start on the same directory."""
-    kept.parts.close()
-    return Kept(path, **settings)
+def again(durable: DurableCluster, path: Path, **settings: object) -> DurableCluster:
+    """Restart the cluster on the same directory."""
+    durable.built.close()
+    return DurableCluster(path, **settings)
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -39,42 +39,44 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 def test_topics_records_and_offsets_are_there_again_under_the_same_ids(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-    assert kept.create("t", partitions=3, retention_ms="5000") is Error.NONE
-    assert kept.produce("t", b"a", b"b", partition=2) is Error.NONE
-    assert kept.commit("g", "t", 7) is Error.NONE
-    before = {name: topic.topic_id for name, topic in kept.node.cluster.topics.items()}
-    cluster_id = kept.node.cluster.cluster_id
+    durable = DurableCluster(tmp_path)
+    assert durable.create("t", partitions=3, retention_ms="5000") is Error.NONE
+    assert durable.produce("t", b"a", b"b", partition=2) is Error.NONE
+    assert durable.commit("g", "t", 7) is Error.NONE
+    before = {name: topic.topic_id for name, topic in durable.node.cluster.topics.items()}
+    cluster_id = durable.node.cluster.cluster_id
 
-    kept = again(kept, tmp_path)
+    durable = again(durable, tmp_path)
 
-    cluster = kept.node.cluster
+    cluster = durable.node.cluster
     assert cluster.cluster_id == cluster_id
     assert {name: topic.topic_id for name, topic in cluster.topics.items()} == before
     assert (len(cluster.topics["t"].logs), cluster.topics["t"].configs) == (3, {"retention.ms": "5000"})
-    assert kept.values("t", partition=2) == [b"a", b"b"]
-    assert kept.committed("g", "t") == 7
-    assert kept.logged == []
+    assert durable.values("t", partition=2) == [b"a", b"b"]
+    assert durable.committed("g", "t") == 7
+    assert durable.logged == []
 
 
 def test_a_new_topic_after_a_restart_has_an_id_of_its_own_though_the_seed_is_the_same(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-    kept.create("t")
-    kept = again(kept, tmp_path)
-    kept.create("u")
-    kept = again(kept, tmp_path)
-    kept.create("v")
-    assert len({topic.topic_id for topic in kept.node.cluster.topics.values()}) == 3
+    durable = DurableCluster(tmp_path)
+    durable.create("t")
+    durable = again(durable, tmp_path)
+    durable.create("u")
+    durable = again(durable, tmp_path)
+    durable.create("v")
+    assert len({topic.topic_id for topic in durable.node.cluster.topics.values()}) == 3
 
 
 def test_grown_configured_and_deleted_topics_are_as_they_were_left(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-    kept.create("grown")
-    kept.create("gone")
-    kept.create("configured", retention_ms="1")
-    kept.produce("gone", b"x")
+    durable = DurableCluster(tmp_path)
+    durable.create("grown")
+    durable.create("gone")
+    durable.create("configured", retention_ms="1")
+    durable.produce("gone", b"x")
     assert (
-        kept.say(CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="grown", count=4, assignments=None),)), 3)
+        durable.exchange(
+            CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="grown", count=4, assignments=None),)), 3
+        )
         .results[0]
         .error_code
         == Error.NONE
@@ -83,145 +85,145 @@ def test_grown_configured_and_deleted_topics_are_as_they_were_left(tmp_path: Pat
     resource = incremental_alter_configs.AlterConfigsResource(
         resource_type=2, resource_name="configured", configs=(change,)
     )
-    kept.say(incremental_alter_configs.IncrementalAlterConfigsRequest(resources=(resource,)), 1)
-    assert kept.delete("gone") is Error.NONE
+    durable.exchange(incremental_alter_configs.IncrementalAlterConfigsRequest(resources=(resource,)), 1)
+    assert durable.delete("gone") is Error.NONE
     assert not (tmp_path / "gone-0").exists()
 
-    kept = again(kept, tmp_path)
+    durable = again(durable, tmp_path)
 
-    topics = kept.node.cluster.topics
+    topics = durable.node.cluster.topics
     assert {name: len(topic.logs) for name, topic in topics.items()} == {"grown": 4, "configured": 1}
     assert topics["configured"].configs == {"retention.ms": "1", "cleanup.policy": "compact"}
 
 
 def test_a_topic_made_again_has_nothing_of_the_one_before(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-    kept.create("t")
-    kept.produce("t", b"old")
-    kept.delete("t")
-    kept.create("t")
-    assert kept.values("t") == []
-    kept.produce("t", b"new")
-    assert again(kept, tmp_path).values("t") == [b"new"]
+    durable = DurableCluster(tmp_path)
+    durable.create("t")
+    durable.produce("t", b"old")
+    durable.delete("t")
+    durable.create("t")
+    assert durable.values("t") == []
+    durable.produce("t", b"new")
+    assert again(durable, tmp_path).values("t") == [b"new"]
 
 
 def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-    kept.create("t")
+    durable = DurableCluster(tmp_path)
+    durable.create("t")
     for value in (b"a", b"b", b"c"):
-        kept.produce("t", value)
+        durable.produce("t", value)
     row = delete_records.DeleteRecordsPartition(partition_index=0, offset=2)
     topic = delete_records.DeleteRecordsTopic(name="t", partitions=(row,))
-    kept.say(delete_records.DeleteRecordsRequest(topics=(topic,)), 2)
-    kept = again(kept, tmp_path)
-    log = kept.node.cluster.topics["t"].logs[0]
-    assert (log.start, log.end, kept.values("t", offset=2)) == (2, 3, [b"c"])
+    durable.exchange(delete_records.DeleteRecordsRequest(topics=(topic,)), 2)
+    durable = again(durable, tmp_path)
+    log = durable.node.cluster.topics["t"].logs[0]
+    assert (log.start, log.end, durable.values("t", offset=2)) == (2, 3, [b"c"])
 
 
 def test_a_producer_goes_on_where_it_was_and_its_last_batch_is_known(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-    kept.create("t")
-    assert kept.produce("t", b"a", b"b", producer_id=0, producer_epoch=0, base_sequence=0) is Error.NONE
-    kept = again(kept, tmp_path)
-    assert kept.produce("t", b"a", b"b", producer_id=0, producer_epoch=0, base_sequence=0) is Error.NONE
-    assert kept.produce("t", b"d", producer_id=0, producer_epoch=0, base_sequence=3) is (
+    durable = DurableCluster(tmp_path)
+    durable.create("t")
+    assert durable.produce("t", b"a", b"b", producer_id=0, producer_epoch=0, base_sequence=0) is Error.NONE
+    durable = again(durable, tmp_path)
+    assert durable.produce("t", b"a", b"b", producer_id=0, producer_epoch=0, base_sequence=0) is Error.NONE
+    assert durable.produce("t", b"d", producer_id=0, producer_epoch=0, base_sequence=3) is (
         Error.OUT_OF_ORDER_SEQUENCE_NUMBER
     )
-    assert kept.produce("t", b"c", producer_id=0, producer_epoch=0, base_sequence=2) is Error.NONE
-    assert kept.values("t") == [b"a", b"b", b"c"]
+    assert durable.produce("t", b"c", producer_id=0, producer_epoch=0, base_sequence=2) is Error.NONE
+    assert durable.values("t") == [b"a", b"b", b"c"]
 
 
 def test_no_producer_id_is_handed_out_twice(tmp_path: Path) -> None:
     ids: list[int] = []
-    kept = Kept(tmp_path)
+    durable = DurableCluster(tmp_path)
     for _ in range(3):
         wanted = init_producer_id.InitProducerIdRequest(transactional_id=None)
-        ids += [kept.say(wanted, 4).producer_id for _ in range(2)]
-        kept = again(kept, tmp_path)
+        ids += [durable.exchange(wanted, 4).producer_id for _ in range(2)]
+        durable = again(durable, tmp_path)
     assert len(set(ids)) == len(ids) == 6
 
 
 def test_offsets_are_where_they_were_though_another_number_of_partitions_is_set(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, offsets_topic_num_partitions=7)
-    kept.create("t")
+    durable = DurableCluster(tmp_path, offsets_topic_num_partitions=7)
+    durable.create("t")
     groups = [f"group-{number}" for number in range(20)]
     for number, group in enumerate(groups):
-        kept.commit(group, "t", number)
-    kept = again(kept, tmp_path, offsets_topic_num_partitions=3)
-    assert [kept.committed(group, "t") for group in groups] == list(range(20))
-    assert kept.parts.warnings == ("offsets.topic.num.partitions: 7, as in the data directory",)
+        durable.commit(group, "t", number)
+    durable = again(durable, tmp_path, offsets_topic_num_partitions=3)
+    assert [durable.committed(group, "t") for group in groups] == list(range(20))
+    assert durable.built.warnings == ("offsets.topic.num.partitions: 7, as in the data directory",)
 
 
 def test_a_compacted_partition_is_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core_log, "COMPACTED_BYTES_MIN", 4_000)
     monkeypatch.setattr(core_log, "UNCOMPACTED_BYTES", 500)
-    kept = Kept(tmp_path, offsets_topic_num_partitions=1)
-    kept.create("t")
+    durable = DurableCluster(tmp_path, offsets_topic_num_partitions=1)
+    durable.create("t")
     for number in range(200):
-        assert kept.commit(f"g{number % 3}", "t", number) is Error.NONE
+        assert durable.commit(f"g{number % 3}", "t", number) is Error.NONE
     file = tmp_path / "__consumer_offsets-0" / LOG
-    (log,) = kept.node.cluster.topics["__consumer_offsets"].logs
+    (log,) = durable.node.cluster.topics["__consumer_offsets"].logs
     assert file.read_bytes() == log.flushed  # type: ignore[attr-defined]
     assert file.stat().st_size < 5_000
-    kept = again(kept, tmp_path)
-    assert [kept.committed(f"g{number}", "t") for number in range(3)] == [198, 199, 197]
-    assert kept.commit("g0", "t", 500) is Error.NONE
-    assert again(kept, tmp_path).committed("g0", "t") == 500
+    durable = again(durable, tmp_path)
+    assert [durable.committed(f"g{number}", "t") for number in range(3)] == [198, 199, 197]
+    assert durable.commit("g0", "t", 500) is Error.NONE
+    assert again(durable, tmp_path).committed("g0", "t") == 500
 
 
 # -- what is written when ------------------------------------------------------------------------------------
 
 
 def test_nothing_is_answered_and_nothing_can_be_read_before_it_is_on_disk(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-    kept.create("t")
-    waiting, other = kept.connect(), kept.connect()
+    durable = DurableCluster(tmp_path)
+    durable.create("t")
+    waiting, other = durable.connect(), durable.connect()
     frames: list[bytes] = []
-    settle, kept.settle = kept.settle, lambda: None  # type: ignore[method-assign]
+    settle, durable.settle = durable.settle, lambda: None  # type: ignore[method-assign]
     try:
         for peer in (waiting, other):
-            kept.client = peer
+            durable.client = peer
             with pytest.raises(AttributeError):
                 # no answer, hence nothing to look at
-                kept.produce("t", b"x")
+                durable.produce("t", b"x")
         assert (waiting.pieces, other.pieces, frames) == ([], [], [])
-        kept.client = kept.connect()
-        assert kept.values("t") == []
+        durable.client = durable.connect()
+        assert durable.values("t") == []
         assert not (tmp_path / "t-0").exists()
     finally:
-        kept.settle = settle  # type: ignore[method-assign]
-    kept.settle()
+        durable.settle = settle  # type: ignore[method-assign]
+    durable.settle()
     assert len(waiting.answers()) == len(other.answers()) == 1
-    assert kept.values("t") == [b"x", b"x"]
+    assert durable.values("t") == [b"x", b"x"]
 
 
 def test_requests_during_a_log_write_share_the_sync_of_the_next_one() -> None:
     files = CrashingFiles()
-    kept = Kept(DIR, files)
-    kept.create("t")
-    kept.produce("t", b"first")
-    settle, kept.settle = kept.settle, lambda: None  # type: ignore[method-assign]
+    durable = DurableCluster(DIR, files)
+    durable.create("t")
+    durable.produce("t", b"first")
+    settle, durable.settle = durable.settle, lambda: None  # type: ignore[method-assign]
     before = files.steps
     for _ in range(10):
-        kept.client = kept.connect()
+        durable.client = durable.connect()
         with pytest.raises(AttributeError):
-            kept.produce("t", b"x")
+            durable.produce("t", b"x")
     assert files.steps == before
     settle()
     # open, write and sync: for the first request, and for the nine that came during its write
     assert files.steps - before == 2 * 3
-    assert kept.node.cluster.topics["t"].logs[0].end == 11
+    assert durable.node.cluster.topics["t"].logs[0].end == 11
 
 
 def test_an_input_without_writes_does_not_touch_the_disk() -> None:
     files = CrashingFiles()
-    kept = Kept(DIR, files)
-    kept.create("t")
-    kept.commit("g", "t", 1)
+    durable = DurableCluster(DIR, files)
+    durable.create("t")
+    durable.commit("g", "t", 1)
     before = files.steps
-    assert kept.committed("g", "t") == 1
-    assert kept.values("t") == []
-    kept.wait(100)
+    assert durable.committed("g", "t") == 1
+    assert durable.values("t") == []
+    durable.wait(100)
     assert files.steps == before
 
 
@@ -230,11 +232,11 @@ def test_an_input_without_writes_does_not_touch_the_disk() -> None:
 
 def written(tmp_path: Path) -> tuple[Path, bytes, list[int]]:
     """A directory with ten batches in t-0: the file, its bytes, and where batches end."""
-    kept = Kept(tmp_path)
-    kept.create("t")
+    durable = DurableCluster(tmp_path)
+    durable.create("t")
     for number in range(10):
-        kept.produce("t", b"value %d" % number)
-    kept.parts.close()
+        durable.produce("t", b"value %d" % number)
+    durable.built.close()
     file = tmp_path / "t-0" / LOG
     data = file.read_bytes()
     ends = [0]
@@ -255,15 +257,15 @@ def test_every_prefix_of_a_log_is_taken_back_up_to_its_last_whole_batch(tmp_path
 def test_a_torn_last_write_is_cut_off_with_a_line_and_once(tmp_path: Path) -> None:
     file, data, ends = written(tmp_path)
     file.write_bytes(data[: ends[9] + 30])
-    kept = Kept(tmp_path)
-    assert kept.logged == [
+    durable = DurableCluster(tmp_path)
+    assert durable.logged == [
         f"data directory {tmp_path}: t-0: the last write is torn: 30 bytes behind offset 8 are cut off"
     ]
     assert file.stat().st_size == ends[9]
-    assert kept.produce("t", b"new") is Error.NONE
-    kept = again(kept, tmp_path)
-    assert kept.logged == []
-    assert kept.values("t") == [*(b"value %d" % number for number in range(9)), b"new"]
+    assert durable.produce("t", b"new") is Error.NONE
+    durable = again(durable, tmp_path)
+    assert durable.logged == []
+    assert durable.values("t") == [*(b"value %d" % number for number in range(9)), b"new"]
 
 
 @pytest.mark.parametrize("damage", ["garbage", "hole", "gone"])
@@ -275,33 +277,33 @@ def test_damage_in_the_middle_is_named_and_cut_off_with_all_behind_it_as_kafka_d
     middle = {"garbage": b"\x02garbage" * 9, "hole": bytes(ends[3] - ends[2]), "gone": data[third][:40]}[damage]
     file.write_bytes(data[: third.start] + middle + data[third.stop :])
     bad = file.stat().st_size - third.start
-    kept = Kept(tmp_path)
-    (line,) = kept.logged
+    durable = DurableCluster(tmp_path)
+    (line,) = durable.logged
     assert line == (
         f"data directory {tmp_path}: t-0: damaged at byte {third.start}, behind offset 1: {bad} bytes are cut off, "
         "and with them 7 whole batches up to offset 9, as Kafka does"
     )
-    assert kept.values("t") == [b"value 0", b"value 1"]
+    assert durable.values("t") == [b"value 0", b"value 1"]
 
 
 def test_a_torn_last_line_of_the_journal_is_cut_off(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-    kept.create("t")
-    kept.create("u")
-    kept.parts.close()
+    durable = DurableCluster(tmp_path)
+    durable.create("t")
+    durable.create("u")
+    durable.built.close()
     journal = tmp_path / JOURNAL
     journal.write_bytes(journal.read_bytes()[:-1])
-    kept = Kept(tmp_path)
-    assert list(kept.node.cluster.topics) == ["t"]
-    (line,) = kept.logged
+    durable = DurableCluster(tmp_path)
+    assert list(durable.node.cluster.topics) == ["t"]
+    (line,) = durable.logged
     assert line.startswith(f"data directory {tmp_path}: {JOURNAL}: the last write is torn: ")
-    assert again(kept, tmp_path).logged == []
+    assert again(durable, tmp_path).logged == []
 
 
 def test_every_prefix_of_a_journal_is_read_and_another_change_of_it_is_damage(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
+    durable = DurableCluster(tmp_path)
     for name in ("t", "u", "v"):
-        kept.create(name)
+        durable.create(name)
     data = (tmp_path / JOURNAL).read_bytes()
     ends = [0, *(at + 1 for at, byte in enumerate(data) if byte == ord("\n"))]
     for length in range(len(data) + 1):
@@ -314,22 +316,22 @@ def test_every_prefix_of_a_journal_is_read_and_another_change_of_it_is_damage(tm
 
 
 def test_a_group_that_cannot_be_read_is_not_served_and_the_others_are(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, offsets_topic_num_partitions=50)
-    kept.create("t")
-    kept.commit("g", "t", 1)  # partition 3
-    kept.commit("grp", "t", 2)  # partition 29
-    topic = kept.node.cluster.topics["__consumer_offsets"]
+    durable = DurableCluster(tmp_path, offsets_topic_num_partitions=50)
+    durable.create("t")
+    durable.commit("g", "t", 1)  # partition 3
+    durable.commit("grp", "t", 2)  # partition 29
+    topic = durable.node.cluster.topics["__consumer_offsets"]
     bad = b"\x00\x01\x00\x01g\x00\x01t\x00\x00\x00\x00"
     batch = write_batch([Record(timestamp=0, key=bad, value=b"\x00\x63")])
     log = topic.logs[3]
     log.append(read_header(batch), batch, 0)
     assert isinstance(log, UnflushedLog)
-    kept.data_dir.append([LogBatches(topic.name, topic.topic_id, 3, log.begin_flush())])
-    kept = again(kept, tmp_path)
-    assert kept.committed("grp", "t") == 2
+    durable.data_dir.append([LogBatches(topic.name, topic.topic_id, 3, log.begin_flush())])
+    durable = again(durable, tmp_path)
+    assert durable.committed("grp", "t") == 2
     with pytest.raises(AssertionError, match="16"):
-        kept.committed("g", "t")
-    (line,) = kept.logged
+        durable.committed("g", "t")
+    (line,) = durable.logged
     assert line.startswith("__consumer_offsets-3 cannot be loaded by node 1: ")
 
 
@@ -365,10 +367,10 @@ REFUSALS: list[tuple[Callable[[Path], object], str]] = [
 def test_a_directory_that_is_not_ours_is_refused_and_nothing_written(
     tmp_path: Path, spoil: Callable[[Path], object], reason: str
 ) -> None:
-    kept = Kept(tmp_path)
-    kept.create("t")
-    kept.produce("t", b"x")
-    kept.parts.close()
+    durable = DurableCluster(tmp_path)
+    durable.create("t")
+    durable.produce("t", b"x")
+    durable.built.close()
     spoil(tmp_path)
     before = contents(tmp_path)
     with pytest.raises(DataDirRefused) as refused:
@@ -378,12 +380,12 @@ def test_a_directory_that_is_not_ours_is_refused_and_nothing_written(
 
 
 def test_a_directory_in_use_is_refused_until_it_is_closed(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
+    durable = DurableCluster(tmp_path)
     before = contents(tmp_path)
     with pytest.raises(DataDirRefused, match="in use by another process"):
         DataDir(tmp_path, pytest.fail)
     assert contents(tmp_path) == before
-    again(kept, tmp_path)
+    again(durable, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -399,6 +401,6 @@ def test_a_path_that_is_no_directory_is_refused(tmp_path: Path, path: str, reaso
 def test_a_first_start_that_was_cut_short_is_a_first_start_again(tmp_path: Path) -> None:
     (tmp_path / LOCK).touch()
     (tmp_path / f"{META}.new").write_text("{")
-    kept = Kept(tmp_path)
-    kept.create("t")
-    assert list(again(kept, tmp_path).node.cluster.topics) == ["t"]
+    durable = DurableCluster(tmp_path)
+    durable.create("t")
+    assert list(again(durable, tmp_path).node.cluster.topics) == ["t"]

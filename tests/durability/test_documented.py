@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from brokers.crashing_files import CrashingFiles
-from brokers.durable_broker import DIR, Kept
+from brokers.durable_broker import DIR, DurableCluster
 
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.seed_record import SeedRecord
@@ -26,29 +26,29 @@ KNOWN = {
 
 def of_a_full_disk() -> list[str]:
     files = CrashingFiles()
-    kept = Kept(DIR, files)
-    kept.create("t")
+    durable = DurableCluster(DIR, files)
+    durable.create("t")
     files.room = 0
-    kept.create("u")
+    durable.create("u")
     files.room = None
-    kept.create("u")
-    return kept.logged
+    durable.create("u")
+    return durable.logged
 
 
 def of_damage(path: Path) -> list[str]:
-    kept = Kept(path)
+    durable = DurableCluster(path)
     for topic in ("t", "u"):
-        kept.create(topic)
+        durable.create(topic)
         for value in (b"a", b"b", b"c"):
-            kept.produce(topic, value)
-    kept.commit("g", "t", 1)
-    topic = kept.node.cluster.topics["__consumer_offsets"]
+            durable.produce(topic, value)
+    durable.commit("g", "t", 1)
+    topic = durable.node.cluster.topics["__consumer_offsets"]
     batch = write_batch([Record(timestamp=0, key=b"\x00\x02\x00\x01g", value=b"\x00\x63")])
     log = topic.logs[1]
     assert isinstance(log, UnflushedLog)
     log.append(read_header(batch), batch, 0)
-    kept.data_dir.append([LogBatches(topic.name, topic.topic_id, 1, log.begin_flush())])
-    kept.parts.close()
+    durable.data_dir.append([LogBatches(topic.name, topic.topic_id, 1, log.begin_flush())])
+    durable.built.close()
     torn, middle = path / "t-0" / LOG, path / "u-0" / LOG
     torn.write_bytes(torn.read_bytes()[:-1])
     data = middle.read_bytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from brokers.crashing_files import CrashingFiles
-from brokers.durable_broker import DIR, Kept
+from brokers.durable_broker import DIR, DurableCluster
 
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.wire.errors import Error
@@ -13,94 +13,94 @@ from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
-FULL = "data directory kept: No space left on device; serving continues, and failed writes are refused"
-FAILS = "data directory kept: Input/output error; serving continues, and failed writes are refused"
-WORKS = "data directory kept: writable again"
+FULL = "data directory durable: No space left on device; serving continues, and failed writes are refused"
+FAILS = "data directory durable: Input/output error; serving continues, and failed writes are refused"
+WORKS = "data directory durable: writable again"
 
 
-def memory(kept: Kept) -> dict[str, bytes]:
-    """What is in the logs, by directory, where there is anything."""
+def memory(durable: DurableCluster) -> dict[str, bytes]:
+    """Return the content of all non-empty logs in memory, by directory."""
     logs = {
         f"{topic.name}-{partition}": log.flushed  # type: ignore[attr-defined]
-        for topic in kept.node.cluster.topics.values()
+        for topic in durable.node.cluster.topics.values()
         for partition, log in enumerate(topic.logs)
     }
     return {name: data for name, data in logs.items() if data}
 
 
-def on_disk(files: CrashingFiles, kept: Kept) -> dict[str, bytes]:
-    """The same from the files."""
+def on_disk(files: CrashingFiles, durable: DurableCluster) -> dict[str, bytes]:
+    """Return the content of all non-empty logs on disk, by directory."""
     names = [
         f"{name}-{partition}"
-        for name, topic in kept.node.cluster.topics.items()
+        for name, topic in durable.node.cluster.topics.items()
         for partition in range(len(topic.logs))
     ]
     there = [name for name in names if name in files.names(DIR) and LOG in files.names(DIR / name)]
     return {name: data for name in there if (data := files.read(DIR / name / LOG))}
 
 
-def full(files: CrashingFiles, kept: Kept, room: int = 10) -> None:
+def full(files: CrashingFiles, durable: DurableCluster, room: int = 10) -> None:
     files.room = files.used() + room
-    assert not kept.logged
+    assert not durable.logged
 
 
 def test_on_a_full_disk_writes_are_refused_and_everything_else_is_served() -> None:
     files = CrashingFiles()
-    kept = Kept(DIR, files)
-    kept.create("t")
-    kept.produce("t", b"before")
-    kept.commit("g", "t", 1)
-    before = memory(kept)
-    full(files, kept)
+    durable = DurableCluster(DIR, files)
+    durable.create("t")
+    durable.produce("t", b"before")
+    durable.commit("g", "t", 1)
+    before = memory(durable)
+    full(files, durable)
 
-    assert kept.produce("t", b"lost") is Error.KAFKA_STORAGE_ERROR
+    assert durable.produce("t", b"lost") is Error.KAFKA_STORAGE_ERROR
     # Kafka's coordinator says so of a log that fails (`GroupMetadataManager`, `CoordinatorOperationExceptionHelper`)
-    assert kept.commit("g", "t", 2) is Error.NOT_COORDINATOR
-    assert kept.commit("new", "t", 2) is Error.NOT_COORDINATOR
-    assert kept.create("u") is Error.KAFKA_STORAGE_ERROR
-    assert kept.delete("t") is Error.KAFKA_STORAGE_ERROR
-    refused = kept.say(InitProducerIdRequest(transactional_id=None), 4)
+    assert durable.commit("g", "t", 2) is Error.NOT_COORDINATOR
+    assert durable.commit("new", "t", 2) is Error.NOT_COORDINATOR
+    assert durable.create("u") is Error.KAFKA_STORAGE_ERROR
+    assert durable.delete("t") is Error.KAFKA_STORAGE_ERROR
+    refused = durable.exchange(InitProducerIdRequest(transactional_id=None), 4)
     assert refused.error_code == Error.COORDINATOR_LOAD_IN_PROGRESS
-    assert (kept.values("t"), kept.committed("g", "t"), kept.committed("new", "t")) == ([b"before"], 1, -1)
-    assert memory(kept) == on_disk(files, kept) == before
-    assert kept.logged == [FULL], "one line, however much is refused"
+    assert (durable.values("t"), durable.committed("g", "t"), durable.committed("new", "t")) == ([b"before"], 1, -1)
+    assert memory(durable) == on_disk(files, durable) == before
+    assert durable.logged == [FULL], "one line, however much is refused"
 
     files.room = None
-    assert kept.produce("t", b"after") is Error.NONE
-    assert kept.commit("g", "t", 3) is Error.NONE
-    assert kept.create("u") is Error.NONE
-    assert kept.logged == [FULL, WORKS]
-    assert memory(kept) == on_disk(files, kept)
-    kept = Kept(DIR, files.after_kill())
-    assert (kept.values("t"), kept.committed("g", "t")) == ([b"before", b"after"], 3)
-    assert not kept.logged
+    assert durable.produce("t", b"after") is Error.NONE
+    assert durable.commit("g", "t", 3) is Error.NONE
+    assert durable.create("u") is Error.NONE
+    assert durable.logged == [FULL, WORKS]
+    assert memory(durable) == on_disk(files, durable)
+    durable = DurableCluster(DIR, files.after_kill())
+    assert (durable.values("t"), durable.committed("g", "t")) == ([b"before", b"after"], 3)
+    assert not durable.logged
 
 
 def test_a_producer_that_was_refused_sends_the_same_again_and_is_written_once() -> None:
     files = CrashingFiles()
-    kept = Kept(DIR, files)
-    kept.create("t")
-    assert kept.produce("t", b"a", producer_id=4, producer_epoch=0, base_sequence=0) is Error.NONE
-    full(files, kept)
+    durable = DurableCluster(DIR, files)
+    durable.create("t")
+    assert durable.produce("t", b"a", producer_id=4, producer_epoch=0, base_sequence=0) is Error.NONE
+    full(files, durable)
     for _ in range(2):
-        refused = kept.produce("t", b"b", producer_id=4, producer_epoch=0, base_sequence=1)
+        refused = durable.produce("t", b"b", producer_id=4, producer_epoch=0, base_sequence=1)
         assert refused is Error.KAFKA_STORAGE_ERROR
     files.room = None
     for _ in range(2):
-        assert kept.produce("t", b"b", producer_id=4, producer_epoch=0, base_sequence=1) is Error.NONE
-    assert kept.values("t") == [b"a", b"b"]
+        assert durable.produce("t", b"b", producer_id=4, producer_epoch=0, base_sequence=1) is Error.NONE
+    assert durable.values("t") == [b"a", b"b"]
 
 
 def test_a_repeated_batch_is_not_acknowledged_before_the_first_one_is_on_disk() -> None:
     files = CrashingFiles()
-    kept = Kept(DIR, files)
-    kept.create("t")
-    full(files, kept)
-    settle, kept.settle = kept.settle, lambda: None  # type: ignore[method-assign]
-    peers = [kept.connect(), kept.connect()]
-    for kept.client in peers:
+    durable = DurableCluster(DIR, files)
+    durable.create("t")
+    full(files, durable)
+    settle, durable.settle = durable.settle, lambda: None  # type: ignore[method-assign]
+    peers = [durable.connect(), durable.connect()]
+    for durable.client in peers:
         with pytest.raises(AttributeError):
-            kept.produce("t", b"a", producer_id=4, producer_epoch=0, base_sequence=0)
+            durable.produce("t", b"a", producer_id=4, producer_epoch=0, base_sequence=0)
     settle()
     errors = [peer.answers()[0][1].responses[0].partition_responses[0].error_code for peer in peers]
     assert errors == [Error.KAFKA_STORAGE_ERROR] * 2
@@ -108,16 +108,16 @@ def test_a_repeated_batch_is_not_acknowledged_before_the_first_one_is_on_disk() 
 
 def test_a_produce_with_acks_0_that_cannot_be_written_closes_its_connection() -> None:
     files = CrashingFiles()
-    kept = Kept(DIR, files)
-    kept.create("t")
-    full(files, kept)
-    kept.produce("t", b"x", acks=0)
-    assert kept.client.closed == "a Produce with acks 0 failed: KAFKA_STORAGE_ERROR on partition 0"
+    durable = DurableCluster(DIR, files)
+    durable.create("t")
+    full(files, durable)
+    durable.produce("t", b"x", acks=0)
+    assert durable.client.closed == "a Produce with acks 0 failed: KAFKA_STORAGE_ERROR on partition 0"
 
 
 def test_members_stay_while_the_disk_is_full() -> None:
     files = CrashingFiles()
-    kept = Kept(DIR, files, kafka_version="2.4")
+    durable = DurableCluster(DIR, files, kafka_version="2.4")
     protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
     join = JoinGroupRequest(
         group_id="g",
@@ -127,39 +127,39 @@ def test_members_stay_while_the_disk_is_full() -> None:
         protocols=(protocol,),
         group_instance_id="i",
     )
-    joined = kept.say(join, 5)
+    joined = durable.exchange(join, 5)
     member = {"group_id": "g", "generation_id": 1, "member_id": joined.member_id, "group_instance_id": "i"}
     mine = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"mine")
-    assert kept.say(SyncGroupRequest(**member, assignments=(mine,)), 3).error_code == 0
-    full(files, kept)
-    kept.create("t")
-    assert kept.say(HeartbeatRequest(**member), 3).error_code == 0
-    kept = Kept(DIR, files.after_kill(), kafka_version="2.4")
-    assert kept.say(HeartbeatRequest(**member), 3).error_code == 0, "it goes on without joining again"
+    assert durable.exchange(SyncGroupRequest(**member, assignments=(mine,)), 3).error_code == 0
+    full(files, durable)
+    durable.create("t")
+    assert durable.exchange(HeartbeatRequest(**member), 3).error_code == 0
+    durable = DurableCluster(DIR, files.after_kill(), kafka_version="2.4")
+    assert durable.exchange(HeartbeatRequest(**member), 3).error_code == 0, "it goes on without joining again"
 
 
 def test_wherever_the_disk_fails_memory_and_disk_stay_equal_and_it_recovers() -> None:
-    def story(kept: Kept) -> list[Error]:
-        said = [kept.create("t", partitions=2), kept.create("u")]
+    def scenario(durable: DurableCluster) -> list[Error]:
+        said = [durable.create("t", partitions=2), durable.create("u")]
         for number in range(3):
-            said += [kept.commit("g", "t", number), kept.produce("t", b"%d" % number, partition=number % 2)]
-        return [*said, kept.delete("t"), kept.commit("g", "u", 9)]
+            said += [durable.commit("g", "t", number), durable.produce("t", b"%d" % number, partition=number % 2)]
+        return [*said, durable.delete("t"), durable.commit("g", "u", 9)]
 
     files = CrashingFiles()
-    kept = Kept(DIR, files)
+    durable = DurableCluster(DIR, files)
     begun = files.steps
-    assert set(story(kept)) == {Error.NONE}
+    assert set(scenario(durable)) == {Error.NONE}
     for failing in range(begun, files.steps):
         files = CrashingFiles()
         files.errors = {failing}
-        kept = Kept(DIR, files)
-        said = story(kept)
-        assert memory(kept) == on_disk(files, kept), failing
-        kept.create("u")
-        assert kept.commit("g", "u", 10) is Error.NONE
-        assert set(said) == {Error.NONE} or kept.logged == [FAILS, WORKS], failing
-        there = memory(kept)
-        kept = Kept(DIR, files.after_kill())
-        assert memory(kept) == there
-        assert kept.committed("g", "u") == 10
-        assert {name.rsplit("-")[0] for name in files.names(DIR) if "-" in name} <= set(kept.node.cluster.topics)
+        durable = DurableCluster(DIR, files)
+        said = scenario(durable)
+        assert memory(durable) == on_disk(files, durable), failing
+        durable.create("u")
+        assert durable.commit("g", "u", 10) is Error.NONE
+        assert set(said) == {Error.NONE} or durable.logged == [FAILS, WORKS], failing
+        there = memory(durable)
+        durable = DurableCluster(DIR, files.after_kill())
+        assert memory(durable) == there
+        assert durable.committed("g", "u") == 10
+        assert {name.rsplit("-")[0] for name in files.names(DIR) if "-" in name} <= set(durable.node.cluster.topics)

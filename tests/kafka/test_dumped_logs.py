@@ -6,7 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from brokers.durable_broker import Kept
+from brokers.durable_broker import DurableCluster
 from brokers.kafka_releases import RELEASES, jars
 
 from koordinator.emulator.storage.data_dir import LOG
@@ -19,12 +19,12 @@ DUMP_S = 120
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    kept = Kept(tmp_path, offsets_topic_num_partitions=1)
-    kept.create("t")
-    kept.produce("t", b"hello", b"world")
-    kept.produce("t", b"again", producer_id=5, producer_epoch=0, base_sequence=0)
-    kept.commit("g", "t", 7)
-    kept.parts.close()
+    durable = DurableCluster(tmp_path, offsets_topic_num_partitions=1)
+    durable.create("t")
+    durable.produce("t", b"hello", b"world")
+    durable.produce("t", b"again", producer_id=5, producer_epoch=0, base_sequence=0)
+    durable.commit("g", "t", 7)
+    durable.built.close()
     return tmp_path
 
 

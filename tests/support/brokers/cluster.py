@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from koordinator.emulator.broker.connections import Output
 
 GROUP = "g"
-"""It is kept in partition 3 of 50."""
+"""A group in partition 3 of 50."""
 
 SESSION_MS = 10_000
 
 FORMING_MS = 100
-"""So long a new group waits for more members."""
+"""Initial rebalance delay in ms."""
 
 
 class Nodes(Wire):
@@ -67,7 +67,7 @@ class Nodes(Wire):
         self._correlation = 0
 
     def restart(self, settings: Mapping[str, object]) -> None:
-        """All nodes end at once and start again, on the logs they had; with these settings beside those they had."""
+        """Restart all nodes at once on their logs, with additional settings."""
         for peer in self.peers.values():
             peer.closed = peer.closed or "restarted"
         self._given |= settings
@@ -88,22 +88,22 @@ class Nodes(Wire):
         return peer
 
     def do(self, operation: Callable[..., Iterable[Output]], *arguments: object) -> None:
-        """An operation on the nodes, now."""
+        """Call an operation of the runtime at the current time."""
         self._perform(operation(self.now, *arguments))
 
     def told(self, node: int, message: Any, version: int) -> Any:
-        """What a node answers, on a connection of its own; None if nothing yet."""
+        """Send a request to a node on a new connection; return the response, None if it is parked."""
         return self.ask(self.connect(node), message, version)
 
     # -- groups ----------------------------------------------------------------------------------------------
 
     def coordinator(self, node: int, group: str = GROUP, key_type: int = 0) -> tuple[int, int, int]:
-        """Error, node id and port of FindCoordinator."""
+        """Return error, node id and port of FindCoordinator."""
         (row,) = self.told(node, FindCoordinatorRequest(key_type=key_type, coordinator_keys=(group,)), 4).coordinators
         return row.error_code, row.node_id, row.port
 
     def stable(self, node: int, *instances: str, group: str = GROUP) -> list[str]:
-        """A stable group of static members at a node, in generation 1; their member ids."""
+        """Form a stable group of static members at a node, in generation 1; return their member ids."""
         leader, *others = self.formed(node, *instances, group=group)
         given = tuple(
             SyncGroupRequestAssignment(member_id=each, assignment=each.encode()) for each in (leader, *others)
@@ -113,23 +113,23 @@ class Nodes(Wire):
         return [leader, *others]
 
     def formed(self, node: int, *instances: str, group: str = GROUP) -> list[str]:
-        """A group of static members whose generation 1 waits for the assignment; their ids, the leader's first."""
+        """Form generation 1 of static members, without assignment; return their member ids, the leader first."""
         peers = [self.connect(node) for _ in instances]
         for peer, instance in zip(peers, instances, strict=True):
             self.send(peer, self.request(peer, joining(instance, group=group), 5))
-        # who joins meanwhile makes it wait once more (KIP-134)
+        # later joins extend the initial delay once (KIP-134)
         self.wait(2 * FORMING_MS)
         joined = [peer.answers()[-1][1] for peer in peers]
         assert {answer.generation_id for answer in joined} == {1}
         return sorted((answer.member_id for answer in joined), key=lambda each: each != joined[0].leader)
 
     def beat(self, node: int, member_id: str, generation: int = 1, group: str = GROUP) -> Error:
-        """What a heartbeat is told."""
+        """Send a heartbeat and return its error."""
         request = HeartbeatRequest(group_id=group, generation_id=generation, member_id=member_id)
         return Error(self.told(node, request, 3).error_code)
 
     def commit(self, node: int, offset: int, member_id: str = "", generation: int = 1, group: str = GROUP) -> Error:
-        """Commit an offset of t-0, as a member, or as somebody who assigns partitions himself."""
+        """Commit an offset of t-0, as a member or as a consumer without a group membership."""
         partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
         topic = OffsetCommitRequestTopic(name="t", partitions=(partition,))
         request = OffsetCommitRequest(
@@ -141,7 +141,7 @@ class Nodes(Wire):
         return Error(self.told(node, request, 5).topics[0].partitions[0].error_code)
 
     def committed(self, node: int, group: str = GROUP) -> int:
-        """The committed offset of t-0; -1 if there is none, or the error, negative."""
+        """Return the committed offset of t-0, -1 if there is none, or the negated error code."""
         topic = OffsetFetchRequestTopic(name="t", partition_indexes=(0,))
         answer = self.told(node, OffsetFetchRequest(group_id=group, topics=(topic,)), 5)
         if answer.error_code:
@@ -150,7 +150,7 @@ class Nodes(Wire):
 
 
 def joining(instance: str | None = None, member_id: str = "", group: str = GROUP) -> JoinGroupRequest:
-    """A JoinGroup."""
+    """Return a JoinGroup request."""
     return JoinGroupRequest(
         group_id=group,
         session_timeout_ms=SESSION_MS,
@@ -165,5 +165,5 @@ def joining(instance: str | None = None, member_id: str = "", group: str = GROUP
 def syncing(
     member_id: str, assignments: tuple[SyncGroupRequestAssignment, ...] = (), generation: int = 1, group: str = GROUP
 ) -> SyncGroupRequest:
-    """A SyncGroup."""
+    """Return a SyncGroup request."""
     return SyncGroupRequest(group_id=group, generation_id=generation, member_id=member_id, assignments=assignments)

@@ -1,8 +1,8 @@
-"""A file system for a data directory, in memory, that fails and crashes where it is told to.
+"""An in-memory file system for a data directory, with injected failures and crashes.
 
-What was not synced before a crash may be there afterwards, or not, or in part: of a file any of the last writes is
-missing, the last one that is there is torn at any byte, and blocks of earlier ones may be missing though later ones are
-there. Of what was made, renamed and removed in a directory only the first of the unsynced steps may have happened.
+After a crash, unsynced writes of a file survive fully, partly or not at all. The last surviving write may be torn at
+any byte, and earlier writes may lack blocks. Of the unsynced steps in a directory (create, rename, remove) a prefix
+survives.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BLOCK_BYTES = 32
-"""The pieces in which a write reaches the disk; small, because what is written is, too."""
+"""Size of the blocks in which a write reaches the disk; small, because the tests' writes are small."""
 
 
 class Crash(BaseException):
-    """The process is gone: nobody in it hears of this."""
+    """The end of the process; no code of the emulator may catch it."""
 
 
 @dataclass(eq=False)
 class Inode:
-    """A file: what is on disk, what was done to it since then, and what it looks like to the process."""
+    """A file: its durable bytes, the unsynced steps since then, and the content that the process sees."""
 
     durable: bytes = b""
     steps: list[tuple[int, bytes | None]] = field(default_factory=list)
@@ -34,12 +34,12 @@ class Inode:
     locked: bool = False
 
     def do(self, at: int, data: bytes | None) -> None:
-        """Write data at a position, or cut off there (None)."""
+        """Write data at a position, or truncate there (None)."""
         self.steps.append((at, data))
         _apply(self.content, at, data)
 
     def survive(self, chance: random.Random) -> bytes:
-        """What may be on disk after a crash."""
+        """Return a possible content after a crash."""
         content = bytearray(self.durable)
         steps = self.steps[: chance.randint(0, len(self.steps))]
         for number, (at, data) in enumerate(steps, start=1):
@@ -66,7 +66,7 @@ def _apply(content: bytearray, at: int, data: bytes | None) -> None:
 
 @dataclass(eq=False)
 class Directory:
-    """A directory: its entries on disk, what was done to them since then, and those the process sees."""
+    """A directory: its durable entries, the unsynced steps since then, and the entries that the process sees."""
 
     durable: dict[str, Inode | Directory] = field(default_factory=dict)
     steps: list[Callable[[dict[str, Inode | Directory]], object]] = field(default_factory=list)
@@ -102,10 +102,10 @@ class Directory:
 
 
 class CrashingFiles:
-    """In the place of `Files` (emulator.storage). Paths are relative to one directory, which is always there.
+    """Stands in for `Files` (emulator.storage), with paths relative to one existing directory.
 
-    `crash_at` is the number of the step before which the process is gone; at the steps in `errors` there is an I/O
-    error. `room`: how many bytes may be in files, all together.
+    `crash_at` is the number of the step before which the process crashes; the steps in `errors` fail. `room` is the
+    size of the disk in bytes, None for an unlimited one.
     """
 
     def __init__(self, root: Directory | None = None) -> None:
@@ -116,11 +116,11 @@ class CrashingFiles:
         self.room: int | None = None
 
     def after_crash(self, chance: random.Random) -> CrashingFiles:
-        """The file system as it may be when the machine is up again."""
+        """Return a possible file system after a crash of the machine."""
         return CrashingFiles(self.root.survive(chance))
 
     def after_kill(self) -> CrashingFiles:
-        """The file system if only the process is gone: nothing is lost, and nothing synced."""
+        """Return the file system after the end of the process: nothing is lost, and nothing is synced."""
         self.root.unlock()
         return CrashingFiles(self.root)
 
@@ -132,11 +132,11 @@ class CrashingFiles:
             raise OSError(errno.EIO, "Input/output error")
 
     def used(self, directory: Directory | None = None) -> int:
-        """How many bytes are in files."""
+        """Return the total size of all files in bytes."""
         entries = (self.root if directory is None else directory).entries.values()
         return sum(self.used(each) if isinstance(each, Directory) else len(each.content) for each in entries)
 
-    # -- what a data directory wants --------------------------------------------------------------------------
+    # -- operations of `Files` --------------------------------------------------------------------------
 
     def names(self, path: Path) -> list[str]:
         return list(self._directory(path).entries)
@@ -191,7 +191,7 @@ class CrashingFiles:
 
 
 class CrashingFile:
-    """In the place of `koordinator.emulator.storage.files.File`."""
+    """Stands in for `storage.files.File`."""
 
     def __init__(self, files: CrashingFiles, inode: Inode) -> None:
         self._files = files
@@ -208,7 +208,7 @@ class CrashingFile:
         self._files.step()
         room = self._files.room
         if room is not None and self._files.used() + len(data) > room:
-            # as a full disk does: what has room is written
+            # a full disk takes the bytes that fit
             self._inode.do(at, data[: max(0, room - self._files.used())])
             raise OSError(errno.ENOSPC, "No space left on device")
         self._inode.do(at, data)

@@ -1,4 +1,4 @@
-"""A broker ring on a data directory, and a client of it, without sockets: time by hand, files of any kind."""
+"""A cluster on a data directory with a client, without sockets: manual time, and real or crashing files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from koordinator.wire.records import Record, read_batches, read_records, write_b
 if TYPE_CHECKING:
     from koordinator.emulator.storage.files import Files
 
-DIR = Path("kept")
-"""Where the data directory is, on a file system of the test's own."""
+DIR = Path("durable")
+"""The data directory on an in-memory file system."""
 
 
-class Kept(Wire):
-    """A cluster on a data directory, and one client. A request is answered at once, or when it is on disk."""
+class DurableCluster(Wire):
+    """A cluster on a data directory, and one client; requests are answered once their log writes are durable."""
 
     def __init__(self, path: Path, files: Files | Any | None = None, brokers: int = 1, **settings: object) -> None:
         self.logged = []
@@ -34,12 +34,12 @@ class Kept(Wire):
         self.data_dir = DataDir(path, self.logged.append, files)
         options = Options(seed=1, brokers=brokers)
         wall_us = assemble._clock()
-        self.parts = assemble._build_cluster(options, wall_us, self.settings, [], self.data_dir, self.logged.append)
-        assert self.parts.log_writer is not None
-        self.log_writer = self.parts.log_writer
-        self.broker: Any = self.parts.runtime
-        self.node, self.trace = self.parts.runtime.broker(1).node, self.parts.trace
-        self.now = self.parts.started_at
+        self.built = assemble._build_cluster(options, wall_us, self.settings, [], self.data_dir, self.logged.append)
+        assert self.built.log_writer is not None
+        self.log_writer = self.built.log_writer
+        self.broker: Any = self.built.runtime
+        self.node, self.trace = self.built.runtime.broker(1).node, self.built.trace
+        self.now = self.built.started_at
         self.wall_us = self.now * 1000
         self.peers = {}
         self._numbers = count(1)
@@ -68,8 +68,8 @@ class Kept(Wire):
             for write, failure in results:
                 self._perform(self.broker.appended(self.now, write, failure))
 
-    def say(self, message: Any, version: int) -> Any:
-        """The client's request, and its answer."""
+    def exchange(self, message: Any, version: int) -> Any:
+        """Send a request of the client and return the response."""
         return self.ask(self.client, message, version)
 
     def commit(self, group: str, topic: str, offset: int, partition: int = 0, metadata: str = "") -> Error:
@@ -77,13 +77,13 @@ class Kept(Wire):
             partition_index=partition, committed_offset=offset, committed_metadata=metadata
         )
         topics = (offset_commit.OffsetCommitRequestTopic(name=topic, partitions=(row,)),)
-        answer = self.say(offset_commit.OffsetCommitRequest(group_id=group, topics=topics), 8)
+        answer = self.exchange(offset_commit.OffsetCommitRequest(group_id=group, topics=topics), 8)
         return Error(answer.topics[0].partitions[0].error_code)
 
     def committed(self, group: str, topic: str, partition: int = 0) -> int:
         topics = (offset_fetch.OffsetFetchRequestTopics(name=topic, partition_indexes=(partition,)),)
         asked = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=topics)
-        (row,) = self.say(offset_fetch.OffsetFetchRequest(groups=(asked,)), 8).groups
+        (row,) = self.exchange(offset_fetch.OffsetFetchRequest(groups=(asked,)), 8).groups
         assert row.error_code == 0, Error(row.error_code)
         offset = row.topics[0].partitions[0].committed_offset
         assert isinstance(offset, int)
@@ -99,24 +99,24 @@ class Kept(Wire):
                 for name, value in configs.items()
             ),
         )
-        return Error(self.say(create_topics.CreateTopicsRequest(topics=(wanted,)), 5).topics[0].error_code)
+        return Error(self.exchange(create_topics.CreateTopicsRequest(topics=(wanted,)), 5).topics[0].error_code)
 
     def delete(self, topic: str) -> Error:
         state = delete_topics.DeleteTopicState(name=topic)
-        return Error(self.say(delete_topics.DeleteTopicsRequest(topics=(state,)), 6).responses[0].error_code)
+        return Error(self.exchange(delete_topics.DeleteTopicsRequest(topics=(state,)), 6).responses[0].error_code)
 
     def produce(self, topic: str, *values: bytes, partition: int = 0, acks: int = -1, **batch: Any) -> Error:
         records = write_batch([Record(timestamp=self.now, value=value) for value in values], **batch)
         data = produce.PartitionProduceData(index=partition, records=records)
         topics = (produce.TopicProduceData(name=topic, partition_data=(data,)),)
-        answer = self.say(produce.ProduceRequest(acks=acks, topic_data=topics), 9)
+        answer = self.exchange(produce.ProduceRequest(acks=acks, topic_data=topics), 9)
         return Error(answer.responses[0].partition_responses[0].error_code) if acks else Error.NONE
 
     def values(self, topic: str, partition: int = 0, offset: int = 0) -> list[bytes | None]:
-        """What a consumer reads."""
+        """Return the record values that a consumer fetches."""
         wanted = fetch.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
         topics = (fetch.FetchTopic(topic=topic, partitions=(wanted,)),)
-        answer = self.say(fetch.FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, topics=topics), 11)
+        answer = self.exchange(fetch.FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, topics=topics), 11)
         row = answer.responses[0].partitions[0]
         assert row.error_code == 0, Error(row.error_code)
         return [record.value for _, batch in read_batches(row.records or b"") for record in read_records(batch)]

@@ -1,4 +1,4 @@
-"""Clients of the broker ring without sockets: bytes in, bytes out, time by hand."""
+"""Clients of a broker without sockets: bytes in, bytes out, manual time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ START = 1_700_000_000_000
 
 @dataclass
 class Peer:
-    """One connection: what came back on it, and in how many pieces."""
+    """A client connection and the pieces of output that it received."""
 
     number: int
     pieces: list[bytes] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Peer:
         return b"".join(self.pieces)
 
     def answers(self) -> list[tuple[int, Any]]:
-        """(correlation id, message) of everything that came back, in order."""
+        """Return correlation id and message of every response, in order."""
         data, found = self.bytes, []
         while data:
             length = int.from_bytes(data[:4], "big")
@@ -99,7 +99,7 @@ class Wire:
         self._perform(self.broker.received(self.now, peer.number, data))
 
     def request(self, peer: Peer, message: Any, version: int, client_id: str | None = "c") -> bytes:
-        """The frame of a request; its answer will be understood."""
+        """Return the frame of a request, and remember its version for the response."""
         self._correlation += 1
         key = next(key for key, api in APIS.items() if api.request is type(message))
         peer.sent[self._correlation] = (key, version)
@@ -107,14 +107,14 @@ class Wire:
         return headers.frame(header, encode(message, version))
 
     def ask(self, peer: Peer, message: Any, version: int, client_id: str | None = "c") -> Any:
-        """Send a request and return its answer; None if there is none yet."""
+        """Send a request and return the response; None if it is parked."""
         before = len(peer.answers())
         self.send(peer, self.request(peer, message, version, client_id))
         after = peer.answers()[before:]
         return after[0][1] if after else None
 
     def load_groups(self, records: Iterable[GroupRecord]) -> None:
-        """Write groups from Python."""
+        """Write group records from Python and reload their groups."""
         topic = self.node.cluster.offsets_topic()
         for record in records:
             partition = self.node.cluster.partition_of(record.key.group)

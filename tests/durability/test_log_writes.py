@@ -1,0 +1,230 @@
+"""Log writes as effects: `WriteLog` leaves a broker, `appended` completes it, and the server uses a worker thread."""
+
+from __future__ import annotations
+
+import ast
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+import trio
+from brokers.crashing_files import CrashingFiles
+from brokers.durable_broker import DIR, DurableCluster
+from trio.testing import memory_stream_pair
+
+from koordinator.emulator.broker.connections import Output, Send
+from koordinator.emulator.core.effects import LogBatches, WriteLog
+from koordinator.emulator.server.server import Server
+from koordinator.emulator.storage.log_writer import LogWriter
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clients.frame_clients import Peer
+
+EMULATOR = Path(__file__).parents[2] / "emulator"
+LIMIT_S = 20
+WRITE = WriteLog(1, 1, (), (LogBatches("t", UUID(int=1), 0, b"batch"),))
+
+
+class Unsettled(DurableCluster):
+    """A durable cluster whose log writes stay in flight until `complete`."""
+
+    def __init__(self) -> None:
+        self.is_settling = True
+        self.files = CrashingFiles()
+        super().__init__(DIR, self.files)
+        self.create("t")
+        self.is_settling = False
+
+    def settle(self) -> None:
+        if self.is_settling:
+            super().settle()
+
+    def produce_in_flight(self, value: bytes) -> Peer:
+        """Produce on a new connection, without waiting for the response."""
+        self.client = self.connect()
+        with pytest.raises(AttributeError):
+            self.produce("t", value)
+        return self.client
+
+    def complete(self) -> None:
+        """Perform the queued writes once, and pass the results to the broker."""
+        self.log_writer.write_queued()
+        for write, failure in list(self.log_writer.results()):
+            self._perform(self.broker.appended(self.now, write, failure))
+
+    def stored(self) -> list[bytes | None]:
+        """Return the readable values of t."""
+        self.client = self.connect()
+        return self.values("t")
+
+
+def errors(peer: Peer) -> list[Error]:
+    return [Error(answer.responses[0].partition_responses[0].error_code) for _, answer in peer.answers()]
+
+
+def test_a_response_leaves_only_after_its_log_write() -> None:
+    cluster = Unsettled()
+    peer = cluster.produce_in_flight(b"a")
+    assert (errors(peer), cluster.stored()) == ([], [])
+    cluster.complete()
+    assert (errors(peer), cluster.stored()) == ([Error.NONE], [b"a"])
+
+
+def test_appends_during_a_write_wait_and_share_the_next_one() -> None:
+    cluster = Unsettled()
+    first, second, third = (cluster.produce_in_flight(value) for value in (b"a", b"b", b"c"))
+    cluster.complete()
+    assert [errors(peer) for peer in (first, second, third)] == [[Error.NONE], [], []]
+    assert cluster.stored() == [b"a"]
+    steps = cluster.files.steps
+    cluster.complete()
+    assert [errors(peer) for peer in (second, third)] == [[Error.NONE]] * 2
+    assert cluster.files.steps - steps == 3, "open, write and sync, once"
+    assert cluster.stored() == [b"a", b"b", b"c"]
+
+
+def test_a_failed_write_takes_back_the_appends_that_wait_behind_it() -> None:
+    cluster = Unsettled()
+    cluster.files.room = cluster.files.used()
+    peers = [cluster.produce_in_flight(value) for value in (b"a", b"b")]
+    cluster.complete()
+    assert [errors(peer) for peer in peers] == [[Error.KAFKA_STORAGE_ERROR]] * 2
+    cluster.files.room = None
+    retried = cluster.produce_in_flight(b"c")
+    cluster.complete()
+    assert errors(retried) == [Error.NONE]
+    assert cluster.stored() == [b"c"]
+
+
+def test_the_result_of_a_previous_run_of_a_node_is_ignored() -> None:
+    cluster = Unsettled()
+    peer = cluster.produce_in_flight(b"a")
+    assert cluster.broker.appended(cluster.now, WriteLog(1, 999, (), ()), None) == []
+    assert cluster.broker.appended(cluster.now, WriteLog(9, 1, (), ()), None) == []
+    assert errors(peer) == []
+
+
+def test_a_write_to_a_deleted_topic_is_skipped() -> None:
+    cluster = Unsettled()
+    cluster.produce_in_flight(b"a")
+    topic = cluster.node.cluster.topics["t"]
+    cluster.node.cluster.delete_topic(topic)
+    cluster.complete()
+    assert "t-0" not in cluster.files.names(DIR)
+
+
+class EchoBroker:
+    """Answers `write` after a log write, and everything else at once."""
+
+    def __init__(self) -> None:
+        self.writer_of: int | None = None
+
+    def connected(self, *_: object) -> list[Output]:
+        return []
+
+    def received(self, now: int, connection: int, data: bytes) -> list[Output]:
+        del now
+        if data == b"write":
+            self.writer_of = connection
+            return [WRITE]
+        return [Send(connection, data)]
+
+    def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
+        del now
+        assert write is WRITE
+        assert self.writer_of is not None
+        return [Send(self.writer_of, b"durable" if failure is None else b"failed")]
+
+    def flushed(self, *_: object) -> list[Output]:
+        return []
+
+    def disconnected(self, *_: object) -> None:
+        pass
+
+    def tick(self, now: int) -> list[Output]:
+        del now
+        return []
+
+    def deadline(self) -> int | None:
+        return None
+
+    def is_muted(self, connection: int) -> bool:
+        del connection
+        return False
+
+
+class SlowDisk:
+    """A data directory whose appends block until `released` is set."""
+
+    def __init__(self) -> None:
+        self.begun, self.released = threading.Event(), threading.Event()
+        self.thread: int | None = None
+
+    def append(self, logs: Iterable[LogBatches]) -> None:
+        assert [log.batches for log in logs] == [b"batch"]
+        self.thread = threading.get_ident()
+        self.begun.set()
+        assert self.released.wait(LIMIT_S)
+
+    def replace(self, log: LogBatches) -> None:
+        raise AssertionError(log)
+
+
+class Sendable:
+    """The server's end of a memory stream."""
+
+    def __init__(self, stream: trio.abc.Stream) -> None:
+        self.send_all = stream.send_all
+        self.receive_some = stream.receive_some
+        self.aclose = stream.aclose
+
+    def send_now(self, data: bytes) -> bytes:
+        return data
+
+
+def test_a_slow_disk_does_not_delay_other_connections() -> None:
+    disk: Any = SlowDisk()
+    seen: list[bytes] = []
+
+    async def main() -> None:
+        server = Server(EchoBroker(), 0, LogWriter(disk))
+
+        def connect() -> trio.StapledStream[Any, Any]:
+            ours, theirs = memory_stream_pair()
+            nursery.start_soon(server.converse, Sendable(theirs), "/127.0.0.1", 1, "PLAINTEXT")
+            return ours
+
+        with trio.fail_after(LIMIT_S):
+            async with trio.open_nursery() as nursery:
+                await nursery.start(server.serve, [])
+                writer, other = connect(), connect()
+                await writer.send_all(b"write")
+                await trio.to_thread.run_sync(disk.begun.wait, LIMIT_S)
+                await other.send_all(b"hello")
+                seen.append(await other.receive_some(100))
+                disk.released.set()
+                seen.append(await writer.receive_some(100))
+                nursery.cancel_scope.cancel()
+
+    try:
+        trio.run(main)
+    finally:
+        disk.released.set()
+    assert seen == [b"hello", b"durable"]
+    assert disk.thread != threading.get_ident()
+
+
+@pytest.mark.parametrize("room", ["broker", "core"])
+def test_no_room_below_the_server_opens_files(room: str) -> None:
+    calls = [
+        f"{path.name}:{node.lineno}"
+        for path in (EMULATOR / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open"
+    ]
+    assert calls == []
