@@ -1,8 +1,8 @@
-"""Koordinator: a Kafka group coordinator to test consumers against.
+"""Koordinator: a Kafka group coordinator for tests.
 
-`Emulator` starts a cluster inside this process and gives a `Cluster`, which gives a `Group` for each consumer group.
-`Simulation` gives the same `Cluster` on virtual time, without sockets.
-They are loaded when first used, so that importing `koordinator` alone (as pytest does for its plugins) costs nothing.
+`Emulator` starts a cluster inside this process and returns a `Cluster`, which returns a `Group` for each consumer
+group. `Simulation` returns the same `Cluster` on virtual time, without sockets. These classes are loaded on first use,
+so that importing `koordinator` alone, as pytest does for its plugins, is cheap.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cluster", "Emulator", "Group", "Simulation", "__version__"]
 
-_HOMES = {
+_MODULES = {
     "Cluster": "koordinator.handles.cluster",
     "Emulator": "koordinator.handles.emulator",
     "Group": "koordinator.handles.group",
@@ -29,10 +29,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """`Emulator` and the others, from where they live."""
-    if name not in _HOMES:
+    """Import a class on first use."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""`python -m koordinator`: the same as the command `koordinator`."""
+"""`python -m koordinator` runs the command `koordinator`."""
 
 from __future__ import annotations
 

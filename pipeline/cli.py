@@ -27,11 +27,11 @@ HOMES = {
 class Jobs(Commands):
     """The jobs. All of them need Spark."""
 
-    homes: ClassVar[dict[str, str]] = HOMES
+    modules: ClassVar[dict[str, str]] = HOMES
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the job of that name, or None. Raises UsageError if pyspark is missing."""
-        if cmd_name in self.homes and find_spec("pyspark") is None:
+        if cmd_name in self.modules and find_spec("pyspark") is None:
             raise click.UsageError("pyspark is not installed: pip install 'koordinator[spark]'", ctx)
         return super().get_command(ctx, cmd_name)
 

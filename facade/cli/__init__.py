@@ -1,7 +1,6 @@
 """The command `koordinator`.
 
-What a user does wrong is said in one line on stderr, and the exit status is 2; 0 is an end as wished. A command that
-was begun and could not be done as a whole ends with 1.
+Exit status: 0 success, 1 partial failure, 2 usage error, which is reported in one line on stderr.
 """
 
 from __future__ import annotations
@@ -17,33 +16,35 @@ import koordinator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-REFUSED = 2
-"""The exit status when a command was not understood, or could not begin."""
+USAGE_ERROR = 2
+"""Exit status of a command that is not valid, or could not start."""
 
+INTERRUPTED = 130
+"""Exit status of shells after SIGINT."""
 
-HOMES = {"groups": "koordinator.cli.groups", "offsets": "koordinator.cli.offsets", "serve": "koordinator.cli.serve"}
+MODULES = {"groups": "koordinator.cli.groups", "offsets": "koordinator.cli.offsets", "serve": "koordinator.cli.serve"}
 """The module of each command."""
 
 
 class Commands(click.Group):
-    """Each command is imported when it is used: one that talks to a broker does not wait for a server to load.
+    """A group that imports a command when it is used, so that `groups` does not wait for the server to load.
 
-    `homes` names the module of each.
+    `modules` is the module of each command.
     """
 
-    homes: ClassVar[dict[str, str]] = HOMES
+    modules: ClassVar[dict[str, str]] = MODULES
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Their names, in the order of the help."""
+        """Return the names of the commands, sorted."""
         del ctx
-        return sorted(self.homes)
+        return sorted(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, or None."""
+        """Return the command of that name, or None."""
         del ctx
-        if cmd_name not in self.homes:
+        if cmd_name not in self.modules:
             return None
-        command = getattr(import_module(self.homes[cmd_name]), cmd_name)
+        command = getattr(import_module(self.modules[cmd_name]), cmd_name)
         assert isinstance(command, click.Command)
         return command
 
@@ -60,27 +61,24 @@ def main(arguments: Sequence[str] | None = None, prog_name: str = "koordinator")
 
 
 def run(group: click.Group, arguments: Sequence[str] | None, prog_name: str) -> NoReturn:
-    """Run a command of the group and exit: 0 when it ended as wished, 2 with one line on stderr when it was refused.
-
-    A command may return another status.
-    """
+    """Run a command of the group and exit with the status it returns, or with 2 after a usage error."""
     try:
-        # not Click's own ending: its usage errors are three lines
+        # standalone mode would report usage errors in three lines
         status = group.main(None if arguments is None else list(arguments), prog_name, standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
-        sys.exit(REFUSED)
+        sys.exit(USAGE_ERROR)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         name = context.command_path if context is not None else prog_name
         click.echo(f"{name}: {one_line(error.format_message())}", err=True)
-        sys.exit(REFUSED)
+        sys.exit(USAGE_ERROR)
     except click.Abort:
-        # interrupted before there was anything to end in order
-        sys.exit(130)
+        # interrupted before the command installed its signal handlers
+        sys.exit(INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
 
 
 def one_line(text: str) -> str:
-    """A message without line breaks, whatever its author thought of."""
+    """Return a text without line breaks."""
     return " ".join(text.split())

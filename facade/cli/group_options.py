@@ -1,4 +1,4 @@
-"""What the options of `koordinator groups` mean. Each function raises `click.BadParameter` with one line."""
+"""Options of `koordinator groups` and `offsets`. The parsers raise `click.BadParameter` with one line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from ..client.link import PORT_MAX, Address
+from ..client.connection import PORT_MAX, Address
 from ..client.members import REASON_MAX
 
 if TYPE_CHECKING:
@@ -15,24 +15,23 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound="Callable[..., object]")
 
-TEXT_MAX = 32_767
-"""How many bytes the wire has room for in a text (int16)."""
+STRING_BYTES_MAX = 32_767
+"""Bytes of a string on the wire: its length is an int16."""
 
 SECONDS_MAX = 86_400
 
-SECURED = "TLS and SASL are not supported, only plaintext listeners are"
+PLAINTEXT_ONLY = "TLS and SASL are not supported, only plaintext listeners are"
 
 
-def addresses(_context: click.Context, _option: click.Parameter, given: Iterable[str]) -> tuple[Address, ...]:
-    """`--bootstrap-server HOST:PORT[,…]`, any number of times; [::1]:9092 for an IPv6 address."""
-    found = [_address(each.strip()) for text in given for each in text.split(",")]
-    return tuple(dict.fromkeys(found))
+def addresses(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> tuple[Address, ...]:
+    """Parse each `--bootstrap-server HOST:PORT[,…]`; an IPv6 address is written [::1]:9092."""
+    return tuple(dict.fromkeys(_address(part.strip()) for entry in entries for part in entry.split(",")))
 
 
 def _address(text: str) -> Address:
     protocol, separator, rest = text.rpartition("://")
     if separator and protocol.upper() != "PLAINTEXT":
-        raise click.BadParameter(f"{text!r}: {SECURED}")
+        raise click.BadParameter(f"{text!r}: {PLAINTEXT_ONLY}")
     host, colon, port = rest.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
@@ -46,74 +45,74 @@ def _address(text: str) -> Address:
 
 
 def seconds(_context: click.Context, _option: click.Parameter, value: float) -> float:
-    """`--timeout SECONDS`. Not click.FloatRange, for which nan is in every range."""
+    """Check `--timeout SECONDS`; click.FloatRange would accept nan."""
     if not 0 < value <= SECONDS_MAX:
         raise click.BadParameter(f"{value:g}: must be more than 0 and at most {SECONDS_MAX}")
     return value
 
 
-def texts(_context: click.Context, _option: click.Parameter, given: Iterable[str]) -> tuple[str, ...]:
-    """Ids, each once, in the order given."""
-    return tuple(dict.fromkeys(_sendable(text) for text in given))
+def ids(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> tuple[str, ...]:
+    """Check ids and drop duplicates."""
+    return tuple(dict.fromkeys(_check_string(entry) for entry in entries))
 
 
-def text(_context: click.Context, _option: click.Parameter, given: str) -> str:
-    """An id."""
-    return _sendable(given)
+def single_id(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    """Check one id."""
+    return _check_string(value)
 
 
-def separated(_context: click.Context, _option: click.Parameter, given: Iterable[str]) -> tuple[str, ...]:
-    """Ids that have no commas in them, so that commas may stand between them."""
-    found: dict[str, None] = {}
-    for listed in given:
-        for each in listed.split(","):
-            if not each.strip():
-                raise click.BadParameter(f"{listed!r}: an id is missing")
-            found[_sendable(each.strip())] = None
-    return tuple(found)
+def comma_separated_ids(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> tuple[str, ...]:
+    """Split entries at commas, check the ids and drop duplicates."""
+    unique: dict[str, None] = {}
+    for entry in entries:
+        for part in entry.split(","):
+            if not part.strip():
+                raise click.BadParameter(f"{entry!r}: an id is missing")
+            unique[_check_string(part.strip())] = None
+    return tuple(unique)
 
 
-def reason(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
-    """`--reason TEXT`."""
-    if given is not None and len(given) > REASON_MAX:
-        raise click.BadParameter(f"has {len(given)} characters, at most {REASON_MAX} are allowed")
-    return given and _sendable(given)
+def reason(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """Check the length of `--reason TEXT`."""
+    if value is not None and len(value) > REASON_MAX:
+        raise click.BadParameter(f"has {len(value)} characters, at most {REASON_MAX} are allowed")
+    return value and _check_string(value)
 
 
-def _sendable(given: str) -> str:
+def _check_string(value: str) -> str:
     try:
-        size = len(given.encode())
+        size = len(value.encode())
     except UnicodeEncodeError:
-        raise click.BadParameter(f"{given!r}: not UTF-8") from None
-    if size > TEXT_MAX:
-        raise click.BadParameter(f"{given[:20]!r}…: has {size} bytes, at most {TEXT_MAX} are allowed")
-    return given
+        raise click.BadParameter(f"{value!r}: not UTF-8") from None
+    if size > STRING_BYTES_MAX:
+        raise click.BadParameter(f"{value[:20]!r}…: has {size} bytes, at most {STRING_BYTES_MAX} are allowed")
+    return value
 
 
-def _refuse_security(_context: click.Context, _option: click.Parameter, given: str | None) -> None:
-    if given is not None and given.upper() != "PLAINTEXT":
-        raise click.BadParameter(SECURED)
+def _refuse_security(_context: click.Context, _option: click.Parameter, value: str | None) -> None:
+    if value is not None and value.upper() != "PLAINTEXT":
+        raise click.BadParameter(PLAINTEXT_ONLY)
 
 
-def of_every_command(command: _F) -> _F:
-    """The options that all commands have."""
+def common_options(command: _F) -> _F:
+    """Add the options of every command of `groups`."""
     return click.option("--json", "as_json", is_flag=True, help="Write one JSON document instead of tables.")(
-        _of_brokers(command, required=True)
+        _broker_options(command, required=True)
     )
 
 
-def of_brokers_or_directory(command: _F) -> _F:
-    """The options of commands that need one or the other; which, they say themselves."""
+def brokers_or_data_dir(command: _F) -> _F:
+    """Add the options of commands that use either brokers or a data directory; the command checks that one is given."""
     return click.option(
         "--data-dir",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="A data directory that no cluster is using, instead of brokers.",
-    )(_of_brokers(command, required=False))
+        help="Use a data directory of a cluster that is not running, instead of brokers.",
+    )(_broker_options(command, required=False))
 
 
-def _of_brokers(command: _F, *, required: bool) -> _F:
-    """Whom to ask. The options of Kafka's tools that stand for TLS and SASL are refused."""
+def _broker_options(command: _F, *, required: bool) -> _F:
+    """Add the options of a connection; those of Kafka's tools for TLS and SASL are refused."""
     for option in (
         click.option(
             "--timeout",
@@ -122,7 +121,7 @@ def _of_brokers(command: _F, *, required: bool) -> _F:
             show_default=True,
             metavar="SECONDS",
             callback=seconds,
-            help="How long everything together may take.",
+            help="Time limit of the command as a whole.",
         ),
         click.option(
             "--bootstrap-server",
@@ -131,7 +130,7 @@ def _of_brokers(command: _F, *, required: bool) -> _F:
             required=required,
             metavar="HOST:PORT[,…]",
             callback=addresses,
-            help="Brokers to begin with; the first that answers is taken. Plaintext listeners only.",
+            help="Bootstrap servers, tried in turn (repeatable). Plaintext listeners only.",
         ),
         *(
             click.option(name, hidden=True, expose_value=False, is_eager=True, callback=_refuse_security)

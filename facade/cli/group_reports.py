@@ -1,4 +1,4 @@
-"""What `koordinator groups` says: tables for people, one JSON document for programs.
+"""The output of `koordinator groups`: tables, or one JSON document.
 
 | command | document |
 |---|---|
@@ -9,10 +9,11 @@
 
     coordinator  {node_id, host, port}
     members      [{member_id, instance_id, client_id, client_host, assignment: {topic: [partition, …]} or null}]
-    offsets      [{topic, partition, committed, end, lag, owner}], owner being a member id
+    offsets      [{topic, partition, committed, end, lag, owner}], owner is a member id
     errors       [{group_id, member_id, instance_id, topic, broker, code, name, message}]
 
-What is not known or does not apply is null. A code is Kafka's, with its name; without one nobody answered.
+Unknown values, and those that do not apply, are null. `code` and `name` are those of Kafka's error; both are null if no
+broker answered.
 """
 
 from __future__ import annotations
@@ -31,44 +32,52 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ..client.admin import ClusterNode
-    from ..client.groups import Deletion, Described, DescribedMember, Description, GroupProblem, Listing, Position
-    from ..client.members import Identity, Removal
+    from ..client.admin import BrokerNode
+    from ..client.groups import (
+        DeleteGroupsResult,
+        DescribeGroupsResult,
+        GroupDescription,
+        GroupFailure,
+        ListGroupsResult,
+        MemberDescription,
+        PartitionOffsets,
+    )
+    from ..client.members import MemberToRemove, RemoveMembersResult
 
 UNKNOWN = "-"
-"""In tables, what is not known or does not apply."""
+"""The cell of a value that is unknown or does not apply."""
 
-UNBROKEN = 10_000
-"""How many characters a line may have where no terminal breaks it."""
+LINE_WIDTH = 10_000
+"""Characters per line when the output is not a terminal, so that no line is folded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was done: `document` for programs, without its errors; `shown` for people, one after the other."""
+    """The result of a command: a JSON `document` without its errors, and the `tables` for a terminal."""
 
     document: dict[str, object]
-    shown: Sequence[Table | Text]
-    problems: Sequence[GroupProblem]
+    tables: Sequence[Table | Text]
+    failures: Sequence[GroupFailure]
 
     def write(self, command: str, *, as_json: bool) -> None:
-        """On stdout what was done, and on stderr, after the name of the command, a line for each problem."""
+        """Write the result to stdout, and a line for each failure, with the name of the command, to stderr."""
         if as_json:
-            errors = [_error(problem) for problem in self.problems]
+            errors = [_error(failure) for failure in self.failures]
             click.echo(json.dumps({**self.document, "errors": errors}, indent=2))
         else:
-            # a long id is folded on a terminal, and never anywhere else
-            console = Console(highlight=False, width=None if sys.stdout.isatty() else UNBROKEN)
-            for each in self.shown:
-                console.print(each)
-        for problem in self.problems:
-            click.echo(f"{command}: {_line(problem)}", err=True)
+            # only a terminal folds long ids
+            console = Console(highlight=False, width=None if sys.stdout.isatty() else LINE_WIDTH)
+            for table in self.tables:
+                console.print(table)
+        for failure in self.failures:
+            click.echo(f"{command}: {_line(failure)}", err=True)
 
 
-def listing(result: Listing) -> Report:
-    """The groups of a cluster."""
+def listing_report(result: ListGroupsResult) -> Report:
+    """Return the report of the groups of a cluster."""
     table = _table("group", "protocol type", "state", "type", "coordinator")
     for group in result.groups:
-        _row(table, group.group_id, group.protocol_type, group.state, group.type, _place(group.coordinator))
+        _row(table, group.group_id, group.protocol_type, group.state, group.type, _broker(group.coordinator))
     rows = [
         {
             "group_id": group.group_id,
@@ -79,17 +88,17 @@ def listing(result: Listing) -> Report:
         }
         for group in result.groups
     ]
-    nothing = [] if result.problems else [Text("no groups")]
-    return Report({"groups": rows}, [table] if rows else nothing, result.problems)
+    empty = [] if result.failures else [Text("no groups")]
+    return Report({"groups": rows}, [table] if rows else empty, result.failures)
 
 
-def description(result: Description) -> Report:
-    """Groups with their members and offsets."""
-    shown: list[Table | Text] = []
+def description_report(result: DescribeGroupsResult) -> Report:
+    """Return the report of groups with their members and offsets."""
+    tables: list[Table | Text] = []
     for group in result.groups:
-        if shown:
-            shown.append(Text())
-        shown += _described(group)
+        if tables:
+            tables.append(Text())
+        tables += _group_tables(group)
     rows = [
         {
             "group_id": group.group_id,
@@ -98,47 +107,47 @@ def description(result: Description) -> Report:
             "protocol": group.protocol,
             "coordinator": _node(group.coordinator),
             "members": [_member(member) for member in group.members],
-            "offsets": [_position(position) for position in group.positions],
+            "offsets": [_offsets(partition) for partition in group.partitions],
         }
         for group in result.groups
     ]
-    return Report({"groups": rows}, shown, result.problems)
+    return Report({"groups": rows}, tables, result.failures)
 
 
-def removal(group_id: str, result: Removal) -> Report:
-    """Who has left a group."""
+def removal_report(group_id: str, result: RemoveMembersResult) -> Report:
+    """Return the report of the members that were removed from a group."""
     rows = [{"member_id": each.member_id or None, "instance_id": each.instance_id} for each in result.removed]
-    shown = [Text(f"{_printable(group_id)}: removed {_who(each)}") for each in result.removed]
-    if not (shown or result.problems):
-        shown = [Text(f"{_printable(group_id)}: has no members")]
-    return Report({"group_id": group_id, "removed": rows}, shown, result.problems)
+    lines = [Text(f"{_printable(group_id)}: removed {_member_id(each)}") for each in result.removed]
+    if not (lines or result.failures):
+        lines = [Text(f"{_printable(group_id)}: has no members")]
+    return Report({"group_id": group_id, "removed": rows}, lines, result.failures)
 
 
-def deletion(result: Deletion) -> Report:
-    """Which groups are gone."""
-    shown = [Text(f"{_printable(group_id)}: deleted") for group_id in result.deleted]
-    return Report({"deleted": list(result.deleted)}, shown, result.problems)
+def deletion_report(result: DeleteGroupsResult) -> Report:
+    """Return the report of the groups that were deleted."""
+    lines = [Text(f"{_printable(group_id)}: deleted") for group_id in result.deleted]
+    return Report({"deleted": list(result.deleted)}, lines, result.failures)
 
 
-# For people
+# -- tables ---
 
 
-def _described(group: Described) -> Iterable[Table | Text]:
+def _group_tables(group: GroupDescription) -> Iterable[Table | Text]:
     head = _table("group", "state", "protocol", "members", "coordinator")
     protocol = "/".join(part for part in (group.protocol_type, group.protocol) if part)
-    _row(head, group.group_id, group.state, protocol, len(group.members), _place(group.coordinator))
+    _row(head, group.group_id, group.state, protocol, len(group.members), _broker(group.coordinator))
     yield head
     if group.members:
         members = _table("member", "instance", "client", "host", "assignment")
         for member in group.members:
-            assigned = None if member.assignment is None else _assigned(member.assignment)
-            _row(members, member.member_id, member.instance_id, member.client_id, member.client_host, assigned)
+            assignment = None if member.assignment is None else _assignment(member.assignment)
+            _row(members, member.member_id, member.instance_id, member.client_id, member.client_host, assignment)
         yield Text()
         yield members
-    if group.positions:
+    if group.partitions:
         names = {member.member_id: member.instance_id or member.member_id for member in group.members}
         offsets = _table("topic", "partition", "committed", "end", "lag", "owner")
-        for each in group.positions:
+        for each in group.partitions:
             owner = None if each.owner is None else names[each.owner]
             _row(offsets, each.topic, each.partition, each.committed, each.end, each.lag, owner)
         yield Text()
@@ -154,16 +163,16 @@ def _table(*columns: str) -> Table:
 
 
 def _row(table: Table, *cells: str | int | None) -> None:
-    # as Text: what brokers send is not markup
+    # as Text, because strings would be parsed as markup
     table.add_row(*(Text(UNKNOWN if cell in {None, ""} else _printable(str(cell))) for cell in cells))
 
 
-def _assigned(assignment: dict[str, tuple[int, ...]]) -> str:
-    """{"t": (0, 1, 2, 5)}: "t: 0-2, 5"."""
-    return "; ".join(f"{topic}: {', '.join(_runs(numbers))}" for topic, numbers in assignment.items())
+def _assignment(assignment: dict[str, tuple[int, ...]]) -> str:
+    """Format {"t": (0, 1, 2, 5)} as "t: 0-2, 5"."""
+    return "; ".join(f"{topic}: {', '.join(_ranges(numbers))}" for topic, numbers in assignment.items())
 
 
-def _runs(numbers: Sequence[int]) -> Iterable[str]:
+def _ranges(numbers: Sequence[int]) -> Iterable[str]:
     first = last = None
     for number in [*numbers, None]:
         if last is not None and number == last + 1:
@@ -174,39 +183,39 @@ def _runs(numbers: Sequence[int]) -> Iterable[str]:
         first = last = number
 
 
-def _place(node: ClusterNode) -> str:
+def _broker(node: BrokerNode) -> str:
     return f"{node.node_id} at {node.address}"
 
 
-def _who(identity: Identity) -> str:
-    return _printable(identity.instance_id if identity.instance_id is not None else identity.member_id)
+def _member_id(member: MemberToRemove) -> str:
+    return _printable(member.instance_id if member.instance_id is not None else member.member_id)
 
 
-def _line(problem: GroupProblem) -> str:
+def _line(error: GroupFailure) -> str:
     subjects = [
-        None if problem.broker is None else f"broker {problem.broker.node_id}",
-        problem.group_id,
-        problem.topic,
-        problem.instance_id if problem.instance_id is not None else problem.member_id,
+        None if error.broker is None else f"broker {error.broker.node_id}",
+        error.group_id,
+        error.topic,
+        error.instance_id if error.instance_id is not None else error.member_id,
     ]
-    return ": ".join(_printable(part) for part in (*subjects, str(problem.refusal)) if part is not None)
+    return ": ".join(_printable(part) for part in (*subjects, str(error.failure)) if part is not None)
 
 
 def _printable(text: str) -> str:
-    """Without line breaks, escape sequences and the like, which a terminal would obey."""
+    """Escape line breaks and control characters, which a terminal would interpret."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in text
     )
 
 
-# For programs
+# -- JSON ---
 
 
-def _node(node: ClusterNode) -> dict[str, object]:
+def _node(node: BrokerNode) -> dict[str, object]:
     return {"node_id": node.node_id, "host": node.address.host, "port": node.address.port}
 
 
-def _member(member: DescribedMember) -> dict[str, object]:
+def _member(member: MemberDescription) -> dict[str, object]:
     return {
         "member_id": member.member_id,
         "instance_id": member.instance_id,
@@ -216,25 +225,25 @@ def _member(member: DescribedMember) -> dict[str, object]:
     }
 
 
-def _position(position: Position) -> dict[str, object]:
+def _offsets(partition: PartitionOffsets) -> dict[str, object]:
     return {
-        "topic": position.topic,
-        "partition": position.partition,
-        "committed": position.committed,
-        "end": position.end,
-        "lag": position.lag,
-        "owner": position.owner,
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "committed": partition.committed,
+        "end": partition.end,
+        "lag": partition.lag,
+        "owner": partition.owner,
     }
 
 
-def _error(problem: GroupProblem) -> dict[str, object]:
+def _error(error: GroupFailure) -> dict[str, object]:
     return {
-        "group_id": problem.group_id,
-        "member_id": problem.member_id,
-        "instance_id": problem.instance_id,
-        "topic": problem.topic,
-        "broker": None if problem.broker is None else _node(problem.broker),
-        "code": None if problem.refusal.code is None else int(problem.refusal.code),
-        "name": problem.refusal.name,
-        "message": problem.refusal.message,
+        "group_id": error.group_id,
+        "member_id": error.member_id,
+        "instance_id": error.instance_id,
+        "topic": error.topic,
+        "broker": None if error.broker is None else _node(error.broker),
+        "code": None if error.failure.code is None else int(error.failure.code),
+        "name": error.failure.name,
+        "message": error.failure.message,
     }

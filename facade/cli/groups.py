@@ -1,8 +1,7 @@
-"""`koordinator groups`: the consumer groups of any Kafka with a plaintext listener.
+"""`koordinator groups`: administer the consumer groups of any Kafka with a plaintext listener.
 
-Exit status 0: everything was done; 1: something was refused or could not be asked, a line on stderr for each; 2: the
-command was not understood. With `--json` stdout has one document, also when nothing could be done (see
-`koordinator.cli.group_reports`).
+Exit status: 0 success, 1 partial failure, with one line on stderr for each failure, 2 usage error. With `--json` stdout
+has one document even if nothing succeeded (see `koordinator.cli.group_reports`).
 """
 
 from __future__ import annotations
@@ -12,31 +11,31 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from ..client.admin import Admin
+from ..client.errors import ClientError, connection_failure
 from ..client.groups import (
     STATES,
-    Deletion,
-    Description,
-    GroupProblem,
-    Listing,
+    DeleteGroupsResult,
+    DescribeGroupsResult,
+    GroupFailure,
+    ListGroupsResult,
     delete_groups,
     describe_groups,
     list_groups,
 )
-from ..client.members import Identity, Removal, remove_members
-from ..client.problems import ClientError, refusal_of
+from ..client.members import MemberToRemove, RemoveMembersResult, remove_members
 from ..version import __version__
 from . import group_options as options
-from .group_reports import Report, deletion, description, listing, removal
+from .group_reports import Report, deletion_report, description_report, listing_report, removal_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..client.link import Address
+    from ..client.connection import Address
 
 _R = TypeVar("_R")
 
-REFUSED = 1
-"""The exit status when not everything was done."""
+PARTIAL_FAILURE = 1
+"""Exit status if any part of the command failed."""
 
 
 @click.group()
@@ -50,45 +49,45 @@ def groups() -> None:
     "states",
     multiple=True,
     type=click.Choice(STATES, case_sensitive=False),
-    help="Only groups in this state. May be given more than once.",
+    help="List only groups in this state (repeatable).",
 )
-@options.of_every_command
+@options.common_options
 def list_(states: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: float, *, as_json: bool) -> int:
     """List the groups of all brokers."""
-    result = _answer(bootstrap, timeout, lambda admin: list_groups(admin, states), Listing)
-    return _say(listing(result), as_json=as_json)
+    result = _run(bootstrap, timeout, lambda admin: list_groups(admin, states), ListGroupsResult)
+    return _write(listing_report(result), as_json=as_json)
 
 
 @groups.command()
-@click.argument("group_ids", metavar="GROUP...", nargs=-1, required=True, callback=options.texts)
-@options.of_every_command
+@click.argument("group_ids", metavar="GROUP...", nargs=-1, required=True, callback=options.ids)
+@options.common_options
 def describe(group_ids: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: float, *, as_json: bool) -> int:
     """Show state, members, assignments, committed offsets and lag of groups."""
-    result = _answer(bootstrap, timeout, lambda admin: describe_groups(admin, group_ids), Description)
-    return _say(description(result), as_json=as_json)
+    result = _run(bootstrap, timeout, lambda admin: describe_groups(admin, group_ids), DescribeGroupsResult)
+    return _write(description_report(result), as_json=as_json)
 
 
 @groups.command("remove-members")
-@click.argument("group_id", metavar="GROUP", callback=options.text)
+@click.argument("group_id", metavar="GROUP", callback=options.single_id)
 @click.option(
     "--instance-id",
     "instance_ids",
     multiple=True,
     metavar="A[,B…]",
-    callback=options.separated,
-    help="Remove static members by their group.instance.id. May be given more than once.",
+    callback=options.comma_separated_ids,
+    help="Remove static members by their group.instance.id (repeatable).",
 )
 @click.option(
     "--member-id",
     "member_ids",
     multiple=True,
     metavar="M",
-    callback=options.texts,
-    help="Remove a member by its member id. May be given more than once.",
+    callback=options.ids,
+    help="Remove a member by its member id (repeatable).",
 )
-@click.option("--all", "everybody", is_flag=True, help="Remove all members.")
-@click.option("--reason", metavar="TEXT", callback=options.reason, help="Why; for the log of the broker.")
-@options.of_every_command
+@click.option("--all", "all_members", is_flag=True, help="Remove all members.")
+@click.option("--reason", metavar="TEXT", callback=options.reason, help="Reason for the broker's log.")
+@options.common_options
 def remove_members_(  # noqa: PLR0913 - one argument per option
     group_id: str,
     instance_ids: tuple[str, ...],
@@ -97,48 +96,52 @@ def remove_members_(  # noqa: PLR0913 - one argument per option
     bootstrap: tuple[Address, ...],
     timeout: float,
     *,
-    everybody: bool,
+    all_members: bool,
     as_json: bool,
 ) -> int:
     """Remove members from a group, which then rebalances once (KIP-345). Needs Apache Kafka 2.4 or newer.
 
-    A member that still runs joins again; stop it first.
+    Stop the members first: a running client joins again.
     """
-    identities = [
-        *(Identity(instance_id=each) for each in instance_ids),
-        *(Identity(member_id=each) for each in member_ids),
+    members = [
+        *(MemberToRemove(instance_id=each) for each in instance_ids),
+        *(MemberToRemove(member_id=each) for each in member_ids),
     ]
-    if everybody == bool(identities):
-        raise click.UsageError("either --all or at least one --instance-id or --member-id is wanted")
-    wanted = None if everybody else identities
-    result = _answer(bootstrap, timeout, lambda admin: remove_members(admin, group_id, wanted, reason), Removal)
-    return _say(removal(group_id, result), as_json=as_json)
+    if all_members == bool(members):
+        raise click.UsageError("give either --all, or at least one --instance-id or --member-id")
+    result = _run(
+        bootstrap,
+        timeout,
+        lambda admin: remove_members(admin, group_id, None if all_members else members, reason),
+        RemoveMembersResult,
+    )
+    return _write(removal_report(group_id, result), as_json=as_json)
 
 
 @groups.command()
-@click.argument("group_ids", metavar="GROUP...", nargs=-1, required=True, callback=options.texts)
-@options.of_every_command
+@click.argument("group_ids", metavar="GROUP...", nargs=-1, required=True, callback=options.ids)
+@options.common_options
 def delete(group_ids: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: float, *, as_json: bool) -> int:
     """Delete groups without members, with all their offsets."""
-    result = _answer(bootstrap, timeout, lambda admin: delete_groups(admin, group_ids), Deletion)
-    return _say(deletion(result), as_json=as_json)
+    result = _run(bootstrap, timeout, lambda admin: delete_groups(admin, group_ids), DeleteGroupsResult)
+    return _write(deletion_report(result), as_json=as_json)
 
 
-def _answer(
+def _run(
     bootstrap: tuple[Address, ...],
     timeout: float,
-    act: Callable[[Admin], _R],
-    nothing: Callable[[tuple[()], tuple[GroupProblem, ...]], _R],
+    command: Callable[[Admin], _R],
+    result: Callable[[tuple[()], tuple[GroupFailure, ...]], _R],
 ) -> _R:
-    """What comes of it; `nothing` but the problem, if no broker answers."""
+    """Return the result of a command; if no broker answers, a `result` with only that failure."""
     with Admin(bootstrap, timeout, __version__) as admin:
         try:
-            return act(admin)
+            return command(admin)
         except ClientError as error:
-            return nothing((), (GroupProblem(refusal_of(error)),))
+            return result((), (GroupFailure(connection_failure(error)),))
 
 
-def _say(report: Report, *, as_json: bool) -> int:
-    """Write it; the exit status."""
+def _write(report: Report, *, as_json: bool) -> int:
+    """Write the report and return the exit status."""
     report.write(click.get_current_context().command_path, as_json=as_json)
-    return REFUSED if report.problems else 0
+    return PARTIAL_FAILURE if report.failures else 0

@@ -1,7 +1,7 @@
-"""`koordinator offsets`: what group coordinators remember, out of `__consumer_offsets` into a file and back (KIP-345).
+"""`koordinator offsets`: copy groups and offsets between `__consumer_offsets` and a file (KIP-345).
 
-Exit status 0: done; 1: something was refused or could not be asked, a line on stderr for each; 2: the command was not
-understood, or the file cannot be read or written. What is refused is refused before anything is written.
+Exit status: 0 success, 1 failure, with one line on stderr for each reason, 2 usage error, or a file that cannot be read
+or written. Groups are checked before anything is written.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from koordinator.wire.messages.offsets_topic import GroupMetadataValue, OffsetCo
 from koordinator.wire.primitives import Malformed
 
 from ..client.admin import Admin
-from ..client.groups import Described, Listing, describe, list_groups
+from ..client.errors import ClientError, Failure
+from ..client.groups import GroupDescription, ListGroupsResult, describe, list_groups
 from ..client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC, append, partitions_of, read_logs
 from ..client.offsets import committed_offsets
-from ..client.problems import ClientError, Refusal
 from . import group_options as options
 
 if TYPE_CHECKING:
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.groups.records import CoordinatorRecord
 
     from ..client.admin import TopicPartition
-    from ..client.link import Address
+    from ..client.connection import Address
 
-REFUSED = 1
-"""The exit status when it was not done."""
+FAILED = 1
+"""Exit status of a command that failed."""
 
 BATCH_BYTES = 256 * 1024
-"""The size at which a batch is closed; one record may be larger."""
+"""The size at which a batch is closed; a single record may be larger."""
 
 
-class NotDone(Exception):
-    """It was not done, or not as a whole; a line for each reason."""
+class CommandFailed(Exception):
+    """The command failed, as a whole or in part; `reasons` has a line for each cause."""
 
     def __init__(self, *reasons: str) -> None:
         super().__init__(*reasons)
@@ -59,7 +59,7 @@ FILE = click.argument("file", metavar="FILE", type=click.Path(path_type=Path, di
 
 @click.group()
 def offsets() -> None:
-    """Put groups with their members and committed offsets into a file, and take them from it."""
+    """Save groups with their members and committed offsets to a file, and load them."""
 
 
 @offsets.command()
@@ -69,31 +69,31 @@ def offsets() -> None:
     "group_ids",
     multiple=True,
     metavar="GROUP",
-    callback=options.texts,
-    help="Only this one. May be repeated.",
+    callback=options.ids,
+    help="Dump only this group (repeatable).",
 )
-@options.of_brokers_or_directory
+@options.brokers_or_data_dir
 def dump(
     file: Path, group_ids: tuple[str, ...], bootstrap: tuple[Address, ...], data_dir: Path | None, timeout: float
 ) -> int:
-    """Write what `__consumer_offsets` says of groups to FILE (- for stdout), a JSON object a line.
+    """Write the groups and offsets of `__consumer_offsets` to FILE (- for stdout), one JSON object per line.
 
-    Works with every Kafka. Groups of KIP-848 are left out, but for their offsets.
+    Works with every Kafka. Of KIP-848 groups only the offsets are written.
     """
-    _one_of(bootstrap, data_dir)
+    _require_source(bootstrap, data_dir)
     try:
         if data_dir is None:
             with Admin(bootstrap, timeout, koordinator.__version__) as admin:
                 records = _read(admin)
         else:
-            # who asks brokers does not wait for a server to load
+            # imported here because it loads the server
             from . import offsets_dir  # noqa: PLC0415
 
             records = offsets_dir.read(data_dir)
-    except NotDone as error:
-        return _complain(error.reasons)
-    wanted = (record for record in records if not group_ids or record.key.group in group_ids)
-    text = "".join(f"{written(line)}\n" for line in lines_of(wanted))
+    except CommandFailed as error:
+        return _report(error.reasons)
+    selected = (record for record in records if not group_ids or record.key.group in group_ids)
+    text = "".join(f"{written(line)}\n" for line in lines_of(selected))
     if str(file) == "-":
         click.echo(text, nl=False)
         return 0
@@ -106,22 +106,22 @@ def dump(
 
 @offsets.command()
 @FILE
-@options.of_brokers_or_directory
+@options.brokers_or_data_dir
 def load(file: Path, bootstrap: tuple[Address, ...], data_dir: Path | None, timeout: float) -> int:
-    """Write the groups and offsets of FILE (- for stdin) to `__consumer_offsets`. What it does not name stays.
+    """Write the groups and offsets of FILE (- for stdin) to `__consumer_offsets`. Other groups and offsets stay.
 
-    The emulator takes them over at once, and with them the other groups of the same partition, as if they had moved
-    to another coordinator and back. A real coordinator reads them when it loads the partition the next time, that is
-    after a restart or a move, and until then knows nothing of them; a line on stderr says so.
+    The emulator reloads the partition at once, with its other groups, as if they had moved to another coordinator and
+    back. A real coordinator knows the groups only after it loads the partition, that is after a restart or a move; a
+    line on stderr reports this.
 
-    A data directory has them for the cluster that is started on it next; a new one may be made like this.
+    With a data directory, the next cluster that starts on it has the groups. A missing directory is created.
 
-    Refused for a group that has members at a broker: they would lose their place, and a real coordinator would write
-    over what was loaded. Refused for a group of KIP-848: a classic one's record would make its partition unreadable.
+    Refused for a group that has members: they would be removed, and a real coordinator would overwrite the loaded
+    state. Refused for a KIP-848 group: a classic group's record would make its partition unreadable.
     """
-    _one_of(bootstrap, data_dir)
-    records = _parsed(file)
-    late: list[_Group] = []
+    _require_source(bootstrap, data_dir)
+    records = _parse(file)
+    unknown: list[_FileGroup] = []
     try:
         if data_dir is not None:
             from . import offsets_dir  # noqa: PLC0415
@@ -129,42 +129,39 @@ def load(file: Path, bootstrap: tuple[Address, ...], data_dir: Path | None, time
             offsets_dir.load(data_dir, records, _now())
         else:
             with Admin(bootstrap, timeout, koordinator.__version__, ADMIN_CLIENT_ID) as admin:
-                late = _load(admin, records)
-    except NotDone as error:
-        return _complain(error.reasons)
+                unknown = _load(admin, records)
+    except CommandFailed as error:
+        return _report(error.reasons)
     for group in _groups(records).values():
         click.echo(str(group))
-    _complain(
-        f"{group.group_id}: written, and its coordinator does not know it yet: it reads {OFFSETS_TOPIC} again after a"
-        " restart, or when another broker takes the group over"
-        for group in late
+    _report(
+        f"{group.group_id}: written, but its coordinator does not know it yet: it reads {OFFSETS_TOPIC} after a restart,"
+        " or when the group moves to another broker"
+        for group in unknown
     )
     return 0
 
 
-def _one_of(bootstrap: tuple[Address, ...], data_dir: Path | None) -> None:
+def _require_source(bootstrap: tuple[Address, ...], data_dir: Path | None) -> None:
     if bool(bootstrap) == (data_dir is not None):
-        raise click.UsageError("either --bootstrap-server or --data-dir is wanted")
-
-
-# -- dump ----------------------------------------------------------------------------------------------------
+        raise click.UsageError("give either --bootstrap-server or --data-dir")
 
 
 def _read(admin: Admin) -> list[CoordinatorRecord]:
     try:
         logs = read_logs(admin, partitions_of(admin, OFFSETS_TOPIC))
     except ClientError as error:
-        raise NotDone(str(error)) from None
-    problems = [f"{_name(at)}: {log}" for at, log in logs.items() if isinstance(log, Refusal)]
+        raise CommandFailed(str(error)) from None
+    reasons = [f"{_name(partition)}: {log}" for partition, log in logs.items() if isinstance(log, Failure)]
     records: list[CoordinatorRecord] = []
-    for at, log in logs.items():
-        if not isinstance(log, Refusal):
+    for partition, log in logs.items():
+        if not isinstance(log, Failure):
             try:
                 records += records_of(log)
             except Malformed as error:
-                problems.append(f"{_name(at)}: {error}")
-    if problems:
-        raise NotDone(*problems)
+                reasons.append(f"{_name(partition)}: {error}")
+    if reasons:
+        raise CommandFailed(*reasons)
     return records
 
 
@@ -172,12 +169,9 @@ def _name(partition: TopicPartition) -> str:
     return "-".join(map(str, partition))
 
 
-# -- load ----------------------------------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
-class _Group:
-    """What the file says of a group; no members are known (None) where it has only offsets."""
+class _FileGroup:
+    """A group in the file; `members` is None if the file has only its offsets."""
 
     group_id: str
     members: set[str] | None
@@ -187,14 +181,14 @@ class _Group:
         return f"{self.group_id}: {_count(len(self.members or ()), 'member')}, {_count(len(self.offsets), 'offset')}"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _groups(records: Iterable[CoordinatorRecord]) -> dict[str, _Group]:
-    groups: dict[str, _Group] = {}
+def _groups(records: Iterable[CoordinatorRecord]) -> dict[str, _FileGroup]:
+    groups: dict[str, _FileGroup] = {}
     for record in records:
-        group = groups.setdefault(record.key.group, _Group(record.key.group, None, {}))
+        group = groups.setdefault(record.key.group, _FileGroup(record.key.group, None, {}))
         if isinstance(record.value, GroupMetadataValue):
             group.members = {member.member_id for member in record.value.members}
         elif isinstance(record.value, OffsetCommitValue) and isinstance(record.key, OffsetCommitKey):
@@ -206,7 +200,7 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _parsed(file: Path) -> list[CoordinatorRecord]:
+def _parse(file: Path) -> list[CoordinatorRecord]:
     now = _now()
     try:
         if str(file) == "-":
@@ -219,40 +213,40 @@ def _parsed(file: Path) -> list[CoordinatorRecord]:
         raise click.UsageError(str(error)) from error
 
 
-def _load(admin: Admin, records: list[CoordinatorRecord]) -> list[_Group]:
-    """Write the records; the groups that their coordinators do not know afterwards."""
+def _load(admin: Admin, records: list[CoordinatorRecord]) -> list[_FileGroup]:
+    """Write the records and return the groups that their coordinators do not know afterwards."""
     groups = _groups(records)
     try:
-        # who looks for its coordinator has the topic made
-        _refuse(list_groups(admin), describe(admin, groups))
+        # FindCoordinator, which describe() sends, creates the topic if it is missing
+        _check_groups(list_groups(admin), describe(admin, groups))
         partitions = partitions_of(admin, OFFSETS_TOPIC)
         if groups and not partitions:
-            raise NotDone(f"there is no topic {OFFSETS_TOPIC}")
-        places: dict[TopicPartition, list[CoordinatorRecord]] = defaultdict(list)
+            raise CommandFailed(f"there is no topic {OFFSETS_TOPIC}")
+        by_partition: dict[TopicPartition, list[CoordinatorRecord]] = defaultdict(list)
         for record in records:
-            places[OFFSETS_TOPIC, offsets_partition(record.key.group, len(partitions))].append(record)
-        outcomes = append(admin, {at: list(_batches(there)) for at, there in places.items()})
-        problems = [f"{_name(at)}: {outcome}" for at, outcome in outcomes.items() if outcome is not None]
-        if problems:
-            raise NotDone(*problems)
-        return _late(admin, groups)
+            by_partition[OFFSETS_TOPIC, offsets_partition(record.key.group, len(partitions))].append(record)
+        failures = append(admin, {key: list(_batches(chunk)) for key, chunk in by_partition.items()})
+        reasons = [f"{_name(key)}: {failure}" for key, failure in failures.items() if failure is not None]
+        if reasons:
+            raise CommandFailed(*reasons)
+        return _unknown_groups(admin, groups)
     except ClientError as error:
-        raise NotDone(str(error)) from None
+        raise CommandFailed(str(error)) from None
 
 
-def _refuse(listing: Listing, described: Mapping[str, Described | Refusal]) -> None:
-    """Raise NotDone if something speaks against loading groups of these ids."""
-    types = {group.group_id: group.type for group in listing.groups}
-    reasons = [f"{problem.broker}: {problem.refusal}" for problem in listing.problems]
+def _check_groups(listed: ListGroupsResult, described: Mapping[str, GroupDescription | Failure]) -> None:
+    """Raise CommandFailed for groups that must not be overwritten."""
+    types = {group.group_id: group.type for group in listed.groups}
+    reasons = [f"{error.broker}: {error.failure}" for error in listed.failures]
     for group_id, group in described.items():
         if types.get(group_id, "classic") not in {"classic", None}:
-            reasons.append(f"{group_id}: is a group of type {types[group_id]}, and only classic ones can be loaded")
-        elif isinstance(group, Described) and group.members:
+            reasons.append(f"{group_id}: is a group of type {types[group_id]}; only classic groups can be loaded")
+        elif isinstance(group, GroupDescription) and group.members:
             reasons.append(f"{group_id}: has {_count(len(group.members), 'member')}: stop or remove them first")
-        elif isinstance(group, Refusal) and group.code != Error.GROUP_ID_NOT_FOUND:
+        elif isinstance(group, Failure) and group.code != Error.GROUP_ID_NOT_FOUND:
             reasons.append(f"{group_id}: {group}")
     if reasons:
-        raise NotDone(*reasons)
+        raise CommandFailed(*reasons)
 
 
 def _batches(records: Iterable[CoordinatorRecord]) -> Iterator[bytes]:
@@ -260,30 +254,33 @@ def _batches(records: Iterable[CoordinatorRecord]) -> Iterator[bytes]:
     chunk: list[CoordinatorRecord] = []
     size = 0
     for record in records:
-        alone = len(batch_of([record], now))
-        if chunk and size + alone > BATCH_BYTES:
+        record_size = len(batch_of([record], now))
+        if chunk and size + record_size > BATCH_BYTES:
             yield batch_of(chunk, now)
             chunk, size = [], 0
         chunk.append(record)
-        size += alone
+        size += record_size
     yield batch_of(chunk, now)
 
 
-def _late(admin: Admin, groups: Mapping[str, _Group]) -> list[_Group]:
+def _unknown_groups(admin: Admin, groups: Mapping[str, _FileGroup]) -> list[_FileGroup]:
     described, committed = describe(admin, groups), committed_offsets(admin, groups)
-    late = []
+    unknown = []
     for group_id, group in groups.items():
-        there, offsets_there = described[group_id], committed[group_id]
-        members = {member.member_id for member in there.members} if isinstance(there, Described) else None
-        known = {} if isinstance(offsets_there, Refusal) else offsets_there
-        missing = [at for at, offset in group.offsets.items() if offset >= 0 and known.get(at) != offset]
+        description, offsets = described[group_id], committed[group_id]
+        members = (
+            {each.member_id for each in description.members} if isinstance(description, GroupDescription) else None
+        )
+        known = {} if isinstance(offsets, Failure) else offsets
+        missing = [key for key, offset in group.offsets.items() if offset >= 0 and known.get(key) != offset]
         if missing or group.members not in (None, members):
-            late.append(group)
-    return late
+            unknown.append(group)
+    return unknown
 
 
-def _complain(lines: Iterable[str]) -> int:
+def _report(lines: Iterable[str]) -> int:
+    """Write the lines to stderr and return the exit status."""
     path = click.get_current_context().command_path
     for line in lines:
         click.echo(f"{path}: {line}", err=True)
-    return REFUSED
+    return FAILED

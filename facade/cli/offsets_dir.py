@@ -1,4 +1,4 @@
-"""Groups out of a data directory, and into one, while no cluster uses it."""
+"""Reading and writing the groups of a data directory that no cluster is using."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from koordinator.emulator.storage.data_dir import DataDir, DataDirRefused
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_records
 
-from .offsets import NotDone
+from .offsets import CommandFailed
 from .serve import log
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def read(path: Path) -> list[CoordinatorRecord]:
-    """All records of `__consumer_offsets` there; what a crash has torn is cut off, as when a cluster is started on it.
+    """Return all records of `__consumer_offsets`. A torn batch at the end of a log is cut off, as at a restart.
 
-    Raises click.UsageError for a directory that cannot be used, NotDone for a record that cannot be read.
+    Raises click.UsageError for an unusable directory, CommandFailed for a record that cannot be decoded.
     """
     if not path.is_dir():
-        raise click.UsageError(f"data directory {path}: there is none")
+        raise click.UsageError(f"data directory {path}: does not exist")
     try:
         data_dir = DataDir(path, log)
     except DataDirRefused as error:
@@ -44,16 +44,16 @@ def read(path: Path) -> list[CoordinatorRecord]:
     except DataDirRefused as error:
         raise click.UsageError(str(error)) from error
     except Malformed as error:
-        raise NotDone(f"data directory {path}: {OFFSETS_TOPIC}: {error}") from error
+        raise CommandFailed(f"data directory {path}: {OFFSETS_TOPIC}: {error}") from error
     finally:
         data_dir.close()
     return records
 
 
 def load(path: Path, records: list[CoordinatorRecord], now: int) -> None:
-    """Write records to `__consumer_offsets` there, at this time in ms; a directory that is not there is made.
+    """Write records to `__consumer_offsets`, at the time `now` in ms; create a missing directory.
 
-    Raises click.UsageError for a directory that cannot be used, NotDone if the disk does not take them.
+    Raises click.UsageError for an unusable directory, CommandFailed if the records cannot be written.
     """
     try:
         parts = build(Options(data_dir=path), log)
@@ -62,6 +62,6 @@ def load(path: Path, records: list[CoordinatorRecord], now: int) -> None:
     try:
         parts.runtime.load_groups(now, records)
     except RefusedError as error:
-        raise NotDone(f"data directory {path}: {error}") from error
+        raise CommandFailed(f"data directory {path}: {error}") from error
     finally:
         parts.close()

@@ -1,20 +1,20 @@
-"""A small client of Kafka's group administration, for any cluster with a plaintext listener.
+"""A small admin client for consumer groups of any Kafka with a plaintext listener.
 
     with Admin([Address("127.0.0.1", 9092)], timeout_s=30, software_version="1") as admin:
         for group in list_groups(admin).groups: ...
 
-| module | what it has |
+| module | responsibility |
 |---|---|
-| `conversation` | the bytes of one connection: frames, headers, the choice of versions; no sockets |
-| `link` | a `Conversation` on a socket, with a deadline for everything |
-| `admin` | `Admin`: which broker answers for what, and asking again while that changes |
+| `protocol` | the bytes of one connection, without I/O: frames, headers, version negotiation |
+| `connection` | a `ClientProtocol` on a socket, with a deadline for every operation |
+| `admin` | `Admin`: finds the broker for each request, and retries while brokers move |
 | `groups` | `list_groups`, `describe_groups`, `delete_groups` |
 | `members` | `remove_members` (KIP-345) |
-| `offsets` | the committed offsets of groups and the ends of logs |
-| `topics` | making and deleting topics |
-| `logs` | the records of a topic, read and appended |
-| `problems` | what can go wrong: `ClientError` for a connection, `Refusal` for what a broker said |
+| `offsets` | committed offsets of groups and end offsets of partitions |
+| `topics` | creating and deleting topics |
+| `logs` | reading and appending records |
+| `errors` | `ClientError` for a failed connection, `Failure` for a failed request |
 
-It blocks and has no threads. There is no TLS and no SASL: a listener that looks like it is said to. Groups of
-KIP-848 are listed, but neither described nor changed.
+The client blocks and starts no threads. It supports neither TLS nor SASL; it detects such listeners and reports them.
+Groups of KIP-848 are listed, but neither described nor changed.
 """

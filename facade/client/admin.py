@@ -1,8 +1,8 @@
-"""Who in a cluster is to be asked, and asking again while that changes.
+"""Finding the broker for each request, and retrying while brokers move.
 
-A group is administered by its coordinator, a partition by its leader. Both move; the broker that was right a moment
-ago then says so (NOT_COORDINATOR), or is still reading the group (COORDINATOR_LOAD_IN_PROGRESS). Such questions are
-asked again, of whoever is right by then, at growing intervals, until one deadline for all.
+The coordinator of a group and the leader of a partition may move. The former broker then reports NOT_COORDINATOR, the
+new one COORDINATOR_LOAD_IN_PROGRESS while it loads the group. The client looks up the broker again and retries, with
+growing pauses, until one deadline for all requests.
 """
 
 from __future__ import annotations
@@ -15,9 +15,18 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
-from .conversation import CLIENT_ID
-from .link import Address, Deadline, Link
-from .problems import ClientError, Lost, Need, Refusal, Secured, Unreachable, refusal, refusal_of
+from .connection import Address, BrokerConnection, Deadline
+from .errors import (
+    ClientError,
+    ConnectionLost,
+    Failure,
+    RequiredVersion,
+    SecuredListener,
+    Unreachable,
+    broker_failure,
+    connection_failure,
+)
+from .protocol import CLIENT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -26,27 +35,31 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _K = TypeVar("_K", bound="Hashable")
 
-FIRST_PAUSE_S = 0.1
-LONGEST_PAUSE_S = 1.0
-"""Between two tries: Kafka's retry.backoff.ms, doubled up to its retry.backoff.max.ms (KIP-580)."""
+BACKOFF_S = 0.1
+"""The pause before the first retry: Kafka's retry.backoff.ms. It doubles with each retry (KIP-580)."""
 
-MOVING = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR})
-"""What a broker says of a group whose coordinator is about to be another one, or itself."""
+BACKOFF_MAX_S = 1.0
+"""The longest pause: Kafka's retry.backoff.max.ms."""
 
-_ELECTING = frozenset({Error.NOT_CONTROLLER})
+COORDINATOR_MOVES = frozenset(
+    {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR}
+)
+"""Retriable errors of a group whose coordinator moves."""
+
+_CONTROLLER_MOVES = frozenset({Error.NOT_CONTROLLER})
 
 TopicPartition: TypeAlias = tuple[str, int]
 
-_FIND = Need(ApiKey.FIND_COORDINATOR, 0, "0.10")
-_FIND_SEVERAL_SINCE = 4
-_BROKERS = Need(ApiKey.METADATA, 1, "0.10")
-_TOPICS = Need(ApiKey.METADATA, 4, "0.11")
-"""Before v4 a topic that is asked about is made, if it does not exist."""
+_FIND = RequiredVersion(ApiKey.FIND_COORDINATOR, 0, "0.10")
+_FIND_BATCH_VERSION = 4
+_BROKERS = RequiredVersion(ApiKey.METADATA, 1, "0.10")
+_TOPICS = RequiredVersion(ApiKey.METADATA, 4, "0.11")
+"""Before v4, Metadata creates the topics it names."""
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterNode:
-    """A broker and its address, as the cluster advertises it."""
+class BrokerNode:
+    """A broker's node id and its advertised address."""
 
     node_id: int
     address: Address
@@ -56,16 +69,16 @@ class ClusterNode:
 
 
 class Admin:
-    """The connections to a cluster, opened when they are needed; close it, or use it as a context manager.
+    """The connections to a cluster, opened on demand; a context manager that closes them.
 
     Args:
-        bootstrap: where to begin; the first that answers is asked who else there is.
-        timeout_s: how long everything together may take, in seconds from now.
-        software_version: ours, for ApiVersions (KIP-511).
-        client_id: what to be called in requests.
+        bootstrap: addresses to try in turn; the first broker that answers names the others.
+        timeout_s: the time for all requests together, in seconds from now.
+        software_version: of this client, for ApiVersions (KIP-511).
+        client_id: the client id of the requests.
 
-    Methods raise ClientError where none of the bootstrap servers answers; what goes wrong with another broker is
-    the Refusal of what it was to be asked.
+    Methods raise ClientError if no bootstrap server answers; an error of another broker is the Failure of the requests
+    to it.
     """
 
     def __init__(
@@ -75,7 +88,7 @@ class Admin:
         self.deadline = Deadline(timeout_s)
         self._bootstrap = tuple(bootstrap)
         self._software_version = software_version
-        self._links: dict[Address, Link] = {}
+        self._connections: dict[Address, BrokerConnection] = {}
         self._is_plaintext = False
 
     def __enter__(self) -> Self:
@@ -88,183 +101,184 @@ class Admin:
 
     def close(self) -> None:
         """Close all connections."""
-        for address in list(self._links):
-            self._drop(address)
+        for address in list(self._connections):
+            self._disconnect(address)
 
-    # -- who is there ----------------------------------------------------------------------------------------
+    # -- cluster metadata ------------------------------------------------------------------------------------
 
-    def brokers(self) -> list[ClusterNode]:
-        """The brokers of the cluster, by id."""
+    def brokers(self) -> list[BrokerNode]:
+        """Return the brokers of the cluster, by id."""
 
-        def ask(link: Link) -> MetadataResponse:
-            return link.ask(MetadataRequest(), link.version(_BROKERS), MetadataResponse)
+        def call(connection: BrokerConnection) -> MetadataResponse:
+            return connection.send(MetadataRequest(), connection.version(_BROKERS), MetadataResponse)
 
-        return sorted(nodes_of(self._ask_any(ask)).values(), key=lambda node: node.node_id)
+        return sorted(nodes_of(self._at_any_broker(call)).values(), key=lambda node: node.node_id)
 
-    def controller(self) -> ClusterNode | Refusal:
-        """The broker that makes and deletes topics; without ZooKeeper, one that passes it on."""
+    def controller(self) -> BrokerNode | Failure:
+        """Return the broker that creates and deletes topics; without ZooKeeper, one that forwards the requests."""
 
-        def ask(link: Link) -> MetadataResponse:
-            return link.ask(MetadataRequest(topics=()), link.version(_BROKERS), MetadataResponse)
+        def call(connection: BrokerConnection) -> MetadataResponse:
+            return connection.send(MetadataRequest(topics=()), connection.version(_BROKERS), MetadataResponse)
 
-        answer = self._ask_any(ask)
-        node = nodes_of(answer).get(answer.controller_id)
-        return node or refusal(Error.NOT_CONTROLLER, "there is no controller at the moment", again=_ELECTING)
+        response = self._at_any_broker(call)
+        node = nodes_of(response).get(response.controller_id)
+        text = "there is no controller at the moment"
+        return node or broker_failure(Error.NOT_CONTROLLER, text, retriable=_CONTROLLER_MOVES)
 
     def topics(self, names: Iterable[str]) -> MetadataResponse:
-        """The partitions of topics and their leaders. A topic that does not exist is not made."""
-        asked = tuple(MetadataRequestTopic(name=name) for name in names)
+        """Return the partitions of topics and their leaders, without creating missing topics."""
+        topics = tuple(MetadataRequestTopic(name=name) for name in names)
 
-        def ask(link: Link) -> MetadataResponse:
-            request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
-            return link.ask(request, link.version(_TOPICS), MetadataResponse)
+        def call(connection: BrokerConnection) -> MetadataResponse:
+            request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+            return connection.send(request, connection.version(_TOPICS), MetadataResponse)
 
-        return self._ask_any(ask)
+        return self._at_any_broker(call)
 
-    def coordinators(self, group_ids: Sequence[str]) -> dict[str, ClusterNode | Refusal]:
-        """Who coordinates each of the groups."""
+    def coordinators(self, group_ids: Sequence[str]) -> dict[str, BrokerNode | Failure]:
+        """Return the coordinator of each group."""
 
-        def ask(link: Link) -> dict[str, ClusterNode | Refusal]:
-            version = link.version(_FIND)
-            if version >= _FIND_SEVERAL_SINCE:
+        def call(connection: BrokerConnection) -> dict[str, BrokerNode | Failure]:
+            version = connection.version(_FIND)
+            if version >= _FIND_BATCH_VERSION:
                 request = FindCoordinatorRequest(coordinator_keys=tuple(group_ids))
-                rows = link.ask(request, version, FindCoordinatorResponse).coordinators
-                found = {row.key: _coordinator(row) for row in rows}
-                return {group_id: found.get(group_id, unanswered(link)) for group_id in group_ids}
-            singly = {}
+                rows = connection.send(request, version, FindCoordinatorResponse).coordinators
+                nodes = {row.key: _coordinator(row) for row in rows}
+                return {group_id: nodes.get(group_id, missing_entry(connection)) for group_id in group_ids}
+            nodes = {}
             for group_id in group_ids:
-                one = link.ask(FindCoordinatorRequest(key=group_id), version, FindCoordinatorResponse)
-                singly[group_id] = _coordinator(one)
-            return singly
+                response = connection.send(FindCoordinatorRequest(key=group_id), version, FindCoordinatorResponse)
+                nodes[group_id] = _coordinator(response)
+            return nodes
 
-        return self._ask_any(ask)
+        return self._at_any_broker(call)
 
-    # -- asking them -----------------------------------------------------------------------------------------
+    # -- requests to the right broker ------------------------------------------------------------------------
 
-    def persist(
-        self, wanted: Iterable[_K], attempt: Callable[[list[_K]], Mapping[_K, _T | Refusal]]
-    ) -> dict[_K, _T | Refusal]:
-        """What `attempt` makes of each that is wanted, tried again for those that may succeed later.
+    def retry(
+        self, keys: Iterable[_K], attempt: Callable[[list[_K]], Mapping[_K, _T | Failure]]
+    ) -> dict[_K, _T | Failure]:
+        """Return the result of `attempt` for each key; keys with a retriable failure are retried until the deadline.
 
-        `attempt` gets those that are left, and answers for each of them.
+        `attempt` takes the pending keys and returns a result for each.
         """
-        outcomes: dict[_K, _T | Refusal] = {}
-        pending = list(wanted)
-        pause = FIRST_PAUSE_S
+        results: dict[_K, _T | Failure] = {}
+        pending = list(keys)
+        pause = BACKOFF_S
         while pending:
-            outcomes.update(attempt(pending))
-            pending = [each for each in pending if _may_pass(outcomes[each])]
+            results.update(attempt(pending))
+            pending = [key for key in pending if _is_retriable(results[key])]
             if pending and not self.deadline.pause(pause):
                 break
-            pause = min(2 * pause, LONGEST_PAUSE_S)
-        for each in pending:
-            outcome = outcomes[each]
-            assert isinstance(outcome, Refusal)
-            outcomes[each] = replace(outcome, message=f"{outcome.message}, after {self.deadline} of trying")
-        return outcomes
+            pause = min(2 * pause, BACKOFF_MAX_S)
+        for key in pending:
+            failure = results[key]
+            assert isinstance(failure, Failure)
+            results[key] = replace(failure, message=f"{failure.message}, after retrying for {self.deadline}")
+        return results
 
     def at_coordinators(
         self,
         group_ids: Iterable[str],
-        ask: Callable[[Link, ClusterNode, list[str]], Mapping[str, _T | Refusal]],
+        call: Callable[[BrokerConnection, BrokerNode, list[str]], Mapping[str, _T | Failure]],
         *,
-        resend: bool = True,
-    ) -> dict[str, _T | Refusal]:
-        """Ask the coordinators of groups, each about its own.
+        idempotent: bool = True,
+    ) -> dict[str, _T | Failure]:
+        """Call each coordinator with its groups, and retry while coordinators move.
 
-        `ask` gets a connection, whose it is, and the groups. Without `resend` nothing is asked again after a
-        connection was lost: for requests that change something.
+        A call that is not idempotent is not retried after the connection was lost.
         """
 
-        def attempt(pending: list[str]) -> dict[str, _T | Refusal]:
-            return self.at_nodes(self.coordinators(pending), ask, resend=resend)
+        def attempt(pending: list[str]) -> dict[str, _T | Failure]:
+            return self.at_brokers(self.coordinators(pending), call, idempotent=idempotent)
 
-        return self.persist(group_ids, attempt)
+        return self.retry(group_ids, attempt)
 
-    def at_nodes(
+    def at_brokers(
         self,
-        homes: Mapping[_K, ClusterNode | Refusal],
-        ask: Callable[[Link, ClusterNode, list[_K]], Mapping[_K, _T | Refusal]],
+        brokers: Mapping[_K, BrokerNode | Failure],
+        call: Callable[[BrokerConnection, BrokerNode, list[_K]], Mapping[_K, _T | Failure]],
         *,
-        resend: bool = True,
-    ) -> dict[_K, _T | Refusal]:
-        """Ask each node about what is at home there, once; they share the time that is left."""
-        outcomes: dict[_K, _T | Refusal] = {}
-        there: dict[ClusterNode, list[_K]] = {}
-        for key, home in homes.items():
-            if isinstance(home, Refusal):
-                outcomes[key] = home
+        idempotent: bool = True,
+    ) -> dict[_K, _T | Failure]:
+        """Call each broker once with its keys; the brokers share the time that is left."""
+        results: dict[_K, _T | Failure] = {}
+        keys_by_broker: dict[BrokerNode, list[_K]] = {}
+        for key, broker in brokers.items():
+            if isinstance(broker, Failure):
+                results[key] = broker
             else:
-                there.setdefault(home, []).append(key)
-        for number, (node, keys) in enumerate(there.items()):
+                keys_by_broker.setdefault(broker, []).append(key)
+        for number, (node, keys) in enumerate(keys_by_broker.items()):
             try:
-                link = self._link(node.address, self.deadline.share(len(there) - number))
-                answers = ask(link, node, keys)
+                connection = self._connect(node.address, self.deadline.share(len(keys_by_broker) - number))
+                entries = call(connection, node, keys)
             except ClientError as error:
-                self._drop(node.address)
-                outcomes.update(dict.fromkeys(keys, refusal_of(error, resend=resend)))
+                self._disconnect(node.address)
+                results.update(dict.fromkeys(keys, connection_failure(error, idempotent=idempotent)))
             else:
-                outcomes.update({key: answers.get(key, unanswered(link)) for key in keys})
-        return outcomes
+                results.update({key: entries.get(key, missing_entry(connection)) for key in keys})
+        return results
 
-    def _ask_any(self, ask: Callable[[Link], _T]) -> _T:
-        """Ask the first bootstrap server that answers; if its connection was lost, once more."""
-        link = self._any_link()
+    def _at_any_broker(self, call: Callable[[BrokerConnection], _T]) -> _T:
+        """Call the first bootstrap server that answers; retry once after a lost connection."""
+        connection = self._connect_any()
         try:
-            answer = ask(link)
-        except Lost as error:
-            self._drop(link.address)
+            result = call(connection)
+        except ConnectionLost as error:
+            self._disconnect(connection.address)
             if not self._is_plaintext:
-                # a listener with SASL answers ApiVersions, and closes at anything else (KIP-43)
-                raise Secured(str(error), "SASL") from None
-            answer = ask(self._any_link())
+                # a SASL listener answers ApiVersions and closes the connection at any other request (KIP-43)
+                raise SecuredListener(str(error), "SASL") from None
+            result = call(self._connect_any())
         self._is_plaintext = True
-        return answer
+        return result
 
-    def _any_link(self) -> Link:
-        failures: list[ClientError] = []
+    def _connect_any(self) -> BrokerConnection:
+        errors: list[ClientError] = []
         for number, address in enumerate(self._bootstrap):
             try:
-                link = self._link(address, self.deadline.share(len(self._bootstrap) - number))
-            except Lost as error:
-                failures.append(error if self._is_plaintext else Secured(str(error), "TLS or SASL"))
+                connection = self._connect(address, self.deadline.share(len(self._bootstrap) - number))
+            except ConnectionLost as error:
+                errors.append(error if self._is_plaintext else SecuredListener(str(error), "TLS or SASL"))
             except ClientError as error:
-                failures.append(error)
+                errors.append(error)
             else:
-                link.deadline = self.deadline
-                return link
-        if len(failures) == 1:
-            raise failures[0]
-        raise Unreachable("; ".join(map(str, failures)), again=False)
+                connection.deadline = self.deadline
+                return connection
+        if len(errors) == 1:
+            raise errors[0]
+        raise Unreachable("; ".join(map(str, errors)), retriable=False)
 
-    def _link(self, address: Address, deadline: Deadline) -> Link:
-        link = self._links.get(address)
-        if link is None:
-            link = self._links[address] = Link(address, deadline, self._software_version, self._client_id)
-        link.deadline = deadline
-        return link
+    def _connect(self, address: Address, deadline: Deadline) -> BrokerConnection:
+        connection = self._connections.get(address)
+        if connection is None:
+            connection = BrokerConnection(address, deadline, self._software_version, self._client_id)
+            self._connections[address] = connection
+        connection.deadline = deadline
+        return connection
 
-    def _drop(self, address: Address) -> None:
-        link = self._links.pop(address, None)
-        if link is not None:
-            link.close()
-
-
-def nodes_of(response: MetadataResponse) -> dict[int, ClusterNode]:
-    """The brokers in an answer, by id."""
-    return {row.node_id: ClusterNode(row.node_id, Address(row.host, row.port)) for row in response.brokers}
+    def _disconnect(self, address: Address) -> None:
+        connection = self._connections.pop(address, None)
+        if connection is not None:
+            connection.close()
 
 
-def _coordinator(row: Coordinator | FindCoordinatorResponse) -> ClusterNode | Refusal:
+def nodes_of(response: MetadataResponse) -> dict[int, BrokerNode]:
+    """Return the brokers of a response, by id."""
+    return {row.node_id: BrokerNode(row.node_id, Address(row.host, row.port)) for row in response.brokers}
+
+
+def _coordinator(row: Coordinator | FindCoordinatorResponse) -> BrokerNode | Failure:
     if row.error_code == Error.NONE:
-        return ClusterNode(row.node_id, Address(row.host, row.port))
-    return refusal(row.error_code, row.error_message, again=MOVING)
+        return BrokerNode(row.node_id, Address(row.host, row.port))
+    return broker_failure(row.error_code, row.error_message, retriable=COORDINATOR_MOVES)
 
 
-def unanswered(link: Link) -> Refusal:
-    """What was asked about is not in the answer."""
-    return Refusal(None, f"{link.address}: says nothing about it in its answer")
+def missing_entry(connection: BrokerConnection) -> Failure:
+    """Return the failure of a key that a response does not contain."""
+    return Failure(None, f"{connection.address}: the response has no entry for it")
 
 
-def _may_pass(outcome: object) -> bool:
-    return isinstance(outcome, Refusal) and outcome.again
+def _is_retriable(result: object) -> bool:
+    return isinstance(result, Failure) and result.retriable

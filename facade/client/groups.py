@@ -1,4 +1,4 @@
-"""Listing, describing and deleting groups. What is refused is in `problems`; everything else has been done."""
+"""Listing, describing and deleting groups. Each result has the successes and the `failures`."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ from koordinator.wire.messages.describe_groups import (
 from koordinator.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from koordinator.wire.primitives import Malformed
 
-from .admin import MOVING
+from .admin import COORDINATOR_MOVES
+from .errors import Failure, RequiredVersion, broker_failure
 from .offsets import committed_offsets, end_offsets
-from .problems import Need, Refusal, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .admin import Admin, ClusterNode, TopicPartition
-    from .link import Link
+    from .admin import Admin, BrokerNode, TopicPartition
+    from .connection import BrokerConnection
     from .offsets import Committed
 
 STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead", "Assigning", "Reconciling")
-"""As ListGroups spells them; the last two are of KIP-848."""
+"""The states in the spelling of ListGroups; the last two belong to KIP-848."""
 
 CONSUMER = "consumer"
-"""The protocol type whose assignments can be read."""
+"""The protocol type with a known layout of assignments."""
 
 DEAD = "Dead"
-"""The state in which a group that does not exist is described."""
+"""The state in the description of a group that does not exist."""
 
-_LIST = Need(ApiKey.LIST_GROUPS, 0, "0.10")
-_LIST_STATES = Need(ApiKey.LIST_GROUPS, 4, "2.6")
-_TYPES_SINCE = 5
-_DESCRIBE = Need(ApiKey.DESCRIBE_GROUPS, 0, "0.10")
-_DELETE = Need(ApiKey.DELETE_GROUPS, 0, "1.1")
+_LIST = RequiredVersion(ApiKey.LIST_GROUPS, 0, "0.10")
+_LIST_STATES = RequiredVersion(ApiKey.LIST_GROUPS, 4, "2.6")
+_TYPES_VERSION = 5
+_DESCRIBE = RequiredVersion(ApiKey.DESCRIBE_GROUPS, 0, "0.10")
+_DELETE = RequiredVersion(ApiKey.DELETE_GROUPS, 0, "1.1")
 
 Assignment: TypeAlias = "dict[str, tuple[int, ...]]"
 """The partitions of each topic, in order."""
 
 
 @dataclass(frozen=True, slots=True)
-class GroupProblem:
-    """A refusal and whom it concerns; what does not apply is None."""
+class GroupFailure:
+    """A failure and its subject; fields that do not apply are None."""
 
-    refusal: Refusal
-    broker: ClusterNode | None = None
+    failure: Failure
+    broker: BrokerNode | None = None
     group_id: str | None = None
     member_id: str | None = None
     instance_id: str | None = None
@@ -61,27 +61,27 @@ class GroupProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A group; `state` and `type` are None where the broker is too old to say (before 2.6, before 3.8)."""
+class GroupListing:
+    """A group; `state` is None before Kafka 2.6, `type` before 3.8."""
 
     group_id: str
     protocol_type: str
     state: str | None
     type: str | None
-    coordinator: ClusterNode
+    coordinator: BrokerNode
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """The groups of a cluster by id; a broker that could not be asked is a problem."""
+class ListGroupsResult:
+    """The groups of a cluster, by id, and a failure for each broker that could not list its own."""
 
-    groups: tuple[Listed, ...]
-    problems: tuple[GroupProblem, ...]
+    groups: tuple[GroupListing, ...]
+    failures: tuple[GroupFailure, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedMember:
-    """A member; `assignment` is None if it cannot be read, as with other protocol types than "consumer"."""
+class MemberDescription:
+    """A member; `assignment` is None for protocol types other than "consumer" and for a malformed assignment."""
 
     member_id: str
     instance_id: str | None
@@ -91,10 +91,10 @@ class DescribedMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """A partition that is assigned or has a committed offset, or both.
+class PartitionOffsets:
+    """A partition that is assigned or has a committed offset.
 
-    `committed` is None if there is no such offset, `end` if the log's end is not known, `owner` is a member id.
+    `committed` is None without a committed offset, `end` for an unknown log end. `owner` is a member id.
     """
 
     topic: str
@@ -105,127 +105,126 @@ class Position:
 
     @property
     def lag(self) -> int | None:
-        """How many offsets are between the two; negative if the topic was made anew."""
+        """The end minus the committed offset; negative if the topic was deleted and created again."""
         return None if self.committed is None or self.end is None else self.end - self.committed
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """A group. `protocol` is "" unless it is Stable; members and positions are sorted."""
+class GroupDescription:
+    """A group. `protocol` is "" unless it is Stable; members and partitions are sorted."""
 
     group_id: str
     state: str
     protocol_type: str
     protocol: str
-    coordinator: ClusterNode
-    members: tuple[DescribedMember, ...]
-    positions: tuple[Position, ...] = ()
+    coordinator: BrokerNode
+    members: tuple[MemberDescription, ...]
+    partitions: tuple[PartitionOffsets, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
-    """The groups that exist, in the order asked for."""
+class DescribeGroupsResult:
+    """The groups that exist, in the requested order, and the failures."""
 
-    groups: tuple[Described, ...]
-    problems: tuple[GroupProblem, ...]
+    groups: tuple[GroupDescription, ...]
+    failures: tuple[GroupFailure, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
-    """The groups that were deleted, in the order asked for."""
+class DeleteGroupsResult:
+    """The deleted groups, in the requested order, and the failures."""
 
     deleted: tuple[str, ...]
-    problems: tuple[GroupProblem, ...]
+    failures: tuple[GroupFailure, ...]
 
 
-# Listing
+def list_groups(admin: Admin, states: Sequence[str] = ()) -> ListGroupsResult:
+    """Return the groups of every broker, or those in some of STATES (ListGroups v4, Kafka 2.6)."""
 
-
-def list_groups(admin: Admin, states: Sequence[str] = ()) -> Listing:
-    """The groups of every broker, in these states if some are given (spelled as in STATES; v4, Kafka 2.6)."""
-
-    def ask(link: Link, node: ClusterNode, _: list[ClusterNode]) -> dict[ClusterNode, tuple[Listed, ...] | Refusal]:
-        version = link.version(_LIST_STATES if states else _LIST)
-        answer = link.ask(ListGroupsRequest(states_filter=tuple(states)), version, ListGroupsResponse)
-        if answer.error_code != Error.NONE:
-            return {node: refusal(answer.error_code, again=MOVING)}
+    def call(
+        connection: BrokerConnection, node: BrokerNode, _: list[BrokerNode]
+    ) -> dict[BrokerNode, tuple[GroupListing, ...] | Failure]:
+        version = connection.version(_LIST_STATES if states else _LIST)
+        response = connection.send(ListGroupsRequest(states_filter=tuple(states)), version, ListGroupsResponse)
+        if response.error_code != Error.NONE:
+            return {node: broker_failure(response.error_code, retriable=COORDINATOR_MOVES)}
         return {
             node: tuple(
-                Listed(
+                GroupListing(
                     group_id=row.group_id,
                     protocol_type=row.protocol_type,
                     state=row.group_state if version >= _LIST_STATES.version else None,
-                    type=row.group_type if version >= _TYPES_SINCE else None,
+                    type=row.group_type if version >= _TYPES_VERSION else None,
                     coordinator=node,
                 )
-                for row in answer.groups
+                for row in response.groups
             )
         }
 
-    outcomes = admin.persist(admin.brokers(), lambda pending: admin.at_nodes({node: node for node in pending}, ask))
-    listed: dict[str, Listed] = {}
-    problems: list[GroupProblem] = []
-    for node, outcome in outcomes.items():
-        if isinstance(outcome, Refusal):
-            problems.append(GroupProblem(outcome, broker=node))
+    results = admin.retry(admin.brokers(), lambda pending: admin.at_brokers({node: node for node in pending}, call))
+    groups: dict[str, GroupListing] = {}
+    failures: list[GroupFailure] = []
+    for node, result in results.items():
+        if isinstance(result, Failure):
+            failures.append(GroupFailure(result, broker=node))
         else:
-            # by id: a group that moves meanwhile may be listed by two brokers
-            listed |= {group.group_id: group for group in outcome}
-    return Listing(tuple(listed[group_id] for group_id in sorted(listed)), tuple(problems))
+            # by id: two brokers may list a group that moves meanwhile
+            groups |= {group.group_id: group for group in result}
+    return ListGroupsResult(tuple(groups[group_id] for group_id in sorted(groups)), tuple(failures))
 
 
-# Describing
-
-
-def describe_groups(admin: Admin, group_ids: Sequence[str]) -> Description:
-    """State, members, committed offsets and lag of classic groups."""
-    found = describe(admin, group_ids)
-    problems = [GroupProblem(each, group_id=name) for name, each in found.items() if isinstance(each, Refusal)]
-    groups = [each for each in found.values() if isinstance(each, Described)]
-    offsets = committed_offsets(admin, [group.group_id for group in groups])
+def describe_groups(admin: Admin, group_ids: Sequence[str]) -> DescribeGroupsResult:
+    """Return state, members, committed offsets and lag of classic groups."""
+    described = describe(admin, group_ids)
+    failures = [GroupFailure(each, group_id=name) for name, each in described.items() if isinstance(each, Failure)]
+    groups = [each for each in described.values() if isinstance(each, GroupDescription)]
     committed: dict[str, Committed] = {}
-    for name, each in offsets.items():
-        if isinstance(each, Refusal):
-            problems.append(GroupProblem(each, group_id=name))
+    for name, offsets in committed_offsets(admin, [group.group_id for group in groups]).items():
+        if isinstance(offsets, Failure):
+            failures.append(GroupFailure(offsets, group_id=name))
         else:
-            committed[name] = each
-    wanted = {group.group_id: _owners(group) for group in groups}
-    ends = end_offsets(admin, {key for name in wanted for key in {**wanted[name], **committed.get(name, {})}})
-    known = {key: end for key, end in ends.items() if not isinstance(end, Refusal)}
-    # once for all partitions of a topic, which tend to have the same
-    refused = dict.fromkeys((topic, end) for (topic, _), end in ends.items() if isinstance(end, Refusal))
-    problems += [GroupProblem(end, topic=topic) for topic, end in refused]
-    described = tuple(
-        replace(group, positions=_positions(wanted[group.group_id], committed.get(group.group_id, {}), known))
-        for group in groups
+            committed[name] = offsets
+    owners = {group.group_id: _owners(group) for group in groups}
+    ends = end_offsets(admin, {key for name in owners for key in {**owners[name], **committed.get(name, {})}})
+    known_ends = {key: end for key, end in ends.items() if not isinstance(end, Failure)}
+    # once per topic: its partitions usually fail for the same reason
+    failed_topics = dict.fromkeys((topic, end) for (topic, _), end in ends.items() if isinstance(end, Failure))
+    failures += [GroupFailure(failure, topic=topic) for topic, failure in failed_topics]
+    return DescribeGroupsResult(
+        tuple(
+            replace(group, partitions=_partitions(owners[name], committed.get(name, {}), known_ends))
+            for name, group in ((group.group_id, group) for group in groups)
+        ),
+        tuple(failures),
     )
-    return Description(described, tuple(problems))
 
 
-def describe(admin: Admin, group_ids: Iterable[str], *needs: Need) -> dict[str, Described | Refusal]:
-    """Classic groups without their offsets; one that does not exist is refused with GROUP_ID_NOT_FOUND.
+def describe(
+    admin: Admin, group_ids: Iterable[str], *required: RequiredVersion
+) -> dict[str, GroupDescription | Failure]:
+    """Return classic groups without their offsets; a missing group is a GROUP_ID_NOT_FOUND failure.
 
-    `needs` are versions that its coordinator must have for what is to be asked next.
+    `required` are versions that the coordinator must have for the requests that follow.
     """
 
-    def ask(link: Link, node: ClusterNode, names: list[str]) -> dict[str, Described | Refusal]:
-        for need in needs:
-            link.version(need)
+    def call(connection: BrokerConnection, node: BrokerNode, names: list[str]) -> dict[str, GroupDescription | Failure]:
+        for each in required:
+            connection.version(each)
         request = DescribeGroupsRequest(groups=tuple(names))
-        answer = link.ask(request, link.version(_DESCRIBE), DescribeGroupsResponse)
-        return {row.group_id: _described(row, node) for row in answer.groups}
+        response = connection.send(request, connection.version(_DESCRIBE), DescribeGroupsResponse)
+        return {row.group_id: _described(row, node) for row in response.groups}
 
-    return admin.at_coordinators(group_ids, ask)
+    return admin.at_coordinators(group_ids, call)
 
 
-def _described(row: DescribedGroup, node: ClusterNode) -> Described | Refusal:
+def _described(row: DescribedGroup, node: BrokerNode) -> GroupDescription | Failure:
     if row.error_code != Error.NONE:
-        return refusal(row.error_code, row.error_message, again=MOVING)
+        return broker_failure(row.error_code, row.error_message, retriable=COORDINATOR_MOVES)
     if row.group_state == DEAD:
-        # up to v5 without an error
-        return refusal(Error.GROUP_ID_NOT_FOUND)
+        # DescribeGroups before v6 reports no error
+        return broker_failure(Error.GROUP_ID_NOT_FOUND)
     members = (_member(member, row.protocol_type) for member in row.members)
-    return Described(
+    return GroupDescription(
         group_id=row.group_id,
         state=row.group_state,
         protocol_type=row.protocol_type,
@@ -235,9 +234,9 @@ def _described(row: DescribedGroup, node: ClusterNode) -> Described | Refusal:
     )
 
 
-def _member(row: DescribedGroupMember, protocol_type: str) -> DescribedMember:
+def _member(row: DescribedGroupMember, protocol_type: str) -> MemberDescription:
     assignment = _assignment(row.member_assignment) if protocol_type == CONSUMER else None
-    return DescribedMember(row.member_id, row.group_instance_id, row.client_id, row.client_host, assignment)
+    return MemberDescription(row.member_id, row.group_instance_id, row.client_id, row.client_host, assignment)
 
 
 def _assignment(data: bytes) -> Assignment | None:
@@ -246,12 +245,12 @@ def _assignment(data: bytes) -> Assignment | None:
     try:
         topics = read_assignment(data).assigned_partitions
     except Malformed:
-        # the client's own affair: the coordinator does not look inside either
+        # the coordinator does not check assignments: clients may send anything
         return None
     return {each.topic: tuple(sorted(each.partitions)) for each in sorted(topics, key=lambda each: each.topic)}
 
 
-def _owners(group: Described) -> dict[TopicPartition, str]:
+def _owners(group: GroupDescription) -> dict[TopicPartition, str]:
     return {
         (topic, partition): member.member_id
         for member in group.members
@@ -260,31 +259,28 @@ def _owners(group: Described) -> dict[TopicPartition, str]:
     }
 
 
-def _positions(
+def _partitions(
     owners: dict[TopicPartition, str], committed: Committed, ends: dict[TopicPartition, int | None]
-) -> tuple[Position, ...]:
+) -> tuple[PartitionOffsets, ...]:
     return tuple(
-        Position(*key, committed=committed.get(key), end=ends.get(key), owner=owners.get(key))
+        PartitionOffsets(*key, committed=committed.get(key), end=ends.get(key), owner=owners.get(key))
         for key in sorted({*owners, *committed})
     )
 
 
-# Deleting
+def delete_groups(admin: Admin, group_ids: Sequence[str]) -> DeleteGroupsResult:
+    """Delete groups with all their offsets; a group with members fails with NON_EMPTY_GROUP."""
 
-
-def delete_groups(admin: Admin, group_ids: Sequence[str]) -> Deletion:
-    """Delete groups with all their offsets. A group must be empty (NON_EMPTY_GROUP)."""
-
-    def ask(link: Link, _: ClusterNode, names: list[str]) -> dict[str, Refusal | None]:
+    def call(connection: BrokerConnection, _: BrokerNode, names: list[str]) -> dict[str, Failure | None]:
         request = DeleteGroupsRequest(groups_names=tuple(names))
-        answer = link.ask(request, link.version(_DELETE), DeleteGroupsResponse)
+        response = connection.send(request, connection.version(_DELETE), DeleteGroupsResponse)
         return {
-            row.group_id: None if row.error_code == Error.NONE else refusal(row.error_code, again=MOVING)
-            for row in answer.results
+            row.group_id: None
+            if row.error_code == Error.NONE
+            else broker_failure(row.error_code, retriable=COORDINATOR_MOVES)
+            for row in response.results
         }
 
-    outcomes = admin.at_coordinators(group_ids, ask, resend=False)
-    refused = tuple(
-        GroupProblem(outcome, group_id=name) for name, outcome in outcomes.items() if isinstance(outcome, Refusal)
-    )
-    return Deletion(tuple(name for name, outcome in outcomes.items() if outcome is None), refused)
+    results = admin.at_coordinators(group_ids, call, idempotent=False)
+    failures = tuple(GroupFailure(each, group_id=name) for name, each in results.items() if isinstance(each, Failure))
+    return DeleteGroupsResult(tuple(name for name, result in results.items() if result is None), failures)

@@ -1,4 +1,4 @@
-"""The records of a topic: reading all there are, and appending some."""
+"""Reading all records of a topic, and appending records."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from koordinator.wire.messages.produce import PartitionProduceData, ProduceReque
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_batches, read_records
 
-from .admin import unanswered
-from .offsets import LEADING, first_offset, leaders
-from .problems import ClientError, Need, Refusal, refusal, refusal_of
+from .admin import missing_entry
+from .errors import ClientError, Failure, RequiredVersion, broker_failure, connection_failure
+from .offsets import LEADER_MOVES, first_offset, leaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,130 +22,132 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.fetch import PartitionData
     from koordinator.wire.records import BatchHeader, Record
 
-    from .admin import Admin, ClusterNode, TopicPartition
-    from .link import Link
+    from .admin import Admin, BrokerNode, TopicPartition
+    from .connection import BrokerConnection
 
 _T = TypeVar("_T")
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
 ADMIN_CLIENT_ID = "__admin_client"
-"""The client id to which Kafka allows writing to internal topics (`KafkaApis.handleProduceRequest`)."""
+"""The client id that may write to internal topics (`KafkaApis.handleProduceRequest`)."""
 
 READ_BYTES = 1024 * 1024
-WRITE_MS = 10_000
-"""How long a broker may wait for the replicas of what is written."""
+REPLICATION_TIMEOUT_MS = 10_000
 
-_FETCH = Need(ApiKey.FETCH, 5, "1.0")
-_FETCH_BY_NAME_UNTIL = 12
-_PRODUCE = Need(ApiKey.PRODUCE, 3, "0.11")
-_PRODUCE_BY_NAME_UNTIL = 12
+_FETCH = RequiredVersion(ApiKey.FETCH, 5, "1.0")
+_FETCH_BY_NAME_MAX = 12
+_PRODUCE = RequiredVersion(ApiKey.PRODUCE, 3, "0.11")
+_PRODUCE_BY_NAME_MAX = 12
 
 _READ_COMMITTED = 1
 _ALL_REPLICAS = -1
 
 
 def partitions_of(admin: Admin, topic: str) -> list[TopicPartition]:
-    """The partitions of a topic; none if it does not exist."""
+    """Return the partitions of a topic; an empty list if it does not exist."""
     rows = [row for each in admin.topics([topic]).topics for row in each.partitions]
     return [(topic, number) for number in sorted(row.partition_index for row in rows)]
 
 
-def read_logs(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[Record] | Refusal]:
-    """What can be read of partitions now, from the first record to the last; nothing of transactions that failed."""
+def read_logs(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[Record] | Failure]:
+    """Return the records of each partition, up to its present end and without aborted transactions."""
 
-    def ask(link: Link, _: ClusterNode, pending: list[TopicPartition]) -> dict[TopicPartition, list[Record] | Refusal]:
-        return {partition: read_from(link, partition, 0) for partition in pending}
+    def call(
+        connection: BrokerConnection, _: BrokerNode, pending: list[TopicPartition]
+    ) -> dict[TopicPartition, list[Record] | Failure]:
+        return {partition: read_from(connection, partition, 0) for partition in pending}
 
-    return _at_leaders(admin, partitions, ask)
+    return _at_leaders(admin, partitions, call)
 
 
-def append(admin: Admin, batches: Mapping[TopicPartition, Sequence[bytes]]) -> dict[TopicPartition, Refusal | None]:
-    """Write batches to partitions, one after the other.
+def append(admin: Admin, batches: Mapping[TopicPartition, Sequence[bytes]]) -> dict[TopicPartition, Failure | None]:
+    """Write batches to partitions, in order.
 
-    If a connection is lost it is done again from the first one on, so that some may be there twice.
+    After a lost connection all batches of the partition are written again, so that some may be stored twice.
     """
 
-    def ask(link: Link, _: ClusterNode, pending: list[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
-        return {partition: _append(link, partition, batches[partition]) for partition in pending}
+    def call(
+        connection: BrokerConnection, _: BrokerNode, pending: list[TopicPartition]
+    ) -> dict[TopicPartition, Failure | None]:
+        return {partition: _append(connection, partition, batches[partition]) for partition in pending}
 
-    return _at_leaders(admin, batches, ask)
+    return _at_leaders(admin, batches, call)
 
 
 def _at_leaders(
     admin: Admin,
     partitions: Iterable[TopicPartition],
-    ask: Callable[[Link, ClusterNode, list[TopicPartition]], Mapping[TopicPartition, _T | Refusal]],
-) -> dict[TopicPartition, _T | Refusal]:
-    def attempt(pending: list[TopicPartition]) -> dict[TopicPartition, _T | Refusal]:
+    call: Callable[[BrokerConnection, BrokerNode, list[TopicPartition]], Mapping[TopicPartition, _T | Failure]],
+) -> dict[TopicPartition, _T | Failure]:
+    def attempt(pending: list[TopicPartition]) -> dict[TopicPartition, _T | Failure]:
         try:
-            answer = admin.topics(sorted({topic for topic, _ in pending}))
+            response = admin.topics(sorted({topic for topic, _ in pending}))
         except ClientError as error:
-            return dict.fromkeys(pending, refusal_of(error))
-        found = leaders(answer, pending)
-        homes = {key: leader or refusal(Error.UNKNOWN_TOPIC_OR_PARTITION) for key, leader in found.items()}
-        return admin.at_nodes(homes, ask)
+            return dict.fromkeys(pending, connection_failure(error))
+        missing = broker_failure(Error.UNKNOWN_TOPIC_OR_PARTITION)
+        brokers = {partition: leader or missing for partition, leader in leaders(response, pending).items()}
+        return admin.at_brokers(brokers, call)
 
-    return admin.persist(partitions, attempt)
-
-
-# Reading
+    return admin.retry(partitions, attempt)
 
 
-def read_from(link: Link, partition: TopicPartition, offset: int) -> list[Record] | Refusal:
-    """What can be read of a partition from an offset to where it ends now; from its beginning on, if that one is gone.
+def read_from(connection: BrokerConnection, partition: TopicPartition, offset: int) -> list[Record] | Failure:
+    """Return the records of a partition from an offset to its present end, over a connection to its leader.
 
-    The link is one to the partition's leader.
+    If the offset was deleted, reading starts at the first record.
     """
     name = "-".join(map(str, partition))
     records: list[Record] = []
-    begin: int | Refusal | None = None
+    start: int | Failure | None = None
     end: int | None = None
     while end is None or offset < end:
-        row = _fetch(link, partition, offset)
-        if isinstance(row, Refusal):
+        row = _fetch(connection, partition, offset)
+        if isinstance(row, Failure):
             return row
-        if row.error_code == Error.OFFSET_OUT_OF_RANGE and begin is None:
-            begin = first_offset(link, partition)
-            if not isinstance(begin, int):
-                return begin or refusal(Error.UNKNOWN_TOPIC_OR_PARTITION)
-            offset = begin
+        if row.error_code == Error.OFFSET_OUT_OF_RANGE and start is None:
+            start = first_offset(connection, partition)
+            if not isinstance(start, int):
+                return start or broker_failure(Error.UNKNOWN_TOPIC_OR_PARTITION)
+            offset = start
             continue
         if row.error_code != Error.NONE:
-            return refusal(row.error_code, again=LEADING)
+            return broker_failure(row.error_code, retriable=LEADER_MOVES)
         end = row.last_stable_offset if end is None else end
         try:
             batches = _whole_batches(row.records or b"")
             records += (record for record in _committed(row, batches) if offset <= record.offset < end)
         except (Malformed, MissingCodec) as error:
-            return Refusal(None, f"{name}: cannot be read from offset {offset} on: {error}")
+            return Failure(None, f"{name}: cannot be read from offset {offset}: {error}")
         if batches:
             offset = batches[-1][0].last_offset + 1
         elif offset < end:
-            return Refusal(None, f"{name}: there is nothing at offset {offset}, and it ends at {end}", again=True)
+            return Failure(
+                None, f"{name}: no record at offset {offset}, although the log ends at {end}", retriable=True
+            )
     return records
 
 
-def _fetch(link: Link, partition: TopicPartition, offset: int) -> PartitionData | Refusal:
+def _fetch(connection: BrokerConnection, partition: TopicPartition, offset: int) -> PartitionData | Failure:
     topic, number = partition
-    asked = FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=READ_BYTES)
+    row = FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=READ_BYTES)
     request = FetchRequest(
-        # what is there, without waiting for more
+        # do not wait for new records
         max_wait_ms=0,
         min_bytes=0,
         max_bytes=READ_BYTES,
         isolation_level=_READ_COMMITTED,
-        topics=(FetchTopic(topic=topic, partitions=(asked,)),),
+        topics=(FetchTopic(topic=topic, partitions=(row,)),),
     )
-    answer = link.ask(request, link.version(_FETCH, _FETCH_BY_NAME_UNTIL), FetchResponse)
-    if answer.error_code != Error.NONE:
-        return refusal(answer.error_code)
-    rows = [row for each in answer.responses for row in each.partitions]
-    return rows[0] if len(rows) == 1 else unanswered(link)
+    response = connection.send(request, connection.version(_FETCH, _FETCH_BY_NAME_MAX), FetchResponse)
+    if response.error_code != Error.NONE:
+        return broker_failure(response.error_code)
+    rows = [row for each in response.responses for row in each.partitions]
+    return rows[0] if len(rows) == 1 else missing_entry(connection)
 
 
 def _whole_batches(data: bytes) -> list[tuple[BatchHeader, bytes]]:
-    """A broker cuts an answer at a number of bytes, and the last batch with it; the first one is whole (KIP-74)."""
+    """Return the complete batches of a response, which may end inside a batch but not inside the first (KIP-74)."""
     whole: list[tuple[BatchHeader, bytes]] = []
     try:
         whole.extend(read_batches(data))
@@ -156,36 +158,33 @@ def _whole_batches(data: bytes) -> list[tuple[BatchHeader, bytes]]:
 
 
 def _committed(row: PartitionData, batches: Iterable[tuple[BatchHeader, bytes]]) -> Iterator[Record]:
-    """The records that are not of a transaction that was aborted (KIP-98)."""
+    """Yield the records that do not belong to an aborted transaction (KIP-98)."""
     aborted = sorted(row.aborted_transactions or (), key=lambda each: each.first_offset, reverse=True)
-    failed: set[int] = set()
+    aborting: set[int] = set()
     for header, batch in batches:
         while aborted and aborted[-1].first_offset <= header.last_offset:
-            failed.add(aborted.pop().producer_id)
+            aborting.add(aborted.pop().producer_id)
         if header.is_control:
-            # the end of its transaction
-            failed.discard(header.producer_id)
-        elif not (header.is_transactional and header.producer_id in failed):
+            # a control batch ends the transaction
+            aborting.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in aborting):
             yield from read_records(batch)
 
 
-# Appending
-
-
-def _append(link: Link, partition: TopicPartition, batches: Iterable[bytes]) -> Refusal | None:
+def _append(connection: BrokerConnection, partition: TopicPartition, batches: Iterable[bytes]) -> Failure | None:
     topic, number = partition
-    version = link.version(_PRODUCE, _PRODUCE_BY_NAME_UNTIL)
+    version = connection.version(_PRODUCE, _PRODUCE_BY_NAME_MAX)
     for batch in batches:
         data = (PartitionProduceData(index=number, records=batch),)
         request = ProduceRequest(
             acks=_ALL_REPLICAS,
-            timeout_ms=WRITE_MS,
+            timeout_ms=REPLICATION_TIMEOUT_MS,
             topic_data=(TopicProduceData(name=topic, partition_data=data),),
         )
-        answer = link.ask(request, version, ProduceResponse)
-        rows = [row for each in answer.responses for row in each.partition_responses]
+        response = connection.send(request, version, ProduceResponse)
+        rows = [row for each in response.responses for row in each.partition_responses]
         if len(rows) != 1:
-            return unanswered(link)
+            return missing_entry(connection)
         if rows[0].error_code != Error.NONE:
-            return refusal(rows[0].error_code, rows[0].error_message, again=LEADING)
+            return broker_failure(rows[0].error_code, rows[0].error_message, retriable=LEADER_MOVES)
     return None

@@ -1,4 +1,4 @@
-"""What groups have committed, and where logs end."""
+"""Committed offsets of groups and end offsets of partitions."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from koordinator.wire.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 
-from .admin import MOVING, nodes_of
-from .problems import ClientError, Need, Refusal, refusal, refusal_of
+from .admin import COORDINATOR_MOVES, nodes_of
+from .errors import ClientError, Failure, RequiredVersion, broker_failure, connection_failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from koordinator.wire.messages.metadata import MetadataResponse
 
-    from .admin import Admin, ClusterNode, TopicPartition
-    from .link import Link
+    from .admin import Admin, BrokerNode, TopicPartition
+    from .connection import BrokerConnection
 
 Committed: TypeAlias = "dict[TopicPartition, int]"
 """The committed offset of each partition that has one."""
 
-LEADING = frozenset(
+LEADER_MOVES = frozenset(
     {
         Error.LEADER_NOT_AVAILABLE,
         Error.NOT_LEADER_OR_FOLLOWER,
@@ -43,86 +43,88 @@ LEADING = frozenset(
         Error.OFFSET_NOT_AVAILABLE,
     }
 )
-"""What a broker says of a partition whose leader is about to be another one, or has just become it."""
+"""Retriable errors of a partition whose leader moves."""
 
-_FETCH_ALL = Need(ApiKey.OFFSET_FETCH, 2, "0.10.2")
-_FETCH_SEVERAL_SINCE = 8
-_FETCH_BY_NAME_UNTIL = 9
-_LIST_ONE = Need(ApiKey.LIST_OFFSETS, 1, "0.10.1")
+_FETCH_ALL = RequiredVersion(ApiKey.OFFSET_FETCH, 2, "0.10.2")
+_FETCH_BATCH_VERSION = 8
+_FETCH_BY_NAME_MAX = 9
+_LIST_ONE = RequiredVersion(ApiKey.LIST_OFFSETS, 1, "0.10.1")
 
 _CONSUMER = -1
 _LATEST = -1
 _EARLIEST = -2
 
 
-def committed_offsets(admin: Admin, group_ids: Iterable[str]) -> dict[str, Committed | Refusal]:
-    """All that each group has committed. A partition whose offset is refused is left out."""
+def committed_offsets(admin: Admin, group_ids: Iterable[str]) -> dict[str, Committed | Failure]:
+    """Return all committed offsets of each group, without partitions whose offset the broker refuses."""
 
-    def ask(link: Link, _: ClusterNode, names: list[str]) -> dict[str, Committed | Refusal]:
-        version = link.version(_FETCH_ALL, _FETCH_BY_NAME_UNTIL)
-        if version < _FETCH_SEVERAL_SINCE:
-            singly = (OffsetFetchRequest(group_id=name, topics=None) for name in names)
-            answers = [link.ask(request, version, OffsetFetchResponse) for request in singly]
-            return {name: _committed(answer) for name, answer in zip(names, answers, strict=True)}
+    def call(connection: BrokerConnection, _: BrokerNode, names: list[str]) -> dict[str, Committed | Failure]:
+        version = connection.version(_FETCH_ALL, _FETCH_BY_NAME_MAX)
+        if version < _FETCH_BATCH_VERSION:
+            requests = (OffsetFetchRequest(group_id=name, topics=None) for name in names)
+            responses = [connection.send(request, version, OffsetFetchResponse) for request in requests]
+            return {name: _committed(response) for name, response in zip(names, responses, strict=True)}
         groups = tuple(OffsetFetchRequestGroup(group_id=name, topics=None) for name in names)
-        together = link.ask(OffsetFetchRequest(groups=groups), version, OffsetFetchResponse)
-        return {row.group_id: _committed(row) for row in together.groups}
+        response = connection.send(OffsetFetchRequest(groups=groups), version, OffsetFetchResponse)
+        return {row.group_id: _committed(row) for row in response.groups}
 
-    return admin.at_coordinators(group_ids, ask)
+    return admin.at_coordinators(group_ids, call)
 
 
-def _committed(answer: OffsetFetchResponse | OffsetFetchResponseGroup) -> Committed | Refusal:
-    if answer.error_code != Error.NONE:
-        return refusal(answer.error_code, again=MOVING)
+def _committed(response: OffsetFetchResponse | OffsetFetchResponseGroup) -> Committed | Failure:
+    if response.error_code != Error.NONE:
+        return broker_failure(response.error_code, retriable=COORDINATOR_MOVES)
     return {
         (topic.name, row.partition_index): row.committed_offset
-        for topic in answer.topics
+        for topic in response.topics
         for row in topic.partitions
         if row.error_code == Error.NONE and row.committed_offset >= 0
     }
 
 
-def end_offsets(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | Refusal | None]:
-    """The offset the next record of each partition will have; None if there is no such partition (any more)."""
+def end_offsets(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | Failure | None]:
+    """Return the offset of the next record of each partition; None for a partition that does not exist."""
 
-    def attempt(pending: list[TopicPartition]) -> dict[TopicPartition, int | Refusal | None]:
+    def attempt(pending: list[TopicPartition]) -> dict[TopicPartition, int | Failure | None]:
         try:
-            answer = admin.topics(sorted({topic for topic, _ in pending}))
+            response = admin.topics(sorted({topic for topic, _ in pending}))
         except ClientError as error:
-            return dict.fromkeys(pending, refusal_of(error))
-        led = leaders(answer, pending)
-        gone = {key: None for key, leader in led.items() if leader is None}
-        found = {key: leader for key, leader in led.items() if leader is not None}
-        return gone | admin.at_nodes(found, lambda link, _, asked: _listed(link, asked, _LATEST))
+            return dict.fromkeys(pending, connection_failure(error))
+        leader_by_partition = leaders(response, pending)
+        missing = {key: None for key, leader in leader_by_partition.items() if leader is None}
+        existing = {key: leader for key, leader in leader_by_partition.items() if leader is not None}
+        return missing | admin.at_brokers(existing, lambda connection, _, keys: _list(connection, keys, _LATEST))
 
-    return admin.persist(sorted(partitions), attempt)
+    return admin.retry(sorted(partitions), attempt)
 
 
-def first_offset(link: Link, partition: TopicPartition) -> int | Refusal | None:
-    """The offset of the first record of a partition, asked of its leader; None if there is no such partition."""
-    return _listed(link, [partition], _EARLIEST).get(partition)
+def first_offset(connection: BrokerConnection, partition: TopicPartition) -> int | Failure | None:
+    """Return the offset of a partition's first record, from its leader; None for a missing partition."""
+    return _list(connection, [partition], _EARLIEST).get(partition)
 
 
 def leaders(
-    answer: MetadataResponse, wanted: Iterable[TopicPartition]
-) -> Mapping[TopicPartition, ClusterNode | Refusal | None]:
-    """Who leads each of the partitions, by an answer to Metadata; None if there is no such partition."""
-    nodes = nodes_of(answer)
-    found: dict[TopicPartition, ClusterNode | Refusal | None] = {}
-    refused: dict[str, Refusal] = {}
-    for topic in answer.topics:
+    response: MetadataResponse, partitions: Iterable[TopicPartition]
+) -> Mapping[TopicPartition, BrokerNode | Failure | None]:
+    """Return the leader of each partition; None for a missing partition."""
+    nodes = nodes_of(response)
+    known: dict[TopicPartition, BrokerNode | Failure | None] = {}
+    failures: dict[str, Failure] = {}
+    for topic in response.topics:
         name = topic.name or ""
         if topic.error_code not in {Error.NONE, Error.UNKNOWN_TOPIC_OR_PARTITION}:
-            refused[name] = refusal(topic.error_code, again=LEADING)
+            failures[name] = broker_failure(topic.error_code, retriable=LEADER_MOVES)
         for row in topic.partitions:
-            # with LEADER_NOT_AVAILABLE there may be a leader that is down
+            # LEADER_NOT_AVAILABLE may come with a leader that is down
             error = row.error_code or (Error.NONE if row.leader_id in nodes else Error.LEADER_NOT_AVAILABLE)
-            leading = nodes[row.leader_id] if error == Error.NONE else refusal(error, again=LEADING)
-            found[name, row.partition_index] = leading
-    return {key: refused.get(key[0]) or found.get(key) for key in wanted}
+            leader = nodes[row.leader_id] if error == Error.NONE else broker_failure(error, retriable=LEADER_MOVES)
+            known[name, row.partition_index] = leader
+    return {key: failures.get(key[0]) or known.get(key) for key in partitions}
 
 
-def _listed(link: Link, partitions: list[TopicPartition], timestamp: int) -> dict[TopicPartition, int | Refusal | None]:
+def _list(
+    connection: BrokerConnection, partitions: list[TopicPartition], timestamp: int
+) -> dict[TopicPartition, int | Failure | None]:
     by_topic: dict[str, list[int]] = {}
     for topic, partition in partitions:
         by_topic.setdefault(topic, []).append(partition)
@@ -134,17 +136,17 @@ def _listed(link: Link, partitions: list[TopicPartition], timestamp: int) -> dic
         for topic, numbers in by_topic.items()
     )
     request = ListOffsetsRequest(replica_id=_CONSUMER, topics=topics)
-    answer = link.ask(request, link.version(_LIST_ONE), ListOffsetsResponse)
+    response = connection.send(request, connection.version(_LIST_ONE), ListOffsetsResponse)
     return {
         (topic.name, row.partition_index): _offset(row.error_code, row.offset)
-        for topic in answer.topics
+        for topic in response.topics
         for row in topic.partitions
     }
 
 
-def _offset(error_code: int, offset: int) -> int | Refusal | None:
+def _offset(error_code: int, offset: int) -> int | Failure | None:
     if error_code == Error.NONE:
         return offset
     if error_code == Error.UNKNOWN_TOPIC_OR_PARTITION:
         return None
-    return refusal(error_code, again=LEADING)
+    return broker_failure(error_code, retriable=LEADER_MOVES)

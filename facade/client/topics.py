@@ -1,4 +1,4 @@
-"""Making and deleting topics, which is the controller's affair; brokers without ZooKeeper pass it on (KIP-590)."""
+"""Creating and deleting topics at the controller; brokers without ZooKeeper forward the requests (KIP-590)."""
 
 from __future__ import annotations
 
@@ -9,80 +9,80 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 
-from .offsets import LEADING, leaders
-from .problems import Need, Refusal, refusal
+from .errors import Failure, RequiredVersion, broker_failure
+from .offsets import LEADER_MOVES, leaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .admin import Admin, ClusterNode
-    from .link import Link
+    from .admin import Admin, BrokerNode
+    from .connection import BrokerConnection
 
-AS_THE_BROKER_HAS_IT = -1
-"""So many partitions, and copies of each, as the broker's settings say (KIP-464)."""
+BROKER_DEFAULT = -1
+"""Partitions or replicas as the broker configs set them (KIP-464)."""
 
-PASSING = frozenset({Error.NOT_CONTROLLER, Error.REQUEST_TIMED_OUT})
-"""What is said while another broker becomes the controller."""
+CONTROLLER_MOVES = frozenset({Error.NOT_CONTROLLER, Error.REQUEST_TIMED_OUT})
+"""Retriable errors while another broker becomes the controller."""
 
-_CREATE = Need(ApiKey.CREATE_TOPICS, 4, "2.4")
-_DELETE = Need(ApiKey.DELETE_TOPICS, 0, "0.10.1")
-_DELETE_BY_STATE_SINCE = 6
+_CREATE = RequiredVersion(ApiKey.CREATE_TOPICS, 4, "2.4")
+_DELETE = RequiredVersion(ApiKey.DELETE_TOPICS, 0, "0.10.1")
+_DELETE_BY_STATE_VERSION = 6
 _TIMEOUT_MS = 30_000
 
 
-def create_topic(admin: Admin, name: str, partitions: int = AS_THE_BROKER_HAS_IT) -> Refusal | None:
-    """Make a topic, and wait until all its partitions have a leader. Needs CreateTopics v4 (Apache Kafka 2.4)."""
+def create_topic(admin: Admin, name: str, partitions: int = BROKER_DEFAULT) -> Failure | None:
+    """Create a topic and wait until every partition has a leader. Needs CreateTopics v4 (Apache Kafka 2.4)."""
 
-    def ask(link: Link, _: ClusterNode, names: list[str]) -> dict[str, Refusal | None]:
-        row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=AS_THE_BROKER_HAS_IT)
-        request = CreateTopicsRequest(topics=(row,), timeout_ms=_TIMEOUT_MS)
-        answer = link.ask(request, link.version(_CREATE), CreateTopicsResponse)
-        said = {each.name: _outcome(each.error_code, each.error_message) for each in answer.topics}
-        return {each: said[each] for each in names if each in said}
+    def call(connection: BrokerConnection, _: BrokerNode, names: list[str]) -> dict[str, Failure | None]:
+        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=BROKER_DEFAULT)
+        request = CreateTopicsRequest(topics=(topic,), timeout_ms=_TIMEOUT_MS)
+        response = connection.send(request, connection.version(_CREATE), CreateTopicsResponse)
+        rows = [row for row in response.topics if row.name in names]
+        return {row.name: _failure(row.error_code, row.error_message) for row in rows}
 
-    outcome = _at_controller(admin, [name], ask)[name]
-    return outcome if isinstance(outcome, Refusal) else _led(admin, name)
+    failure = _at_controller(admin, [name], call)[name]
+    return failure if isinstance(failure, Failure) else _wait_for_leaders(admin, name)
 
 
-def delete_topics(admin: Admin, names: Sequence[str]) -> dict[str, Refusal | None]:
+def delete_topics(admin: Admin, names: Sequence[str]) -> dict[str, Failure | None]:
     """Delete topics with their records."""
 
-    def ask(link: Link, _: ClusterNode, pending: list[str]) -> dict[str, Refusal | None]:
-        version = link.version(_DELETE)
-        if version >= _DELETE_BY_STATE_SINCE:
+    def call(connection: BrokerConnection, _: BrokerNode, pending: list[str]) -> dict[str, Failure | None]:
+        version = connection.version(_DELETE)
+        if version >= _DELETE_BY_STATE_VERSION:
             states = tuple(DeleteTopicState(name=name) for name in pending)
             request = DeleteTopicsRequest(topics=states, timeout_ms=_TIMEOUT_MS)
         else:
             request = DeleteTopicsRequest(topic_names=tuple(pending), timeout_ms=_TIMEOUT_MS)
-        answer = link.ask(request, version, DeleteTopicsResponse)
-        return {each.name or "": _outcome(each.error_code, each.error_message) for each in answer.responses}
+        response = connection.send(request, version, DeleteTopicsResponse)
+        return {row.name or "": _failure(row.error_code, row.error_message) for row in response.responses}
 
-    return _at_controller(admin, names, ask)
+    return _at_controller(admin, names, call)
 
 
 def _at_controller(
-    admin: Admin, names: Sequence[str], ask: Callable[[Link, ClusterNode, list[str]], Mapping[str, Refusal | None]]
-) -> dict[str, Refusal | None]:
-    def attempt(pending: list[str]) -> dict[str, Refusal | None]:
+    admin: Admin,
+    names: Sequence[str],
+    call: Callable[[BrokerConnection, BrokerNode, list[str]], Mapping[str, Failure | None]],
+) -> dict[str, Failure | None]:
+    def attempt(pending: list[str]) -> dict[str, Failure | None]:
         controller = admin.controller()
-        return admin.at_nodes(dict.fromkeys(pending, controller), ask, resend=False)
+        return admin.at_brokers(dict.fromkeys(pending, controller), call, idempotent=False)
 
-    return admin.persist(names, attempt)
-
-
-def _led(admin: Admin, name: str) -> Refusal | None:
-    """Wait until every partition of a topic that has just been made has a leader."""
-
-    def attempt(pending: list[str]) -> dict[str, Refusal | None]:
-        answer = admin.topics(pending)
-        there = [(name, row.partition_index) for each in answer.topics for row in each.partitions]
-        if not there:
-            return dict.fromkeys(pending, refusal(Error.LEADER_NOT_AVAILABLE, again=LEADING))
-        refused = [each for each in leaders(answer, there).values() if isinstance(each, Refusal)]
-        return dict.fromkeys(pending, refused[0] if refused else None)
-
-    return admin.persist([name], attempt)[name]
+    return admin.retry(names, attempt)
 
 
-def _outcome(error_code: int, said: str | None) -> Refusal | None:
-    return None if error_code == Error.NONE else refusal(error_code, said, again=PASSING)
+def _wait_for_leaders(admin: Admin, name: str) -> Failure | None:
+    def attempt(pending: list[str]) -> dict[str, Failure | None]:
+        response = admin.topics(pending)
+        partitions = [(name, row.partition_index) for topic in response.topics for row in topic.partitions]
+        if not partitions:
+            return dict.fromkeys(pending, broker_failure(Error.LEADER_NOT_AVAILABLE, retriable=LEADER_MOVES))
+        failures = [leader for leader in leaders(response, partitions).values() if isinstance(leader, Failure)]
+        return dict.fromkeys(pending, failures[0] if failures else None)
+
+    return admin.retry([name], attempt)[name]
+
+
+def _failure(error_code: int, message: str | None) -> Failure | None:
+    return None if error_code == Error.NONE else broker_failure(error_code, message, retriable=CONTROLLER_MOVES)
