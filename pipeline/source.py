@@ -26,10 +26,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition,
 
 import koordinator
 from koordinator.client.admin import Admin
-from koordinator.client.link import Address, Deadline, Link
+from koordinator.client.connection import Address, BrokerConnection, Deadline
+from koordinator.client.errors import ClientError, Failure
 from koordinator.client.logs import read_from
 from koordinator.client.offsets import leaders
-from koordinator.client.problems import ClientError, Refusal
 
 from .bronze.lines import ROTATED
 from .schema import EVENT
@@ -124,7 +124,7 @@ class _TopicReader(SimpleDataSourceStreamReader):
     def __init__(self, bootstrap: Sequence[Address], names: Sequence[str]) -> None:
         self._bootstrap = bootstrap
         self._names = names
-        self._link: Link | None = None
+        self._link: BrokerConnection | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         """Return the beginning of any trace."""
@@ -169,7 +169,7 @@ class _TopicReader(SimpleDataSourceStreamReader):
                     self._link = self._connect()
                 self._link.deadline = Deadline(RESPONSE_TIMEOUT_S)
                 records = read_from(self._link, (TRACE_TOPIC, 0), offset)
-                if not isinstance(records, Refusal):
+                if not isinstance(records, Failure):
                     return records
                 error = ClientError(f"{TRACE_TOPIC}: {records}")
             except ClientError as lost:
@@ -179,15 +179,15 @@ class _TopicReader(SimpleDataSourceStreamReader):
                 raise error
         raise AssertionError("the last attempt returns or raises")
 
-    def _connect(self) -> Link:
+    def _connect(self) -> BrokerConnection:
         """Connect to the leader of the topic."""
         with Admin(self._bootstrap, RESPONSE_TIMEOUT_S, koordinator.__version__) as admin:
             leader = leaders(admin.topics([TRACE_TOPIC]), [(TRACE_TOPIC, 0)])[TRACE_TOPIC, 0]
         if leader is None:
             raise ClientError(f"{self._bootstrap[0]}: no topic {TRACE_TOPIC}: this is not a koordinator emulator")
-        if isinstance(leader, Refusal):
+        if isinstance(leader, Failure):
             raise ClientError(f"{TRACE_TOPIC}: {leader}")
-        return Link(leader.address, Deadline(RESPONSE_TIMEOUT_S), koordinator.__version__)
+        return BrokerConnection(leader.address, Deadline(RESPONSE_TIMEOUT_S), koordinator.__version__)
 
 
 def _addresses(servers: str) -> tuple[Address, ...]:

@@ -135,8 +135,8 @@ def load(file: Path, bootstrap: tuple[Address, ...], data_dir: Path | None, time
     for group in _groups(records).values():
         click.echo(str(group))
     _report(
-        f"{group.group_id}: written, but its coordinator does not know it yet: it reads {OFFSETS_TOPIC} after a restart,"
-        " or when the group moves to another broker"
+        f"{group.group_id}: written, but its coordinator does not know it yet: it reads {OFFSETS_TOPIC} after a"
+        " restart, or when the group moves to another broker"
         for group in unknown
     )
     return 0

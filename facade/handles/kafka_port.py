@@ -18,19 +18,18 @@ from koordinator.emulator.control.control import is_met
 from koordinator.emulator.control.inspect.groups import NOT_THERE
 from koordinator.emulator.control.record_inputs import seed_records
 from koordinator.emulator.core.data.direct_records import BATCH_BYTES, StoredRecord, chunks, partition_of
-from koordinator.emulator.core.refusal import Refusal as Refused
-from koordinator.emulator.core.refusal import RefusedError
+from koordinator.emulator.core.refusal import Refusal, RefusedError
 from koordinator.emulator.verify.names import require_state
 from koordinator.emulator.verify.ownership import MemberAssignment, assignment_differences, ownership_errors
 from koordinator.wire.errors import Error
 from koordinator.wire.records import Record, write_batch
 
 from ..client.admin import Admin
+from ..client.connection import Address
+from ..client.errors import ClientError, Failure
 from ..client.groups import delete_groups, describe, list_groups
-from ..client.link import Address
 from ..client.logs import append, partitions_of, read_logs
 from ..client.offsets import committed_offsets
-from ..client.problems import ClientError, Refusal
 from ..client.topics import create_topic, delete_topics
 from ..version import __version__
 from .emulator import refuse_inside_a_loop
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.config.seed_record import SeedRecord
 
-    from ..client.groups import Described
+    from ..client.groups import GroupDescription
 
 _T = TypeVar("_T")
 
@@ -270,19 +269,19 @@ def _address(text: str) -> Address:
 
 def _ids(admin: Admin) -> set[str]:
     listing = list_groups(admin)
-    for problem in listing.problems:
-        _check(f"groups of {problem.broker}", problem.refusal)
+    for error in listing.failures:
+        _check(f"groups of {error.broker}", error.failure)
     return {each.group_id for each in listing.groups}
 
 
-def _find(admin: Admin, group: str) -> Described | None:
+def _find(admin: Admin, group: str) -> GroupDescription | None:
     found = describe(admin, [group])[group]
-    if isinstance(found, Refusal) and found.code == Error.GROUP_ID_NOT_FOUND:
+    if isinstance(found, Failure) and found.code == Error.GROUP_ID_NOT_FOUND:
         return None
     return _checked(f"group {group!r}", found)
 
 
-def _owners(group: Described | None) -> tuple[MemberAssignment, ...]:
+def _owners(group: GroupDescription | None) -> tuple[MemberAssignment, ...]:
     members = () if group is None else group.members
     return tuple(MemberAssignment(each.instance_id or each.member_id, each.assignment or {}, ()) for each in members)
 
@@ -291,20 +290,20 @@ def _verdict(said: str, wrong: Sequence[str]) -> dict[str, Any]:
     return {"ok": not wrong, "message": "" if not wrong else "\n  ".join([said, *wrong])}
 
 
-def _checked(what: str, outcome: _T | Refusal) -> _T:
-    """What is no refusal."""
-    if isinstance(outcome, Refusal):
+def _checked(what: str, outcome: _T | Failure) -> _T:
+    """Return a successful result, or raise the failure."""
+    if isinstance(outcome, Failure):
         raise _error(what, outcome)
     return outcome
 
 
 def _check(what: str, outcome: object) -> None:
-    """Raise what a broker has refused."""
-    if isinstance(outcome, Refusal):
+    """Raise the failure of a request, if it failed."""
+    if isinstance(outcome, Failure):
         raise _error(what, outcome)
 
 
-def _error(what: str, refused: Refusal) -> Exception:
-    if refused.name is None:
-        return ClientError(f"{what}: {refused}")
-    return RefusedError(Refused(Error[refused.name], f"{what}: {refused}"))
+def _error(what: str, failure: Failure) -> Exception:
+    if failure.name is None:
+        return ClientError(f"{what}: {failure}")
+    return RefusedError(Refusal(Error[failure.name], f"{what}: {failure}"))

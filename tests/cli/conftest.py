@@ -1,4 +1,4 @@
-"""Starting the command line as a user does: in a process of its own, which never outlives its test."""
+"""Runs the command line in its own process, which never outlives its test."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 READY_S = 30
-"""How long a process may take to say its first line, on a busy machine."""
+"""Seconds until the first line, with room for a busy machine."""
 
 END_S = 10
-"""How long a process may take to end."""
+"""Seconds until the process ends."""
 
 
 class Served:
-    """A running `koordinator serve`. Everything it writes is collected; every wait is bounded."""
+    """A running `koordinator serve`. All output is collected; every wait has a limit."""
 
     def __init__(self, *arguments: str) -> None:
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "error"}
@@ -55,18 +55,18 @@ class Served:
         self._lines[name].put(None)
 
     def line(self, name: str = "out") -> str | None:
-        """The next line it writes to "out" or "err"; None once that is closed."""
+        """Return the next line of "out" or "err"; None after the end."""
         return self._lines[name].get(timeout=READY_S)
 
     def rest(self, name: str) -> list[str]:
-        """What else it writes there until it ends."""
+        """Return the remaining lines until the process ends."""
         lines: list[str] = []
         while (line := self.line(name)) is not None:
             lines.append(line)
         return lines
 
     def ready(self) -> dict[str, Any]:
-        """Its first line."""
+        """Return the object of the first line."""
         line = self.line()
         assert line is not None, self.rest("err")
         ready = json.loads(line)
@@ -74,18 +74,18 @@ class Served:
         return ready
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send a signal; its exit status."""
+        """Send a signal and return the exit status."""
         self.process.send_signal(number)
         return self.process.wait(END_S)
 
     def ended(self) -> int:
-        """Its exit status, when it ends by itself."""
+        """Wait for the end and return the exit status."""
         return self.process.wait(READY_S)
 
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Served]]:
-    """Starts `koordinator serve` with arguments, as often as is wished."""
+    """A function that starts `koordinator serve` with arguments."""
     running: list[Served] = []
 
     def start(*arguments: str) -> Served:

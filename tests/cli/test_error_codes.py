@@ -27,7 +27,7 @@ INSTANCE = "instance-a"
 
 @dataclass(frozen=True)
 class Codes:
-    """What a numbering has on the wire."""
+    """The numbers of the group errors."""
 
     arguments: tuple[str, ...]
     member_id_required: int
@@ -43,7 +43,7 @@ NUMBERINGS = [
 
 
 class Reply:
-    """The bytes of an answer, read from the front."""
+    """A reader of the bytes of a response."""
 
     def __init__(self, data: bytes, *, is_flexible: bool) -> None:
         self.data = data
@@ -74,7 +74,7 @@ class Reply:
 
 
 class Client:
-    """One connection that speaks either the oldest versions with instance ids, or the newest."""
+    """A connection with either the oldest versions that have instance ids, or the newest."""
 
     def __init__(self, bootstrap_servers: str, *, is_flexible: bool) -> None:
         host, _, port = bootstrap_servers.rpartition(":")
@@ -86,8 +86,6 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.socket.close()
-
-    # -- bytes -----------------------------------------------------------------------------------------------
 
     def string(self, text: str | None) -> bytes:
         data = b"" if text is None else text.encode()
@@ -118,7 +116,7 @@ class Client:
         reply = Reply(self._read(length), is_flexible=self.is_flexible)
         assert reply.take(">i") == 7
         reply.no_tags()
-        # the throttle time, first in all of them
+        # every response starts with the throttle time
         assert reply.take(">i") == 0
         return reply
 
@@ -130,10 +128,8 @@ class Client:
             data += more
         return data
 
-    # -- requests ----------------------------------------------------------------------------------------------
-
     def join(self, group: str, member_id: str, instance_id: str | None) -> tuple[int, str]:
-        """The error, and the member id given."""
+        """Return the error and the assigned member id."""
         self.send_join(group, member_id, instance_id)
         return self.joined()
 
@@ -168,7 +164,7 @@ class Client:
         return self.call(HEARTBEAT, (3, 4), body).take(">h")
 
     def commit(self, group: str, member_id: str, instance_id: str | None) -> int:
-        """The error of the one partition."""
+        """Return the error of the partition."""
         body = self.string(group) + struct.pack(">i", 1) + self.string(member_id) + self.string(instance_id)
         partition = struct.pack(">iqi", 0, 5, -1) + self.string("metadata") + self.tags
         body += self.count(1) + self.string("t") + self.count(1) + partition + self.tags
@@ -177,7 +173,7 @@ class Client:
         return reply.take(">h")
 
     def leave(self, group: str, member_id: str, instance_id: str | None) -> tuple[int, int]:
-        """The error of the whole, and of the one member."""
+        """Return the top-level error and that of the member."""
         body = self.string(group) + self.count(1) + self.string(member_id) + self.string(instance_id)
         if self.is_flexible:
             body += self.string("a reason")
@@ -189,7 +185,7 @@ class Client:
 
 @pytest.fixture(params=[False, True], ids=["old-versions", "new-versions"])
 def connect(request: pytest.FixtureRequest, serve: Callable[..., object]) -> Iterator[Callable[..., Client]]:
-    """Starts `koordinator serve` with arguments; returns a connection to it."""
+    """A function that starts `koordinator serve` with arguments and connects to it."""
     clients: list[Client] = []
 
     def start(*arguments: str) -> Client:
@@ -204,7 +200,7 @@ def connect(request: pytest.FixtureRequest, serve: Callable[..., object]) -> Ite
 
 
 def form(client: Client, group: str) -> str:
-    """A group with one static member; its id."""
+    """Create a group with one static member and return its member id."""
     error, member_id = client.join(group, NO_ID, INSTANCE)
     assert error == 0
     assert client.sync(group, member_id, INSTANCE) == 0
@@ -212,9 +208,7 @@ def form(client: Client, group: str) -> str:
 
 
 @pytest.mark.parametrize("codes", NUMBERINGS)
-def test_a_group_of_one_answers_with_the_numbers_of_the_kips_or_the_released_ones(
-    connect: Callable[..., Client], codes: Codes
-) -> None:
+def test_the_numbers_of_errors_are_those_of_the_numbering(connect: Callable[..., Client], codes: Codes) -> None:
     client = connect("--config", "group.max.size=1", *codes.arguments)
     # KIP-394
     error, given = client.join("g", NO_ID, None)
@@ -224,12 +218,12 @@ def test_a_group_of_one_answers_with_the_numbers_of_the_kips_or_the_released_one
     member_id = form(client, "full")
     assert client.join("full", NO_ID, "another") == (codes.group_max_size_reached, "")
     assert client.join("full", NO_ID, None) == (codes.group_max_size_reached, "")
-    # KIP-345: somebody else's instance
+    # KIP-345: an instance id of another member
     assert client.sync("full", "stranger", INSTANCE) == codes.fenced_instance_id
     assert client.heartbeat("full", "stranger", INSTANCE) == codes.fenced_instance_id
     assert client.commit("full", "stranger", INSTANCE) == codes.fenced_instance_id
     assert client.leave("full", "stranger", INSTANCE) == (0, codes.fenced_instance_id)
-    # and the member is none the worse for it
+    # the member itself is not affected
     assert client.heartbeat("full", member_id, INSTANCE) == 0
     assert client.commit("full", member_id, INSTANCE) == 0
     assert client.leave("full", member_id, INSTANCE) == (0, 0)
@@ -250,13 +244,13 @@ def test_a_replaced_static_member_is_fenced_in_every_api(connect: Callable[..., 
 
 
 @pytest.mark.parametrize("codes", NUMBERINGS)
-def test_a_replaced_waiting_static_member_is_fenced(connect: Callable[..., Client], codes: Codes) -> None:
-    # the first join phase of a group waits for more members, which parks the first one
+def test_a_static_member_replaced_during_the_join_phase_is_fenced(connect: Callable[..., Client], codes: Codes) -> None:
+    # the initial rebalance delay parks the first member
     waiting = connect("--config", "group.initial.rebalance.delay.ms=300000", *codes.arguments)
     host, port = waiting.socket.getpeername()
     with Client(f"{host}:{port}", is_flexible=waiting.is_flexible) as other:
         waiting.send_join("g", NO_ID, INSTANCE)
-        # until it has come, the group does not know the instance
+        # the group knows the instance id only after the first JoinGroup
         while (error := other.heartbeat("g", "stranger", INSTANCE)) == UNKNOWN_MEMBER_ID:
             continue
         assert error == codes.fenced_instance_id

@@ -1,4 +1,4 @@
-"""`koordinator groups`: what it does to real groups, what it says, and its exit status."""
+"""`koordinator groups`: its effect on groups, its output and its exit status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs `koordinator groups` with arguments."""
+    """Run `koordinator groups` with arguments."""
     return runner(capsys)
 
 
@@ -54,7 +54,7 @@ def node(cluster: Cluster) -> dict[str, object]:
     return {"node_id": 1, "host": "127.0.0.1", "port": int(cluster.bootstrap_servers.rpartition(":")[2])}
 
 
-# list
+# -- list ---
 
 
 def test_list_has_every_group_by_id(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
@@ -91,7 +91,7 @@ def test_list_of_no_groups(run: Callable[..., Ran], at: tuple[str, str]) -> None
     assert (ran.status, ran.out, ran.err) == (0, "no groups\n", [])
 
 
-# describe
+# -- describe ---
 
 
 def test_describe_shows_members_offsets_and_lag(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
@@ -152,18 +152,18 @@ def test_describe_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[s
     }
 
 
-def test_describe_says_which_groups_do_not_exist_and_shows_the_others(
+def test_describe_reports_missing_groups_and_shows_the_others(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
 ) -> None:
     commit(cluster.bootstrap_servers, "g", {0: 1})
     ran = run("describe", "nope", "g", *at)
     assert ran.status == 1
     assert ran.rows[1][0] == "g"
-    assert ran.said == ["nope: GROUP_ID_NOT_FOUND (69): there is no such group; Group nope not found."]
+    assert ran.failures == ["nope: GROUP_ID_NOT_FOUND (69): there is no such group; Group nope not found."]
 
 
-def test_describe_makes_no_topic_and_no_group(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
-    # the assigned topic does not exist, and the cluster would make it for a consumer
+def test_describe_creates_no_topic_and_no_group(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
+    # the assigned topic does not exist; the cluster would create it for a consumer
     form(cluster.bootstrap_servers, "svc", "a", topic="nowhere")
     (row,) = run("describe", "svc", "--json", *at).document["groups"][0]["offsets"]
     assert (row["topic"], row["end"], row["lag"]) == ("nowhere", None, None)
@@ -202,7 +202,7 @@ def nothing_committed(request: OffsetFetchRequest, _: int) -> OffsetFetchRespons
     )
 
 
-# remove-members
+# -- remove-members ---
 
 
 def test_kip_345_static_members_are_removed_by_instance_id_in_one_rebalance(
@@ -213,7 +213,7 @@ def test_kip_345_static_members_are_removed_by_instance_id_in_one_rebalance(
     ran = run("remove-members", "svc", "--instance-id", "a,b", "--reason", "scaled down", *at)
     assert (ran.status, ran.out, ran.err) == (0, "svc: removed a\nsvc: removed b\n", [])
     assert [member.instance_id for member in cluster.group("svc").members] == ["c"]
-    assert len(rebalances(cluster)) == before + 1, "one for both who left"
+    assert len(rebalances(cluster)) == before + 1, "one rebalance for both members"
     assert "scaled down" in json.dumps(cluster.trace(group="svc"))
 
 
@@ -245,25 +245,25 @@ def test_all_members_are_removed_static_and_dynamic(
     assert (ran.status, ran.out, ran.err) == (0, "svc: has no members\n", [])
 
 
-def test_a_member_that_is_not_there_is_refused_and_the_others_are_removed(
+def test_a_missing_member_is_a_failure_and_the_others_are_removed(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
 ) -> None:
     form(cluster.bootstrap_servers, "svc", "a")
     ran = run("remove-members", "svc", "--instance-id", "a,z", "--member-id", "m", *at)
     assert (ran.status, ran.out) == (1, "svc: removed a\n")
-    assert ran.said == [
+    assert ran.failures == [
         "svc: z: UNKNOWN_MEMBER_ID (25): no such member in the group",
         "svc: m: UNKNOWN_MEMBER_ID (25): no such member in the group",
     ]
     assert cluster.group("svc").members == []
 
 
-def test_kip_345_an_unknown_group_is_detected_before_a_removal(
+def test_kip_345_a_missing_group_is_detected_before_any_member_is_removed(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
 ) -> None:
     ran = run("remove-members", "nope", "--instance-id", "a", *at)
     assert (ran.status, ran.out) == (1, "")
-    assert ran.said == [
+    assert ran.failures == [
         "nope: GROUP_ID_NOT_FOUND (69): there is no such group; Group nope not found.",
     ]
     assert [event for event in cluster.trace() if event.get("api") == "LeaveGroup"] == []
@@ -276,7 +276,7 @@ def test_kip_345_an_unknown_group_is_dead_or_an_error(run: Callable[..., Ran], b
     broker.answers(ApiKey.DESCRIBE_GROUPS, DescribeGroupsResponse(groups=(row,)))
     ran = run("remove-members", "g", "--all", "--bootstrap-server", broker.bootstrap)
     assert ran.status == 1
-    assert ran.said == ["g: GROUP_ID_NOT_FOUND (69): there is no such group"]
+    assert ran.failures == ["g: GROUP_ID_NOT_FOUND (69): there is no such group"]
     assert broker.requests(ApiKey.LEAVE_GROUP) == []
 
 
@@ -299,7 +299,7 @@ def test_kip_345_a_broker_that_is_too_old_says_which_version_is_needed(
     ran = run("remove-members", "g", "--instance-id", "a", "--bootstrap-server", broker.bootstrap)
     assert (ran.status, ran.out) == (1, "")
     needed = "UNSUPPORTED_VERSION (35): LeaveGroup v3 is needed (Apache Kafka 2.4 or newer)"
-    assert ran.said == [f"g: {needed}, {broker.bootstrap} has LeaveGroup v0-2"]
+    assert ran.failures == [f"g: {needed}, {broker.bootstrap} has LeaveGroup v0-2"]
 
 
 def test_kip_345_a_broker_that_says_it_is_too_old_itself_gets_the_same_explanation(
@@ -309,13 +309,13 @@ def test_kip_345_a_broker_that_says_it_is_too_old_itself_gets_the_same_explanati
     broker.answers(ApiKey.LEAVE_GROUP, LeaveGroupResponse(error_code=35))
     ran = run("remove-members", "g", "--instance-id", "a", "--bootstrap-server", broker.bootstrap)
     assert ran.status == 1
-    assert ran.said == [
+    assert ran.failures == [
         "g: UNSUPPORTED_VERSION (35): LeaveGroup v3 is needed (Apache Kafka 2.4 or newer)",
     ]
 
 
 @pytest.mark.parametrize("api", [ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_GROUPS, ApiKey.LEAVE_GROUP])
-def test_kip_345_an_unauthorised_removal_is_reported(run: Callable[..., Ran], broker: Scripted, api: ApiKey) -> None:
+def test_kip_345_who_is_not_authorised_is_told_so(run: Callable[..., Ran], broker: Scripted, api: ApiKey) -> None:
     broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
     refused: dict[ApiKey, Any] = {
         ApiKey.FIND_COORDINATOR: coordinator(broker, Error.GROUP_AUTHORIZATION_FAILED),
@@ -325,7 +325,7 @@ def test_kip_345_an_unauthorised_removal_is_reported(run: Callable[..., Ran], br
     broker.answers(api, refused[api])
     ran = run("remove-members", "g", "--instance-id", "a", "--bootstrap-server", broker.bootstrap)
     assert (ran.status, ran.out) == (1, "")
-    assert ran.said == ["g: GROUP_AUTHORIZATION_FAILED (30): not authorised for the group"]
+    assert ran.failures == ["g: GROUP_AUTHORIZATION_FAILED (30): not authorised for the group"]
 
 
 def test_kip_345_each_member_has_its_own_result(run: Callable[..., Ran], broker: Scripted) -> None:
@@ -339,7 +339,7 @@ def test_kip_345_each_member_has_its_own_result(run: Callable[..., Ran], broker:
     arguments = ("--instance-id", "a", "--instance-id", "b", "--member-id", "m", "--bootstrap-server", broker.bootstrap)
     ran = run("remove-members", "g", *arguments)
     assert (ran.status, ran.out) == (1, "g: removed a\n")
-    assert ran.said == [
+    assert ran.failures == [
         "g: b: FENCED_INSTANCE_ID (82): the instance id belongs to another member id",
         "g: m: UNKNOWN_MEMBER_ID (25): no such member in the group",
     ]
@@ -366,7 +366,7 @@ def test_a_coordinator_that_moves_between_describing_and_leaving_is_followed(
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-def test_the_reason_is_sent_to_brokers_that_support_it(run: Callable[..., Ran], broker: Scripted, version: int) -> None:
+def test_the_reason_is_told_to_brokers_that_take_one(run: Callable[..., Ran], broker: Scripted, version: int) -> None:
     broker.versions[ApiKey.LEAVE_GROUP] = (0, version)
     broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
     broker.answers(ApiKey.LEAVE_GROUP, LeaveGroupResponse(members=(MemberResponse(group_instance_id="a"),)))
@@ -385,7 +385,7 @@ def test_delete_has_a_result_for_each_group(run: Callable[..., Ran], cluster: Cl
     form(cluster.bootstrap_servers, "svc", "a")
     ran = run("delete", "old", "svc", "nope", *at)
     assert (ran.status, ran.out) == (1, "old: deleted\n")
-    assert ran.said == [
+    assert ran.failures == [
         "svc: NON_EMPTY_GROUP (68): the group has members",
         "nope: GROUP_ID_NOT_FOUND (69): there is no such group",
     ]
@@ -409,15 +409,15 @@ def test_delete_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str
     assert ran.document == {"deleted": ["old"], "errors": [error]}
 
 
-def test_an_unauthorised_deletion_is_reported(run: Callable[..., Ran], broker: Scripted) -> None:
+def test_a_missing_authorization_is_reported(run: Callable[..., Ran], broker: Scripted) -> None:
     row = DeletableGroupResult(group_id="g", error_code=30)
     broker.answers(ApiKey.DELETE_GROUPS, DeleteGroupsResponse(results=(row,)))
     ran = run("delete", "g", "--bootstrap-server", broker.bootstrap)
     assert ran.status == 1
-    assert ran.said == ["g: GROUP_AUTHORIZATION_FAILED (30): not authorised for the group"]
+    assert ran.failures == ["g: GROUP_AUTHORIZATION_FAILED (30): not authorised for the group"]
 
 
-# What can go wrong on the way
+# -- errors ---
 
 
 @pytest.mark.parametrize(
@@ -425,7 +425,7 @@ def test_an_unauthorised_deletion_is_reported(run: Callable[..., Ran], broker: S
     [
         (ApiKey.API_VERSIONS, CLOSE, "this looks like a TLS or SASL listener, and only plaintext is supported"),
         (ApiKey.API_VERSIONS, Raw(b"\x15\x03\x03\0\2\2\x50"), "this looks like a TLS listener"),
-        (ApiKey.API_VERSIONS, SILENCE, "no answer to ApiVersions v4 within 0.3 s"),
+        (ApiKey.API_VERSIONS, SILENCE, "no response to ApiVersions v4 within 0.3 s"),
         (ApiKey.METADATA, CLOSE, "this looks like a SASL listener"),
         (ApiKey.LIST_GROUPS, SILENCE, "broker 1: 127.0.0.1:"),
         (ApiKey.LIST_GROUPS, WrongId(ListGroupsResponse()), "cannot be read: its correlation id is"),
@@ -433,7 +433,7 @@ def test_an_unauthorised_deletion_is_reported(run: Callable[..., Ran], broker: S
         (ApiKey.LIST_GROUPS, ListGroupsResponse(error_code=31), "CLUSTER_AUTHORIZATION_FAILED (31)"),
     ],
 )
-def test_runtime_errors_are_one_line_and_status_1(
+def test_a_failed_request_is_one_line_and_status_1(
     run: Callable[..., Ran], broker: Scripted, api: ApiKey, step: Any, text: str
 ) -> None:
     broker.answers(api, step)
@@ -445,7 +445,7 @@ def test_runtime_errors_are_one_line_and_status_1(
     assert text in line
 
 
-def test_an_unreachable_cluster_is_status_1_with_a_json_document(run: Callable[..., Ran]) -> None:
+def test_without_a_broker_the_status_is_1_and_json_is_still_written(run: Callable[..., Ran]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = f"127.0.0.1:{server.getsockname()[1]}"
     for arguments, document in (
@@ -456,25 +456,25 @@ def test_an_unreachable_cluster_is_status_1_with_a_json_document(run: Callable[.
     ):
         ran = run(*arguments, "--json", "--bootstrap-server", place)
         assert ran.status == 1
-        assert ran.said == [f"{place}: cannot connect: Connection refused"]
+        assert ran.failures == [f"{place}: cannot connect: Connection refused"]
         (error,) = ran.document["errors"]
         assert (error["code"], error["message"]) == (None, f"{place}: cannot connect: Connection refused")
         assert {**ran.document, "errors": []} == {**document, "errors": []}
 
 
-def test_broker_text_cannot_control_the_terminal(run: Callable[..., Ran], broker: Scripted) -> None:
+def test_control_characters_of_a_broker_are_escaped(run: Callable[..., Ran], broker: Scripted) -> None:
     group = ListedGroup(group_id="[red]\x1b[2J\nx[/]", protocol_type="consumer", group_state="Stable")
     broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(group,)))
     ran = run("list", "--bootstrap-server", broker.bootstrap)
     assert ran.rows[1][0] == "[red]\\x1b[2J\\nx[/]"
 
 
-def test_a_long_id_is_never_cut_or_folded_where_there_is_no_terminal(run: Callable[..., Ran], broker: Scripted) -> None:
+def test_without_a_terminal_a_long_id_is_not_folded(run: Callable[..., Ran], broker: Scripted) -> None:
     broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(ListedGroup(group_id="g" * 500),)))
     assert run("list", "--bootstrap-server", broker.bootstrap).rows[1][0] == "g" * 500
 
 
-# Usage
+# -- usage errors ---
 
 ANYWHERE = ("--bootstrap-server", "localhost:9092")
 
@@ -502,17 +502,15 @@ ANYWHERE = ("--bootstrap-server", "localhost:9092")
         (["describe", "g" * 32768, *ANYWHERE], "has 32768 bytes, at most 32767 are allowed"),
         (["describe", "\udcff", *ANYWHERE], "not UTF-8"),
         (["delete", *ANYWHERE], "Missing argument 'GROUP...'"),
-        (["remove-members", "g", *ANYWHERE], "either --all or at least one --instance-id or --member-id is wanted"),
-        (["remove-members", "g", "--all", "--member-id", "m", *ANYWHERE], "either --all or at least one"),
+        (["remove-members", "g", *ANYWHERE], "give either --all, or at least one --instance-id or --member-id"),
+        (["remove-members", "g", "--all", "--member-id", "m", *ANYWHERE], "give either --all, or at least one"),
         (["remove-members", "g", "--instance-id", "a,,b", *ANYWHERE], "'a,,b': an id is missing"),
         (["remove-members", "g", "--all", "--reason", "x" * 256, *ANYWHERE], "has 256 characters, at most 255"),
         (["remove-members", "g", "h", "--all", *ANYWHERE], "Got unexpected extra argument (h)"),
         (["lst"], "No such command 'lst'"),
     ],
 )
-def test_a_command_that_is_not_understood_is_one_line_and_status_2(
-    run: Callable[..., Ran], arguments: list[str], expected: str
-) -> None:
+def test_a_usage_error_is_one_line_and_status_2(run: Callable[..., Ran], arguments: list[str], expected: str) -> None:
     ran = run(*arguments)
     assert (ran.status, ran.out) == (2, "")
     (line,) = ran.err
@@ -520,11 +518,11 @@ def test_a_command_that_is_not_understood_is_one_line_and_status_2(
     assert expected in line
 
 
-def test_several_bootstrap_servers_may_be_given_in_any_way(run: Callable[..., Ran], broker: Scripted) -> None:
+def test_bootstrap_servers_may_be_repeated_or_separated_by_commas(run: Callable[..., Ran], broker: Scripted) -> None:
     broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse())
     with socket.create_server(("127.0.0.1", 0)) as server:
-        nobody = f"127.0.0.1:{server.getsockname()[1]}"
-    there = ("--bootstrap-server", f"{nobody}, PLAINTEXT://{broker.bootstrap}", "--bootstrap-server", "localhost:1")
+        closed = f"127.0.0.1:{server.getsockname()[1]}"
+    there = ("--bootstrap-server", f"{closed}, PLAINTEXT://{broker.bootstrap}", "--bootstrap-server", "localhost:1")
     assert run("list", "--security-protocol", "plaintext", *there).status == 0
 
 
@@ -533,7 +531,7 @@ def test_an_ipv6_address_is_written_in_brackets(run: Callable[..., Ran]) -> None
     assert line.startswith("koordinator groups list: [::1]:1: cannot connect: ")
 
 
-def test_the_command_loads_neither_the_emulator_nor_its_loop() -> None:
+def test_the_command_imports_neither_the_emulator_nor_trio() -> None:
     script = (
         "import sys\n"
         "from koordinator.cli import main\n"

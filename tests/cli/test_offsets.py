@@ -1,4 +1,4 @@
-"""`koordinator offsets`: a world out of a cluster into a file and into another cluster, and when it refuses."""
+"""`koordinator offsets`: copying groups from a cluster to a file and to another cluster, and refusals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WORLD = (
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs `koordinator offsets` with arguments."""
+    """Run `koordinator offsets` with arguments."""
     return runner(capsys, "offsets")
 
 
@@ -62,7 +62,9 @@ def world(tmp_path: Path) -> Path:
     return path
 
 
-def test_load_reports_its_work(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], world: Path) -> None:
+def test_a_file_is_loaded_and_each_group_is_reported(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], world: Path
+) -> None:
     ran = run("load", str(world), *at)
     assert (ran.status, ran.out, ran.err) == (0, "svc: 2 members, 1 offset\nsimple: 0 members, 1 offset\n", [])
     svc = cluster.group("svc").snapshot()
@@ -70,7 +72,7 @@ def test_load_reports_its_work(run: Callable[..., Ran], cluster: Cluster, at: tu
     assert cluster.group("simple").offsets == {("t", 1): 6}
 
 
-def test_a_dump_loads_unchanged_elsewhere(
+def test_a_dump_loads_unchanged_into_another_cluster(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], tmp_path: Path
 ) -> None:
     form(cluster.bootstrap_servers, "svc", "a", None)
@@ -100,7 +102,7 @@ def test_a_dash_is_stdout_and_stdin(
     assert [json.loads(line) for line in ran.out.splitlines()] == cluster.dump_groups()
 
 
-def test_groups_may_be_chosen(run: Callable[..., Ran], at: tuple[str, str], world: Path) -> None:
+def test_groups_may_be_selected(run: Callable[..., Ran], at: tuple[str, str], world: Path) -> None:
     run("load", str(world), *at)
     ran = run("dump", "-", *at, "--group", "simple", "--group", "unknown")
     assert [json.loads(line)["group_id"] for line in ran.out.splitlines()] == ["simple"]
@@ -111,17 +113,17 @@ def test_a_cluster_without_groups_is_an_empty_file(run: Callable[..., Ran], at: 
     assert (ran.status, ran.out, ran.err) == (0, "", [])
 
 
-def test_a_group_that_has_members_is_refused_and_nothing_is_written(
+def test_a_group_with_members_is_refused_and_nothing_is_written(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], world: Path
 ) -> None:
     form(cluster.bootstrap_servers, "svc", None)
     before = cluster.dump_groups()
     ran = run("load", str(world), *at)
-    assert (ran.status, ran.out, ran.said) == (1, "", ["svc: has 1 member: stop or remove them first"])
+    assert (ran.status, ran.out, ran.failures) == (1, "", ["svc: has 1 member: stop or remove them first"])
     assert cluster.dump_groups() == before
 
 
-def test_a_world_that_needs_many_batches_is_loaded_whole(
+def test_a_file_of_many_batches_is_loaded_completely(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], tmp_path: Path
 ) -> None:
     file = tmp_path / "large.jsonl"
@@ -136,15 +138,15 @@ def test_a_world_that_needs_many_batches_is_loaded_whole(
 
 
 MESSAGE_BYTES_MAX = 1_048_588
-"""The largest batch a broker takes, if nothing else is set (`message.max.bytes`)."""
+"""The default of `message.max.bytes`."""
 
 
-# -- other brokers -------------------------------------------------------------------------------------------
+# -- other brokers ---
 
 
 @pytest.fixture
 def broker() -> Iterator[Scripted]:
-    """A broker of one partition of `__consumer_offsets`, where nothing is known of any group."""
+    """A broker with one partition of `__consumer_offsets` and no groups."""
     with Scripted() as scripted:
         row = MetadataResponsePartition(partition_index=0, leader_id=1, replica_nodes=(1,), isr_nodes=(1,))
         topics = (MetadataResponseTopic(name="__consumer_offsets", partitions=(row,)),)
@@ -169,37 +171,37 @@ def broker() -> Iterator[Scripted]:
         yield scripted
 
 
-def test_a_coordinator_that_continues_with_stale_state_is_reported(
-    run: Callable[..., Ran], broker: Scripted, world: Path
-) -> None:
+def test_a_coordinator_that_does_not_reload_is_reported(run: Callable[..., Ran], broker: Scripted, world: Path) -> None:
     ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
     assert ran.status == 0
-    assert [line.split(", ")[0] for line in ran.said] == ["svc: written", "simple: written"]
-    assert "reads __consumer_offsets again after a restart" in ran.said[0]
+    assert [line.split(", ")[0] for line in ran.failures] == ["svc: written", "simple: written"]
+    assert "reads __consumer_offsets after a restart" in ran.failures[0]
 
 
 def test_groups_of_kip_848_are_refused(run: Callable[..., Ran], broker: Scripted, world: Path) -> None:
     listed = ListedGroup(group_id="svc", protocol_type="consumer", group_state="Empty", group_type="consumer")
     broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(listed,)))
     ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
-    assert (ran.status, ran.said) == (1, ["svc: is a group of type consumer, and only classic ones can be loaded"])
+    assert (ran.status, ran.failures) == (1, ["svc: is a group of type consumer; only classic groups can be loaded"])
     assert broker.requests(ApiKey.PRODUCE) == []
 
 
-def test_a_broker_without_list_groups_is_not_written_to(run: Callable[..., Ran], broker: Scripted, world: Path) -> None:
+def test_nothing_is_written_if_the_groups_cannot_be_listed(
+    run: Callable[..., Ran], broker: Scripted, world: Path
+) -> None:
     broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(error_code=Error.CLUSTER_AUTHORIZATION_FAILED))
     ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
-    (said,) = ran.said
-    assert (ran.status, "CLUSTER_AUTHORIZATION_FAILED (31)" in said) == (1, True)
+    (failure,) = ran.failures
+    assert (ran.status, "CLUSTER_AUTHORIZATION_FAILED (31)" in failure) == (1, True)
     assert broker.requests(ApiKey.PRODUCE) == []
 
 
-def test_a_group_that_cannot_be_asked_for_is_not_written(
+def test_a_group_that_cannot_be_described_is_not_written(
     run: Callable[..., Ran], broker: Scripted, world: Path
 ) -> None:
     broker.answers(ApiKey.FIND_COORDINATOR, coordinator(broker, Error.GROUP_AUTHORIZATION_FAILED))
     ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
-    assert (ran.status, [line.partition(":")[0] for line in ran.said]) == (1, ["svc", "simple"])
+    assert (ran.status, [line.partition(":")[0] for line in ran.failures]) == (1, ["svc", "simple"])
     assert broker.requests(ApiKey.PRODUCE) == []
 
 
@@ -208,14 +210,12 @@ def test_a_refused_write_is_reported(run: Callable[..., Ran], broker: Scripted, 
     topic = TopicProduceResponse(name="__consumer_offsets", partition_responses=(row,))
     broker.answers(ApiKey.PRODUCE, ProduceResponse(responses=(topic,)))
     ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
-    (said,) = ran.said
+    (failure,) = ran.failures
     assert (ran.status, ran.out) == (1, "")
-    assert said.startswith("__consumer_offsets-0: TOPIC_AUTHORIZATION_FAILED (29)")
+    assert failure.startswith("__consumer_offsets-0: TOPIC_AUTHORIZATION_FAILED (29)")
 
 
-def test_a_log_that_cannot_be_read_leaves_no_half_a_file(
-    run: Callable[..., Ran], broker: Scripted, tmp_path: Path
-) -> None:
+def test_an_unreadable_log_writes_no_partial_file(run: Callable[..., Ran], broker: Scripted, tmp_path: Path) -> None:
     good = batch_of(parse_groups(WORLD.splitlines(), "world", 1), 1)
     bad = write_batch([Record(timestamp=1, key=b"\0\2\0\1g", value=b"\0\x09")], base_offset=3)
     row = PartitionData(
@@ -225,19 +225,19 @@ def test_a_log_that_cannot_be_read_leaves_no_half_a_file(
     broker.answers(ApiKey.FETCH, FetchResponse(responses=(topic,)))
     file = tmp_path / "none.jsonl"
     ran = run("dump", str(file), "--bootstrap-server", broker.bootstrap)
-    assert (ran.status, ran.said) == (1, ["__consumer_offsets-0: GroupMetadataValue has the version 9"])
+    assert (ran.status, ran.failures) == (1, ["__consumer_offsets-0: GroupMetadataValue has the version 9"])
     assert not file.exists()
 
 
 @pytest.mark.parametrize("command", ["dump", "load"])
-def test_an_unreachable_cluster_is_one_line_and_status_1(run: Callable[..., Ran], world: Path, command: str) -> None:
+def test_without_a_broker_there_is_one_line_and_status_1(run: Callable[..., Ran], world: Path, command: str) -> None:
     ran = run(command, str(world), "--timeout", "5", "--bootstrap-server", "127.0.0.1:1")
-    (said,) = ran.said
-    assert (ran.status, said.startswith("127.0.0.1:1: cannot connect: ")) == (1, True)
+    (failure,) = ran.failures
+    assert (ran.status, failure.startswith("127.0.0.1:1: cannot connect: ")) == (1, True)
     assert world.read_text(encoding="utf-8") == WORLD
 
 
-# -- what is not understood ----------------------------------------------------------------------------------
+# -- usage errors ---
 
 ANYWHERE = ("--bootstrap-server", "127.0.0.1:1")
 
@@ -245,7 +245,7 @@ ANYWHERE = ("--bootstrap-server", "127.0.0.1:1")
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["load", "x"], "either --bootstrap-server or --data-dir is wanted"),
+        (["load", "x"], "give either --bootstrap-server or --data-dir"),
         (["load", *ANYWHERE], "Missing argument 'FILE'"),
         (["load", "{none}", *ANYWHERE], "{none}: No such file or directory"),
         (["load", "{bad}", *ANYWHERE], "{bad}:2: offset is missing"),
@@ -255,7 +255,7 @@ ANYWHERE = ("--bootstrap-server", "127.0.0.1:1")
         (["dmp"], "No such command 'dmp'"),
     ],
 )
-def test_a_command_that_is_not_understood_is_one_line_and_status_2(
+def test_a_usage_error_is_one_line_and_status_2(
     run: Callable[..., Ran], tmp_path: Path, arguments: list[str], expected: str
 ) -> None:
     bad = tmp_path / "bad.jsonl"
@@ -268,7 +268,7 @@ def test_a_command_that_is_not_understood_is_one_line_and_status_2(
     assert expected.format(**places) in line
 
 
-def test_a_file_that_cannot_be_written_is_one_line_and_status_2(
+def test_an_unwritable_file_is_one_line_and_status_2(
     run: Callable[..., Ran], at: tuple[str, str], tmp_path: Path
 ) -> None:
     ran = run("dump", str(tmp_path / "no" / "where"), *at)
@@ -277,7 +277,7 @@ def test_a_file_that_cannot_be_written_is_one_line_and_status_2(
     assert line.endswith(f"{os.sep}where: No such file or directory")
 
 
-def test_the_client_id_is_the_one_that_kafka_lets_write(
+def test_the_client_id_is_the_one_that_may_write_internal_topics(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], world: Path
 ) -> None:
     run("load", str(world), *at)

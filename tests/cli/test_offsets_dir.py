@@ -1,4 +1,4 @@
-"""`koordinator offsets --data-dir`: a world for the cluster that is started next, and out of one that has ended."""
+"""`koordinator offsets --data-dir`: groups for the next cluster on a directory, and those of a stopped one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORLD: list[dict[str, object]] = [
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs `koordinator offsets` with arguments."""
+    """Run `koordinator offsets` with arguments."""
     return runner(capsys, "offsets")
 
 
@@ -34,7 +34,7 @@ def world(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_cluster_starts_with_the_groups_loaded_into_its_directory(
+def test_groups_loaded_into_a_new_directory_are_in_the_next_cluster(
     run: Callable[..., Ran], world: Path, tmp_path: Path
 ) -> None:
     there = tmp_path / "data"
@@ -46,7 +46,7 @@ def test_a_cluster_starts_with_the_groups_loaded_into_its_directory(
         assert cluster.group("simple").offsets == {("t", 1): 6}
 
 
-def test_a_stopped_clusters_data_is_dumped(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_the_groups_of_a_stopped_cluster_are_dumped(run: Callable[..., Ran], tmp_path: Path) -> None:
     there, other = tmp_path / "data", tmp_path / "other"
     with Emulator(topics={"t": 2}, config={"offsets.topic.num.partitions": 3}, data_dir=there) as cluster:
         cluster.load_groups(WORLD)
@@ -58,7 +58,7 @@ def test_a_stopped_clusters_data_is_dumped(run: Callable[..., Ran], tmp_path: Pa
         assert cluster.dump_groups() == expected
 
 
-def test_loading_keeps_existing_groups(run: Callable[..., Ran], world: Path, tmp_path: Path) -> None:
+def test_loading_keeps_the_groups_of_the_directory(run: Callable[..., Ran], world: Path, tmp_path: Path) -> None:
     there = tmp_path / "data"
     with Emulator(topics={"t": 2}, config={"offsets.topic.num.partitions": 3}, data_dir=there) as cluster:
         cluster.load_groups([{"group_id": "svc", "topic": "t", "partition": 1, "offset": 1}, *WORLD[2:]])
@@ -76,24 +76,21 @@ def test_a_directory_in_use_is_refused_with_one_line(
     with Emulator(data_dir=there) as cluster:
         ran = run(command, str(world), "--data-dir", str(there))
         assert cluster.dump_groups() == []
-    said = f"koordinator offsets {command}: data directory {there}: in use by another process"
-    assert (ran.status, ran.out, ran.err) == (2, "", [said])
+    line = f"koordinator offsets {command}: data directory {there}: in use by another process"
+    assert (ran.status, ran.out, ran.err) == (2, "", [line])
     assert world.read_text(encoding="utf-8").count("\n") == len(WORLD)
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((), "either --bootstrap-server or --data-dir is wanted"),
-        (("--data-dir", "x", "--bootstrap-server", "a:1"), "either --bootstrap-server or --data-dir is wanted"),
-        (
-            ("--data-dir", "{foreign}"),
-            "data directory {foreign}: not empty, and without koordinator.json",
-        ),
+        ((), "give either --bootstrap-server or --data-dir"),
+        (("--data-dir", "x", "--bootstrap-server", "a:1"), "give either --bootstrap-server or --data-dir"),
+        (("--data-dir", "{foreign}"), "data directory {foreign}: not empty, and somebody else's"),
     ],
 )
 @pytest.mark.parametrize("command", ["dump", "load"])
-def test_invalid_arguments_are_one_line_and_status_2(
+def test_a_usage_error_is_one_line_and_status_2(
     run: Callable[..., Ran], world: Path, tmp_path: Path, command: str, arguments: tuple[str, ...], expected: str
 ) -> None:
     ran = run(command, str(world), *(each.format(foreign=tmp_path) for each in arguments))
@@ -102,10 +99,10 @@ def test_invalid_arguments_are_one_line_and_status_2(
     assert expected.format(foreign=tmp_path) in line
 
 
-def test_a_dump_makes_no_directory(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_a_dump_creates_no_directory(run: Callable[..., Ran], tmp_path: Path) -> None:
     ran = run("dump", "-", "--data-dir", str(tmp_path / "none"))
     assert (ran.status, ran.err) == (
         2,
-        [f"koordinator offsets dump: data directory {tmp_path / 'none'}: there is none"],
+        [f"koordinator offsets dump: data directory {tmp_path / 'none'}: does not exist"],
     )
     assert not list(tmp_path.iterdir())

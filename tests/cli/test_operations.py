@@ -1,4 +1,4 @@
-"""What docs/operations.md says about `koordinator serve`: its lines in the log, and its trace file."""
+"""The log lines and the trace file that docs/operations.md describes."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ PLACEHOLDER = re.compile(r"\b(?:v?N|[A-Z]{3,})\b|…")
 
 
 def first_column(heading: str) -> list[str]:
-    """The code in the first column of the table with this heading."""
+    """Return the code of the first column of the table with this heading."""
     table = DOCUMENT.split(f"| {heading} |", 1)[1].split("\n\n", 1)[0]
     return re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
 
 
 def templates(texts: Iterable[str]) -> dict[str, re.Pattern[str]]:
-    """Texts with placeholders, by what they match; the most particular first."""
+    """Return a pattern for each text with placeholders, the most specific first."""
     return {
         text: re.compile(".*".join(re.escape(part) for part in PLACEHOLDER.split(text)))
         for text in sorted(texts, key=lambda text: len(PLACEHOLDER.sub("", text)), reverse=True)
@@ -50,7 +50,7 @@ def templates(texts: Iterable[str]) -> dict[str, re.Pattern[str]]:
 
 
 def which(line: str, among: dict[str, re.Pattern[str]]) -> str:
-    """The text of the document that says this line."""
+    """Return the text of the document for a line."""
     for text, pattern in among.items():
         if pattern.fullmatch(line):
             return text
@@ -117,12 +117,10 @@ UNLOADABLE = (
         ADMIN_CLIENT_ID,
     ),
 )
-"""A key of `__consumer_offsets` that is too short to be one."""
+"""A truncated key of `__consumer_offsets`."""
 
 
-def test_every_line_of_the_log_is_in_the_document_and_the_other_way_round(
-    serve: Callable[..., Served], tmp_path: Path
-) -> None:
+def test_the_log_has_exactly_the_lines_of_the_document(serve: Callable[..., Served], tmp_path: Path) -> None:
     path = tmp_path / "trace"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -143,7 +141,7 @@ def test_every_line_of_the_log_is_in_the_document_and_the_other_way_round(
             assert connection.recv(1000)
     lines = []
     with connect(ready) as connection:
-        # who does not do more than look for its group
+        # a client that only looks up its group
         connection.sendall(UNLOADABLE[0])
         while not (lines and "has not connected to it" in lines[-1]):
             lines.append(served.line("err") or pytest.fail("it ended"))
@@ -159,7 +157,7 @@ def test_every_line_of_the_log_is_in_the_document_and_the_other_way_round(
     assert [which(reason, reasons) for reason in closed] == first_column("the reason says")
 
 
-def test_the_trace_file_may_be_emptied_while_it_is_written(serve: Callable[..., Served], tmp_path: Path) -> None:
+def test_the_trace_file_may_be_truncated_while_it_is_written(serve: Callable[..., Served], tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     served = serve("--port", "0", "--trace", str(path))
     ready = served.ready()

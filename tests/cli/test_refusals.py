@@ -1,4 +1,4 @@
-"""What `koordinator serve` refuses: one clear line on stderr, exit status 2, nothing started."""
+"""Refusals of `koordinator serve`: one line on stderr, exit status 2, nothing started."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOOD = '{"topic": "orders", "value": "1"}\n'
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs a command that must be refused before anything listens; gives its line on stderr."""
+    """Run a command that must be refused before anything listens, and return its line on stderr."""
 
     async def listen(host: str, port: int) -> None:
         pytest.fail(f"it listens on {host}:{port}")
@@ -31,12 +31,12 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     def run(*arguments: str) -> str:
         with pytest.raises(SystemExit) as end:
             main(arguments)
-        said = capsys.readouterr()
+        output = capsys.readouterr()
         assert end.value.code == 2
-        assert said.out == ""
-        assert said.err.endswith("\n")
-        assert said.err.count("\n") == 1, said.err
-        return said.err.rstrip("\n")
+        assert output.out == ""
+        assert output.err.endswith("\n")
+        assert output.err.count("\n") == 1, output.err
+        return output.err.rstrip("\n")
 
     return run
 
@@ -109,7 +109,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         (["--records", "/nowhere/at/all"], "/nowhere/at/all: No such file or directory"),
     ],
 )
-def test_invalid_values_are_refused_in_one_line(
+def test_an_invalid_option_is_refused_in_one_line(
     refused: Callable[..., str], arguments: list[str], expected: str
 ) -> None:
     line = refused("serve", *arguments)
@@ -128,7 +128,7 @@ def test_invalid_values_are_refused_in_one_line(
         (b"[]\n", "a JSON object is wanted, not an array"),
     ],
 )
-def test_a_bad_line_of_a_seed_file_is_named(
+def test_an_invalid_line_of_a_records_file_is_named(
     refused: Callable[..., str], tmp_path: Path, bad: bytes, problem: str
 ) -> None:
     path = tmp_path / "seed.jsonl"
@@ -136,7 +136,7 @@ def test_a_bad_line_of_a_seed_file_is_named(
     assert f"{path}:4: {problem}" in refused("serve", "--records", str(path))
 
 
-def test_a_record_for_a_partition_that_is_not_there_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_a_record_for_a_missing_partition_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
     path = tmp_path / "seed.jsonl"
     path.write_text('{"topic": "orders", "partition": 3}\n')
     assert "orders" in refused("serve", "--topic", "orders:3", "--records", str(path))

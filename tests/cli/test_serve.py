@@ -1,4 +1,4 @@
-"""`koordinator serve` as a process: its first line, its end, and what its options change."""
+"""`koordinator serve` as a process: its first line, its end and its options."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ METADATA_OF_ALL = struct.pack(">hhihi", 3, 1, 8, -1, -1)
 
 
 def ask(connection: socket.socket, request: bytes) -> bytes:
-    """Send one request; its answer."""
+    """Send a request and return the response."""
     connection.settimeout(10)
     connection.sendall(struct.pack(">i", len(request)) + request)
     (length,) = struct.unpack(">i", read(connection, 4))
@@ -51,7 +51,7 @@ def connect(ready: dict[str, Any]) -> socket.socket:
     return socket.create_connection((host.strip("[]"), int(port)), timeout=10)
 
 
-def test_the_first_line_says_where_to_connect(serve: Callable[..., Served]) -> None:
+def test_the_first_line_has_the_address(serve: Callable[..., Served]) -> None:
     served = serve("--port", "0")
     ready = served.ready()
     assert ready["bootstrap_servers"] == f"127.0.0.1:{ready['port']}"
@@ -73,7 +73,7 @@ def test_the_first_line_says_where_to_connect(serve: Callable[..., Served]) -> N
         (("--config", "kafka.version=2.4"), 6),
     ],
 )
-def test_it_is_the_release_of_kafka_that_is_asked_for(
+def test_the_kafka_version_determines_the_api_versions(
     serve: Callable[..., Served], options: tuple[str, ...], newest: int
 ) -> None:
     with connect(serve("--port", "0", *options).ready()) as connection:
@@ -82,14 +82,14 @@ def test_it_is_the_release_of_kafka_that_is_asked_for(
     assert (11, 0, newest) in rows, "the versions of JoinGroup"
 
 
-def test_the_port_is_the_one_asked_for(serve: Callable[..., Served]) -> None:
+def test_the_requested_port_is_used(serve: Callable[..., Served]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     assert serve("--port", str(port)).ready()["port"] == port
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_with_0_in_under_a_second_with_clients_connected(
+def test_a_signal_ends_the_process_with_0_within_a_second_while_clients_are_connected(
     serve: Callable[..., Served], number: signal.Signals
 ) -> None:
     served = serve("--port", "0")
@@ -103,19 +103,19 @@ def test_a_signal_ends_it_with_0_in_under_a_second_with_clients_connected(
     assert served.rest("err") == []
 
 
-def test_topics_are_there_from_the_start(serve: Callable[..., Served], tmp_path: Path) -> None:
+def test_topics_exist_from_the_start(serve: Callable[..., Served], tmp_path: Path) -> None:
     seed = tmp_path / "seed.jsonl"
     seed.write_text('{"topic": "paid", "value": {"id": 1}}\n{"topic": "orders", "partition": 5}\n')
     served = serve("--port", "0", "--topic", "orders:6", "--topic", "bills:1", "--records", str(seed))
     with connect(served.ready()) as connection:
         answer = ask(connection, METADATA_OF_ALL)
     assert all(name in answer for name in (b"orders", b"bills", b"paid"))
-    # topic: error 0, name, not internal, then the number of its partitions
+    # topic: error 0, name, not internal, number of partitions
     assert b"\x00\x06orders\x00" + struct.pack(">i", 6) in answer
     assert b"\x00\x05bills\x00" + struct.pack(">i", 1) in answer
 
 
-def test_a_setting_without_effect_is_one_warning(serve: Callable[..., Served]) -> None:
+def test_a_config_without_effect_is_one_warning(serve: Callable[..., Served]) -> None:
     served = serve("--port", "0", "--config", "log.dirs=/var/lib/kafka", "--config", "group.max.size=3")
     served.ready()
     assert served.stop() == 0
@@ -127,7 +127,7 @@ def test_the_same_seed_gives_the_same_ids(serve: Callable[..., Served]) -> None:
     assert first.ready()["cluster_id"] == again.ready()["cluster_id"] != other.ready()["cluster_id"]
 
 
-def test_a_trace_is_written_as_it_happens(serve: Callable[..., Served], tmp_path: Path) -> None:
+def test_the_trace_is_written_while_the_cluster_runs(serve: Callable[..., Served], tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     served = serve("--port", "0", "--trace", str(path))
     with connect(served.ready()) as connection:
@@ -137,12 +137,12 @@ def test_a_trace_is_written_as_it_happens(serve: Callable[..., Served], tmp_path
     assert {"conn", "request"} <= {event["kind"] for event in events}
 
 
-def test_a_trace_that_cannot_be_written_any_more_is_one_warning_and_a_count(
+def test_a_trace_file_that_becomes_unwritable_is_one_warning_and_a_count(
     serve: Callable[..., Served], tmp_path: Path
 ) -> None:
     path = tmp_path / "trace"
     os.mkfifo(path)
-    # a reader that takes the header and goes away: a file that becomes unwritable
+    # a pipe whose reader leaves after the header becomes unwritable
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     served = serve("--port", "0", "--trace", str(path))
     ready = served.ready()
@@ -160,7 +160,7 @@ def test_a_trace_that_cannot_be_written_any_more_is_one_warning_and_a_count(
     assert counted.endswith(" events were not written")
 
 
-def test_a_frame_that_makes_no_sense_is_one_line_and_the_server_lives(serve: Callable[..., Served]) -> None:
+def test_an_invalid_frame_is_one_log_line_and_the_server_continues(serve: Callable[..., Served]) -> None:
     served = serve("--port", "0")
     ready = served.ready()
     with connect(ready) as connection:
@@ -172,7 +172,7 @@ def test_a_frame_that_makes_no_sense_is_one_line_and_the_server_lives(serve: Cal
     assert len(served.rest("err")) == 1
 
 
-def test_it_exits_with_2_if_its_ready_line_cannot_be_written() -> None:
+def test_a_closed_stdout_is_an_error_with_status_2() -> None:
     """`koordinator serve | true`: one line, not the traceback of a bug."""
     read_end, write_end = os.pipe()
     os.close(read_end)
@@ -182,7 +182,7 @@ def test_it_exits_with_2_if_its_ready_line_cannot_be_written() -> None:
     assert (ran.returncode, ran.stderr) == (2, "koordinator serve: cannot write to stdout: Broken pipe\n")
 
 
-def test_there_may_be_several_brokers_with_listeners_by_name(serve: Callable[..., Served]) -> None:
+def test_several_brokers_may_have_named_listeners(serve: Callable[..., Served]) -> None:
     options = ("--listener", "OUTSIDE=127.0.0.1:0", "--advertised", "1:OUTSIDE=kafka.example:9")
     ready = serve("--port", "0", "--brokers", "2", *options).ready()
     plain = ready["bootstrap_servers"].split(",")

@@ -10,7 +10,7 @@ import pytest
 from brokers.soak import Server, soak
 
 from koordinator import Emulator
-from koordinator.client.link import Deadline, Link
+from koordinator.client.connection import BrokerConnection, Deadline
 from koordinator.emulator.storage.data_dir import LOG, DataDirRefused
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import produce
@@ -28,10 +28,10 @@ def test_acknowledged_commits_survive_sigkill_and_static_members_go_on_without_a
     assert figures.records > 5, figures
 
 
-def produced(link: Link, value: bytes) -> Error:
+def produced(link: BrokerConnection, value: bytes) -> Error:
     data = produce.PartitionProduceData(index=0, records=write_batch([Record(timestamp=0, value=value)]))
     topics = (produce.TopicProduceData(name="t", partition_data=(data,)),)
-    answer = link.ask(produce.ProduceRequest(acks=1, topic_data=topics), 7, produce.ProduceResponse)
+    answer = link.send(produce.ProduceRequest(acks=1, topic_data=topics), 7, produce.ProduceResponse)
     return Error(answer.responses[0].partition_responses[0].error_code)
 
 
@@ -42,7 +42,7 @@ def test_a_process_that_may_not_write_any_more_refuses_and_recovers(tmp_path: Pa
     try:
         pid, most = server.process.pid, resource.RLIM_INFINITY
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (8_000, most))
-        link = Link(server.address, Deadline(20), "0")
+        link = BrokerConnection(server.address, Deadline(20), "0")
         errors = [produced(link, b"x" * 1_000) for _ in range(10)]
         assert errors == [Error.NONE] * 7 + [Error.KAFKA_STORAGE_ERROR] * 3
         assert (tmp_path / "t-0" / LOG).stat().st_size < 8_000

@@ -153,7 +153,7 @@ def test_a_group_that_does_not_exist_is_not_found(
     assert ran.status == 1
     assert ran.rows[1][0] == name
     nope = f"{name}.nope"
-    assert ran.said == [f"{nope}: GROUP_ID_NOT_FOUND (69): there is no such group; Group {nope} not found."]
+    assert ran.failures == [f"{nope}: GROUP_ID_NOT_FOUND (69): there is no such group; Group {nope} not found."]
     assert run("list", "--json", *at).out.count(nope) == 0, "describing makes none"
 
 
@@ -180,7 +180,7 @@ def test_a_member_that_is_not_there_is_refused_and_the_others_are_removed(
     form(kafka.bootstrap_servers, name, "a", topic=topic)
     ran = run("remove-members", name, "--instance-id", "a,z", "--member-id", "m", *at)
     assert (ran.status, ran.out) == (1, f"{name}: removed a\n")
-    assert ran.said == [
+    assert ran.failures == [
         f"{name}: z: UNKNOWN_MEMBER_ID (25): no such member in the group",
         f"{name}: m: UNKNOWN_MEMBER_ID (25): no such member in the group",
     ]
@@ -213,7 +213,7 @@ def test_a_consumer_that_was_removed_joins_again(
 def test_an_unknown_group_has_no_members_to_remove(run: Callable[..., Ran], at: tuple[str, str], name: str) -> None:
     ran = run("remove-members", name, "--instance-id", "a", *at)
     assert (ran.status, ran.out) == (1, "")
-    assert ran.said == [f"{name}: GROUP_ID_NOT_FOUND (69): there is no such group; Group {name} not found."]
+    assert ran.failures == [f"{name}: GROUP_ID_NOT_FOUND (69): there is no such group; Group {name} not found."]
 
 
 def test_delete_has_a_result_for_each_group(
@@ -224,7 +224,7 @@ def test_delete_has_a_result_for_each_group(
     form(kafka.bootstrap_servers, svc, "a", topic=topic)
     ran = run("delete", old, svc, nope, *at)
     assert (ran.status, ran.out) == (1, f"{old}: deleted\n")
-    assert ran.said == [
+    assert ran.failures == [
         f"{svc}: NON_EMPTY_GROUP (68): the group has members",
         f"{nope}: GROUP_ID_NOT_FOUND (69): there is no such group",
     ]

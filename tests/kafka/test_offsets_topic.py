@@ -129,8 +129,8 @@ def test_a_restarted_kafka_has_the_loaded_groups(offsets: Callable[..., Ran], tm
         kafka.create_topic("t")
         loaded = offsets("load", str(file), "--bootstrap-server", at)
         assert (loaded.status, loaded.out) == (0, "svc: 2 members, 1 offset\n")
-        (said,) = loaded.said
-        assert said.startswith("svc: written, and its coordinator does not know it yet")
+        (failure,) = loaded.failures
+        assert failure.startswith("svc: written, but its coordinator does not know it yet")
         assert described(at, "svc")[0].group_state == "Dead"
 
         kafka.restart()
@@ -139,7 +139,7 @@ def test_a_restarted_kafka_has_the_loaded_groups(offsets: Callable[..., Ran], tm
         assert described(at, "svc") == described(cluster.bootstrap_servers, "svc")
         assert fetched(at, "svc") == fetched(cluster.bootstrap_servers, "svc") == {"svc": {("t", 0, 5, 2, "m")}}
         refused = offsets("load", str(file), "--bootstrap-server", at)
-        assert (refused.status, refused.said) == (1, ["svc: has 2 members: stop or remove them first"])
+        assert (refused.status, refused.failures) == (1, ["svc: has 2 members: stop or remove them first"])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from koordinator import Emulator
-from koordinator.client.problems import ClientError
+from koordinator.client.errors import ClientError
 from koordinator.pipeline.bronze import lines as bronze
 from koordinator.pipeline.schema import EVENT
 from koordinator.pipeline.silver import intake

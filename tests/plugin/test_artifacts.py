@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FAILING = """
-from koordinator.client.link import Address, Deadline, Link
+from koordinator.client.connection import Address, Deadline, BrokerConnection
 
 def call(cluster):
     host, _, port = cluster.bootstrap_servers.rpartition(":")
-    Link(Address(host, int(port)), Deadline(10), "1").close()
+    BrokerConnection(Address(host, int(port)), Deadline(10), "1").close()
 
 def test_good(koordinator):
     call(koordinator)

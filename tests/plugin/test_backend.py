@@ -11,7 +11,7 @@ import pytest
 from clients.raw_member import Rival
 
 from koordinator import Cluster
-from koordinator.client.problems import ClientError
+from koordinator.client.errors import ClientError
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.handles.kafka_port import KafkaPort
 from koordinator.handles.port import ClusterStopped, EmulatorOnly

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clients.raw_member import Rival
 
 from koordinator import Emulator
-from koordinator.client.link import Address, Deadline, Link
+from koordinator.client.connection import Address, BrokerConnection, Deadline
 from koordinator.fixtures import leaks
 from koordinator.fixtures.leaks import leaked_clients
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 LEAKING = """
 import socket
 import pytest
-from koordinator.client.link import Address, Deadline, Link
+from koordinator.client.connection import Address, Deadline, BrokerConnection
 
 leaked = []
 
 def leave(cluster, client_id="app"):
     host, _, port = cluster.bootstrap_servers.rpartition(":")
-    leaked.append(Link(Address(host, int(port)), Deadline(10), "1", client_id))
+    leaked.append(BrokerConnection(Address(host, int(port)), Deadline(10), "1", client_id))
     return leaked[-1]
 
 def test_leaves_one(koordinator):
@@ -97,7 +97,7 @@ def test_a_client_that_is_just_closing_is_not_leaked_clients() -> None:
     with Emulator() as cluster:
         host, _, port = cluster.bootstrap_servers.rpartition(":")
         for _ in range(200):
-            with closing(Link(Address(host, int(port)), Deadline(10), "1", "app")):
+            with closing(BrokerConnection(Address(host, int(port)), Deadline(10), "1", "app")):
                 pass
             assert leaked_clients(cluster._port) == []
         assert leaked_clients(cluster._port) == []
@@ -108,7 +108,7 @@ def test_a_client_that_closes_in_the_background_is_waited_for(monkeypatch: pytes
     monkeypatch.setattr(leaks, "GRACE_S", 10)
     with Emulator() as cluster:
         host, _, port = cluster.bootstrap_servers.rpartition(":")
-        link = Link(Address(host, int(port)), Deadline(10), "1", "app")
+        link = BrokerConnection(Address(host, int(port)), Deadline(10), "1", "app")
         closing_soon = threading.Timer(0.05, link.close)
         closing_soon.start()
         assert leaked_clients(cluster._port) == []
@@ -120,7 +120,9 @@ def test_a_test_that_leaves_clients_open_ends_soon() -> None:
     for _ in range(5):
         with Emulator() as cluster:
             host, _, port = cluster.bootstrap_servers.rpartition(":")
-            links = [Link(Address(host, int(port)), Deadline(10), "1", f"app-{number}") for number in range(50)]
+            links = [
+                BrokerConnection(Address(host, int(port)), Deadline(10), "1", f"app-{number}") for number in range(50)
+            ]
             before = time.perf_counter()
             assert len(leaked_clients(cluster._port)) == 50
             cluster.stop()

@@ -11,10 +11,10 @@ from clients.groups_command import ask, link
 
 from koordinator import Emulator
 from koordinator.client.admin import Admin
+from koordinator.client.connection import Address
+from koordinator.client.errors import Failure
 from koordinator.client.groups import describe
-from koordinator.client.link import Address
 from koordinator.client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC, append
-from koordinator.client.problems import Refusal
 from koordinator.emulator.broker.offsets_log import batch_of
 from koordinator.emulator.core.groups.records import offsets_partition
 from koordinator.emulator.formats.groups_file import parse_groups
@@ -135,7 +135,7 @@ def test_groups_are_loaded_over_the_wire_and_from_python_with_a_data_directory_t
     with Emulator(topics={"t": 2}, data_dir=tmp_path / "data") as cluster:
         host, _, port = cluster.bootstrap_servers.rpartition(":")
         with Admin([Address(host, int(port))], 10, "1", ADMIN_CLIENT_ID) as admin:
-            assert isinstance(describe(admin, ["svc"])["svc"], Refusal)
+            assert isinstance(describe(admin, ["svc"])["svc"], Failure)
             at = (OFFSETS_TOPIC, offsets_partition("svc", 50))
             assert append(admin, {at: [batch]}) == {at: None}
         check(cluster)

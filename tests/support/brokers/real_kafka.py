@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Self
 
 from brokers.kafka_releases import NEWEST, jars, run
 from koordinator.client.admin import Admin
+from koordinator.client.connection import Address, BrokerConnection, Deadline
+from koordinator.client.errors import ClientError, Failure, RequiredVersion
 from koordinator.client.groups import describe
-from koordinator.client.link import Address, Deadline, Link
-from koordinator.client.problems import ClientError, Need, Refusal
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -164,10 +164,15 @@ class RealKafka:
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         """Create a topic and wait until all its partitions have a leader."""
-        with Admin((self.address,), TOPIC_S, "1") as admin, closing(Link(self.address, admin.deadline, "1")) as link:
+        with (
+            Admin((self.address,), TOPIC_S, "1") as admin,
+            closing(BrokerConnection(self.address, admin.deadline, "1")) as link,
+        ):
             row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
             request = CreateTopicsRequest(topics=(row,))
-            answer = link.ask(request, link.version(Need(ApiKey.CREATE_TOPICS, 0, "0.10.1")), CreateTopicsResponse)
+            answer = link.send(
+                request, link.version(RequiredVersion(ApiKey.CREATE_TOPICS, 0, "0.10.1")), CreateTopicsResponse
+            )
             assert [each.error_code for each in answer.topics] == [Error.NONE], answer
             while not _has_leaders(admin.topics([name]).topics, partitions):
                 assert admin.deadline.left(), f"topic {name} is made, and nobody leads it"
@@ -233,7 +238,7 @@ class RealKafka:
                 found = describe(admin, ["ready"])["ready"]
             except ClientError:
                 return False
-        return isinstance(found, Refusal) and found.code == Error.GROUP_ID_NOT_FOUND
+        return isinstance(found, Failure) and found.code == Error.GROUP_ID_NOT_FOUND
 
 
 def _kraft(port: int, controller: int) -> dict[str, str]:

@@ -18,8 +18,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from koordinator.client.link import Address, Deadline, Link
-from koordinator.client.problems import ClientError
+from koordinator.client.connection import Address, BrokerConnection, Deadline
+from koordinator.client.errors import ClientError
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.emulator.storage.log_recovery import read_log
 from koordinator.wire.errors import Error
@@ -117,7 +117,7 @@ class Member(threading.Thread):
         try:
             while not self.lives.over.is_set():
                 try:
-                    link = Link(self.lives.address, Deadline(ANSWER_S), "0")
+                    link = BrokerConnection(self.lives.address, Deadline(ANSWER_S), "0")
                 except ClientError:
                     self.lives.over.wait(0.005)
                     continue
@@ -130,7 +130,7 @@ class Member(threading.Thread):
         except BaseException as error:  # noqa: BLE001 - it is told to the main thread
             self.died = error
 
-    def _live(self, link: Link) -> None:
+    def _live(self, link: BrokerConnection) -> None:
         life = self.lives.number
         if self.generation < 0:
             self._join(link)
@@ -143,7 +143,7 @@ class Member(threading.Thread):
                 self._produce(link)
             self._beat(link)
 
-    def _join(self, link: Link) -> None:
+    def _join(self, link: BrokerConnection) -> None:
         protocol = join_group.JoinGroupRequestProtocol(name="range", metadata=b"")
         wish = join_group.JoinGroupRequest(
             group_id=self.group,
@@ -174,9 +174,9 @@ class Member(threading.Thread):
         self.member_id, self.generation = joined.member_id, joined.generation_id
         self.lives.settled.release()
 
-    def _ask(self, link: Link, request: Any, version: int, response: Any) -> Any:
+    def _ask(self, link: BrokerConnection, request: Any, version: int, response: Any) -> Any:
         link.deadline = Deadline(ANSWER_S)
-        return link.ask(request, version, response)
+        return link.send(request, version, response)
 
     @property
     def _named(self) -> dict[str, Any]:
@@ -191,11 +191,11 @@ class Member(threading.Thread):
         if error:
             self.figures.disturbed.append(f"{self.name}: {what} in life {self.lives.number}: {Error(error).name}")
 
-    def _beat(self, link: Link) -> None:
+    def _beat(self, link: BrokerConnection) -> None:
         answer = self._ask(link, heartbeat.HeartbeatRequest(**self._named), 3, heartbeat.HeartbeatResponse)
         self._note("Heartbeat", answer.error_code)
 
-    def _commit(self, link: Link) -> None:
+    def _commit(self, link: BrokerConnection) -> None:
         self.asked += 1
         row = offset_commit.OffsetCommitRequestPartition(
             partition_index=self.number, committed_offset=self.asked, committed_metadata=""
@@ -214,7 +214,7 @@ class Member(threading.Thread):
             self.acknowledged = self.asked
             self.figures.commits += 1
 
-    def _produce(self, link: Link) -> None:
+    def _produce(self, link: BrokerConnection) -> None:
         value = b"%d/%d" % (self.number, self.asked)
         data = produce.PartitionProduceData(index=self.number, records=write_batch([Record(timestamp=0, value=value)]))
         topics = (produce.TopicProduceData(name=TOPIC, partition_data=(data,)),)
@@ -225,7 +225,7 @@ class Member(threading.Thread):
             self.records.append(value)
             self.figures.records += 1
 
-    def _look(self, link: Link) -> None:
+    def _look(self, link: BrokerConnection) -> None:
         """Check after a restart: the state is the acknowledged one, or the one requested last."""
         topics = (offset_fetch.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(self.number,)),)
         request = offset_fetch.OffsetFetchRequest(groups=(), group_id=self.group, topics=topics)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from clients.strict_connection import WAIT_S, StrictLink, error_codes, within
 
-from koordinator.client.link import Deadline
+from koordinator.client.connection import Deadline
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
     from brokers.kafka_releases import Release
 
-    from koordinator.client.link import Address
+    from koordinator.client.connection import Address
 
 TOPIC_RESOURCE = 2
 """ConfigResource.Type.TOPIC."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from koordinator.cli import main
-from koordinator.client.link import Address, Deadline, Link
-from koordinator.client.problems import Need
+from koordinator.client.connection import Address, BrokerConnection, Deadline
+from koordinator.client.errors import RequiredVersion
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import (
@@ -49,7 +49,7 @@ class Ran:
     program: str = "groups"
 
     @property
-    def said(self) -> list[str]:
+    def failures(self) -> list[str]:
         """The lines on stderr, without the leading name of the command."""
         prefix = f"koordinator {self.program} {self.command}: "
         assert all(line.startswith(prefix) for line in self.err)
@@ -72,25 +72,25 @@ def runner(capsys: pytest.CaptureFixture[str], program: str = "groups") -> Calla
     def run_it(*arguments: str) -> Ran:
         with pytest.raises(SystemExit) as end:
             main([program, *arguments])
-        said = capsys.readouterr()
+        output = capsys.readouterr()
         assert isinstance(end.value.code, int)
-        return Ran(arguments[0], end.value.code, said.out, said.err.splitlines(), program)
+        return Ran(arguments[0], end.value.code, output.out, output.err.splitlines(), program)
 
     return run_it
 
 
-def link(bootstrap: str) -> Link:
+def link(bootstrap: str) -> BrokerConnection:
     host, _, port = bootstrap.rpartition(":")
-    return Link(Address(host, int(port)), Deadline(WAIT_S), "1")
+    return BrokerConnection(Address(host, int(port)), Deadline(WAIT_S), "1")
 
 
 BY_NAME_UNTIL = {ApiKey.OFFSET_COMMIT: 9, ApiKey.OFFSET_FETCH: 9, ApiKey.FETCH: 12}
 """The last versions that name topics: later ones use topic ids."""
 
 
-def ask(there: Link, request: Any, need: ApiKey, response: type[Any]) -> Any:
+def ask(there: BrokerConnection, request: Any, need: ApiKey, response: type[Any]) -> Any:
     """Send a request in the newest version that names topics."""
-    return there.ask(request, there.version(Need(need, 0, ""), BY_NAME_UNTIL.get(need)), response)
+    return there.send(request, there.version(RequiredVersion(need, 0, ""), BY_NAME_UNTIL.get(need)), response)
 
 
 @dataclass
@@ -100,7 +100,7 @@ class _Raw:
     group_id: str
     topic: str
     instance_id: str | None
-    there: Link
+    there: BrokerConnection
     joined: JoinGroupResponse = field(default_factory=lambda: JoinGroupResponse(protocol_name=None))
 
     def join(self) -> None:

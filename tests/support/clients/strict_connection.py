@@ -15,7 +15,7 @@ from koordinator.wire.schema import declaration_of, fields_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from koordinator.client.link import Address
+    from koordinator.client.connection import Address
 
 WAIT_S = 60.0
 """Time limit of a response on a busy machine."""

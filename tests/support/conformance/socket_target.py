@@ -15,7 +15,7 @@ from brokers.kafka_releases import NEWEST
 
 from conformance.targets import Cluster, Connection, Target, dialect
 from koordinator import Emulator
-from koordinator.client.link import Address
+from koordinator.client.connection import Address
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 
 if TYPE_CHECKING:

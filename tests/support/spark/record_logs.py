@@ -20,9 +20,9 @@ from brokers.kafka_releases import CACHE, NEWEST, RELEASES, jars, run
 from brokers.real_kafka import RealKafka
 
 from koordinator.client.admin import Admin
+from koordinator.client.connection import BrokerConnection, Deadline
+from koordinator.client.errors import Failure, RequiredVersion
 from koordinator.client.groups import describe
-from koordinator.client.link import Deadline, Link
-from koordinator.client.problems import Need, Refusal
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from spark.log_rows import LOGS
@@ -163,7 +163,7 @@ class Clients:
         while deadline.pause(POLL_S):
             with Admin((self.kafka.address,), WAIT_S, "1") as admin:
                 found = describe(admin, [group])[group]
-            if isinstance(found, Refusal) or len(found.members) != members:
+            if isinstance(found, Failure) or len(found.members) != members:
                 continue
             ids = [member.member_id for member in found.members]
             if found.state == ("Stable" if members else "Empty") and not set(without).intersection(ids):
@@ -210,7 +210,7 @@ def stubborn(kafka: RealKafka) -> None:
     """Use an id never, then miss a join phase, then miss a SyncGroup."""
 
     def join(member_id: str = "", session_ms: int = 3 * SESSION_MS) -> str:
-        with closing(Link(kafka.address, Deadline(WAIT_S), "1", "by-hand")) as link:
+        with closing(BrokerConnection(kafka.address, Deadline(WAIT_S), "1", "by-hand")) as link:
             request = JoinGroupRequest(
                 group_id="stubborn",
                 session_timeout_ms=session_ms,
@@ -220,7 +220,9 @@ def stubborn(kafka: RealKafka) -> None:
                 protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
                 reason="by hand,\nin two lines",
             )
-            return link.ask(request, link.version(Need(ApiKey.JOIN_GROUP, 4, "2.2")), JoinGroupResponse).member_id
+            return link.send(
+                request, link.version(RequiredVersion(ApiKey.JOIN_GROUP, 4, "2.2")), JoinGroupResponse
+            ).member_id
 
     one, two, _ = join(), join(), join(session_ms=SESSION_MS)
     join(one)
