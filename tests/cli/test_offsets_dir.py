@@ -86,7 +86,7 @@ def test_a_directory_in_use_is_refused_with_one_line(
     [
         ((), "give either --bootstrap-server or --data-dir"),
         (("--data-dir", "x", "--bootstrap-server", "a:1"), "give either --bootstrap-server or --data-dir"),
-        (("--data-dir", "{foreign}"), "data directory {foreign}: not empty, and somebody else's"),
+        (("--data-dir", "{foreign}"), "data directory {foreign}: not empty, and without koordinator.json"),
     ],
 )
 @pytest.mark.parametrize("command", ["dump", "load"])
