@@ -1,33 +1,33 @@
-"""Groups in a file: what a coordinator remembers of them, as JSON lines for people to read and to write.
+"""Groups files: consumer groups and their committed offsets as JSON lines.
 
-A line is a group, or an offset that a group has committed. Two lines make a stable group of two static members:
+A line is a group or a committed offset. Two lines describe a stable group of two static members with one offset:
 
     {"group_id": "svc", "members": [{"instance_id": "a", "assignment": {"orders": [0]}}, {"instance_id": "b"}]}
     {"group_id": "svc", "topic": "orders", "partition": 0, "offset": 5}
 
-Of a group only `group_id` is needed, of an offset what is in the second line. What is left out:
+A group needs only `group_id`, an offset the fields of the second line. The defaults:
 
-| field | is |
+| field | default |
 |---|---|
 | `generation` | 1, or 0 without members |
 | `protocol_type`, `protocol` | "consumer" and "range"; "" and null without members |
 | `leader` | the first member |
 | `state_changed_at`, `commit_timestamp` | now; in ms since the epoch |
-| a member's `member_id` | as Kafka would make it, of the instance id or the client id and the member's place |
+| a member's `member_id` | in Kafka's form, of the instance id or the client id and the member's position |
 | `instance_id` | null: a dynamic member |
 | `client_id`, `client_host` | "consumer", "/127.0.0.1" |
-| `session_timeout_ms`, `rebalance_timeout_ms` | 45,000 and 300,000, as Java's consumers have them |
-| `subscription` | all topics the group's assignments name |
+| `session_timeout_ms`, `rebalance_timeout_ms` | 45,000 and 300,000, as in Java consumers |
+| `subscription` | every topic in the group's assignments |
 | `assignment` | {}: no partitions |
-| `leader_epoch`, `metadata`, `expire_timestamp` | -1, "", -1: none, none, by the broker's retention |
+| `leader_epoch`, `metadata`, `expire_timestamp` | -1 (none), "", -1 (the broker's retention) |
 
-A group with members is Stable when it is loaded, one without is Empty.
+A group with members is Stable after loading, a group without members is Empty.
 
-`subscription` and `assignment` are what consumers say to each other, `{"topics": ["orders"]}` and `{"orders": [0, 1]}`.
-A subscription may also have `owned`, partitions like an assignment, `generation`, `rack`, `user_data` and the `version`
-of the format; an assignment that has such is `{"partitions": {…}, "version": …, "user_data": …}`. Any bytes are
-`{"base64": "…"}`, no bytes at all null. A number may be whatever the record has room for. The ids of topics, which
-Kafka 4.1 and newer keeps with an offset, are left out: in another cluster the topic has another one.
+`subscription` and `assignment` follow the consumer protocol: `{"topics": ["orders"]}` and `{"orders": [0, 1]}`. A
+subscription may also have `owned` (partitions like an assignment), `generation`, `rack`, `user_data` and the `version`
+of the format; an assignment with further fields is `{"partitions": {…}, "version": …, "user_data": …}`. Other bytes are
+`{"base64": "…"}`, empty bytes are null. Numbers have the range of the record's field. Topic ids, which Kafka 4.1 and
+newer stores with offsets, are omitted, because another cluster has other ids.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from koordinator.wire.primitives import Malformed
 
 from ..core.groups.records import CoordinatorRecord
 from . import json_lines
-from .json_lines import BadLine, LineError, array, integer, kind, mapping, only, required, text
+from .json_lines import BadLine, LineError, array, describe, integer, mapping, require_fields, required, text
 from .records_file import topic_name
 
 if TYPE_CHECKING:
@@ -72,14 +72,14 @@ OFFSET_FIELDS = (
 )
 SUBSCRIPTION_FIELDS = ("topics", "owned", "generation", "rack", "user_data", "version")
 ASSIGNMENT_FIELDS = ("partitions", "user_data", "version")
-"""What a line may have, and what is in it."""
+"""The fields of lines and of their objects."""
 
 PROTOCOL_TYPE, PROTOCOL = "consumer", "range"
 CLIENT_ID, CLIENT_HOST = "consumer", "/127.0.0.1"
 SESSION_TIMEOUT_MS, REBALANCE_TIMEOUT_MS = 45_000, 300_000
 
 TEXT_BYTES_MAX = 2**15 - 1
-"""How long a text may be: Kafka says its length in 16 bits."""
+"""The maximum length of a string in bytes: Kafka has 16 bits for it."""
 
 Line = dict[str, object]
 
@@ -87,22 +87,22 @@ Line = dict[str, object]
 # -- to lines ------------------------------------------------------------------------------------------------
 
 
-def lines_of(records: Iterable[CoordinatorRecord]) -> list[Line]:
-    """Groups and offsets as of the last record, by group: the group first, then its offsets by topic and partition."""
+def to_lines(records: Iterable[CoordinatorRecord]) -> list[Line]:
+    """Return the latest groups and offsets, sorted: each group, then its offsets by topic and partition."""
     last: dict[Key, OffsetCommitValue | GroupMetadataValue] = {}
     for record in records:
         last.pop(record.key, None)
         if record.value is not None:
             last[record.key] = record.value
-    return [_line(key, last[key]) for key in sorted(last, key=_place)]
+    return [_line(key, last[key]) for key in sorted(last, key=_sort_key)]
 
 
-def written(line: Line) -> str:
-    """A line as it is in a file."""
+def to_json(line: Line) -> str:
+    """Return a line as text."""
     return json.dumps(line, ensure_ascii=False)
 
 
-def _place(key: Key) -> tuple[str, int, str, int]:
+def _sort_key(key: Key) -> tuple[str, int, str, int]:
     return (key.group, 0, "", 0) if isinstance(key, GroupMetadataKey) else (key.group, 1, key.topic, key.partition)
 
 
@@ -148,42 +148,42 @@ def _member_line(member: MemberMetadata) -> Line:
 
 
 def _readable(data: bytes, line: Callable[[bytes], Line], read: Callable[[object], bytes]) -> Line | None:
-    """What consumers mean by these bytes, if they can be made of that again; else the bytes."""
+    """Return the readable form of bytes if it encodes to the same bytes, else base64."""
     if not data:
         return None
     try:
-        found = line(data)
-        if read(found) == data:
-            return found
+        readable = line(data)
+        if read(readable) == data:
+            return readable
     except (Malformed, BadLine):
         pass
     return {**json_lines.to_base64(data)}
 
 
 def _subscription_line(data: bytes) -> Line:
-    said = consumer_protocol.read_subscription(data)
-    line: Line = {"topics": list(said.topics)}
-    if said.owned_partitions:
-        line["owned"] = _by_topic(said.owned_partitions)
-    if said.generation_id != -1:
-        line["generation"] = said.generation_id
-    if said.rack_id is not None:
-        line["rack"] = said.rack_id
-    return line | _other(data, said.user_data)
+    subscription = consumer_protocol.read_subscription(data)
+    line: Line = {"topics": list(subscription.topics)}
+    if subscription.owned_partitions:
+        line["owned"] = _by_topic(subscription.owned_partitions)
+    if subscription.generation_id != -1:
+        line["generation"] = subscription.generation_id
+    if subscription.rack_id is not None:
+        line["rack"] = subscription.rack_id
+    return line | _rare_fields(data, subscription.user_data)
 
 
 def _assignment_line(data: bytes) -> Line:
-    said = consumer_protocol.read_assignment(data)
-    partitions, other = _by_topic(said.assigned_partitions), _other(data, said.user_data)
-    return {"partitions": partitions, **other} if other else partitions
+    assignment = consumer_protocol.read_assignment(data)
+    partitions, rare = _by_topic(assignment.assigned_partitions), _rare_fields(data, assignment.user_data)
+    return {"partitions": partitions, **rare} if rare else partitions
 
 
 def _by_topic(rows: Iterable[TopicPartition]) -> Line:
     return {row.topic: list(row.partitions) for row in rows}
 
 
-def _other(data: bytes, user_data: bytes | None) -> Line:
-    """What most members have alike."""
+def _rare_fields(data: bytes, user_data: bytes | None) -> Line:
+    """Return user data and version, without their usual values."""
     version = int.from_bytes(data[:2], "big", signed=True)
     line: Line = {} if user_data is None else {"user_data": json_lines.to_base64(user_data)}
     return line if version == consumer_protocol.NEWEST else line | {"version": version}
@@ -193,14 +193,14 @@ def _other(data: bytes, user_data: bytes | None) -> Line:
 
 
 def parse_groups(lines: Iterable[str | bytes], file: str, now: int) -> list[CoordinatorRecord]:
-    """The records of a groups file, in its order; what it leaves out was done `now`, in ms.
+    """Return the records of a groups file, in file order; `now` (ms) is the default of timestamps.
 
     Raises LineError at the first bad line.
     """
     records: list[CoordinatorRecord] = []
-    places: dict[Key, int] = {}
+    line_numbers: dict[Key, int] = {}
     for number, record in json_lines.objects(lines, file, lambda data: _record(data, now)):
-        before = places.setdefault(record.key, number)
+        before = line_numbers.setdefault(record.key, number)
         if before != number:
             raise LineError(file, number, f"{_name(record.key)} is on line {before} already")
         records.append(record)
@@ -216,13 +216,13 @@ def _name(key: Key) -> str:
 def _record(data: Line, now: int) -> CoordinatorRecord:
     if set(data) & (set(OFFSET_FIELDS) - {"group_id"}):
         return _offset(data, now)
-    only(data, GROUP_FIELDS)
+    require_fields(data, GROUP_FIELDS)
     group_id = _text("group_id", required(data, "group_id"))
     return CoordinatorRecord(GroupMetadataKey(group=group_id), _group(data, now))
 
 
 def _offset(data: Line, now: int) -> CoordinatorRecord:
-    only(data, OFFSET_FIELDS)
+    require_fields(data, OFFSET_FIELDS)
     key = OffsetCommitKey(
         group=_text("group_id", required(data, "group_id")),
         topic=topic_name(required(data, "topic")),
@@ -236,7 +236,7 @@ def _offset(data: Line, now: int) -> CoordinatorRecord:
         expire_timestamp=_int64("expire_timestamp", data.get("expire_timestamp", -1)),
     )
     if value.expire_timestamp != -1 and value.leader_epoch != -1:
-        raise BadLine("expire_timestamp, leader_epoch: only one of them has room in a record")
+        raise BadLine("expire_timestamp, leader_epoch: a record has room for only one of them")
     return CoordinatorRecord(key, value)
 
 
@@ -245,14 +245,14 @@ def _group(data: Line, now: int) -> GroupMetadataValue:
     topics = _topics_assigned(rows)
     members = tuple(_member(place, row, topics) for place, row in enumerate(rows))
     ids = [member.member_id for member in members]
-    _refuse_twice("member_id", ids)
-    _refuse_twice("instance_id", [each.group_instance_id for each in members if each.group_instance_id is not None])
+    _require_unique("member_id", ids)
+    _require_unique("instance_id", [each.group_instance_id for each in members if each.group_instance_id is not None])
     protocol = _text_or_null("protocol", data.get("protocol", PROTOCOL if members else None))
     leader = _text_or_null("leader", data.get("leader", ids[0] if members else None))
     if members and protocol is None:
         raise BadLine("protocol: a group with members has one")
     if members and leader not in ids:
-        raise BadLine(f"leader: one of {', '.join(map(repr, ids))} is wanted, not {leader!r}")
+        raise BadLine(f"leader: expected one of {', '.join(map(repr, ids))}, not {leader!r}")
     return GroupMetadataValue(
         protocol_type=_text("protocol_type", data.get("protocol_type", PROTOCOL_TYPE if members else "")),
         generation=_int32("generation", data.get("generation", 1 if members else 0)),
@@ -264,20 +264,22 @@ def _group(data: Line, now: int) -> GroupMetadataValue:
 
 
 def _topics_assigned(rows: Iterable[Line]) -> list[object]:
-    """What consumers of a group subscribe to, if nothing is said of it: what they have been given."""
+    """Return the default subscription of a group: the topics in its assignments."""
     assignments = [row.get("assignment") for row in rows]
-    found = [_partitions_in(each) for each in assignments if isinstance(each, dict) and not json_lines.is_base64(each)]
-    return list(dict.fromkeys(topic for each in found if isinstance(each, dict) for topic in each))
+    partitions = [
+        _partitions_in(each) for each in assignments if isinstance(each, dict) and not json_lines.is_base64(each)
+    ]
+    return list(dict.fromkeys(topic for each in partitions if isinstance(each, dict) for topic in each))
 
 
 def _member(place: int, data: Line, topics: list[object]) -> MemberMetadata:
     at = f"members[{place}]"
-    only(data, MEMBER_FIELDS, f"{at}: ")
+    require_fields(data, MEMBER_FIELDS, f"{at}: ")
     instance_id = _text_or_null(f"{at}.instance_id", data.get("instance_id"))
     client_id = _text(f"{at}.client_id", data.get("client_id", CLIENT_ID))
-    made_id = f"{client_id if instance_id is None else instance_id}-{UUID(int=place + 1)}"
+    default_id = f"{client_id if instance_id is None else instance_id}-{UUID(int=place + 1)}"
     return MemberMetadata(
-        member_id=_text(f"{at}.member_id", data.get("member_id", made_id)),
+        member_id=_text(f"{at}.member_id", data.get("member_id", default_id)),
         group_instance_id=instance_id,
         client_id=client_id,
         client_host=_text(f"{at}.client_host", data.get("client_host", CLIENT_HOST)),
@@ -288,13 +290,13 @@ def _member(place: int, data: Line, topics: list[object]) -> MemberMetadata:
     )
 
 
-def _refuse_twice(field: str, values: list[str]) -> None:
+def _require_unique(field: str, values: list[str]) -> None:
     for value in values:
         if values.count(value) > 1:
             raise BadLine(f"members: two of them have the {field} {value!r}")
 
 
-# -- what consumers say to each other ------------------------------------------------------------------------
+# -- consumer protocol ---------------------------------------------------------------------------------------
 
 
 def _subscription(value: object, field: str = "subscription") -> bytes:
@@ -303,10 +305,10 @@ def _subscription(value: object, field: str = "subscription") -> bytes:
     data = mapping(field, value)
     if json_lines.is_base64(data):
         return json_lines.from_base64(field, data)
-    only(data, SUBSCRIPTION_FIELDS, f"{field}: ")
+    require_fields(data, SUBSCRIPTION_FIELDS, f"{field}: ")
     if "topics" not in data:
-        raise BadLine(f'{field}: {{"topics": [...]}}, {{"base64": "..."}} or null is wanted')
-    said = ConsumerProtocolSubscription(
+        raise BadLine(f'{field}: expected {{"topics": [...]}}, {{"base64": "..."}} or null')
+    subscription = ConsumerProtocolSubscription(
         topics=tuple(_text(f"{field}.topics", topic) for topic in array(f"{field}.topics", data["topics"])),
         user_data=_user_data(field, data),
         owned_partitions=_partitions(f"{field}.owned", data.get("owned", {})),
@@ -314,10 +316,10 @@ def _subscription(value: object, field: str = "subscription") -> bytes:
         rack_id=_text_or_null(f"{field}.rack", data.get("rack")),
     )
     version = _version(field, data)
-    found = consumer_protocol.write_subscription(said, version)
-    if consumer_protocol.read_subscription(found) != said:
+    encoded = consumer_protocol.write_subscription(subscription, version)
+    if consumer_protocol.read_subscription(encoded) != subscription:
         raise BadLine(f"{field}: version {version} has no room for all of {', '.join(sorted(data))}")
-    return found
+    return encoded
 
 
 def _assignment(value: object, field: str = "assignment") -> bytes:
@@ -331,17 +333,17 @@ def _assignment(value: object, field: str = "assignment") -> bytes:
         return consumer_protocol.write_assignment(
             ConsumerProtocolAssignment(assigned_partitions=_partitions(field, data))
         )
-    only(data, ASSIGNMENT_FIELDS, f"{field}: ")
-    said = ConsumerProtocolAssignment(
+    require_fields(data, ASSIGNMENT_FIELDS, f"{field}: ")
+    assignment = ConsumerProtocolAssignment(
         assigned_partitions=_partitions(f"{field}.partitions", partitions), user_data=_user_data(field, data)
     )
-    return consumer_protocol.write_assignment(said, _version(field, data))
+    return consumer_protocol.write_assignment(assignment, _version(field, data))
 
 
 def _partitions_in(assignment: Line) -> object:
-    """The partitions by topic of an assignment: itself, unless it has them in a field; a topic has an array."""
-    inside = assignment.get("partitions")
-    return inside if isinstance(inside, dict) else assignment
+    """Return the partitions by topic: the field `partitions` if it is an object, else the assignment itself."""
+    partitions = assignment.get("partitions")
+    return partitions if isinstance(partitions, dict) else assignment
 
 
 def _partitions(field: str, value: object) -> tuple[TopicPartition, ...]:
@@ -359,7 +361,7 @@ def _user_data(field: str, data: Line) -> bytes | None:
     if value is None:
         return None
     if not json_lines.is_base64(value):
-        raise BadLine(f'{field}.user_data: {{"base64": "..."}} or null is wanted, not {kind(value)}')
+        raise BadLine(f'{field}.user_data: expected {{"base64": "..."}} or null, not {describe(value)}')
     return json_lines.from_base64(f"{field}.user_data", value)
 
 
@@ -372,11 +374,11 @@ def _version(field: str, data: Line) -> int:
 
 
 def _text(field: str, value: object) -> str:
-    found = text(field, value)
-    size = len(found.encode())
+    string = text(field, value)
+    size = len(string.encode())
     if size > TEXT_BYTES_MAX:
-        raise BadLine(f"{field}: {size} bytes are more than the {TEXT_BYTES_MAX} that a text may have")
-    return found
+        raise BadLine(f"{field}: {size} bytes; {TEXT_BYTES_MAX} are allowed")
+    return string
 
 
 def _text_or_null(field: str, value: object) -> str | None:

@@ -1,6 +1,6 @@
-"""Files with one JSON object on each line, as people write them: what they say, and where they are wrong.
+"""JSON lines that users write: one object on each line, with the file and line in errors.
 
-What reads the object of a line raises BadLine, with what is wrong; `objects` adds where. Empty lines are skipped.
+A reader of an object raises BadLine with the problem; `objects` adds the place. Empty lines are skipped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 
 class LineError(ValueError):
-    """A line of a file is bad. The text names the file, the line and what is wrong."""
+    """A bad line of a file; the message has the file, the line and the problem."""
 
     def __init__(self, file: str, line: int, problem: str) -> None:
         super().__init__(f"{file}:{line}: {problem}")
@@ -27,13 +27,13 @@ class LineError(ValueError):
 
 
 class BadLine(ValueError):
-    """What is wrong with the line that is being read."""
+    """The problem of the current line."""
 
 
 def objects(
     lines: Iterable[str | bytes], file: str, read: Callable[[dict[str, object]], _T]
 ) -> Iterator[tuple[int, _T]]:
-    """What `read` makes of each object, with the number of its line. Raises LineError at the first bad one."""
+    """Yield the line number and `read(object)` of each line. Raises LineError at the first bad line."""
     for number, line in enumerate(lines, start=1):
         try:
             if line.strip():
@@ -45,7 +45,7 @@ def objects(
 def _object(line: str | bytes) -> dict[str, object]:
     try:
         text = line if isinstance(line, str) else line.decode()
-        # NaN and Infinity are not JSON; a name twice in an object is a slip that would lose one of the two
+        # NaN and Infinity are not JSON; a repeated name would lose a value
         data = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
     except UnicodeDecodeError:
         raise BadLine("not UTF-8") from None
@@ -54,7 +54,7 @@ def _object(line: str | bytes) -> dict[str, object]:
     except RecursionError:
         raise BadLine("not JSON: nested too deeply") from None
     if not isinstance(data, dict):
-        raise BadLine(f"a JSON object is wanted, not {kind(data)}")
+        raise BadLine(f"expected a JSON object, not {describe(data)}")
     return data
 
 
@@ -64,7 +64,7 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise BadLine(f"{name!r} comes twice")
+                raise BadLine(f"{name!r} is repeated")
             seen.add(name)
     return result
 
@@ -73,63 +73,63 @@ def _no_constant(name: str) -> object:
     raise BadLine(f"not JSON: {name}")
 
 
-# What may stand in a field. `field` is its name in what is said of it.
+# -- values of fields; `field` is the name in errors ---------------------------------------------------------
 
 
-def only(data: dict[str, object], fields: Collection[str], where: str = "") -> None:
-    """Refuse a field that is not one of these."""
+def require_fields(data: dict[str, object], fields: Collection[str], where: str = "") -> None:
+    """Raise BadLine for a field that is not one of these."""
     unknown = sorted(set(data) - set(fields))
     if unknown:
-        raise BadLine(f"{where}unknown field {unknown[0]!r}; there are {', '.join(sorted(fields))}")
+        raise BadLine(f"{where}unknown field {unknown[0]!r}; known: {', '.join(sorted(fields))}")
 
 
 def required(data: dict[str, object], field: str) -> object:
-    """The value of a field that cannot be left out."""
+    """Return the value of a mandatory field."""
     if field not in data:
         raise BadLine(f"{field} is missing")
     return data[field]
 
 
 def text(field: str, value: object) -> str:
-    """A string that can be encoded."""
+    """Return a string that UTF-8 can encode."""
     if not isinstance(value, str):
-        raise BadLine(f"{field}: a string is wanted, not {kind(value)}")
+        raise BadLine(f"{field}: expected a string, not {describe(value)}")
     encoded(field, value)
     return value
 
 
 def integer(field: str, value: object, least: int, most: int) -> int:
-    """An integer in a range."""
-    # to Python a bool is an integer, to JSON it is not
+    """Return an integer in a range."""
+    # Python counts a bool as an integer, JSON does not
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadLine(f"{field}: an integer from {least} to {most} is wanted, not {kind(value)}")
+        raise BadLine(f"{field}: expected an integer from {least} to {most}, not {describe(value)}")
     return value
 
 
 def mapping(field: str, value: object) -> dict[str, object]:
-    """An object."""
+    """Return an object."""
     if not isinstance(value, dict):
-        raise BadLine(f"{field}: an object is wanted, not {kind(value)}")
+        raise BadLine(f"{field}: expected an object, not {describe(value)}")
     return cast("dict[str, object]", value)
 
 
 def array(field: str, value: object) -> list[object]:
-    """An array."""
+    """Return an array."""
     if not isinstance(value, list):
-        raise BadLine(f"{field}: an array is wanted, not {kind(value)}")
+        raise BadLine(f"{field}: expected an array, not {describe(value)}")
     return cast("list[object]", value)
 
 
 def is_base64(value: object) -> bool:
-    """Whether a value stands for any bytes: `{"base64": "…"}`."""
+    """Return whether a value has the form of bytes, `{"base64": "…"}`."""
     return isinstance(value, dict) and set(value) == {"base64"}
 
 
 def from_base64(field: str, value: object) -> bytes:
-    """The bytes a value stands for, for which `is_base64` holds."""
+    """Return the bytes of a value for which `is_base64` is true."""
     coded = cast("dict[str, object]", value)["base64"]
     if not isinstance(coded, str):
-        raise BadLine(f"{field}: base64 has to be a string, not {kind(coded)}")
+        raise BadLine(f"{field}: base64 must be a string, not {describe(coded)}")
     try:
         return base64.b64decode(coded, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -137,20 +137,20 @@ def from_base64(field: str, value: object) -> bytes:
 
 
 def to_base64(data: bytes) -> dict[str, str]:
-    """What stands for these bytes."""
+    """Return bytes as `{"base64": "…"}`."""
     return {"base64": base64.b64encode(data).decode()}
 
 
 def encoded(field: str, value: str) -> bytes:
-    """A string in UTF-8."""
+    """Return a string in UTF-8."""
     try:
         return value.encode()
     except UnicodeEncodeError:
-        raise BadLine(f"{field}: half a surrogate pair is no character") from None
+        raise BadLine(f"{field}: a lone surrogate is not a character") from None
 
 
-def kind(value: object) -> str:
-    """What a value is, to say that it is not what is wanted."""
+def describe(value: object) -> str:
+    """Return the type of a value, or the value itself, for an error."""
     match value:
         case None:
             return "null"

@@ -5,8 +5,8 @@ One object on each line; only `topic` is needed:
     {"topic": "orders", "key": "k1", "value": {"id": 1}, "timestamp": 1700000000000}
     {"topic": "orders", "value": "text", "partition": 0, "headers": {"h": {"base64": "AAE="}}}
 
-A key, a value or a header is a string (UTF-8), null, or `{"base64": "…"}` for any bytes; a value may also
-be any other JSON, which is written compactly. Empty lines are skipped.
+A key, a value or a header is a string (UTF-8), null, or `{"base64": "…"}` for other bytes; a value may also be any
+other JSON, which is stored in compact form. Empty lines are skipped.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FIELDS = frozenset({"topic", "key", "value", "partition", "timestamp", "headers"})
-"""What a line may have."""
+"""The fields of a line."""
 
 _PARTITION_MAX = 2**31 - 1
 _TIMESTAMP_MAX = 2**63 - 1
 
 
 def parse_seed(lines: Iterable[str | bytes], file: str) -> dict[str, list[SeedRecord]]:
-    """The records of a seed file by topic, in its order. Raises LineError at the first bad line."""
+    """Return the records of a seed file by topic, in file order. Raises LineError at the first bad line."""
     records: dict[str, list[SeedRecord]] = {}
     for _, (topic, record) in json_lines.objects(lines, file, _record):
         records.setdefault(topic, []).append(record)
@@ -38,16 +38,16 @@ def parse_seed(lines: Iterable[str | bytes], file: str) -> dict[str, list[SeedRe
 
 
 def topic_name(value: object) -> str:
-    """The name of a topic, or BadLine."""
+    """Return the name of a topic. Raises BadLine."""
     name = json_lines.text("topic", value)
-    wrong = illegal_name(name)
-    if wrong is not None:
-        raise BadLine(f"topic: {wrong}")
+    problem = illegal_name(name)
+    if problem is not None:
+        raise BadLine(f"topic: {problem}")
     return name
 
 
 def _record(data: dict[str, object]) -> tuple[str, SeedRecord]:
-    json_lines.only(data, FIELDS)
+    json_lines.require_fields(data, FIELDS)
     return topic_name(json_lines.required(data, "topic")), SeedRecord(
         key=_bytes("key", data.get("key")),
         value=_value(data.get("value")),
@@ -77,7 +77,7 @@ def _bytes(field: str, value: object) -> bytes | None:
         return json_lines.encoded(field, value)
     if json_lines.is_base64(value):
         return json_lines.from_base64(field, value)
-    raise BadLine(f'{field}: a string, null or {{"base64": "..."}} is wanted, not {json_lines.kind(value)}')
+    raise BadLine(f'{field}: expected a string, null or {{"base64": "..."}}, not {json_lines.describe(value)}')
 
 
 def _integer(field: str, value: object, most: int) -> int | None:

@@ -18,7 +18,7 @@ import click
 import koordinator
 from koordinator.emulator.broker.offsets_log import batch_of, records_of
 from koordinator.emulator.core.groups.records import offsets_partition
-from koordinator.emulator.formats.groups_file import lines_of, parse_groups, written
+from koordinator.emulator.formats.groups_file import parse_groups, to_json, to_lines
 from koordinator.emulator.formats.json_lines import LineError
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
@@ -93,7 +93,7 @@ def dump(
     except CommandFailed as error:
         return _report(error.reasons)
     selected = (record for record in records if not group_ids or record.key.group in group_ids)
-    text = "".join(f"{written(line)}\n" for line in lines_of(selected))
+    text = "".join(f"{to_json(line)}\n" for line in to_lines(selected))
     if str(file) == "-":
         click.echo(text, nl=False)
         return 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from koordinator.emulator.broker.offsets_log import batch_of, records_of
 from koordinator.emulator.core.groups.records import CoordinatorRecord
-from koordinator.emulator.formats.groups_file import lines_of, parse_groups, written
+from koordinator.emulator.formats.groups_file import parse_groups, to_json, to_lines
 from koordinator.emulator.formats.json_lines import LineError
 from koordinator.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -43,7 +43,7 @@ def parsed(*lines: str) -> list[CoordinatorRecord]:
 
 
 def there_and_back(records: Iterable[CoordinatorRecord]) -> list[CoordinatorRecord]:
-    return parsed(*map(written, lines_of(records)))
+    return parsed(*map(to_json, to_lines(records)))
 
 
 # -- what is left out ----------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def member_line(subscription: bytes = b"", assignment: bytes = b"") -> dict[str,
         assignment=assignment,
     )
     value = GroupMetadataValue(protocol_type="consumer", generation=7, protocol="p", leader="m", members=(member,))
-    (line,) = lines_of([CoordinatorRecord(GroupMetadataKey(group="g"), value)])
+    (line,) = to_lines([CoordinatorRecord(GroupMetadataKey(group="g"), value)])
     (row,) = line["members"]  # type: ignore[misc]
     assert isinstance(row, dict)
     return row
@@ -179,7 +179,7 @@ def test_the_last_record_counts_and_a_tombstone_removes() -> None:
         return CoordinatorRecord(OffsetCommitKey(group="g", topic="t", partition=partition), value)
 
     group = parsed('{"group_id": "g"}')
-    lines = lines_of([offset(1, 5), offset(0, 1), *group, offset(0, 2), offset(1, None), offset(2, None)])
+    lines = to_lines([offset(1, 5), offset(0, 1), *group, offset(0, 2), offset(1, None), offset(2, None)])
     assert [(line.get("partition"), line.get("offset")) for line in lines] == [(None, None), (0, 2)]
 
 
@@ -274,55 +274,55 @@ GROUP = '{"group_id": "g", "members": [{"instance_id": "a"}, %s]}'
     ("line", "problem"),
     [
         ("{", "not JSON: "),
-        ("[]", "a JSON object is wanted, not an array"),
+        ("[]", "expected a JSON object, not an array"),
         ("{}", "group_id is missing"),
-        ('{"group_id": 1}', "group_id: a string is wanted, not 1"),
-        ('{"group_id": "\\ud800"}', "group_id: half a surrogate pair"),
-        (json.dumps({"group_id": "ä" * 16_384}), "group_id: 32768 bytes are more than the 32767"),
+        ('{"group_id": 1}', "group_id: expected a string, not 1"),
+        ('{"group_id": "\\ud800"}', "group_id: a lone surrogate"),
+        (json.dumps({"group_id": "ä" * 16_384}), "group_id: 32768 bytes; 32767 are"),
         ('{"group_id": "first"}', "group 'first' is on line 1 already"),
-        ('{"group_id": "g", "member": []}', "unknown field 'member'; there are generation, group_id, leader, members"),
+        ('{"group_id": "g", "member": []}', "unknown field 'member'; known: generation, group_id, leader, members"),
         (
             '{"group_id": "g", "generation": "7"}',
-            "generation: an integer from -2147483648 to 2147483647 is wanted, not a",
+            "generation: expected an integer from -2147483648 to 2147483647, not a",
         ),
-        ('{"group_id": "g", "generation": 2147483648}', "generation: an integer .*, not 2147483648"),
-        ('{"group_id": "g", "state_changed_at": true}', "state_changed_at: an integer .*, not true"),
-        ('{"group_id": "g", "members": {}}', "members: an array is wanted, not an object"),
-        ('{"group_id": "g", "protocol_type": null}', "protocol_type: a string is wanted, not null"),
-        (GROUP % "1", r"members\[1\]: an object is wanted, not 1"),
-        (GROUP % '{"instance": "b"}', r"members\[1\]: unknown field 'instance'; there are assignment, client_host,"),
+        ('{"group_id": "g", "generation": 2147483648}', "generation: expected an integer .*, not 2147483648"),
+        ('{"group_id": "g", "state_changed_at": true}', "state_changed_at: expected an integer .*, not true"),
+        ('{"group_id": "g", "members": {}}', "members: expected an array, not an object"),
+        ('{"group_id": "g", "protocol_type": null}', "protocol_type: expected a string, not null"),
+        (GROUP % "1", r"members\[1\]: expected an object, not 1"),
+        (GROUP % '{"instance": "b"}', r"members\[1\]: unknown field 'instance'; known: assignment, client_host,"),
         (GROUP % '{"instance_id": "a"}', "members: two of them have the instance_id 'a'"),
         (
             GROUP % '{"member_id": "a-00000000-0000-0000-0000-000000000001"}',
             "members: two of them have the member_id 'a-0",
         ),
-        (GROUP % '{"session_timeout_ms": 1.5}', r"members\[1\].session_timeout_ms: an integer .*, not 1.5"),
-        (GROUP % '{"subscription": "t"}', r"members\[1\].subscription: an object is wanted, not a string"),
-        (GROUP % '{"subscription": {}}', r"members\[1\].subscription: {\"topics\": "),
+        (GROUP % '{"session_timeout_ms": 1.5}', r"members\[1\].session_timeout_ms: expected an integer .*, not 1.5"),
+        (GROUP % '{"subscription": "t"}', r"members\[1\].subscription: expected an object, not a string"),
+        (GROUP % '{"subscription": {}}', r"members\[1\].subscription: expected {\"topics\": "),
         (
             GROUP % '{"subscription": {"topics": "t"}}',
-            r"members\[1\].subscription.topics: an array is wanted, not a st",
+            r"members\[1\].subscription.topics: expected an array, not a st",
         ),
-        (GROUP % '{"subscription": {"topics": [1]}}', r"members\[1\].subscription.topics: a string is wanted, not 1"),
+        (GROUP % '{"subscription": {"topics": [1]}}', r"members\[1\].subscription.topics: expected a string, not 1"),
         (GROUP % '{"subscription": {"topics": [], "topic": 1}}', r"members\[1\].subscription: unknown field 'topic'"),
         (
             GROUP % '{"subscription": {"topics": [], "rack": "r", "version": 2}}',
             r"members\[1\].subscription: version 2 has no room for all of rack, topics, version",
         ),
-        (GROUP % '{"assignment": []}', r"members\[1\].assignment: an object is wanted, not an array"),
-        (GROUP % '{"assignment": {"t": 0}}', r"members\[1\].assignment.t: an array is wanted, not 0"),
-        (GROUP % '{"assignment": {"t": ["0"]}}', r"members\[1\].assignment.t: an integer .*, not a string"),
+        (GROUP % '{"assignment": []}', r"members\[1\].assignment: expected an object, not an array"),
+        (GROUP % '{"assignment": {"t": 0}}', r"members\[1\].assignment.t: expected an array, not 0"),
+        (GROUP % '{"assignment": {"t": ["0"]}}', r"members\[1\].assignment.t: expected an integer .*, not a string"),
         (GROUP % '{"assignment": {"base64": "!"}}', r"members\[1\].assignment: not base64"),
         (GROUP % '{"assignment": {"partitions": {}, "more": 1}}', r"members\[1\].assignment: unknown field 'more'"),
         (
             GROUP % '{"assignment": {"partitions": {}, "version": 4}}',
-            r"members\[1\].assignment.version: an integer from 0 to 3",
+            r"members\[1\].assignment.version: expected an integer from 0 to 3",
         ),
         (
             GROUP % '{"assignment": {"partitions": {}, "user_data": "x"}}',
-            r"members\[1\].assignment.user_data: {\"base64\": \"...\"} or null is wanted, not a string",
+            r"members\[1\].assignment.user_data: expected {\"base64\": \"...\"} or null, not a string",
         ),
-        ('{"group_id": "g", "leader": "a", "members": [{"member_id": "b"}]}', "leader: one of 'b' is wanted, not 'a'"),
+        ('{"group_id": "g", "leader": "a", "members": [{"member_id": "b"}]}', "leader: expected one of 'b', not 'a'"),
         ('{"group_id": "g", "protocol": null, "members": [{}]}', "protocol: a group with members has one"),
         ('{"group_id": "g", "offset": 5}', "topic is missing"),
         ('{"group_id": "g", "topic": "t"}', "partition is missing"),
@@ -331,17 +331,17 @@ GROUP = '{"group_id": "g", "members": [{"instance_id": "a"}, %s]}'
         ('{"group_id": "g", "topic": "a b", "partition": 0, "offset": 5}', "topic: Topic name is invalid"),
         (
             '{"group_id": "g", "topic": "t", "partition": 0, "ofset": 5}',
-            "unknown field 'ofset'; there are commit_timestamp",
+            "unknown field 'ofset'; known: commit_timestamp",
         ),
-        ('{"group_id": "g", "topic": "t", "partition": 0, "offset": "5"}', "offset: an integer .*, not a string"),
-        ('{"group_id": "g", "topic": "t", "partition": 0, "offset": 5, "metadata": 1}', "metadata: a string is wanted"),
+        ('{"group_id": "g", "topic": "t", "partition": 0, "offset": "5"}', "offset: expected an integer .*, not a string"),
+        ('{"group_id": "g", "topic": "t", "partition": 0, "offset": 5, "metadata": 1}', "metadata: expected a string"),
         (
             '{"group_id": "first", "topic": "t", "partition": 0, "offset": 6}',
             "the offset of group 'first' in t-0 is on line 2 already",
         ),
         (
             '{"group_id": "g", "topic": "t", "partition": 0, "offset": 6, "leader_epoch": 1, "expire_timestamp": 1}',
-            "expire_timestamp, leader_epoch: only one of them",
+            "expire_timestamp, leader_epoch: a record has room for only one",
         ),
     ],
 )

@@ -125,7 +125,7 @@ def test_an_invalid_option_is_refused_in_one_line(
         (b'{"topic": "or ders"}\n', "topic: Topic name is invalid"),
         (b'{"topic": "orders", "valeu": "1"}\n', "unknown field 'valeu'"),
         (b'{"topic": "orders", "value": "\xff"}\n', "not UTF-8"),
-        (b"[]\n", "a JSON object is wanted, not an array"),
+        (b"[]\n", "expected a JSON object, not an array"),
     ],
 )
 def test_an_invalid_line_of_a_records_file_is_named(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...broker.offsets_log import records_of
 from ...core.data.topic import OFFSETS_TOPIC
 from ...core.groups.classic.group import CONSUMER, ClassicGroupState
-from ...formats.groups_file import lines_of, parse_groups
+from ...formats.groups_file import parse_groups, to_lines
 from ...verify.names import require_state
 from ...verify.ownership import ownership_errors
 from .owners import owners_of, partition_counts, partitions
@@ -110,7 +110,7 @@ class Groups:
         del now
         topic = self._brokers.cluster.topics.get(OFFSETS_TOPIC)
         logs = topic.logs if topic is not None else []
-        return lines_of(record for log in logs for record in records_of(log.records()))
+        return to_lines(record for log in logs for record in records_of(log.records()))
 
     def _find(self, group_id: str) -> ClassicGroup | None:
         broker = self._brokers.broker_of_group(group_id)
