@@ -333,7 +333,7 @@ GROUP = '{"group_id": "g", "members": [{"instance_id": "a"}, %s]}'
             '{"group_id": "g", "topic": "t", "partition": 0, "ofset": 5}',
             "unknown field 'ofset'; known: commit_timestamp",
         ),
-        ('{"group_id": "g", "topic": "t", "partition": 0, "offset": "5"}', "offset: expected an integer .*, not a string"),
+        ('{"group_id": "g", "topic": "t", "partition": 0, "offset": "5"}', "offset: expected an integer .*, not a"),
         ('{"group_id": "g", "topic": "t", "partition": 0, "offset": 5, "metadata": 1}', "metadata: expected a string"),
         (
             '{"group_id": "first", "topic": "t", "partition": 0, "offset": 6}',
