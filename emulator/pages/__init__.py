@@ -1,1 +1,1 @@
-"""Pictures of a trace: a page for people (`html`), and a file for Perfetto (`perfetto`)."""
+"""Views of a trace: the page of one trace (`html`), the live page (`dashboard`), and the Perfetto export (`perfetto`)."""

@@ -1,7 +1,7 @@
-"""Who was what in a group, and from when to when: the lanes of a trace, as `model.js` draws them.
+"""Lanes of a trace: the states of each group and of its members over time, equal to those of `group.js`.
 
-A lane is a place in the group with a stable name: the `group.instance.id`, or else the client id (`consumer #2` if that
-is taken). A restart stays in its lane. Positions are indexes into the lines of the trace.
+A lane is a place in the group with a stable name: the `group.instance.id`, or else the client id (`consumer #2` if a
+member has that already). A restarted client keeps its lane. Positions are indexes into the lines of the trace.
 """
 
 from __future__ import annotations
@@ -9,20 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..trace.vocabulary import REMOVAL_CAUSES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     Line = Mapping[str, Any]
 
-EXPELLED = frozenset({"session_expired", "join_timeout", "sync_timeout", "fenced", "evicted", "over_capacity"})
-"""Causes for which a member goes without having wished to."""
-
-OF_MEMBERS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "LeaveGroup"})
+MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "LeaveGroup"})
 
 
 @dataclass
 class Span:
-    """A state, from its `start` on, before its `end` (None: to the end of the trace)."""
+    """A state from position `start` to before position `end`, or to the end of the trace (None)."""
 
     start: int
     state: str
@@ -31,7 +30,7 @@ class Span:
 
 @dataclass
 class Lane:
-    """A member's place: states joining, pending, unjoined, syncing, stable, away (its connection is gone), removed."""
+    """A member's lane. States are joining, pending, unjoined, syncing, stable, away (disconnected) and removed."""
 
     name: str
     spans: list[Span] = field(default_factory=list)
@@ -41,10 +40,10 @@ class Lane:
     connection: int | None = None
     member_id: str | None = None
     former: set[str] = field(default_factory=set)
-    """Members that were here before, whose process is gone, and for whom the group still waits."""
+    """Member ids of earlier processes that the group still waits for."""
 
     def become(self, at: int, state: str | None) -> None:
-        """From this position on the member is in that state; in none, if it is not in the group."""
+        """Set the member's state from a position on; None if it is not in the group."""
         if state == self.state:
             return
         if self.spans and self.spans[-1].end is None:
@@ -56,22 +55,22 @@ class Lane:
 
 @dataclass
 class GroupLanes:
-    """The lanes of a group in the order of their first request, and the group's own states."""
+    """The lanes of a group in the order of their first request, and the group's states."""
 
     id: str
     lanes: dict[str, Lane] = field(default_factory=dict)
     states: list[Span] = field(default_factory=list)
     lane_of_call: dict[int, Lane] = field(default_factory=dict)
-    """By the position of a request, and of its response."""
+    """Lanes by the positions of requests and of responses."""
     lane_of_member: dict[str, Lane] = field(default_factory=dict)
 
     @property
     def state(self) -> str | None:
-        """The group's state at the end."""
+        """The group's last state."""
         return self.states[-1].state if self.states else None
 
     def lane_of(self, line: Line) -> Lane | None:
-        """The lane of whoever sent this request; a new one if need be."""
+        """Return the lane of a request's sender; create it if necessary."""
         known = self.lane_of_member.get(line.get("member_id", ""))
         if known is not None:
             return known
@@ -81,7 +80,7 @@ class GroupLanes:
         label, number = name, 1
         while True:
             lane = self.lanes.setdefault(label, Lane(label, is_static=bool(line.get("instance_id"))))
-            # a client id may belong to several members; an instance id belongs to one
+            # several members can share a client id, but not an instance id
             is_free = lane.state in {None, "removed", "away"} or lane.connection == line.get("conn_id")
             if line.get("instance_id") or is_free:
                 break
@@ -92,41 +91,41 @@ class GroupLanes:
         return lane
 
     def static_lane(self, instance_id: str | None) -> Lane | None:
-        """The lane of a `group.instance.id`."""
+        """Return the lane of a `group.instance.id`."""
         lane = self.lanes.get(instance_id or "")
         return lane if lane is not None and lane.is_static else None
 
 
 def lanes_of(lines: Sequence[Line]) -> dict[str, GroupLanes]:
-    """The lanes of every group in lines of a trace (without its header), by group id."""
-    reading = _Reading()
+    """Return the lanes of every group in the lines of a trace (without its header), by group id."""
+    builder = _LaneBuilder()
     for at, line in enumerate(lines):
-        reading.take(at, line)
-    return reading.groups
+        builder.add(at, line)
+    return builder.groups
 
 
-def answers_of(lines: Sequence[Line]) -> dict[int, int]:
-    """The position of the response, by that of its request; calls without one are left out."""
-    asked: dict[tuple[Any, ...], int] = {}
-    answers = {}
+def responses_of(lines: Sequence[Line]) -> dict[int, int]:
+    """Return the positions of responses by those of their requests."""
+    requests: dict[tuple[Any, ...], int] = {}
+    responses = {}
     for at, line in enumerate(lines):
-        call = line.get("node"), line.get("conn_id"), line.get("correlation_id")
+        call = _call(line)
         if line["kind"] == "request":
-            asked[call] = at
-        elif line["kind"] == "response" and call in asked:
-            answers[asked.pop(call)] = at
-    return answers
+            requests[call] = at
+        elif line["kind"] == "response" and call in requests:
+            responses[requests.pop(call)] = at
+    return responses
 
 
-class _Reading:
-    """Lines become lanes, one after the other."""
+class _LaneBuilder:
+    """Builds lanes from the lines of a trace."""
 
     def __init__(self) -> None:
         self.groups: dict[str, GroupLanes] = {}
-        self._asked: dict[tuple[Any, ...], int] = {}
+        self._requests: dict[tuple[Any, ...], int] = {}
         self._joiner: dict[str, Lane] = {}
 
-    def take(self, at: int, line: Line) -> None:
+    def add(self, at: int, line: Line) -> None:
         kind = line["kind"]
         if kind == "conn" and line.get("change") == "closed":
             for group in self.groups.values():
@@ -138,8 +137,7 @@ class _Reading:
             case "request":
                 self._request(group, at, line)
             case "response":
-                asked = self._asked.pop(_call(line), -1)
-                lane = group.lane_of_call.get(asked)
+                lane = group.lane_of_call.get(self._requests.pop(_call(line), -1))
                 if lane is not None:
                     group.lane_of_call[at] = lane
                     _response(group, lane, at, line)
@@ -156,12 +154,12 @@ class _Reading:
                 pass
 
     def _request(self, group: GroupLanes, at: int, line: Line) -> None:
-        self._asked[_call(line)] = at
-        lane = group.lane_of(line) if line["api"] in OF_MEMBERS else None
+        self._requests[_call(line)] = at
+        lane = group.lane_of(line) if line["api"] in MEMBER_APIS else None
         if lane is None:
             return
         group.lane_of_call[at] = lane
-        # a commit without a member is from outside the group, a tool's say
+        # a commit without a member id comes from outside the group, such as from a tool
         if line["api"] == "OffsetCommit" and not line.get("member_id"):
             return
         if lane.state == "away" and lane.member_id != line.get("member_id") and not lane.is_static:
@@ -186,7 +184,7 @@ class _Reading:
             lane.former.remove(line["member_id"])
         elif change == "removed":
             lane.is_member = False
-            lane.become(at, "removed" if line.get("cause") in EXPELLED else None)
+            lane.become(at, "removed" if line.get("cause") in REMOVAL_CAUSES else None)
 
 
 def _call(line: Line) -> tuple[Any, ...]:
@@ -229,7 +227,7 @@ def _state(group: GroupLanes, at: int, line: Line) -> None:
 
 
 def _closed(group: GroupLanes, at: int, line: Line) -> None:
-    """A connection is gone: its member is still a member, until it leaves or its session runs out."""
+    """Mark the member of a closed connection as away: it stays a member until it leaves or its session expires."""
     for lane in group.lanes.values():
         if lane.connection == line.get("conn_id"):
             lane.become(at, "away" if lane.is_member else None)

@@ -1,22 +1,22 @@
-"""A trace as the JSON that https://ui.perfetto.dev and chrome://tracing open (the Trace Event Format).
+"""A trace in the Trace Event Format, the JSON that https://ui.perfetto.dev and chrome://tracing open.
 
-* A process for each group, named after it. Thread 0 is the group's own state, the other threads are its lanes
-  (`lanes`), in the order in which they came. Process 0 has what concerns no group.
-* `X` slices: states. Those of one thread follow each other, none overlaps another.
-* `b`/`e`: requests and their replies, which do overlap; the id is `node:connection:correlation id:seq`.
-* `i` instants: expiries, evictions, what rules, holds and the hand of a test did.
-* `s`/`f` flows: from the leader's SyncGroup to the replies that carry its assignments to the members.
-* `C` counters: members, owned partitions, requests that wait for their answer. Lag is not in a trace.
+* Each group is a process. Thread 0 holds the group's state, the other threads its lanes (`lanes`), in order of
+  appearance. Process 0 holds events without a group.
+* `X` slices are states; those of one thread do not overlap.
+* `b`/`e` slices are requests with their responses, which may overlap; the id is `node:connection:correlation id:seq`.
+* `i` instants are expired timers, removed members, and actions of rules, holds and tests.
+* `s`/`f` flows lead from the leader's SyncGroup to the responses with its assignments.
+* `C` counters are members, owned partitions and requests in flight. A trace has no lag.
 
-`ts` is the group's own clock in microseconds. Within the millisecond that clock ticks in, events are a microsecond
-apart, in their order. Wall time and sequence number stand in `args`.
+`ts` is the group's clock in microseconds. The clock ticks in milliseconds; events within one tick are a microsecond
+apart, in order. `args` holds wall time and sequence number.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .lanes import answers_of, lanes_of
+from .lanes import lanes_of, responses_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,69 +26,69 @@ if TYPE_CHECKING:
     Event = dict[str, Any]
 
 NO_GROUP = 0
-"""The process of what concerns no group."""
+"""The process of events without a group."""
 
 GROUP_THREAD = 0
-"""The thread of a group's own state; of process 0 the only one."""
+"""The thread of a group's state, and the only thread of process 0."""
 
 INSTANTS = frozenset(
     {"timer", "offsets", "avoided_static", "superseded", "node", "leader", "rule", "hold", "clock", "puppet", "verb"}
 )
-"""Kinds of lines that are a moment of their own."""
+"""Kinds of lines that become instants."""
 
-LEFT_OUT = frozenset({"seq", "kind", "node", "group_id", "group_ts_us", "api_key"})
-"""Columns that an event says otherwise."""
+OMITTED = frozenset({"seq", "kind", "node", "group_id", "group_ts_us", "api_key"})
+"""Columns that other parts of an event contain."""
 
 
 def perfetto_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The trace, with or without its header, as a JSON object: `traceEvents`, `displayTimeUnit`, `otherData`."""
-    given = list(lines)
-    header = given[0] if given and given[0]["kind"] == "header" else {}
-    events = [line for line in given if line["kind"] != "header"]
-    answers = answers_of(events)
+    """Return a trace, with or without its header, as an object with `traceEvents`, `displayTimeUnit`, `otherData`."""
+    all_lines = list(lines)
+    header = all_lines[0] if all_lines and all_lines[0]["kind"] == "header" else {}
+    events = [line for line in all_lines if line["kind"] != "header"]
+    responses = responses_of(events)
     traced = [*_metadata(NO_GROUP, f"cluster {header.get('cluster', '')}".strip(), {GROUP_THREAD: "no group"})]
-    traced += _Process(events, answers, NO_GROUP, None).events()
+    traced += _Process(events, responses, NO_GROUP, None).events()
     for pid, group in enumerate(lanes_of(events).values(), start=1):
         names = {GROUP_THREAD: "group", **dict(enumerate(group.lanes, start=1))}
         traced += _metadata(pid, f"group {group.id}", names)
-        traced += _Process(events, answers, pid, group).events()
+        traced += _Process(events, responses, pid, group).events()
     other = {name: value for name, value in header.items() if name not in {"kind", "wall_ts"}}
     return {"traceEvents": traced, "displayTimeUnit": "ms", "otherData": other}
 
 
 def _metadata(pid: int, process: str, threads: Mapping[int, str]) -> Iterator[Event]:
-    def named(what: str, tid: int, **args: object) -> Event:
-        return {"ph": "M", "name": what, "pid": pid, "tid": tid, "ts": 0, "args": args}
+    def event(name: str, tid: int, /, **args: object) -> Event:
+        return {"ph": "M", "name": name, "pid": pid, "tid": tid, "ts": 0, "args": args}
 
-    yield named("process_name", GROUP_THREAD, name=process)
-    yield named("process_sort_index", GROUP_THREAD, sort_index=pid)
+    yield event("process_name", GROUP_THREAD, name=process)
+    yield event("process_sort_index", GROUP_THREAD, sort_index=pid)
     for tid, name in threads.items():
-        yield named("thread_name", tid, name=name)
-        yield named("thread_sort_index", tid, sort_index=tid)
+        yield event("thread_name", tid, name=name)
+        yield event("thread_sort_index", tid, sort_index=tid)
 
 
 class _Process:
-    """The events of one group, or of none."""
+    """The events of one group, or those without a group."""
 
-    def __init__(self, lines: Sequence[Line], answers: Mapping[int, int], pid: int, group: GroupLanes | None) -> None:
-        self._lines, self._answers, self._pid, self._group = lines, answers, pid, group
+    def __init__(self, lines: Sequence[Line], responses: Mapping[int, int], pid: int, group: GroupLanes | None) -> None:
+        self._lines, self._responses, self._pid, self._group = lines, responses, pid, group
         self._ts = _times(lines, None if group is None else group.id)
         lanes = [] if group is None else list(group.lanes.values())
         self._tid = {id(lane): tid for tid, lane in enumerate(lanes, start=1)}
 
     def events(self) -> list[Event]:
-        """All of them, in the order of their time."""
-        found = [*self._calls(), *self._instants()]
+        """Return all events by time."""
+        events = [*self._calls(), *self._instants()]
         if self._group is not None:
-            found += [*self._slices(GROUP_THREAD, self._group.states)]
+            events += self._slices(GROUP_THREAD, self._group.states)
             for lane in self._group.lanes.values():
-                found += self._slices(self._tid[id(lane)], lane.spans)
-            found += [*self._flows(), *self._counters(self._group)]
-        return sorted(found, key=lambda event: event["ts"])
+                events += self._slices(self._tid[id(lane)], lane.spans)
+            events += [*self._flows(), *self._counters(self._group)]
+        return sorted(events, key=lambda event: event["ts"])
 
     def _event(self, phase: str, at: int, tid: int, name: str, **more: object) -> Event:
         line = self._lines[at]
-        args = {column: value for column, value in line.items() if column not in LEFT_OUT}
+        args = {column: value for column, value in line.items() if column not in OMITTED}
         ts = self._time(at)
         return {
             "ph": phase,
@@ -107,7 +107,7 @@ class _Process:
             yield self._event("X", span.start, tid, span.state, cat="state", dur=ended - self._time(span.start))
 
     def _time(self, at: int) -> int:
-        """When it was; the end of a connection, which is no group's, is as late as the group's event before it."""
+        """Return the time of a position; a closed connection has no group and gets the time of the event before it."""
         while at not in self._ts:
             at -= 1
         return self._ts[at]
@@ -115,15 +115,15 @@ class _Process:
     def _calls(self) -> Iterator[Event]:
         for at in self._ts:
             line = self._lines[at]
-            answer = self._answers.get(at)
-            if line["kind"] != "request" or answer is None:
+            response = self._responses.get(at)
+            if line["kind"] != "request" or response is None:
                 continue
-            one = {
+            call = {
                 "cat": "request",
                 "id": f"{line.get('node')}:{line['conn_id']}:{line['correlation_id']}:{line['seq']}",
             }
-            yield self._event("b", at, self._tid_of(at), line["api"], **one)
-            yield self._event("e", answer, self._tid_of(at), line["api"], **one)
+            yield self._event("b", at, self._tid_of(at), line["api"], **call)
+            yield self._event("e", response, self._tid_of(at), line["api"], **call)
 
     def _instants(self) -> Iterator[Event]:
         for at in self._ts:
@@ -136,7 +136,7 @@ class _Process:
                 yield self._event("i", at, self._tid_of(at), line.get("error") or "rule", cat="reply", s="t")
 
     def _flows(self) -> Iterator[Event]:
-        """From each assignment to its member: from the leader's request to the member's reply of that generation."""
+        """Return the flows from the leader's SyncGroup requests to the members' responses of the same generation."""
         sent: dict[Any, int] = {}
         for at in self._ts:
             line = self._lines[at]
@@ -145,20 +145,20 @@ class _Process:
             if line["kind"] == "request" and (line.get("body") or {}).get("assignments"):
                 sent[line.get("generation")] = at
             elif line["kind"] == "response" and not line.get("error") and line.get("generation") in sent:
-                one = {"cat": "assignment", "id": f"{self._pid}:{line['seq']}"}
+                flow = {"cat": "assignment", "id": f"{self._pid}:{line['seq']}"}
                 leader = sent[line["generation"]]
-                yield self._event("s", leader, self._tid_of(leader), "assignment", **one)
-                yield self._event("f", at, self._tid_of(at), "assignment", **one, bp="e")
+                yield self._event("s", leader, self._tid_of(leader), "assignment", **flow)
+                yield self._event("f", at, self._tid_of(at), "assignment", **flow, bp="e")
 
     def _counters(self, group: GroupLanes) -> Iterator[Event]:
         waiting = 0
         owned: dict[int, int] = {}
-        replies = set(self._answers.values())
+        responses = set(self._responses.values())
         for at in self._ts:
             line = self._lines[at]
             tid = self._tid_of(at)
-            if at in self._answers or at in replies:
-                waiting += 1 if at in self._answers else -1
+            if at in self._responses or at in responses:
+                waiting += 1 if at in self._responses else -1
                 yield self._count(at, "requests waiting", waiting)
             if line.get("api") == "SyncGroup" and line["kind"] == "response" and not line.get("error"):
                 assignment = (line.get("body") or {}).get("assignment") or {}
@@ -187,7 +187,7 @@ class _Process:
 
 
 def _times(lines: Sequence[Line], group_id: str | None) -> dict[int, int]:
-    """The time of each event of a group by its position: its own clock's, never twice the same."""
+    """Return the group time of each event of a group by position; no two times are equal."""
     times = {}
     last = -1
     for at, line in enumerate(lines):

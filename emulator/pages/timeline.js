@@ -19,9 +19,7 @@ import { asTest } from "./test_code.js";
 const GUTTER_PX = 170;
 const MARK_RADIUS_PX = 8;
 const ALL_TIME = 1e9;
-
-/** @type {Part[]} */
-const PARTS = ["top", "body"];
+const PARTS = /** @type {Part[]} */ (["top", "body"]);
 
 /**
  * @param {string} text
@@ -305,7 +303,7 @@ export class Timeline {
   }
 
   goToEnd() {
-    this.go(this.steps[this.steps.length - 1]);
+    this.go(this.steps.at(-1) ?? 0);
   }
 
   /** @param {number} at */
