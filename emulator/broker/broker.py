@@ -315,15 +315,15 @@ class Broker:
             self.unreached_listeners.request_received(call, group_id)
         group_now = self._recorder.group_now(now, group_id)
         # positional: keyword arguments would double the cost of this method
-        asked = RequestReceived(call, message, group_id, received_us, group_now, peer.software, size, weight)
-        interception = None if self.interceptor is None else self.interceptor.on_request(now, self, asked, request)
+        received = RequestReceived(call, message, group_id, received_us, group_now, peer.software, size, weight)
+        interception = None if self.interceptor is None else self.interceptor.on_request(now, self, received, request)
         if interception is not None and interception.rule_id is not None:
-            asked = replace(asked, rule_id=interception.rule_id)
-        peer.in_flight = asked
+            received = replace(received, rule_id=interception.rule_id)
+        peer.in_flight = received
         if call.api_key not in READER_APIS or (
             call.api_key != FETCH and not self._recorder.is_of_trace_reader(peer, message)
         ):
-            self.trace.add(received_us, asked, self._node_id)
+            self.trace.add(received_us, received, self._node_id)
         if interception is None:
             self._serve_request(now, call, request)
             return
@@ -389,17 +389,17 @@ class Broker:
             self._take_steps(now, call, steps)
 
     def _respond(
-        self, now: int, peer: Connection, asked: RequestReceived, response: Message, step: Respond | None
+        self, now: int, peer: Connection, received: RequestReceived, response: Message, step: Respond | None
     ) -> None:
         """Send the response to the request in flight, altered by the interceptor's step, if any."""
-        call, api_table = asked.call, self._api_table
+        call, api_table = received.call, self._api_table
         key, version = call.api_key, call.api_version
         rendered = api_table.services[key, version].render_response(response, version, api_table.numbering)
         if peer.messages is not None:
             if step is not None and step.alter is not None:
                 return
             self._end(peer)
-            self._recorder.answered(now, peer, asked, response, rendered, estimate_size(response), step)
+            self._recorder.answered(now, peer, received, response, rendered, estimate_size(response), step)
             self._inbox.append((now, Answer(peer.number, call, response)))
             return
         try:
@@ -421,7 +421,7 @@ class Broker:
             self._with_output[peer] = None
         else:
             self._write(peer, frame if step.alter is None else step.alter(frame), ends=step.ends)
-        self._recorder.answered(now, peer, asked, response, rendered, len(frame), step)
+        self._recorder.answered(now, peer, received, response, rendered, len(frame), step)
 
     def _write(self, peer: Connection, data: bytes, *, ends: bool) -> None:
         if ends:

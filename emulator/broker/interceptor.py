@@ -91,7 +91,7 @@ class Interceptor(Protocol):
     """Decides on requests and responses; times are node time in ms."""
 
     def on_request(
-        self, now: int, broker: InterceptedBroker, asked: RequestReceived, request: Message
+        self, now: int, broker: InterceptedBroker, received: RequestReceived, request: Message
     ) -> Interception | None:
         """Decide on a request that was decoded and is in flight."""
 

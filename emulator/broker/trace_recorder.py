@@ -67,7 +67,7 @@ class TraceRecorder:
         self,
         now: int,
         peer: Connection,
-        asked: RequestReceived,
+        received: RequestReceived,
         response: Message,
         rendered: Message,
         size: int,
@@ -79,7 +79,7 @@ class TraceRecorder:
         read the trace itself are not recorded.
         """
         fetched: tuple[Fetched, ...] = ()
-        if asked.call.api_key == FETCH:
+        if received.call.api_key == FETCH:
             if isinstance(response, FetchResponse) and _is_empty(response):
                 peer.empty_fetches += 1
                 return
@@ -87,19 +87,19 @@ class TraceRecorder:
                 return
             if isinstance(response, FetchResponse):
                 fetched = self._fetched(response)
-            self._trace.add(asked.received_us, asked, self._node_id)
-        elif asked.call.api_key in READER_APIS and self.is_of_trace_reader(peer, asked.request):
+            self._trace.add(received.received_us, received, self._node_id)
+        elif received.call.api_key in READER_APIS and self.is_of_trace_reader(peer, received.request):
             return
         now_us = self._trace.now_us()
         error_number = error_of(response)
         message, weight = retain(response, size, peer.client_id)
         # the event holds its request as well, which may have left the ring buffer
-        weight += asked.weight + ELEMENT_BYTES * len(fetched)
+        weight += received.weight + ELEMENT_BYTES * len(fetched)
         error = Error(error_number) if error_number else NONE
         error_code = error_number if rendered is response else error_of(rendered)
-        group_now, latency_us = self.group_now(now, asked.group_id), now_us - asked.received_us
+        group_now, latency_us = self.group_now(now, received.group_id), now_us - received.received_us
         answered = ResponseSent(
-            asked, message, error, error_code, group_now, latency_us, peer.empty_fetches, size, weight
+            received, message, error, error_code, group_now, latency_us, peer.empty_fetches, size, weight
         )
         if fetched:
             answered = replace(answered, fetched=fetched)

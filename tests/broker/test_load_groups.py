@@ -185,7 +185,7 @@ def nodes() -> Nodes:
 
 def beats(nodes: Nodes) -> list[Error]:
     """Return the heartbeat error of a member at each node."""
-    return [nodes.beat(node, A, 7) for node in (1, 2)]
+    return [nodes.heartbeat(node, A, 7) for node in (1, 2)]
 
 
 def test_the_new_coordinator_takes_the_group_over(nodes: Nodes) -> None:
@@ -214,7 +214,7 @@ def test_groups_loaded_without_a_coordinator_appear_with_the_next(nodes: Nodes) 
     nodes.do(nodes.runtime.load_groups, world(*WORLD))
     nodes.do(nodes.runtime.start_node, 2)
     nodes.wait(0)
-    assert nodes.beat(2, A, 7) == Error.NONE
+    assert nodes.heartbeat(2, A, 7) == Error.NONE
 
 
 # -- what cannot be loaded -----------------------------------------------------------------------------------

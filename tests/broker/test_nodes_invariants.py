@@ -137,7 +137,7 @@ class Cluster(RuleBasedStateMachine):
     def delete_topic(self, data: st.DataObject) -> None:
         node = self.node(data, "up")
         if node is not None:
-            self.nodes.told(node, DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1), 6)
+            self.nodes.request_at(node, DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1), 6)
         # with ZooKeeper only the controller does that
         if "t" not in self.nodes.cluster.topics:
             self.acknowledged.clear()

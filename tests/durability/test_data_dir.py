@@ -38,7 +38,7 @@ def contents(path: Path) -> dict[str, bytes]:
 # -- what is there again -------------------------------------------------------------------------------------
 
 
-def test_topics_records_and_offsets_are_there_again_under_the_same_ids(tmp_path: Path) -> None:
+def test_topics_records_and_offsets_survive_a_restart_with_their_ids(tmp_path: Path) -> None:
     durable = DurableCluster(tmp_path)
     assert durable.create("t", partitions=3, retention_ms="5000") is Error.NONE
     assert durable.produce("t", b"a", b"b", partition=2) is Error.NONE
@@ -96,7 +96,7 @@ def test_grown_configured_and_deleted_topics_are_as_they_were_left(tmp_path: Pat
     assert topics["configured"].configs == {"retention.ms": "1", "cleanup.policy": "compact"}
 
 
-def test_a_topic_made_again_has_nothing_of_the_one_before(tmp_path: Path) -> None:
+def test_a_recreated_topic_is_empty(tmp_path: Path) -> None:
     durable = DurableCluster(tmp_path)
     durable.create("t")
     durable.produce("t", b"old")
@@ -120,7 +120,7 @@ def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
     assert (log.start, log.end, durable.values("t", offset=2)) == (2, 3, [b"c"])
 
 
-def test_a_producer_goes_on_where_it_was_and_its_last_batch_is_known(tmp_path: Path) -> None:
+def test_an_idempotent_producer_continues_after_a_restart(tmp_path: Path) -> None:
     durable = DurableCluster(tmp_path)
     durable.create("t")
     assert durable.produce("t", b"a", b"b", producer_id=0, producer_epoch=0, base_sequence=0) is Error.NONE
@@ -143,7 +143,7 @@ def test_no_producer_id_is_handed_out_twice(tmp_path: Path) -> None:
     assert len(set(ids)) == len(ids) == 6
 
 
-def test_offsets_are_where_they_were_though_another_number_of_partitions_is_set(tmp_path: Path) -> None:
+def test_offsets_survive_a_change_of_offsets_topic_num_partitions(tmp_path: Path) -> None:
     durable = DurableCluster(tmp_path, offsets_topic_num_partitions=7)
     durable.create("t")
     groups = [f"group-{number}" for number in range(20)]
@@ -174,7 +174,7 @@ def test_a_compacted_partition_is_on_disk_as_in_memory(tmp_path: Path, monkeypat
 # -- what is written when ------------------------------------------------------------------------------------
 
 
-def test_nothing_is_answered_and_nothing_can_be_read_before_it_is_on_disk(tmp_path: Path) -> None:
+def test_nothing_is_acknowledged_or_readable_before_it_is_durable(tmp_path: Path) -> None:
     durable = DurableCluster(tmp_path)
     durable.create("t")
     waiting, other = durable.connect(), durable.connect()
@@ -315,7 +315,7 @@ def test_every_prefix_of_a_journal_is_read_and_another_change_of_it_is_damage(tm
         read_journal(changed)
 
 
-def test_a_group_that_cannot_be_read_is_not_served_and_the_others_are(tmp_path: Path) -> None:
+def test_only_groups_of_an_unreadable_partition_are_not_served(tmp_path: Path) -> None:
     durable = DurableCluster(tmp_path, offsets_topic_num_partitions=50)
     durable.create("t")
     durable.commit("g", "t", 1)  # partition 3
@@ -364,7 +364,7 @@ REFUSALS: list[tuple[Callable[[Path], object], str]] = [
 
 
 @pytest.mark.parametrize(("spoil", "reason"), REFUSALS)
-def test_a_directory_that_is_not_ours_is_refused_and_nothing_written(
+def test_a_foreign_directory_is_refused_and_not_changed(
     tmp_path: Path, spoil: Callable[[Path], object], reason: str
 ) -> None:
     durable = DurableCluster(tmp_path)

@@ -76,7 +76,7 @@ def test_on_a_full_disk_writes_are_refused_and_everything_else_is_served() -> No
     assert not durable.logged
 
 
-def test_a_producer_that_was_refused_sends_the_same_again_and_is_written_once() -> None:
+def test_a_retried_batch_after_a_disk_error_is_written_once() -> None:
     files = CrashingFiles()
     durable = DurableCluster(DIR, files)
     durable.create("t")

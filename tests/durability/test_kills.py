@@ -36,7 +36,7 @@ def produced(link: BrokerConnection, value: bytes) -> Error:
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of another process are set on Linux only")
-def test_a_process_that_may_not_write_any_more_refuses_and_recovers(tmp_path: Path) -> None:
+def test_a_process_at_its_file_size_limit_refuses_writes_and_recovers(tmp_path: Path) -> None:
     server = Server(tmp_path, 0, "--topic", "t:1")
     said = ""
     try:
@@ -72,7 +72,7 @@ def test_the_second_process_on_a_directory_is_refused_with_one_line(tmp_path: Pa
     ]
 
 
-def test_a_cluster_in_python_goes_on_where_the_one_before_has_ended(tmp_path: Path) -> None:
+def test_an_emulator_continues_on_the_data_directory_of_the_previous_one(tmp_path: Path) -> None:
     emulator = Emulator({"t": 2}, data_dir=tmp_path)
     with emulator as cluster:
         cluster.produce("t", {"value": "a", "partition": 1})

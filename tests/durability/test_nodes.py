@@ -31,9 +31,7 @@ def again(durable: DurableCluster, path: Path, brokers: int) -> DurableCluster:
 
 
 @pytest.mark.parametrize("brokers_afterwards", [3, 1])
-def test_groups_of_all_coordinators_are_there_again_however_many_nodes_there_are(
-    tmp_path: Path, brokers_afterwards: int
-) -> None:
+def test_groups_of_all_coordinators_survive_a_change_of_the_node_count(tmp_path: Path, brokers_afterwards: int) -> None:
     durable = DurableCluster(tmp_path, brokers=3)
     durable.create("t")
     groups = [f"group-{number}" for number in range(9)]
@@ -90,7 +88,7 @@ def test_writes_in_flight_are_known_to_the_next_coordinator(
     assert at_coordinator(durable, "g").committed("g", "t") == 2
 
 
-def test_records_from_python_are_refused_on_a_full_disk_and_those_of_clients_are_not_lost_by_it() -> None:
+def test_a_failed_seed_write_does_not_fail_writes_of_clients() -> None:
     files = CrashingFiles()
     durable = DurableCluster(DIR, files)
     durable.create("t")

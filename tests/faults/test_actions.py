@@ -505,8 +505,8 @@ class TestMatches:
         nodes = FaultyNodes(2)
         rule = nodes.rule("*", faults.drop(), group="b", broker=2)
         for node in (1, 2):
-            nodes.told(node, DescribeGroupsRequest(groups=("a", "b")), 3)
-            nodes.told(node, FindCoordinatorRequest(key="b"), 2)
+            nodes.request_at(node, DescribeGroupsRequest(groups=("a", "b")), 3)
+            nodes.request_at(node, FindCoordinatorRequest(key="b"), 2)
         assert nodes.hits(rule) == 2
         assert [each["node"] for each in nodes.rule_data(rule)["requests"]] == [2, 2]
 

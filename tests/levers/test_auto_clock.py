@@ -27,7 +27,7 @@ def test_the_auto_clock_skips_the_initial_delay_once_all_members_joined(here: He
 
 
 def test_a_connected_pending_member_is_waited_for(here: Here) -> None:
-    handed_out = here.told(here.node, joining(), 5).member_id
+    handed_out = here.request_at(here.node, joining(), 5).member_id
     (connection,) = (call.connection for call in here.group.pending_members.values())
     peer = here.connect(here.node)
     here.send(peer, here.request(peer, joining("a"), 5))
@@ -145,5 +145,5 @@ def form(here: Here, *instances: str) -> list[str]:
     """A stable group; the ids of its members."""
     ids = join(here, *instances)
     for member_id in sorted(ids, key=lambda each: each != here.group.leader_id):
-        assert here.told(here.node, syncing(member_id), 3).error_code == 0
+        assert here.request_at(here.node, syncing(member_id), 3).error_code == 0
     return ids

@@ -39,7 +39,7 @@ def test_members_that_are_connected_and_heart_beating_live_through_a_week(here: 
 def test_a_disconnected_member_expires_in_order(here: Here) -> None:
     a, b = here.form("a", "b")
     here.wait(1_000)
-    here.beat(here.node, a)
+    here.heartbeat(here.node, a)
     here.leave_all()
     first, second = here.clocks.advance(here.now, group=GROUP, by="60s")
     assert (first["kind"], first["member_id"], first["instance_id"], first["generation"]) == ("session", b, "b", 1)
@@ -73,7 +73,7 @@ def test_a_wait_that_had_begun_before_is_over_and_one_that_begins_on_the_way_is_
     here.send(peer, here.request(peer, joining("a", a), 5))
     assert here.group.state.value == "PreparingRebalance"
     # b beats, but does not join: KIP-62
-    assert here.beat(here.node, here.group.static_members["b"]) is Error.REBALANCE_IN_PROGRESS
+    assert here.heartbeat(here.node, here.group.static_members["b"]) is Error.REBALANCE_IN_PROGRESS
     assert here.advance("5m") == [("join", None)]
     assert here.group.generation == 2
     assert here.group.state.value == "CompletingRebalance"
@@ -103,7 +103,7 @@ def test_a_join_barrier_is_made_to_end_with_all_sessions_intact(here: Here) -> N
     here.wait(2 * FORMING_MS)
     peer = here.connect(here.node)
     for member_id in ids:
-        here.told(here.node, syncing(member_id), 3)
+        here.request_at(here.node, syncing(member_id), 3)
     here.send(peer, here.request(peer, joining(None, ids[0]), 5))
     assert here.group.state.value == "PreparingRebalance"
     here.leave_all()
@@ -127,7 +127,7 @@ def test_a_member_that_does_not_sync_is_removed(here: Here) -> None:
 
 
 def test_a_handed_out_id_is_made_to_be_forgotten(here: Here) -> None:
-    handed_out = here.told(here.node, joining(), 5).member_id
+    handed_out = here.request_at(here.node, joining(), 5).member_id
     assert here.clocks.expire_pending(here.now, group=GROUP, member=handed_out)[0]["member_id"] == handed_out
     assert not here.group.pending_members
 
@@ -251,7 +251,10 @@ def test_an_advance_never_expires_connected_members_with_heartbeats(data: st.Dat
     for _ in range(data.draw(st.integers(1, 5))):
         here.wait(data.draw(st.integers(0, SESSION_MS - 1)))
         for member_id in [each for each in ids.values() if each in here.group.members]:
-            assert here.beat(here.node, member_id, here.group.generation) in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
+            assert here.heartbeat(here.node, member_id, here.group.generation) in {
+                Error.NONE,
+                Error.REBALANCE_IN_PROGRESS,
+            }
         victims = data.draw(st.lists(st.sampled_from(sorted(here.group.static_members)), max_size=1))
         ms = data.draw(st.integers(SESSION_MS, DAY_MS))
         fired = here.advance(f"{ms}ms", expire=victims)

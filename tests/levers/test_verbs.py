@@ -31,11 +31,11 @@ def removed(here: Here) -> list[tuple[object, ...]]:
 
 def dynamic(here: Here) -> str:
     """A stable group of one dynamic member, of client c; its id."""
-    member_id = str(here.told(here.node, joining(), 5).member_id)
+    member_id = str(here.request_at(here.node, joining(), 5).member_id)
     peer = here.connect(here.node)
     here.send(peer, here.request(peer, joining(None, member_id), 5))
     here.wait(2 * FORMING_MS)
-    assert here.told(here.node, syncing(member_id), 3).error_code == 0
+    assert here.request_at(here.node, syncing(member_id), 3).error_code == 0
     return member_id
 
 
@@ -43,7 +43,7 @@ def test_a_forced_rebalance_has_the_reason_it_was_given(here: Here) -> None:
     (a,) = here.form("a")
     here.verbs.rebalance(here.now, group=GROUP, cause="because I say so")
     assert states(here)[-1] == ("PreparingRebalance", "forced", "because I say so")
-    assert here.beat(here.node, a) is Error.REBALANCE_IN_PROGRESS
+    assert here.heartbeat(here.node, a) is Error.REBALANCE_IN_PROGRESS
 
 
 def test_a_poll_timeout_eviction_looks_like_the_clients_leave(here: Here) -> None:
@@ -51,7 +51,7 @@ def test_a_poll_timeout_eviction_looks_like_the_clients_leave(here: Here) -> Non
     here.verbs.evict(here.now, group=GROUP, member=a)
     said = f"Removing member {a} on LeaveGroup; client reason: consumer poll timeout has expired."
     assert removed(here)[-1] == ("removed", "member_leave", said)
-    assert here.beat(here.node, a) is Error.UNKNOWN_MEMBER_ID
+    assert here.heartbeat(here.node, a) is Error.UNKNOWN_MEMBER_ID
 
 
 def test_a_session_eviction_is_immediate(here: Here) -> None:
@@ -66,7 +66,7 @@ def test_the_previous_holder_of_an_instance_id_is_fenced(here: Here) -> None:
     (a, _) = here.form("a", "b")
     here.verbs.fence(here.now, group=GROUP, instance="a")
     request = joining("a", a)
-    assert here.told(here.node, request, 5).error_code == Error.FENCED_INSTANCE_ID
+    assert here.request_at(here.node, request, 5).error_code == Error.FENCED_INSTANCE_ID
     assert here.group.state.value == "Stable"
     assert removed(here)[-1][:2] == ("replaced", "fenced")
     # nobody hears of that process again
@@ -107,7 +107,7 @@ def test_offsets_of_a_group_that_is_not_there_make_it(here: Here) -> None:
 def test_a_new_maximum_size_applies_to_later_joins(here: Here) -> None:
     here.form("a", "b")
     here.verbs.set_max_size(here.now, size=2)
-    assert here.told(here.node, joining("c"), 5).error_code == Error.GROUP_MAX_SIZE_REACHED
+    assert here.request_at(here.node, joining("c"), 5).error_code == Error.GROUP_MAX_SIZE_REACHED
     here.verbs.set_max_size(here.now, size=3)
     peer = here.connect(here.node)
     here.send(peer, here.request(peer, joining("c"), 5))
@@ -130,7 +130,7 @@ class TestFrozen:
     """A frozen group stays where it is; what would end its state waits, and nothing is lost by that."""
 
     def describe(self, here: Here) -> Any:
-        return here.told(here.node, DescribeGroupsRequest(groups=(GROUP,)), 3).groups[0]
+        return here.request_at(here.node, DescribeGroupsRequest(groups=(GROUP,)), 3).groups[0]
 
     def joins(self, here: Here, instance: str) -> Any:
         peer = here.connect(here.node)
@@ -147,7 +147,7 @@ class TestFrozen:
         assert (newcomer.answers(), leaver.answers()) == ([], [])
         described = self.describe(here)
         assert (described.group_state, len(described.members)) == ("Stable", 2)
-        assert here.beat(here.node, a) is Error.NONE
+        assert here.heartbeat(here.node, a) is Error.NONE
         assert here.commit(here.node, 3, a) is Error.NONE
         here.verbs.thaw(here.now, group=GROUP)
         assert [answer.error_code for _, answer in leaver.answers()] == [0]

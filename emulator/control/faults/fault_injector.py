@@ -93,10 +93,10 @@ class FaultInjector:
     # -- interceptor -----------------------------------------------------------------------------------------
 
     def on_request(
-        self, now: int, broker: InterceptedBroker, asked: RequestReceived, request: Message
+        self, now: int, broker: InterceptedBroker, received: RequestReceived, request: Message
     ) -> Interception | None:
         """Decide on a request that was read."""
-        call = asked.call
+        call = received.call
         context = RequestContext(self._runtime, broker.node.node_id, call, request)
         self._buffer = []
         steps, decision = self._admit(now, InFlightRequest(broker, call, request, context))

@@ -91,7 +91,7 @@ class Nodes(Wire):
         """Call an operation of the runtime at the current time."""
         self._perform(operation(self.now, *arguments))
 
-    def told(self, node: int, message: Any, version: int) -> Any:
+    def request_at(self, node: int, message: Any, version: int) -> Any:
         """Send a request to a node on a new connection; return the response, None if it is parked."""
         return self.ask(self.connect(node), message, version)
 
@@ -99,7 +99,9 @@ class Nodes(Wire):
 
     def coordinator(self, node: int, group: str = GROUP, key_type: int = 0) -> tuple[int, int, int]:
         """Return error, node id and port of FindCoordinator."""
-        (row,) = self.told(node, FindCoordinatorRequest(key_type=key_type, coordinator_keys=(group,)), 4).coordinators
+        (row,) = self.request_at(
+            node, FindCoordinatorRequest(key_type=key_type, coordinator_keys=(group,)), 4
+        ).coordinators
         return row.error_code, row.node_id, row.port
 
     def stable(self, node: int, *instances: str, group: str = GROUP) -> list[str]:
@@ -109,7 +111,7 @@ class Nodes(Wire):
             SyncGroupRequestAssignment(member_id=each, assignment=each.encode()) for each in (leader, *others)
         )
         for member_id, assignments in ((leader, given), *((each, ()) for each in others)):
-            assert self.told(node, syncing(member_id, assignments, group=group), 3).error_code == Error.NONE
+            assert self.request_at(node, syncing(member_id, assignments, group=group), 3).error_code == Error.NONE
         return [leader, *others]
 
     def formed(self, node: int, *instances: str, group: str = GROUP) -> list[str]:
@@ -123,10 +125,10 @@ class Nodes(Wire):
         assert {answer.generation_id for answer in joined} == {1}
         return sorted((answer.member_id for answer in joined), key=lambda each: each != joined[0].leader)
 
-    def beat(self, node: int, member_id: str, generation: int = 1, group: str = GROUP) -> Error:
+    def heartbeat(self, node: int, member_id: str, generation: int = 1, group: str = GROUP) -> Error:
         """Send a heartbeat and return its error."""
         request = HeartbeatRequest(group_id=group, generation_id=generation, member_id=member_id)
-        return Error(self.told(node, request, 3).error_code)
+        return Error(self.request_at(node, request, 3).error_code)
 
     def commit(self, node: int, offset: int, member_id: str = "", generation: int = 1, group: str = GROUP) -> Error:
         """Commit an offset of t-0, as a member or as a consumer without a group membership."""
@@ -138,12 +140,12 @@ class Nodes(Wire):
             generation_id_or_member_epoch=generation if member_id else -1,
             member_id=member_id,
         )
-        return Error(self.told(node, request, 5).topics[0].partitions[0].error_code)
+        return Error(self.request_at(node, request, 5).topics[0].partitions[0].error_code)
 
     def committed(self, node: int, group: str = GROUP) -> int:
         """Return the committed offset of t-0, -1 if there is none, or the negated error code."""
         topic = OffsetFetchRequestTopic(name="t", partition_indexes=(0,))
-        answer = self.told(node, OffsetFetchRequest(group_id=group, topics=(topic,)), 5)
+        answer = self.request_at(node, OffsetFetchRequest(group_id=group, topics=(topic,)), 5)
         if answer.error_code:
             return -int(answer.error_code)
         return int(answer.topics[0].partitions[0].committed_offset)

@@ -30,7 +30,7 @@ class Here(Nodes):
         self.wait(2 * FORMING_MS)
         ids = {instance: self.at[instance].answers()[-1][1] for instance in instances}
         for answer in sorted(ids.values(), key=lambda each: each.leader != each.member_id):
-            assert self.told(self.node, syncing(answer.member_id), 3).error_code == 0
+            assert self.request_at(self.node, syncing(answer.member_id), 3).error_code == 0
         return [ids[instance].member_id for instance in instances]
 
     def advance(self, by: float | str, **arguments: Any) -> list[tuple[str, str | None]]:

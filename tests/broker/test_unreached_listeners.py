@@ -92,7 +92,7 @@ def test_a_client_that_fetches_has_arrived(nodes: Nodes) -> None:
     assert nodes.logged == []
 
 
-def test_a_client_that_only_lists_topics_is_not_waited_for(nodes: Nodes) -> None:
+def test_a_client_that_only_lists_topics_is_not_watched(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), MetadataRequest(), 9)
     assert not nodes.runtime.tickers
     nodes.wait(WAIT_MS)

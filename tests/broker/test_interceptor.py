@@ -28,7 +28,7 @@ REFUSED = HeartbeatResponse(error_code=Error.REBALANCE_IN_PROGRESS)
 
 
 @dataclass
-class Doorman:
+class RecordingInterceptor:
     """Takes these steps at the first request, and these at its answer; then lets everything pass."""
 
     first: tuple[Step, ...] | None = None
@@ -39,11 +39,11 @@ class Doorman:
     seen: list[tuple[str, int]] = field(default_factory=list)
 
     def on_request(
-        self, now: int, broker: InterceptedBroker, asked: RequestReceived, request: Message
+        self, now: int, broker: InterceptedBroker, received: RequestReceived, request: Message
     ) -> Interception | None:
         self.broker = broker
-        self.parked.append((asked.call, request))
-        self.seen.append(("asked", asked.call.correlation_id))
+        self.parked.append((received.call, request))
+        self.seen.append(("asked", received.call.correlation_id))
         steps, self.first = self.first, None
         return None if steps is None else Interception(steps, self.rule_id)
 
@@ -61,39 +61,39 @@ class Doorman:
         self.seen.append(("gone", connection))
 
 
-def opened(**steps: Any) -> tuple[Nodes, Doorman, Peer]:
-    nodes, doorman = Nodes(1), Doorman(**steps)
-    nodes.runtime.interceptor = doorman
-    return nodes, doorman, nodes.connect()
+def opened(**steps: Any) -> tuple[Nodes, RecordingInterceptor, Peer]:
+    nodes, interceptor = Nodes(1), RecordingInterceptor(**steps)
+    nodes.runtime.interceptor = interceptor
+    return nodes, interceptor, nodes.connect()
 
 
-def resumed(nodes: Nodes, doorman: Doorman, *steps: Step) -> None:
-    assert doorman.broker is not None
-    nodes.do(nodes.runtime.resume, doorman.broker, doorman.parked[0][0], steps)
+def resumed(nodes: Nodes, interceptor: RecordingInterceptor, *steps: Step) -> None:
+    assert interceptor.broker is not None
+    nodes.do(nodes.runtime.resume, interceptor.broker, interceptor.parked[0][0], steps)
 
 
-def test_it_is_asked_about_a_request_and_about_its_answer() -> None:
-    nodes, doorman, peer = opened()
+def test_the_interceptor_decides_on_requests_and_responses() -> None:
+    nodes, interceptor, peer = opened()
     assert nodes.ask(peer, BEAT, 3).error_code == Error.UNKNOWN_MEMBER_ID
-    assert doorman.seen == [("asked", 1), ("answered", 1)]
+    assert interceptor.seen == [("asked", 1), ("answered", 1)]
 
 
 def test_a_parked_request_is_not_applied_and_later_ones_wait() -> None:
-    nodes, doorman, peer = opened(first=(Park(),))
+    nodes, interceptor, peer = opened(first=(Park(),))
     assert nodes.ask(peer, BEAT, 3) is None
     assert nodes.ask(peer, MetadataRequest(topics=()), 5) is None
-    assert doorman.seen == [("asked", 1), ("queued", 1)]
-    assert doorman.broker is not None
-    ((call, behind),) = doorman.broker.queued_requests(peer.number)
+    assert interceptor.seen == [("asked", 1), ("queued", 1)]
+    assert interceptor.broker is not None
+    ((call, behind),) = interceptor.broker.queued_requests(peer.number)
     assert (call.correlation_id, behind) == (2, MetadataRequest(topics=()))
-    resumed(nodes, doorman, Serve(doorman.parked[0][1]))
+    resumed(nodes, interceptor, Serve(interceptor.parked[0][1]))
     assert [number for number, _ in peer.answers()] == [1, 2]
     assert peer.answers()[0][1].error_code == Error.UNKNOWN_MEMBER_ID
-    assert doorman.broker.queued_requests(peer.number) == []
+    assert interceptor.broker.queued_requests(peer.number) == []
 
 
 @pytest.mark.parametrize("steps", [{"first": (Respond(REFUSED, "r1"),)}, {"then": (Respond(REFUSED, "r1"),)}])
-def test_it_may_answer_instead(steps: dict[str, tuple[Step, ...]]) -> None:
+def test_the_interceptor_can_respond_in_place_of_the_node(steps: dict[str, tuple[Step, ...]]) -> None:
     nodes, _, peer = opened(**steps)
     assert nodes.ask(peer, BEAT, 3).error_code == Error.REBALANCE_IN_PROGRESS
     assert nodes.trace.events()[-1]["rule_id"] == "r1"
@@ -101,51 +101,51 @@ def test_it_may_answer_instead(steps: dict[str, tuple[Step, ...]]) -> None:
 
 
 def test_a_rule_can_close_a_connection_before_or_after_the_response() -> None:
-    nodes, doorman, peer = opened(first=(Disconnect("rule r1"),))
+    nodes, interceptor, peer = opened(first=(Disconnect("rule r1"),))
     assert nodes.ask(peer, BEAT, 3) is None
     assert peer.closed == "rule r1"
-    assert ("gone", peer.number) in doorman.seen
+    assert ("gone", peer.number) in interceptor.seen
     nodes, _, peer = opened(then=(Respond(REFUSED, alter=lambda frame: frame[:7], ends=False), Disconnect("rule r2")))
     nodes.send(peer, nodes.request(peer, BEAT, 3))
     assert (len(peer.bytes), peer.closed) == (7, "rule r2")
 
 
-def test_an_answer_may_leave_in_pieces() -> None:
-    nodes, doorman, peer = opened(then=(Respond(REFUSED, alter=lambda frame: frame[:7], ends=False),))
+def test_a_response_can_leave_in_pieces() -> None:
+    nodes, interceptor, peer = opened(then=(Respond(REFUSED, alter=lambda frame: frame[:7], ends=False),))
     frame = nodes.request(peer, BEAT, 3) + nodes.request(peer, BEAT, 3)
     nodes.send(peer, frame)
     assert len(peer.bytes) == 7
     whole = bytes.fromhex("0000000a00000001000000000000")
-    resumed(nodes, doorman, Write(whole[7:10], ends=False))
-    resumed(nodes, doorman, Write(whole[10:]))
+    resumed(nodes, interceptor, Write(whole[7:10], ends=False))
+    resumed(nodes, interceptor, Write(whole[10:]))
     (first, second) = peer.answers()
     assert (first[0], second[0]) == (1, 2)
 
 
-def test_a_request_of_a_closed_connection_is_served_without_an_answer() -> None:
-    nodes, doorman, peer = opened(first=(Park(),))
+def test_a_parked_request_of_a_closed_connection_is_served_without_a_response() -> None:
+    nodes, interceptor, peer = opened(first=(Park(),))
     nodes.ask(peer, BEAT, 3)
     nodes.runtime.disconnected(nodes.now, peer.number)
-    resumed(nodes, doorman, Serve(doorman.parked[0][1]))
-    resumed(nodes, doorman, Respond(REFUSED), Write(b"x"), Disconnect("late"))
+    resumed(nodes, interceptor, Serve(interceptor.parked[0][1]))
+    resumed(nodes, interceptor, Respond(REFUSED), Write(b"x"), Disconnect("late"))
     assert (peer.bytes, peer.closed) == (b"", None)
 
 
 def test_a_request_is_lost_with_its_node() -> None:
-    nodes, doorman, peer = opened(first=(Park(),))
+    nodes, interceptor, peer = opened(first=(Park(),))
     nodes.ask(peer, BEAT, 3)
     nodes.do(nodes.runtime.kill_node, 1)
     nodes.do(nodes.runtime.start_node, 1)
-    resumed(nodes, doorman, Serve(doorman.parked[0][1]))
-    assert doorman.seen[-1] == ("gone", peer.number)
+    resumed(nodes, interceptor, Serve(interceptor.parked[0][1]))
+    assert interceptor.seen[-1] == ("gone", peer.number)
 
 
-def test_a_node_that_starts_has_the_gate_too() -> None:
-    nodes, doorman, _ = opened()
+def test_a_restarted_node_keeps_the_interceptor() -> None:
+    nodes, interceptor, _ = opened()
     nodes.do(nodes.runtime.kill_node, 1)
     nodes.do(nodes.runtime.start_node, 1)
     nodes.ask(nodes.connect(), BEAT, 3)
-    assert doorman.seen[-2:] == [("asked", 1), ("answered", 1)]
+    assert interceptor.seen[-2:] == [("asked", 1), ("answered", 1)]
     nodes.runtime.interceptor = None
     nodes.ask(nodes.connect(), BEAT, 3)
-    assert doorman.seen[-1] == ("answered", 1)
+    assert interceptor.seen[-1] == ("answered", 1)

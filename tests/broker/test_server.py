@@ -189,7 +189,7 @@ def test_the_timekeeper_does_not_wake_itself_and_ticks_only_when_something_is_du
     assert play(scene).ticks == []
 
 
-def test_another_connection_brings_the_answer_about() -> None:
+def test_a_request_of_another_connection_can_release_a_response() -> None:
     async def scene(stage: Scene) -> None:
         waiting, other = stage.connect(), stage.connect()
         await waiting.send_all(b"later")
@@ -294,7 +294,7 @@ def test_held_back_frames_are_served_after_the_send() -> None:
     play(scene)
 
 
-def test_a_client_that_goes_while_its_request_is_in_hand_is_noticed() -> None:
+def test_a_disconnect_during_a_request_in_flight_is_noticed() -> None:
     """As long as the broker wants to read on; its answer may never come."""
 
     async def scene(stage: Scene) -> None:
@@ -352,7 +352,7 @@ def test_an_action_may_bring_the_deadline_forward() -> None:
     play(scene)
 
 
-def test_a_wait_looks_again_after_everything_that_happens() -> None:
+def test_wait_for_checks_its_predicate_after_every_input() -> None:
     async def scene(stage: Scene) -> None:
         client = stage.connect()
         await client.send_all(b"later")
@@ -366,7 +366,7 @@ def test_a_wait_looks_again_after_everything_that_happens() -> None:
     play(scene)
 
 
-def test_a_bug_of_ours_stops_the_run() -> None:
+def test_an_internal_error_stops_the_server() -> None:
     async def scene(stage: Scene) -> None:
         await stage.connect().send_all(b"bug")
         await trio.sleep(1)
@@ -647,7 +647,7 @@ def test_a_reserved_port_can_be_bound_again() -> None:
     at_entrances(visit)
 
 
-def test_a_client_that_the_brokers_do_not_want_is_sent_away_at_once() -> None:
+def test_a_connection_to_a_node_that_is_down_closes_at_once() -> None:
     async def visit(shell: Server, broker: FakeBroker) -> None:
         async with await enter(await opened(shell, 1, "DOWN")) as client:
             assert await client.receive_some() == b""
