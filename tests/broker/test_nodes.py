@@ -94,7 +94,7 @@ class TestMoving:
         answer = waiting.answers()[-1][1]
         assert (answer.error_code, answer.assignment) == (NOT_COORDINATOR, b"")
 
-    def test_b3_every_response_during_loading_is_load_in_progress(self, nodes: Nodes) -> None:
+    def test_b3_a_loading_coordinator_refuses_requests_and_accepts_heartbeats(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
         assert nodes.commit(HERE, 5, member) is Error.NONE
         nodes.do(nodes.runtime.move_coordinator, GROUP, THERE, 500)
@@ -257,7 +257,7 @@ class TestPausing:
         assert [len(peer.answers()) for peer in (early, late)] == [1, 1]
         assert nodes.heartbeat(HERE, member) is Error.NONE
 
-    def test_sessions_expire_during_a_pause(self, nodes: Nodes) -> None:
+    def test_overdue_sessions_expire_when_a_paused_node_resumes(self, nodes: Nodes) -> None:
         (member,) = nodes.stable(HERE, "a")
         nodes.do(nodes.runtime.pause_node, HERE)
         nodes.wait(SESSION_MS)
@@ -324,7 +324,7 @@ class TestPausing:
         assert nodes.runtime.is_muted(peer.number)
         pieces = len(peer.pieces)
         nodes.do(nodes.runtime.resume_node, 1)
-        assert len(peer.pieces) == pieces + 1, "the shell is woken"
+        assert len(peer.pieces) == pieces + 1, "the server is woken"
         assert not nodes.runtime.is_muted(peer.number)
 
     def test_a_paused_node_is_killed_if_it_is_stopped(self, nodes: Nodes) -> None:
@@ -371,7 +371,7 @@ class TestTogether:
         answer = nodes.ask(peer, MetadataRequest(topics=None), 9)
         assert [(row.node_id, row.host) for row in answer.brokers] == [(2, "outside")]
 
-    def test_a_jump_of_time_fires_the_same_timers_on_all_nodes(self) -> None:
+    def test_a_jump_of_time_equals_many_small_steps_on_all_nodes(self) -> None:
         def ended(step: int) -> list[dict[str, object]]:
             nodes = Nodes(2)
             nodes.stable(HERE, "a", "b")

@@ -14,7 +14,7 @@ from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
 from koordinator.emulator.broker import listeners as listeners_module
 from koordinator.emulator.broker.connections import Close, Output, Send
-from koordinator.emulator.server import listening_sockets as entrances
+from koordinator.emulator.server import listening_sockets
 from koordinator.emulator.server.listening_sockets import ListeningSocket
 from koordinator.emulator.server.server import Server
 
@@ -391,9 +391,9 @@ def serve(visit: Visit, host: str = "127.0.0.1") -> FakeBroker:
     async def main() -> float:
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
-                listeners = await entrances.listen(host, 0)
+                listeners = await listening_sockets.listen(host, 0)
                 await nursery.start(Server(broker, EPOCH).serve, [ListeningSocket(1, "PLAINTEXT", listeners)])
-                port = entrances.port_of(listeners)
+                port = listening_sockets.port_of(listeners)
 
                 async def connect(to: str = "127.0.0.1") -> trio.SocketStream:
                     visitors.append(await trio.open_tcp_stream(to, port))
@@ -517,12 +517,12 @@ def test_a_name_with_several_addresses_has_one_port() -> None:
     async def bind() -> None:
         trio.socket.set_custom_hostname_resolver(TwoAddresses())
         bound = []
-        free = await entrances.listen("two.example", 0)
-        port = entrances.port_of(free)
+        free = await listening_sockets.listen("two.example", 0)
+        port = listening_sockets.port_of(free)
         bound.append([listener.socket.getsockname() for listener in free])
         for listener in free:
             await listener.aclose()
-        named = await entrances.listen("two.example", port)
+        named = await listening_sockets.listen("two.example", port)
         bound.append([listener.socket.getsockname() for listener in named])
         for listener in named:
             await listener.aclose()
@@ -535,14 +535,14 @@ def test_a_port_in_use_is_an_os_error_that_names_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use") as caught:
-            trio.run(entrances.listen, "127.0.0.1", port)
+            trio.run(listening_sockets.listen, "127.0.0.1", port)
     assert caught.value.errno == errno.EADDRINUSE
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "a" * 70 + ".invalid", "a..b", "a\0b", "203.0.113.7"])
 def test_a_host_that_cannot_be_listened_on_is_an_os_error_that_names_it(host: str) -> None:
     with pytest.raises(OSError, match="cannot listen on") as caught:
-        trio.run(entrances.listen, host, 0)
+        trio.run(listening_sockets.listen, host, 0)
     assert host in str(caught.value)
 
 
@@ -556,7 +556,7 @@ def test_a_host_that_cannot_be_listened_on_is_an_os_error_that_names_it(host: st
     ],
 )
 def test_addresses_are_shown_as_java_shows_them(address: str, shown: str) -> None:
-    assert entrances.java_host(address) == shown
+    assert listening_sockets.java_host(address) == shown
 
 
 def test_a_wildcard_address_is_not_advertised() -> None:
@@ -566,30 +566,30 @@ def test_a_wildcard_address_is_not_advertised() -> None:
     assert listeners_module.host_port("::1", 9092) == "[::1]:9092"
 
 
-# -- entrances -----------------------------------------------------------------------------------------------
+# -- listening_sockets -----------------------------------------------------------------------------------------------
 
 
-def at_entrances(visit: Callable[[Server, FakeBroker], Awaitable[None]]) -> FakeBroker:
-    """Run a server with no entrance yet, and visit it."""
+def at_listening_sockets(visit: Callable[[Server, FakeBroker], Awaitable[None]]) -> FakeBroker:
+    """Run a server without listening sockets, and call `visit`."""
     broker = FakeBroker()
 
     async def main() -> None:
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
-                shell = Server(broker, EPOCH)
-                await nursery.start(shell.serve, [])
-                await visit(shell, broker)
+                server = Server(broker, EPOCH)
+                await nursery.start(server.serve, [])
+                await visit(server, broker)
                 nursery.cancel_scope.cancel()
 
     trio.run(main)
     return broker
 
 
-async def opened(shell: Server, node_id: int, listener: str = "PLAINTEXT") -> int:
-    """Open an entrance; returns its port."""
-    sockets = await entrances.listen("127.0.0.1", 0)
-    await shell.open(ListeningSocket(node_id, listener, sockets))
-    return entrances.port_of(sockets)
+async def opened(server: Server, node_id: int, listener: str = "PLAINTEXT") -> int:
+    """Open a listening socket; return its port."""
+    sockets = await listening_sockets.listen("127.0.0.1", 0)
+    await server.open(ListeningSocket(node_id, listener, sockets))
+    return listening_sockets.port_of(sockets)
 
 
 async def enter(port: int) -> trio.SocketStream:
@@ -597,13 +597,13 @@ async def enter(port: int) -> trio.SocketStream:
 
 
 def test_the_runtime_learns_node_and_listener_of_a_connection() -> None:
-    async def visit(shell: Server, broker: FakeBroker) -> None:
+    async def visit(server: Server, broker: FakeBroker) -> None:
         del broker
         for node_id, listener in ((1, "PLAINTEXT"), (2, "OUTSIDE")):
-            async with await enter(await opened(shell, node_id, listener)) as client:
+            async with await enter(await opened(server, node_id, listener)) as client:
                 assert await say(client, b"hello") == b"hello"
 
-    log = at_entrances(visit).log
+    log = at_listening_sockets(visit).log
     assert [line for line in log if " connected " in line] == [
         "1 connected /127.0.0.1",
         "2 connected /127.0.0.1 at node 2 OUTSIDE",
@@ -611,11 +611,11 @@ def test_the_runtime_learns_node_and_listener_of_a_connection() -> None:
 
 
 def test_closing_a_node_refuses_new_connections_only() -> None:
-    async def visit(shell: Server, broker: FakeBroker) -> None:
+    async def visit(server: Server, broker: FakeBroker) -> None:
         del broker
-        closing, other = await opened(shell, 1), await opened(shell, 2)
+        closing, other = await opened(server, 1), await opened(server, 2)
         async with await enter(closing) as client, await enter(other) as neighbour:
-            await shell.close(1)
+            await server.close(1)
             with pytest.raises(OSError, match=r"refused|all attempts"):
                 await enter(closing)
             assert await say(client, b"still here") == b"still here"
@@ -623,34 +623,34 @@ def test_closing_a_node_refuses_new_connections_only() -> None:
         async with await enter(other) as client:
             assert await say(client, b"and others") == b"and others"
 
-    at_entrances(visit)
+    at_listening_sockets(visit)
 
 
 def test_a_reserved_port_can_be_bound_again() -> None:
-    async def visit(shell: Server, broker: FakeBroker) -> None:
+    async def visit(server: Server, broker: FakeBroker) -> None:
         del broker
-        sockets = await entrances.listen("127.0.0.1", 0)
-        await shell.open(ListeningSocket(1, "PLAINTEXT", sockets))
-        port, keep = entrances.port_of(sockets), entrances.reserve_port(sockets[0])
+        sockets = await listening_sockets.listen("127.0.0.1", 0)
+        await server.open(ListeningSocket(1, "PLAINTEXT", sockets))
+        port, keep = listening_sockets.port_of(sockets), listening_sockets.reserve_port(sockets[0])
         async with await enter(port) as client:
             await say(client, b"hello")
-            await shell.close(1)
+            await server.close(1)
             kept = keep()
             with pytest.raises(OSError, match=r"refused|all attempts"):
                 await enter(port)
             with pytest.raises(OSError, match="cannot listen on"):
-                await entrances.listen("127.0.0.1", port)
-            await shell.open(ListeningSocket(1, "PLAINTEXT", [entrances.listen_again(kept)]))
+                await listening_sockets.listen("127.0.0.1", port)
+            await server.open(ListeningSocket(1, "PLAINTEXT", [listening_sockets.listen_again(kept)]))
             async with await enter(port) as newcomer:
                 assert await say(newcomer, b"back") == b"back"
 
-    at_entrances(visit)
+    at_listening_sockets(visit)
 
 
 def test_a_connection_to_a_node_that_is_down_closes_at_once() -> None:
-    async def visit(shell: Server, broker: FakeBroker) -> None:
-        async with await enter(await opened(shell, 1, "DOWN")) as client:
+    async def visit(server: Server, broker: FakeBroker) -> None:
+        async with await enter(await opened(server, 1, "DOWN")) as client:
             assert await client.receive_some() == b""
         assert broker.log[-1] == "1 disconnected it is down"
 
-    at_entrances(visit)
+    at_listening_sockets(visit)

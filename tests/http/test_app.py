@@ -147,7 +147,7 @@ def test_new_clusters_get_ports_of_the_range_until_none_is_left(free_ports: rang
         two = http.post("/v1/clusters", json={"brokers": 2, "id": "two"}).json()
         assert two["bootstrap_servers"] == f"127.0.0.1:{free_ports[1]},127.0.0.1:{free_ports[2]}"
         said = problem(http.post("/v1/clusters", json={}), 409)["detail"]
-        assert "give more with --port-range" in said
+        assert "extend --port-range" in said
         http.delete("/v1/clusters/two")
         assert http.post("/v1/clusters", json={}).is_success
 
