@@ -286,7 +286,7 @@ class Fetches:
 
     def _topic(self, name: str) -> Topic:
         topic = self._cluster.topic(name)
-        assert topic is not None, f"{name} has a log, and is no topic"
+        assert topic is not None, f"{name} has a log but no topic"
         return topic
 
 

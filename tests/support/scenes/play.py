@@ -8,8 +8,7 @@ version of its request, so that a test sees what a client would see.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 
 from koordinator.emulator.broker.versions.adapters import ADAPTERS
@@ -22,58 +21,20 @@ from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import (
-    delete_groups,
-    describe_groups,
-    heartbeat,
-    join_group,
-    leave_group,
-    list_groups,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    sync_group,
-)
-from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
+from scenes.coordinator_requests import CHANGED, RANGE, START, SUBSCRIBED_TO_T, CoordinatorRequests, Exchange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from koordinator.emulator.core.groups.classic.group import ClassicGroup
     from koordinator.wire.apis import Message
 
-SUBSCRIBED_TO_T = write_subscription(ConsumerProtocolSubscription(topics=("t",)))
-RANGE = (("range", SUBSCRIBED_TO_T),)
-CHANGED = (("range", write_subscription(ConsumerProtocolSubscription(topics=("t", "u")))),)
-START = 1_700_000_000_000
+__all__ = ["CHANGED", "RANGE", "START", "SUBSCRIBED_TO_T", "Exchange", "Play"]
 
-R = TypeVar("R")
 F = TypeVar("F")
 
 
-@dataclass
-class Exchange(Generic[R]):
-    """A request and its response, once there is one."""
-
-    call: Call
-    responses: list[R] = field(default_factory=list)
-
-    @property
-    def parked(self) -> bool:
-        return not self.responses
-
-    @property
-    def response(self) -> R:
-        assert self.responses, f"{APIS[self.call.api_key].name} has not been answered"
-        assert len(self.responses) == 1, f"{APIS[self.call.api_key].name} has been answered {len(self.responses)} times"
-        return self.responses[0]
-
-    @property
-    def error(self) -> Error:
-        return Error(cast("Any", self.response).error_code)
-
-
-class Play:
+class Play(CoordinatorRequests):
     """A coordinator and its clients; topics are t (4 partitions) and u (2)."""
 
     def __init__(self, **settings: object) -> None:
@@ -159,230 +120,6 @@ class Play:
             self.coordinator.handle(self.now, call, ADAPTERS[key].normalize_request(cast("Any", request), version))
         )
         return asked
-
-    def join(
-        self,
-        member_id: str = "",
-        instance_id: str | None = None,
-        *,
-        group: str = "g",
-        version: int = 5,
-        session: int = 10_000,
-        rebalance: int = 30_000,
-        protocol_type: str = "consumer",
-        protocols: Iterable[tuple[str, bytes]] = RANGE,
-        client_id: str = "c",
-        reason: str | None = None,
-    ) -> Exchange[join_group.JoinGroupResponse]:
-        request = join_group.JoinGroupRequest(
-            group_id=group,
-            session_timeout_ms=session,
-            rebalance_timeout_ms=rebalance,
-            member_id=member_id,
-            group_instance_id=instance_id,
-            protocol_type=protocol_type,
-            protocols=tuple(
-                join_group.JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in protocols
-            ),
-            reason=reason,
-        )
-        return self.send(request, version, client_id)
-
-    def new_id(self, **join: Any) -> str:
-        """Return a member id handed out with MEMBER_ID_REQUIRED."""
-        asked = self.join("", **join)
-        assert asked.error is Error.MEMBER_ID_REQUIRED
-        return asked.response.member_id
-
-    def sync(
-        self,
-        generation: int,
-        member_id: str,
-        assignments: Mapping[str, bytes] | None = None,
-        *,
-        instance_id: str | None = None,
-        group: str = "g",
-        version: int = 3,
-        protocol_type: str | None = None,
-        protocol_name: str | None = None,
-    ) -> Exchange[sync_group.SyncGroupResponse]:
-        request = sync_group.SyncGroupRequest(
-            group_id=group,
-            generation_id=generation,
-            member_id=member_id,
-            group_instance_id=instance_id,
-            protocol_type=protocol_type,
-            protocol_name=protocol_name,
-            assignments=tuple(
-                sync_group.SyncGroupRequestAssignment(member_id=each, assignment=assignment)
-                for each, assignment in (assignments or {}).items()
-            ),
-        )
-        return self.send(request, version)
-
-    def heartbeat(self, generation: int, member_id: str, instance_id: str | None = None, *, group: str = "g") -> Error:
-        request = heartbeat.HeartbeatRequest(
-            group_id=group, generation_id=generation, member_id=member_id, group_instance_id=instance_id
-        )
-        return self.send(request, 3).error
-
-    def start_leave(
-        self, *members: str | tuple[str, str | None], group: str = "g", reason: str | None = None
-    ) -> Exchange[leave_group.LeaveGroupResponse]:
-        identities = [(member, None) if isinstance(member, str) else member for member in members]
-        request = leave_group.LeaveGroupRequest(
-            group_id=group,
-            members=tuple(
-                leave_group.MemberIdentity(member_id=member_id, group_instance_id=instance_id, reason=reason)
-                for member_id, instance_id in identities
-            ),
-        )
-        return self.send(request, self.newest(ApiKey.LEAVE_GROUP))
-
-    def leave(
-        self, *members: str | tuple[str, str | None], group: str = "g", reason: str | None = None
-    ) -> leave_group.LeaveGroupResponse:
-        return self.start_leave(*members, group=group, reason=reason).response
-
-    def leave_errors(self, *members: str | tuple[str, str | None], group: str = "g") -> list[int]:
-        return [row.error_code for row in self.leave(*members, group=group).members]
-
-    def commit(
-        self,
-        generation: int = -1,
-        member_id: str = "",
-        instance_id: str | None = None,
-        offsets: Mapping[tuple[str, int], int] | None = None,
-        *,
-        metadata: str | None = "",
-        leader_epoch: int = -1,
-        group: str = "g",
-        version: int = 7,
-        retention: int = -1,
-    ) -> Exchange[offset_commit.OffsetCommitResponse]:
-        rows: dict[str, list[offset_commit.OffsetCommitRequestPartition]] = {}
-        for (topic, partition), offset in ({("t", 0): 1} if offsets is None else offsets).items():
-            rows.setdefault(topic, []).append(
-                offset_commit.OffsetCommitRequestPartition(
-                    partition_index=partition,
-                    committed_offset=offset,
-                    committed_leader_epoch=leader_epoch,
-                    committed_metadata=metadata,
-                )
-            )
-        request = offset_commit.OffsetCommitRequest(
-            group_id=group,
-            generation_id_or_member_epoch=generation,
-            member_id=member_id,
-            group_instance_id=instance_id,
-            retention_time_ms=retention,
-            topics=tuple(
-                offset_commit.OffsetCommitRequestTopic(name=topic, partitions=tuple(partitions))
-                for topic, partitions in rows.items()
-            ),
-        )
-        return self.send(request, version)
-
-    def commit_errors(self, *args: Any, **kwargs: Any) -> list[Error]:
-        answer = self.commit(*args, **kwargs).response
-        return [Error(row.error_code) for topic in answer.topics for row in topic.partitions]
-
-    def fetch(
-        self, *partitions: tuple[str, int], group: str = "g", stable: bool = False
-    ) -> dict[tuple[str, int], tuple[int, int, str | None, int]]:
-        """Return (topic, partition) -> (offset, leader epoch, metadata, error); without arguments all committed
-        offsets."""
-        names: dict[str, list[int]] = {}
-        for topic, partition in partitions:
-            names.setdefault(topic, []).append(partition)
-        topics = {name: tuple(indexes) for name, indexes in names.items()} if partitions else None
-        version = min(8, self.newest(ApiKey.OFFSET_FETCH))
-        answer = self.fetch_raw(group, version=version, stable=stable, topics=topics)
-        row = answer.groups[0] if answer.groups else answer
-        assert row.error_code == 0
-        return {
-            (topic.name, each.partition_index): (
-                each.committed_offset,
-                each.committed_leader_epoch,
-                each.metadata,
-                each.error_code,
-            )
-            for topic in row.topics
-            for each in topic.partitions
-        }
-
-    def offset(self, topic: str, partition: int, group: str = "g") -> int:
-        return self.fetch((topic, partition), group=group)[topic, partition][0]
-
-    def fetch_raw(self, *groups: str, **asked: Any) -> offset_fetch.OffsetFetchResponse:
-        """Return the response of `start_fetch`."""
-        return self.start_fetch(*groups, **{"stable": False, **asked}).response
-
-    def start_fetch(
-        self,
-        *groups: str,
-        version: int = 8,
-        stable: bool = True,
-        topics: Mapping[str, tuple[int, ...]] | None = None,
-    ) -> Exchange[offset_fetch.OffsetFetchResponse]:
-        """Send OffsetFetch in a version: one group below v8, all its offsets if `topics` is None."""
-        rows = None if topics is None else tuple(topics.items())
-        request = offset_fetch.OffsetFetchRequest(
-            group_id=groups[0],
-            topics=None
-            if rows is None
-            else tuple(offset_fetch.OffsetFetchRequestTopic(name=name, partition_indexes=at) for name, at in rows),
-            groups=tuple(
-                offset_fetch.OffsetFetchRequestGroup(
-                    group_id=group,
-                    topics=None
-                    if rows is None
-                    else tuple(
-                        offset_fetch.OffsetFetchRequestTopics(name=name, partition_indexes=at) for name, at in rows
-                    ),
-                )
-                for group in groups
-            ),
-            require_stable=stable,
-        )
-        return self.send(request, version)
-
-    def delete_offsets(self, *partitions: tuple[str, int], group: str = "g") -> tuple[Error, list[Error]]:
-        request = offset_delete.OffsetDeleteRequest(
-            group_id=group,
-            topics=tuple(
-                offset_delete.OffsetDeleteRequestTopic(
-                    name=topic, partitions=(offset_delete.OffsetDeleteRequestPartition(partition_index=partition),)
-                )
-                for topic, partition in partitions
-            ),
-        )
-        answer: offset_delete.OffsetDeleteResponse = self.send(request, 0).response
-        return Error(answer.error_code), [Error(row.error_code) for each in answer.topics for row in each.partitions]
-
-    def describe(
-        self, group: str = "g", version: int = 5, *, operations: bool = False
-    ) -> describe_groups.DescribedGroup:
-        request = describe_groups.DescribeGroupsRequest(groups=(group,), include_authorized_operations=operations)
-        answer: describe_groups.DescribeGroupsResponse = self.send(request, version).response
-        return answer.groups[0]
-
-    def state(self, group: str = "g") -> str:
-        return self.describe(group).group_state
-
-    def listed(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[str]:
-        request = list_groups.ListGroupsRequest(states_filter=tuple(states), types_filter=tuple(types))
-        answer: list_groups.ListGroupsResponse = self.send(request, self.newest(ApiKey.LIST_GROUPS)).response
-        return [group.group_id for group in answer.groups]
-
-    def list_groups(self, version: int = 5) -> list_groups.ListGroupsResponse:
-        return cast("list_groups.ListGroupsResponse", self.send(list_groups.ListGroupsRequest(), version).response)
-
-    def start_delete(self, *groups: str) -> Exchange[delete_groups.DeleteGroupsResponse]:
-        return self.send(delete_groups.DeleteGroupsRequest(groups_names=groups), 2)
-
-    def delete(self, *groups: str) -> dict[str, Error]:
-        return {row.group_id: Error(row.error_code) for row in self.start_delete(*groups).response.results}
 
     def advance(self, ms: int, group: str = "g") -> None:
         """Advance a group's clock."""

@@ -176,7 +176,7 @@ class ClassicGroup:
             return None
         self.timers.cancel(member.session)
         self._remove_protocols(member)
-        assert member.parked_join is None, "whoever removes a member answers its JoinGroup first"
+        assert member.parked_join is None, "a removed member must have no parked JoinGroup"
         if member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
         if self.leader_id == member_id:
