@@ -104,8 +104,8 @@ class Loader:
             self.store.write(step.build(*(self._rows(table) for table in step.inputs)), step.table)
         names = [*COUNTS.names, *COUNTS.partitions]
         columns = self.store.read(self.spark, COUNTS).schema
-        done = [tuple(row[name] for name in names) for row in counts]
-        self.store.write(self.spark.createDataFrame(done, columns), COUNTS)
+        rows = [tuple(row[name] for name in names) for row in counts]
+        self.store.write(self.spark.createDataFrame(rows, columns), COUNTS)
 
     def _pending(self) -> list[str]:
         """Return the batches that were read but not finished, oldest first."""
@@ -186,12 +186,12 @@ class Loader:
         """Build the table of a step for these homes and write it."""
         self.report_progress(step.table.path)
         is_affected = F.col("home").isin(homes)
-        made = step.build(*(self._select(table, is_affected) for table in step.inputs))
+        frame = step.build(*(self._select(table, is_affected) for table in step.inputs))
         if len(homes) == 1:
-            made = made.withColumn("home", F.lit(homes[0]))
+            frame = frame.withColumn("home", F.lit(homes[0]))
         else:
-            made = made.join(F.broadcast(self._select(TRACE_HOME, is_affected, "home")), "trace_id")
-        self.store.write_homes(made, step.table, homes)
+            frame = frame.join(F.broadcast(self._select(TRACE_HOME, is_affected, "home")), "trace_id")
+        self.store.write_homes(frame, step.table, homes)
 
     def _select(self, table: Table, where: Column, *more: str) -> DataFrame:
         """Return the matching rows of a table, with its own columns and `more`."""

@@ -53,7 +53,7 @@ class Way:
 
 def rows(*, quick: bool) -> list[Row]:
     """Return one row for each message and contestant."""
-    found = []
+    results = []
     for text, message, version in SAMPLES:
         data = encode(message, version)
         ways = _ways(message, version, data)
@@ -62,8 +62,8 @@ def rows(*, quick: bool) -> list[Row]:
                 raise AssertionError(f"{way.name} writes other bytes for {text}")
             way.read()
         costs = _costs(ways, rounds=2 if quick else ROUNDS)
-        found += _compared(f"{text} v{version} ({len(data):,} B)", costs)
-    return found
+        results += _compared(f"{text} v{version} ({len(data):,} B)", costs)
+    return results
 
 
 def _ways(message: Message, version: int, data: bytes) -> list[Way]:
@@ -130,7 +130,7 @@ def _timed(job: Callable[[], Any], count: int) -> float:
 
 def _compared(work: str, costs: dict[str, tuple[float, float]]) -> list[Row]:
     ours = sum(costs["koordinator"])
-    found = []
+    results = []
     for name, target, text in (
         ("stock Construct", STOCK_TARGET, f"at least {STOCK_TARGET:.0f} times faster"),
         ("by hand", BY_HAND_TARGET, f"at most {BY_HAND_TARGET} times its time"),
@@ -141,7 +141,7 @@ def _compared(work: str, costs: dict[str, tuple[float, float]]) -> list[Row]:
         theirs = sum(costs[name])
         slower = name == "by hand"
         ratio = ours / theirs if slower else theirs / ours
-        found.append(
+        results.append(
             Row(
                 part="decode + encode",
                 work=work,
@@ -158,4 +158,4 @@ def _compared(work: str, costs: dict[str, tuple[float, float]]) -> list[Row]:
                 },
             )
         )
-    return found
+    return results

@@ -35,7 +35,7 @@ def rows(*, quick: bool) -> list[Row]:
             for _ in range(rounds):
                 server.rest()
                 idle.append(_beat(load, each))
-                made = [
+                rules = [
                     cluster.rule(
                         "Heartbeat", faults.error("UNKNOWN_MEMBER_ID"), client_id=f"nobody-{number}", optional=True
                     )
@@ -46,7 +46,7 @@ def rows(*, quick: bool) -> list[Row]:
                     server.rest()
                     busy.append(_beat(load, each))
                     waiting.tell()
-                for rule in made:
+                for rule in rules:
                     rule.remove()
     before, after = median(idle), median(busy)
     ratio = after / before

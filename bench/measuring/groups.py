@@ -17,8 +17,8 @@ SPARE_FILES = 200
 def rows(*, quick: bool) -> list[Row]:
     """Return a row for each size, and one for the growth from 100 to the largest."""
     limit = processes.file_limit()
-    wanted = (5, 20) if quick else SIZES
-    sizes = sorted({min(size, limit - SPARE_FILES) for size in wanted})
+    requested = (5, 20) if quick else SIZES
+    sizes = sorted({min(size, limit - SPARE_FILES) for size in requested})
     best: dict[int, float] = {}
     most = 1 if quick else max(ROUNDS.values())
     for turn in range(most):
@@ -26,9 +26,9 @@ def rows(*, quick: bool) -> list[Row]:
         for size in sizes:
             if turn < (1 if quick else ROUNDS.get(size, 2)):
                 best[size] = min(best.get(size, float("inf")), _formed_in(size))
-    found = [_size_row(size, best[size]) for size in sizes]
-    found.append(_growth_row(best, wanted[-1]))
-    return found
+    results = [_size_row(size, best[size]) for size in sizes]
+    results.append(_growth_row(best, requested[-1]))
+    return results
 
 
 def _formed_in(members: int) -> float:
@@ -52,11 +52,11 @@ def _size_row(size: int, seconds: float) -> Row:
     )
 
 
-def _growth_row(best: dict[int, float], wanted: int) -> Row:
+def _growth_row(best: dict[int, float], requested: int) -> Row:
     """Return the row for 100 to 10,000 members, or to the largest number that the file limit allows."""
     small, large = FROM if FROM in best else min(best), max(best)
     growth = (best[large] / large) / (best[small] / small)
-    fewer = "" if large == wanted else f"; RLIMIT_NOFILE allows no {wanted:,}"
+    fewer = "" if large == requested else f"; RLIMIT_NOFILE allows no {requested:,}"
     return Row(
         part="one group, first join to last sync",
         work=f"growth of the time per member, {small:,} to {large:,}",
@@ -65,5 +65,5 @@ def _growth_row(best: dict[int, float], wanted: int) -> Row:
         result=f"{growth:.2f} times{fewer}",
         target=f"at most {GROWTH_TARGET:.0f} times",
         met=growth <= GROWTH_TARGET,
-        figures={"from": small, "to": large, "growth": growth, "wanted": wanted},
+        figures={"from": small, "to": large, "growth": growth, "wanted": requested},
     )

@@ -86,8 +86,8 @@ class Load:
         seconds = members.form(first_alone=first_alone)
         expected = b"".join(answer(HeartbeatResponse(), HEARTBEAT_VERSION, number) for number in range(in_flight))
         for member in members.members.values():
-            asked = _heartbeats(group, member.generation, member.id, in_flight)
-            self._beat_on(member.connection, asked, expected, in_flight)
+            frames = _heartbeats(group, member.generation, member.id, in_flight)
+            self._beat_on(member.connection, frames, expected, in_flight)
         return {"seconds": seconds}
 
     def echo(self, port: int, connections: int, in_flight: int = 1) -> Answer:
@@ -141,19 +141,19 @@ class Load:
             one.sent = one.received_bytes = 0
         asked_at: dict[int, deque[float]] = {fd: deque() for fd in beating}
         waited: list[float] = []
-        asked, wanted, gap_s = 0, each * len(turns), every_s / len(turns)
+        sent, total, gap_s = 0, each * len(turns), every_s / len(turns)
         begun = clock()
-        until = begun + wanted * gap_s + LIMIT_S
-        while len(waited) < wanted:
+        until = begun + total * gap_s + LIMIT_S
+        while len(waited) < total:
             now = clock()
             if now > until:
-                raise TimeoutError(f"{wanted - len(waited)} heartbeats have not been answered")
-            while asked < wanted and begun + asked * gap_s <= now:
-                one = turns[asked % len(turns)]
+                raise TimeoutError(f"{total - len(waited)} heartbeats have not been answered")
+            while sent < total and begun + sent * gap_s <= now:
+                one = turns[sent % len(turns)]
                 one.ask(1)
                 asked_at[one.connection.fd].append(one.sent_at)
-                asked += 1
-            due = begun + asked * gap_s if asked < wanted else until
+                sent += 1
+            due = begun + sent * gap_s if sent < total else until
             for fd, _ in poll(max(0.0, due - clock())):
                 count = beating[fd].take()
                 now = clock()

@@ -16,15 +16,15 @@ def main() -> None:
     place = urlsplit(order["url"])
     assert place.hostname is not None
     assert place.port is not None
-    asked = f"GET {PATH} HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
+    request = f"GET {PATH} HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
     sockets = []
     for _ in range(order["count"]):
         sockets.append(socket.create_connection((place.hostname, place.port)))
-        sockets[-1].sendall(asked)
+        sockets[-1].sendall(request)
     print(json.dumps({"polls": len(sockets)}), flush=True)
     sys.stdin.readline()
-    for each in sockets:
-        each.close()
+    for connection in sockets:
+        connection.close()
     print("{}", flush=True)
 
 

@@ -19,8 +19,8 @@ def by_duckdb(store: Path) -> tuple[float, list[str]]:
         began = time.monotonic()
         duck.make(connection)
         seconds = time.monotonic() - began
-        found = [line for name in duck.MADE for line in duck.differences(connection, store, name, name)[1]]
-    return seconds, found
+        differences = [line for name in duck.MADE for line in duck.differences(connection, store, name, name)[1]]
+    return seconds, differences
 
 
 def by_polars(store: Path) -> tuple[float, list[str]]:
@@ -29,12 +29,12 @@ def by_polars(store: Path) -> tuple[float, list[str]]:
     made = polar.Made(store)
     tables = {name: getattr(made, name)().collect() for name in duck.MADE}
     seconds = time.monotonic() - began
-    found = []
+    differences = []
     with duck.connected(store) as connection:
         for name, table in tables.items():
             connection.register("made", table.to_arrow())
-            found += duck.differences(connection, store, name, "made")[1]
-    return seconds, found
+            differences += duck.differences(connection, store, name, "made")[1]
+    return seconds, differences
 
 
 ENGINES = {"duckdb": by_duckdb, "polars": by_polars}
@@ -43,8 +43,8 @@ ENGINES = {"duckdb": by_duckdb, "polars": by_polars}
 def main() -> None:
     """Run the named engine."""
     name, store = sys.argv[1:]
-    seconds, found = ENGINES[name](Path(store))
-    print(json.dumps({"seconds": seconds, "differences": found}))
+    seconds, differences = ENGINES[name](Path(store))
+    print(json.dumps({"seconds": seconds, "differences": differences}))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ class Scene:
         """Return the trace of a group since a moment (seconds since the epoch)."""
         last = self._events[-1]["seq"] if self._events else 0
         self._events += self.cluster.trace(since=last)
-        return [each for each in self._events if each.get("group_id") == group_id and each["wall_ts"] > after * 1e6]
+        return [event for event in self._events if event.get("group_id") == group_id and event["wall_ts"] > after * 1e6]
 
     def start(self, group_id: str, name: str, client: str, instance_id: str | None) -> Member:
         """Start a member process."""
@@ -96,11 +96,11 @@ class Scene:
     def describe(self, group_id: str) -> Described:
         """Return the group as an admin client sees it (DescribeGroups, which has no generation)."""
         group = self.admin.describe_consumer_groups([group_id], request_timeout=10)[group_id].result()
-        members = {each.group_instance_id or each.client_id: each for each in group.members}
+        members = {member.group_instance_id or member.client_id: member for member in group.members}
         return Described(
             state=group.state.name,
             partitions={
-                name: tuple(sorted(each.partition for each in member.assignment.topic_partitions))
+                name: tuple(sorted(place.partition for place in member.assignment.topic_partitions))
                 for name, member in sorted(members.items())
             },
             member_ids={name: member.member_id for name, member in members.items()},
@@ -116,7 +116,7 @@ class Scene:
         """Return the committed offset of each partition (OffsetFetch)."""
         wanted = ConsumerGroupTopicPartitions(group_id)
         answer = self.admin.list_consumer_group_offsets([wanted])[group_id].result()
-        return {each.partition: each.offset for each in answer.topic_partitions}
+        return {row.partition: row.offset for row in answer.topic_partitions}
 
     def wait_settled(self, what: str, group_id: str, members: Iterable[Member], quiet_s: float = 0.0) -> None:
         """Wait until the group is Stable with these members, every partition has an owner, and the trace is quiet.

@@ -76,10 +76,10 @@ def kafka_python(membership: Membership, report: Report, stop: threading.Event) 
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-            report.assigned(each.partition for each in assigned)
+            report.assigned(partition.partition for partition in assigned)
 
         def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-            report.revoked(each.partition for each in revoked)
+            report.revoked(partition.partition for partition in revoked)
 
     consumer = KafkaConsumer(
         bootstrap_servers=membership.bootstrap_servers,
@@ -142,8 +142,8 @@ def confluent(membership: Membership, report: Report, stop: threading.Event) -> 
     try:
         consumer.subscribe(
             [membership.topic],
-            on_assign=lambda _, partitions: report.assigned(each.partition for each in partitions),
-            on_revoke=lambda _, partitions: report.revoked(each.partition for each in partitions),
+            on_assign=lambda _, partitions: report.assigned(partition.partition for partition in partitions),
+            on_revoke=lambda _, partitions: report.revoked(partition.partition for partition in partitions),
         )
         while not stop.is_set():
             messages = consumer.consume(500, timeout=POLL_MS / 1000)
@@ -180,10 +180,10 @@ def aiokafka(membership: Membership, report: Report, stop: threading.Event) -> N
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-            report.assigned(each.partition for each in assigned)
+            report.assigned(partition.partition for partition in assigned)
 
         def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-            report.revoked(each.partition for each in revoked)
+            report.revoked(partition.partition for partition in revoked)
 
     async def run() -> None:
         consumer = AIOKafkaConsumer(

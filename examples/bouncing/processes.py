@@ -93,9 +93,9 @@ class Member:
     def callbacks(self) -> list[Callback]:
         """All assign and revoke callbacks so far."""
         return [
-            Callback(each["at"], each["event"], tuple(each["partitions"]))
-            for each in list(self.seen)
-            if each["event"] in {"assigned", "revoked"}
+            Callback(event["at"], event["event"], tuple(event["partitions"]))
+            for event in list(self.seen)
+            if event["event"] in {"assigned", "revoked"}
         ]
 
     @property
@@ -109,16 +109,16 @@ class Member:
         """All records it has reported, as (partition, offset)."""
         return [
             (partition, offset)
-            for each in list(self.seen)
-            if each["event"] == "consumed"
-            for partition, first, last in each["ranges"]
+            for event in list(self.seen)
+            if event["event"] == "consumed"
+            for partition, first, last in event["ranges"]
             for offset in range(first, last + 1)
         ]
 
     @property
     def gave_up(self) -> Seen | None:
         """The client's own error that ended it, if there is one."""
-        return next((each for each in list(self.seen) if each["event"] == "gave_up"), None)
+        return next((event for event in list(self.seen) if event["event"] == "gave_up"), None)
 
     def stop(self) -> None:
         """Close its consumer (SIGTERM); `wait` for its end."""

@@ -29,8 +29,8 @@ def careful(consumer, handle, stopped):
     owned = set()
     consumer.subscribe(
         ["orders"],
-        on_assign=lambda _, partitions: owned.update(each.partition for each in partitions),
-        on_revoke=lambda _, partitions: owned.difference_update(each.partition for each in partitions),
+        on_assign=lambda _, partitions: owned.update(partition.partition for partition in partitions),
+        on_revoke=lambda _, partitions: owned.difference_update(partition.partition for partition in partitions),
     )
     while not stopped.is_set():
         for order in consumer.consume(3, 0.5):

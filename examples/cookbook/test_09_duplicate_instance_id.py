@@ -63,7 +63,7 @@ def doubled(koordinator, start):
         start(program, {**config, "client_id": "younger"}, handled[1])
         koordinator.group("svc").assert_request("OffsetFetch", error="NONE", client_id="younger", timeout=30)
         koordinator.produce("orders", "b")
-        assert [each.get(timeout=10) for each in handled] == [b"b", b"b"]
+        assert [records.get(timeout=10) for records in handled] == [b"b", b"b"]
         koordinator.group("svc").assert_request("OffsetCommit", error="FENCED_INSTANCE_ID", timeout=30)
         return older, handled
 
@@ -73,7 +73,7 @@ def doubled(koordinator, start):
 def test_a_fenced_worker_that_continues_handles_orders_twice(koordinator, doubled):
     _, handled = doubled(unstoppable)
     koordinator.produce("orders", "c")
-    assert [each.get(timeout=10) for each in handled] == [b"c", b"c"]
+    assert [records.get(timeout=10) for records in handled] == [b"c", b"c"]
 
 
 def test_a_fenced_worker_that_ends_leaves_the_rest_to_its_successor(koordinator, doubled):

@@ -21,7 +21,7 @@ class Eager:
         self.owned, self.handled = set(), queue.Queue()
 
     def on_assign(self, _, partitions):
-        self.owned = {each.partition for each in partitions}
+        self.owned = {partition.partition for partition in partitions}
 
     def on_revoke(self, _, partitions):
         self.owned = set()
@@ -38,10 +38,10 @@ class Eager:
 
 class Incremental(Eager):
     def on_assign(self, _, partitions):
-        self.owned |= {each.partition for each in partitions}
+        self.owned |= {partition.partition for partition in partitions}
 
     def on_revoke(self, _, partitions):
-        self.owned -= {each.partition for each in partitions}
+        self.owned -= {partition.partition for partition in partitions}
 
 
 @pytest.fixture

@@ -33,9 +33,9 @@ class Counter:
         return count
 
     def on_assign(self, _, partitions):
-        for each in partitions:
-            if each.partition not in self.counts:
-                self.counts[each.partition] = self.restore(each.partition)
+        for partition in partitions:
+            if partition.partition not in self.counts:
+                self.counts[partition.partition] = self.restore(partition.partition)
 
     def on_revoke(self, _, partitions):
         pass
@@ -54,8 +54,8 @@ class Counter:
 
 class Forgetting(Counter):
     def on_revoke(self, _, partitions):
-        for each in partitions:
-            del self.counts[each.partition]
+        for partition in partitions:
+            del self.counts[partition.partition]
 
 
 @pytest.fixture

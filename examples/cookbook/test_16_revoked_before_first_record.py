@@ -18,8 +18,8 @@ class Hasty:
         self.buffers = {}
 
     def on_revoke(self, _, partitions):
-        for each in partitions:
-            self.flush(self.buffers.pop(each.partition))
+        for partition in partitions:
+            self.flush(self.buffers.pop(partition.partition))
 
     def flush(self, orders):
         print(f"{len(orders)} orders written")
@@ -38,8 +38,8 @@ class Hasty:
 
 class Unhurried(Hasty):
     def on_revoke(self, _, partitions):
-        for each in partitions:
-            self.flush(self.buffers.pop(each.partition, []))
+        for partition in partitions:
+            self.flush(self.buffers.pop(partition.partition, []))
 
 
 @pytest.fixture

@@ -24,27 +24,27 @@ WORLD = [
 
 def lag_of_what_was_committed(admin, group):
     ends = bounds(admin, "orders", OffsetSpec.latest())
-    found = committed(admin, ConsumerGroupTopicPartitions(group))
-    return {number: ends[number] - offset for number, offset in found.items()}
+    offsets = committed(admin, ConsumerGroupTopicPartitions(group))
+    return {number: ends[number] - offset for number, offset in offsets.items()}
 
 
 def lag(admin, group):
     """Include partitions without a committed offset: they are unread from their first record on."""
     starts, ends = (bounds(admin, "orders", spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest()))
-    wanted = [TopicPartition("orders", number) for number in ends]
-    found = committed(admin, ConsumerGroupTopicPartitions(group, wanted))
-    return {number: ends[number] - (found[number] if found[number] >= 0 else starts[number]) for number in ends}
+    partitions = [TopicPartition("orders", number) for number in ends]
+    offsets = committed(admin, ConsumerGroupTopicPartitions(group, partitions))
+    return {number: ends[number] - (offsets[number] if offsets[number] >= 0 else starts[number]) for number in ends}
 
 
-def committed(admin, wanted):
-    answer = admin.list_consumer_group_offsets([wanted])[wanted.group_id].result(10)
-    return {each.partition: each.offset for each in answer.topic_partitions}
+def committed(admin, request):
+    answer = admin.list_consumer_group_offsets([request])[request.group_id].result(10)
+    return {row.partition: row.offset for row in answer.topic_partitions}
 
 
 def bounds(admin, topic, spec):
     partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
     answers = admin.list_offsets({TopicPartition(topic, number): spec for number in partitions})
-    return {each.partition: answer.result(10).offset for each, answer in answers.items()}
+    return {partition.partition: answer.result(10).offset for partition, answer in answers.items()}
 
 
 @pytest.mark.parametrize(

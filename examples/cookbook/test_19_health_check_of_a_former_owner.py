@@ -28,7 +28,7 @@ class Health(ConsumerRebalanceListener):
             ends = consumer.end_offsets(ENDS)
         now, before = dict(self.positions), self.before
         self.before = now
-        return all(now[each] == ends[each] or now[each] != before.get(each) for each in now)
+        return all(now[partition] == ends[partition] or now[partition] != before.get(partition) for partition in now)
 
     def on_partitions_assigned(self, assigned):
         pass
@@ -39,8 +39,8 @@ class Health(ConsumerRebalanceListener):
 
 class HealthOfOwner(Health):
     def on_partitions_revoked(self, revoked):
-        for each in revoked:
-            self.positions.pop(each, None)
+        for partition in revoked:
+            self.positions.pop(partition, None)
 
 
 def work(health, handled, stopped):

@@ -30,8 +30,8 @@ def honest(config, alerts, ready, stopped):
         consumer.partitions_for_topic("alerts")
         while not consumer.assignment() and not stopped.is_set():
             consumer.poll(timeout_ms=100)
-        for each in consumer.assignment():
-            consumer.position(each)
+        for partition in consumer.assignment():
+            consumer.position(partition)
         ready.set()
         read(consumer, alerts, stopped)
 

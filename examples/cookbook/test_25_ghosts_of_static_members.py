@@ -28,7 +28,7 @@ def work(config, stopped):
 
 @pytest.fixture
 def run(koordinator, start):
-    return lambda who: start(work, koordinator.client_config("kafka-python", group_id="svc", **who))
+    return lambda identity: start(work, koordinator.client_config("kafka-python", group_id="svc", **identity))
 
 
 def test_upgrade_by_a_rolling_bounce(koordinator, run):
@@ -49,7 +49,7 @@ def test_upgrade_by_a_rolling_bounce(koordinator, run):
 
 
 def test_downgrade_by_a_rolling_bounce_alone_leaves_a_ghost(koordinator, run):
-    group, workers = koordinator.group("svc"), [run(who) for who in STATIC]
+    group, workers = koordinator.group("svc"), [run(identity) for identity in STATIC]
     group.wait_stable(members=2)
     workers[0].stop()
     run({})
@@ -60,12 +60,12 @@ def test_downgrade_by_a_rolling_bounce_alone_leaves_a_ghost(koordinator, run):
 
 
 def test_downgrade_removes_the_ghosts(koordinator, run):
-    group, workers = koordinator.group("svc"), [run(who) for who in STATIC]
+    group, workers = koordinator.group("svc"), [run(identity) for identity in STATIC]
     group.wait_stable(members=2)
     with closing(KafkaAdminClient(bootstrap_servers=koordinator.bootstrap_servers)) as admin:
-        for worker, who in zip(workers, STATIC, strict=True):
+        for worker, identity in zip(workers, STATIC, strict=True):
             worker.stop()
-            admin.remove_group_members("svc", [MemberToRemove(**who)])
+            admin.remove_group_members("svc", [MemberToRemove(**identity)])
             run({})
             group.wait_stable(members=2)
     assert [member.instance_id for member in group.members] == [None, None]

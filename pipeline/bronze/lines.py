@@ -1,4 +1,4 @@
-"""The lines of text select_files, each with its file and its position.
+"""The lines of text files, each with its file and its position.
 
 The work has two steps because a stream supports the position of a line but not counting. Lines are counted in the order
 in which Spark reads each part of a file.
@@ -21,12 +21,12 @@ ROTATED = r"((\.\d{4}-\d{2}-\d{2}(-\d{2})?)|(\.\d{1,3}))*(\.(gz|zst|zstd|bz2|lz4
 
 
 def select_lines(text: DataFrame) -> DataFrame:
-    """Select the required columns of a frame that Spark reads from text select_files, as a batch or a stream."""
+    """Select the required columns of a frame that Spark reads from text files, as a batch or a stream."""
     return text.select(F.col("value").alias("raw"), F.col("_metadata.file_block_start").alias("block_start"), *_file())
 
 
 def select_files(table: DataFrame) -> DataFrame:
-    """Select the file columns of each row that Spark reads from Parquet select_files, for `distinct_files`."""
+    """Select the file columns of each row that Spark reads from Parquet files, for `distinct_files`."""
     return table.select(*_PARTS)
 
 
@@ -36,7 +36,7 @@ def distinct_files(parts: DataFrame) -> DataFrame:
 
 
 def with_file_columns(table: DataFrame) -> DataFrame:
-    """Add the file columns to the with_file_columns that Spark reads from Parquet select_files."""
+    """Add the file columns to the rows that Spark reads from Parquet files."""
     return table.select("*", *_file())
 
 
@@ -54,7 +54,7 @@ def stem(source_file: Column) -> Column:
 
 
 def trace_id_of(source_file: Column) -> Column:
-    """Return the trace id of lines that name none: all select_files with the same stem belong to one trace."""
+    """Return the trace id of lines that name none: all files with the same stem belong to one trace."""
     return F.md5(stem(source_file))
 
 

@@ -29,7 +29,7 @@ def partition_gap(  # noqa: PLR0913, PLR0917 - a table each
     rebalance: DataFrame,
     trace: DataFrame,
 ) -> DataFrame:
-    """Return gold/partition_gap: the rows of silver/move with_trace_columns owner changed.
+    """Return gold/partition_gap: the rows of silver/move whose owner changed.
 
     A cooperative rebalance revokes a partition in its first round (a row without `new_member`) and assigns it in the
     second (a row with both members). The gap starts at the JoinGroup of the second round, in which the old owner no

@@ -163,7 +163,7 @@ def _with_history(rounds: DataFrame) -> DataFrame:
 
 def _columns(rounds: DataFrame) -> DataFrame:
     joined = F.col("join_seq").isNotNull()
-    made = F.col("gen_after").isNotNull()
+    formed = F.col("gen_after").isNotNull()
     completed = F.col("outcome") == "completed"
     emptied = F.col("outcome") == "emptied"
     moved = F.col("partitions_moved")
@@ -201,9 +201,9 @@ def _columns(rounds: DataFrame) -> DataFrame:
         "n_left": n_before - F.col("members_after") + n_joined,
         "n_static": n_static,
         "membership": _membership(n_static, F.col("members_after")),
-        "straggler_member": F.when(made, straggler),
-        "straggler_wait_ms": F.when(made, wait_us) / 1000,
-        "straggler_share": F.when(made & (F.col("over_us") > F.col("start_us")), wait_us)
+        "straggler_member": F.when(formed, straggler),
+        "straggler_wait_ms": F.when(formed, wait_us) / 1000,
+        "straggler_share": F.when(formed & (F.col("over_us") > F.col("start_us")), wait_us)
         / (F.col("over_us") - F.col("start_us")),
         "moves_minimum": _moves_minimum(),
         "stickiness": F.when(moved == 0, 1.0).otherwise(_moves_minimum() / moved),

@@ -1,4 +1,4 @@
-"""gold/state_time: how long each group was in each state."""
+"""gold/state_time: the time of each group in each state."""
 
 from __future__ import annotations
 

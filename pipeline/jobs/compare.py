@@ -1,4 +1,4 @@
-"""`koordinator-pipeline compare`: the costs of rebalances, compare_cohorts between cohorts."""
+"""`koordinator-pipeline compare`: the costs of rebalances, compared between cohorts."""
 
 from __future__ import annotations
 

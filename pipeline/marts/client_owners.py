@@ -53,7 +53,7 @@ def revoke_before_assign(inputs: CheckInput) -> DataFrame:
     everything = held.groupBy(*GROUP, "seq").agg(
         F.flatten(F.collect_list("held")).alias("all"), F.collect_list(F.struct("place", "label", "held")).alias("rows")
     )
-    taken = (
+    reassigned = (
         held.join(_claims(inputs), [*GENERATION, "label"])
         .join(everything, [*GROUP, "seq"])
         .withColumn("lost", F.array_intersect(F.array_except("claimed", "held"), "all"))
@@ -73,8 +73,8 @@ def revoke_before_assign(inputs: CheckInput) -> DataFrame:
         " owned it: ",
         F.col("text"),
     )
-    failures = findings(taken, FAIL, "seq", text=text, member="leader_id")
-    unaffected = judged.join(taken.select(*GROUP, "seq"), [*GROUP, "seq"], "left_anti")
+    failures = findings(reassigned, FAIL, "seq", text=text, member="leader_id")
+    unaffected = judged.join(reassigned.select(*GROUP, "seq"), [*GROUP, "seq"], "left_anti")
     return failures.unionByName(findings(unaffected, PASS, "seq", member="member_id")).unionByName(
         _foreign_commits(inputs, cooperative)
     )
@@ -140,9 +140,9 @@ def _foreign_commits(inputs: CheckInput, cooperative: DataFrame) -> DataFrame:
         .agg(F.max("formed").alias("formed"))
         .where("formed.generation > generation")
     )
-    wrong = foreign.join(former, [*GROUP, "seq"], "left_anti").join(behind, [*GROUP, "seq"], "left_anti")
+    violations = foreign.join(former, [*GROUP, "seq"], "left_anti").join(behind, [*GROUP, "seq"], "left_anti")
     text = join_text(F.col("text"), ": it commits ", F.array_join("foreign", ", "), "{software}")
-    return findings(wrong, FAIL, "seq", text=text, member="member_id")
+    return findings(violations, FAIL, "seq", text=text, member="member_id")
 
 
 FLAT = "array<struct<topic:string,partition:int>>"

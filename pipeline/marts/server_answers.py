@@ -187,8 +187,8 @@ def static_rejoin_without_rebalance(inputs: CheckInput) -> DataFrame:
         .join(replaced.withColumnRenamed("old_id", "asked_as"), [*GROUP, "instance_id", "asked_as"])
         .where("seq > replaced_seq")
     )
-    taken = F.col("error").isin(*ACCEPTED, "ILLEGAL_GENERATION")
-    fenced = F.when(taken, FAIL).when(F.col("error") == "FENCED_INSTANCE_ID", PASS)
+    accepted = F.col("error").isin(*ACCEPTED, "ILLEGAL_GENERATION")
+    fenced = F.when(accepted, FAIL).when(F.col("error") == "FENCED_INSTANCE_ID", PASS)
     text = join_text(call_text(), ": another has its place since #", F.col("replaced_seq"))
     return first.unionByName(findings(old, fenced, "replaced_seq", "seq", text=text, member="member_id"))
 

@@ -94,7 +94,7 @@ def _decided(findings: DataFrame, member: DataFrame) -> DataFrame:
     named = by_member.join(member.select(*MEMBER, "member", _software()), [*MEMBER], "left").withColumn(
         "texts", F.transform("texts", lambda entry: _filled(entry, label, software))
     )
-    rank = F.create_map(*(F.lit(each) for pair in RANK.items() for each in pair))[F.col("status")]
+    rank = F.create_map(*(F.lit(value) for pair in RANK.items() for value in pair))[F.col("status")]
     counted = named.groupBy(*GROUP, "check_id", "status").agg(
         F.sum("n").cast("int").alias("n_evidence"),
         F.min("first_seq").alias("first_seq"),

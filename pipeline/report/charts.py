@@ -1,4 +1,4 @@
-"""The charts of the report, draw_charts by matplotlib: each is an SVG embedded in the page.
+"""The charts of the report, drawn by matplotlib: each is an SVG embedded in the page.
 
 Text stays text (`svg.fonttype` none), so it is searchable and needs no embedded font. The ids of each chart are unique,
 because all charts are in one document.
@@ -161,7 +161,7 @@ def join_times(rows: Rows) -> Figure:
 
 
 def stopped_time(rows: Rows, of: str) -> Figure:
-    """Draw horizontal bars: total seconds for which members were stopped_time."""
+    """Draw horizontal bars: total seconds for which members were stopped."""
     figure, axes = _figure(HEAD + ROW * len(rows))
     values = [row["stopped_s"] or 0.0 for row in rows]
     places = range(len(rows))
@@ -171,9 +171,7 @@ def stopped_time(rows: Rows, of: str) -> Figure:
         axes.annotate(text, (value, place), (4, 0), textcoords="offset points", va="center", color=MUTED, fontsize=8.5)
     axes.set_yticks(places, _names(rows, of))
     axes.set_xlim(0, max(*values, 0.001) * 1.22)
-    axes.set_xlabel(
-        "stopped_time, all members and rebalances together" if of == "group_id" else "stopped_time, all rebalances"
-    )
+    axes.set_xlabel("stopped, all members and rebalances together" if of == "group_id" else "stopped, all rebalances")
     _rows_down(axes, len(rows))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds(value)))
     return figure
@@ -240,7 +238,7 @@ def _range_text(first: int, last: int) -> str:
 MEASURES: Sequence[tuple[str, str, Callable[[float], str]]] = (
     ("per_hour", "rebalances per\ngroup and hour", lambda value: f"{value:,.1f}"),
     ("p95", "rebalance,\n95th percentile", milliseconds),
-    ("stopped_ms", "stopped_time, per member\nand rebalance", milliseconds),
+    ("stopped_ms", "stopped, per member\nand rebalance", milliseconds),
     ("moved_share", "partitions moved\nper rebalance", lambda value: f"{value:.0%}"),
 )
 """The measures of the comparison: column, name, and formatter."""

@@ -117,7 +117,7 @@ STEPS = len(fields(Facts)) - 1
 def interval(first_s: int | None, last_s: int | None) -> int:
     """Return the interval of a bar that keeps their number below BARS_MAX."""
     seconds = (last_s or 0) - (first_s or 0)
-    return next((each for each in INTERVALS_S if seconds // each < BARS_MAX), INTERVALS_S[-1])
+    return next((choice for choice in INTERVALS_S if seconds // choice < BARS_MAX), INTERVALS_S[-1])
 
 
 def _rows(frame: DataFrame) -> Rows:

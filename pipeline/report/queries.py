@@ -193,13 +193,13 @@ def cohorts(
 
     `hours`, `per_hour` and `avoided` describe whole groups; a group belongs to the cohort of most of its generations.
     """
-    done = rebalance.where("outcome = 'completed'").withColumn("cohort", _cohort())
+    completed = rebalance.where("outcome = 'completed'").withColumn("cohort", _cohort())
     stopped = downtime.groupBy(*REBALANCE_KEY).agg(
         F.sum("stopped_ms").alias("stopped_ms"), F.count("*").alias("members"), F.max("stopped_ms").alias("worst_ms")
     )
     redelivered = gap.groupBy(*REBALANCE_KEY).agg(F.sum("redelivered_records").alias("redelivered"))
     cost = (
-        done.join(stopped, [*REBALANCE_KEY], "left")
+        completed.join(stopped, [*REBALANCE_KEY], "left")
         .join(redelivered, [*REBALANCE_KEY], "left")
         .groupBy("cohort")
         .agg(
@@ -214,7 +214,7 @@ def cohorts(
             F.sum("redelivered").alias("redelivered"),
         )
     )
-    times = done.groupBy(*GROUP_KEY, "cohort").agg(F.count("*").alias("n"))
+    times = completed.groupBy(*GROUP_KEY, "cohort").agg(F.count("*").alias("n"))
     most = times.groupBy(*GROUP_KEY).agg(
         F.max_by("cohort", F.struct("n", "cohort")).alias("cohort"), F.sum("n").alias("n")
     )

@@ -22,13 +22,13 @@ def arrival(call: DataFrame, round_: DataFrame) -> DataFrame:
     Only JoinGroups after the previous join barrier count: a static member that rejoins later receives the same
     generation.
     """
-    made = round_.where(F.col("join_seq").isNotNull()).select(
+    formed = round_.where(F.col("join_seq").isNotNull()).select(
         *ROUND_KEY, "joined_before", "join_seq", F.col("gen_after").alias("formed")
     )
     size = F.size("members")
     joined = (
         call.where((F.col("api") == "JoinGroup") & (F.col("error") == OK))
-        .join(made, [*GROUP_KEY, "formed"])
+        .join(formed, [*GROUP_KEY, "formed"])
         .where((F.col("seq") > F.col("joined_before")) & (F.col("seq") < F.col("join_seq")))
         .withColumn("member", F.coalesce("instance_id", "member_id"))
         .groupBy(*ROUND_KEY, "member_id")
@@ -40,7 +40,7 @@ def arrival(call: DataFrame, round_: DataFrame) -> DataFrame:
             F.min(F.when(size > 0, F.struct("seq", "members"))).getField("members").alias("members"),
         )
     )
-    found = joined.select(
+    arrivals = joined.select(
         *(*ROUND_KEY, "member_id", "protocol", "owns", "members"),
         F.col("first.seq").alias("joined_seq"),
         F.col("first.group_us").alias("joined_us"),
@@ -48,13 +48,13 @@ def arrival(call: DataFrame, round_: DataFrame) -> DataFrame:
         F.col("last.group_us").alias("last_joined_us"),
         *(f"last.{name}" for name in ("member", "instance_id", *CLIENT)),
     )
-    return select_schema(found.join(_synced(call, made), [*ROUND_KEY, "member_id"], "left"), schema.ARRIVAL)
+    return select_schema(arrivals.join(_synced(call, formed), [*ROUND_KEY, "member_id"], "left"), schema.ARRIVAL)
 
 
-def _synced(call: DataFrame, made: DataFrame) -> DataFrame:
+def _synced(call: DataFrame, formed: DataFrame) -> DataFrame:
     return (
         call.where((F.col("api") == "SyncGroup") & F.col("answered_seq").isNotNull())
-        .join(made.withColumnRenamed("formed", "generation"), [*GROUP_KEY, "generation"])
+        .join(formed.withColumnRenamed("formed", "generation"), [*GROUP_KEY, "generation"])
         .where(F.col("seq") > F.col("join_seq"))
         .groupBy(*ROUND_KEY, "member_id")
         .agg(F.min(F.struct("seq", "answered_group_us")).getField("answered_group_us").alias("synced_us"))

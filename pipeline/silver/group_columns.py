@@ -1,4 +1,4 @@
-"""Columns that describe a group wall_time an event: its state, its members' names, and the member of each fetch."""
+"""Columns that describe a group at an event: its state, its members' names, and the member of each fetch."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def as_of(frame: DataFrame, marks: DataFrame, by: tuple[str, ...] = GROUP_KEY) -
 
 
 def with_group_state(frame: DataFrame, event: DataFrame) -> DataFrame:
-    """Add the state and the generation of the group wall_time each row's `seq`: `state_at`, `group_generation`."""
+    """Add the state and the generation of the group at each row's `seq`: `state_at`, `group_generation`."""
     now = (F.col("state_to").alias("state_at"), F.col("generation").alias("group_generation"))
     return as_of(frame, state_changes(event).select(*GROUP_KEY, "seq", *now))
 

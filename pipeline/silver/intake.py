@@ -1,7 +1,7 @@
 """Ingestion: sort rows into events, headers, test outcomes, and quarantine, and count every row.
 
 `parse_lines` and `parse_table` give each row a position (`trace_rows.PLACE`), a `disposition`, and the columns of
-silver/event. `ingest` removes duplicates: files may be loaded repeated or overlap.
+silver/event. `ingest` removes duplicates: files may be loaded twice or overlap.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def parse_table(rows: DataFrame) -> ParsedRows:
 def ingest(parsed: ParsedRows, known: DataFrame | None = None) -> IngestedRows:
     """Remove duplicates, and split the rows by disposition. `known` are events of earlier batches of the same traces.
 
-    Usually no key occurs repeated; one check establishes that, and no row has to be shuffled.
+    Usually no key occurs twice; one check establishes that, and no row has to be shuffled.
     """
     rows = _deduplicated(_known_versions(parsed), known)
     both = rows.unionByName(parsed.metadata, allowMissingColumns=True)
@@ -195,7 +195,7 @@ def _deduplicated(rows: DataFrame, known: DataFrame | None) -> DataFrame:
 
 
 def _traces_with_gaps(keys: DataFrame) -> DataFrame:
-    """Return the traces in which a sequence number may occur repeated, without a shuffle.
+    """Return the traces in which a sequence number may occur twice, without a shuffle.
 
     A trace is complete if it has as many events as numbers from its first to its last, and both have the same hash.
     """

@@ -9,6 +9,7 @@ import polars as pl
 from polars import col, lit, when
 
 from koordinator.pipeline.schema import TABLES
+from koordinator.pipeline.vocabulary import SUB_CAUSES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,19 +20,6 @@ TAKEN = ("event", "call", "member_span", "round", "arrival", "move")
 GROUP = ("trace_id", "group_id")
 ROUND = (*GROUP, "rebalance_no")
 NEVER = 2**62
-
-SUB_CAUSES = (
-    ("poll_timeout", r"poll timeout has expired|max\.?poll\.?interval"),
-    ("revoke_and_rejoin", r"revoke partitions and re-?join"),
-    ("member_id_required", r"member.?id.?required|with the given member.?id"),
-    ("already_rebalancing", r"already rebalancing|rebalance in progress"),
-    ("failed", r"rebalance failed due to|encountered .* from .* response"),
-    ("metadata_changed", r"metadata .*chang"),
-    ("subscription_changed", r"subscription .*chang"),
-    ("unsubscribed", r"unsubscribe"),
-    ("enforced", r"enforce"),
-    ("closed", r"clos|shut"),
-)
 
 
 class Made:
@@ -248,7 +236,7 @@ class Made:
         numbers = {name: when(completed).then(col(name).fill_null(0)) for name in ("kept_n", "revoked_n", "assigned_n")}
         waited = (col("synced_us") - col("joined_us")) / 1000
         keeps_all = ((col("mode") == "cooperative") & (col("revoked_n") == 0)).fill_null(value=False)
-        told = (col("revoked_n") > 0) & (col("joined_seq") > col("start_seq"))
+        must_commit = (col("revoked_n") > 0) & (col("joined_seq") > col("start_seq"))
         return (
             self.arrival.join(self.rebalance().select(*ROUND, "mode", "start_seq", "outcome"), on=ROUND)
             .join(held, on=(*ROUND, "member"), how="left")
@@ -258,7 +246,7 @@ class Made:
                 membership=when(col("instance_id").is_null()).then(lit("dynamic")).otherwise(lit("static")),
                 waited_ms=waited,
                 stopped_ms=when(keeps_all).then(0.0).otherwise(waited),
-                commit_before_revoke=when(told).then(col("committed").fill_null(value=False)),
+                commit_before_revoke=when(must_commit).then(col("committed").fill_null(value=False)),
             )
         )
 

@@ -39,12 +39,12 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
     """Start a master and its workers, with one core and 1 GiB each; yield the address of the master."""
     with ExitStack() as running:
         options = ("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
-        said = running.enter_context(_daemon(folder, "master", MASTER, "deploy.master.Master", *options))
+        started = running.enter_context(_daemon(folder, "master", MASTER, "deploy.master.Master", *options))
         for number in range(workers):
             name = f"worker-{number}"
             size = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / name))
-            running.enter_context(_daemon(folder, name, WORKER, "deploy.worker.Worker", *options, *size, said[1]))
-        yield said[1]
+            running.enter_context(_daemon(folder, name, WORKER, "deploy.worker.Worker", *options, *size, started[1]))
+        yield started[1]
 
 
 @contextmanager
@@ -61,8 +61,8 @@ def connect_server(folder: Path) -> Iterator[str]:
     given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     command = [str(BIN / "spark-submit"), "--master", "local[2]", *given, "--class"]
     command += ["org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    with process(folder, "connect", command, CONNECT) as said:
-        yield f"sc://{LOOPBACK}:{said[1]}"
+    with process(folder, "connect", command, CONNECT) as started:
+        yield f"sc://{LOOPBACK}:{started[1]}"
 
 
 def submit(folder: Path, master: str, packages: Path, *arguments: str, timeout_s: float) -> str:
@@ -76,9 +76,9 @@ def submit(folder: Path, master: str, packages: Path, *arguments: str, timeout_s
 
 def run_program(command: list[str], environ: dict[str, str], timeout_s: float) -> str:
     """Run a program that must succeed, and return its output."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environ)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environ)
+    assert finished.returncode == 0, f"{finished.stdout}\n{finished.stderr}"
+    return finished.stdout
 
 
 def environ(folder: Path) -> dict[str, str]:
@@ -97,8 +97,8 @@ def environ(folder: Path) -> dict[str, str]:
 @contextmanager
 def _daemon(folder: Path, name: str, ready: re.Pattern[str], main: str, *arguments: str) -> Iterator[re.Match[str]]:
     command = [str(BIN / "spark-class"), f"org.apache.spark.{main}", *arguments]
-    with process(folder, name, command, ready) as said:
-        yield said
+    with process(folder, name, command, ready) as started:
+        yield started
 
 
 @contextmanager
@@ -123,8 +123,8 @@ def process(folder: Path, name: str, command: list[str], ready: re.Pattern[str])
 def _wait_for(process: subprocess.Popen[bytes], log: Path, ready: re.Pattern[str]) -> re.Match[str]:
     end = monotonic() + READY_S
     while monotonic() < end and process.poll() is None:
-        found = ready.search(log.read_text(errors="replace"))
-        if found:
-            return found
+        match = ready.search(log.read_text(errors="replace"))
+        if match:
+            return match
         sleep(POLL_S)
     raise AssertionError(f"{log.name}: not ready within {READY_S} s; it says:\n{log.read_text(errors='replace')}")

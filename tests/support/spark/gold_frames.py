@@ -79,9 +79,9 @@ class Gold:
     def _table(self, table: schema.Table) -> DataFrame:
         if table.path not in self._made:
             step = next(step for step in layers.PER_HOME_STEPS if step.table is table)
-            made = step.build(*(self._table(each) for each in step.inputs))
+            frame = step.build(*(self._table(source) for source in step.inputs))
             # write and read back, as a load does
-            self._made[table.path] = self._spark.createDataFrame(made.collect(), table.columns)
+            self._made[table.path] = self._spark.createDataFrame(frame.collect(), table.columns)
         return self._made[table.path]
 
     def _frame(self, table: schema.Table, rows: Iterable[dict[str, Any]]) -> DataFrame:

@@ -27,8 +27,8 @@ def jars() -> list[str]:
         f"org.apache.spark:spark-sql-kafka-0-10_2.13:{CONNECTOR}",
         f"org.apache.spark:spark-token-provider-kafka-0-10_2.13:{TOKENS}",
     )
-    there = {_artifact(jar) for jar in (Path(pyspark.__file__).parent / "jars").iterdir()}
-    return [str(jar) for jar in sorted(folder.iterdir()) if _artifact(jar) not in there]
+    present = {_artifact(jar) for jar in (Path(pyspark.__file__).parent / "jars").iterdir()}
+    return [str(jar) for jar in sorted(folder.iterdir()) if _artifact(jar) not in present]
 
 
 def _artifact(jar: Path) -> str:
@@ -45,8 +45,8 @@ def main(bootstrap: str, topic: str, folder: str) -> None:
         writer = writer.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True)
         query = writer.start(f"{folder}/lines")
         assert query.awaitTermination(QUERY_S), f"not done within {QUERY_S} s"
-        found = [tuple(row) for row in spark.read.parquet(f"{folder}/lines").orderBy("offset").collect()]
-    sys.stdout.write(json.dumps(found))
+        rows = [tuple(row) for row in spark.read.parquet(f"{folder}/lines").orderBy("offset").collect()]
+    sys.stdout.write(json.dumps(rows))
 
 
 if __name__ == "__main__":

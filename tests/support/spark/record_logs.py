@@ -162,13 +162,13 @@ class Clients:
         deadline = Deadline(WAIT_S)
         while deadline.pause(POLL_S):
             with Admin((self.kafka.address,), WAIT_S, "1") as admin:
-                found = describe(admin, [group])[group]
-            if isinstance(found, Failure) or len(found.members) != members:
+                description = describe(admin, [group])[group]
+            if isinstance(description, Failure) or len(description.members) != members:
                 continue
-            ids = [member.member_id for member in found.members]
-            if found.state == ("Stable" if members else "Empty") and not set(without).intersection(ids):
+            ids = [member.member_id for member in description.members]
+            if description.state == ("Stable" if members else "Empty") and not set(without).intersection(ids):
                 return ids
-        raise AssertionError(f"{group} has not come to {members} members within {WAIT_S} s: {found}")
+        raise AssertionError(f"{group} has not come to {members} members within {WAIT_S} s: {description}")
 
 
 def churn(clients: Clients) -> None:
