@@ -18,3 +18,6 @@ SUB_CAUSES: tuple[tuple[str, str], ...] = tuple((name, pattern) for name, patter
 
 OUTCOMES: dict[str, str] = _VOCABULARY["outcomes"]
 """Outcome of a rebalance by the state that ends it. Others are `superseded` by the next rebalance, or still `open`."""
+
+CLIENT_CHECKS: dict[str, str] = _VOCABULARY["checks"]
+"""The client checks, with their titles."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..vocabulary import CLIENT_CHECKS
 from .client_commits import COOPERATIVE, commit_before_revoke, no_stale_commit
 from .client_joins import assigned_id_is_used, coordinator_lookup, no_tight_loop, rejoin_in_time
 from .client_members import heartbeats, leave_on_close
@@ -89,7 +90,7 @@ CHECKS = (
     ),
     Check(
         "S08",
-        "a static member rejoin_in_time a Stable group without a rebalance, and its old member id is fenced",
+        "a static member rejoins a Stable group without a rebalance, and its old member id is fenced",
         ERROR,
         "kind = 'member' AND change = 'replaced'",
         static_rejoin_without_rebalance,
@@ -104,65 +105,65 @@ CHECKS = (
     ),
     Check(
         "C01",
-        "the id given with MEMBER_ID_REQUIRED is used within the session timeout",
+        CLIENT_CHECKS["C01"],
         ERROR,
         "error = 'MEMBER_ID_REQUIRED'",
         assigned_id_is_used,
     ),
     Check(
         "C02",
-        "after NOT_COORDINATOR the coordinator is looked for before it is asked again, and not without end",
+        CLIENT_CHECKS["C02"],
         ERROR,
         "error = 'NOT_COORDINATOR'",
         coordinator_lookup,
     ),
     Check(
         "C03",
-        "no commit in an old generation after a newer JoinGroup of the same member",
+        CLIENT_CHECKS["C03"],
         ERROR,
         COMMITS,
         no_stale_commit,
     ),
     Check(
         "C04",
-        "heartbeats come in time and not in a storm, and nothing is sent with generation -1 after a sync",
+        CLIENT_CHECKS["C04"],
         WARNING,
         "api IN ('SyncGroup', 'Heartbeat')",
         heartbeats,
     ),
     Check(
         "C05",
-        "a dynamic member leaves when it is closed, a static member does not",
+        CLIENT_CHECKS["C05"],
         WARNING,
         "api = 'LeaveGroup' OR kind = 'conn' AND change = 'closed'",
         leave_on_close,
     ),
     Check(
         "C06",
-        "cooperative: a partition is revoked before another gets it, and never used by two",
+        CLIENT_CHECKS["C06"],
         ERROR,
         f"formed IS NOT NULL AND protocol LIKE '{COOPERATIVE}'",
         revoke_before_assign,
         among="call",
     ),
-    Check("C07", "in a stable generation every partition is owned exactly once", ERROR, SYNCS, single_owner),
+    Check("C07", CLIENT_CHECKS["C07"], ERROR, SYNCS, single_owner),
     Check(
         "C08",
-        "REBALANCE_IN_PROGRESS is answered by a JoinGroup within the rebalance timeout",
+        CLIENT_CHECKS["C08"],
         ERROR,
         "error = 'REBALANCE_IN_PROGRESS'",
         rejoin_in_time,
     ),
     Check(
         "C09",
-        "fatal errors are not asked for again and again without a pause",
+        CLIENT_CHECKS["C09"],
         WARNING,
         "error IN ('FENCED_INSTANCE_ID', 'GROUP_MAX_SIZE_REACHED', 'INCONSISTENT_GROUP_PROTOCOL')",
         no_tight_loop,
     ),
     Check(
         "C10",
-        "what was consumed is committed before it is revoked, if the member commits automatically",
+        CLIENT_CHECKS["C10"],
         WARNING,
         COMMITS,
         commit_before_revoke,
