@@ -26,13 +26,11 @@ from tables import table
 
 from koordinator.cli.serve import serve
 from koordinator.emulator.broker import broker, connections
-from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.settings import Settings, rules
 from koordinator.emulator.core.data import fetch_sessions, log, produce, topic
 from koordinator.emulator.core.groups.classic import join
 from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS
-from koordinator.emulator.http.openapi import document_of
-from koordinator.emulator.server.build import build
+from koordinator.emulator.http.openapi import document
 from koordinator.emulator.trace import messages as trace_messages
 from koordinator.emulator.trace import trace
 from koordinator.emulator.trace.vocabulary import vocabulary_json
@@ -63,7 +61,7 @@ MIB = 1024 * KIB
 
 def openapi() -> str:
     """Return the OpenAPI document that the server returns at `/openapi.json`."""
-    return json.dumps(document_of(build(Options()).control), indent=1) + "\n"
+    return json.dumps(document(), indent=1) + "\n"
 
 
 def settings_table() -> str:

@@ -8,13 +8,13 @@ that offer it, and the places where its name differs. `Emulator`, `koordinator s
 # annotations are evaluated here: they are the types from which each interface builds its own options
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from enum import Flag, auto
 from pathlib import Path
 from typing import Any
 
 from .seed_record import SeedRecord
 from .settings import PROFILES, Settings, rules
+from .suggest import did_you_mean
 
 BROKERS_MAX = 100
 """The most brokers a cluster may start with."""
@@ -106,9 +106,7 @@ class Option:
         if self.is_integer:
             return self._integer(text)
         if self.choices and text not in self.choices:
-            near = get_close_matches(text, self.choices, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise ValueError(f"must be one of {', '.join(self.choices)}{hint}")
+            raise ValueError(f"must be one of {', '.join(self.choices)}{did_you_mean(text, self.choices)}")
         return text
 
     def _integer(self, text: str) -> int:

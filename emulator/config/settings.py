@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from .kafka_settings import WITHOUT_EFFECT, is_without_effect
+from .suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -284,6 +284,4 @@ def _nearest(name: str) -> str:
     names = [*rules(), "profile", *sorted(WITHOUT_EFFECT)]
     if len(name) > SHOWN_MAX:
         return ""
-    # underscores, as in Python and in environment variables, are a common slip
-    nearest = get_close_matches(name.strip().lower().replace("_", "."), names, n=1)
-    return f"; the nearest is {nearest[0]}" if nearest else ""
+    return did_you_mean(name, names)

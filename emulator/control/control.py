@@ -1,12 +1,10 @@
-"""The control of a cluster: everything that may be asked of it from outside Kafka's protocol, by name.
+"""The control of a cluster: every operation on it that is no part of Kafka's protocol, by name.
 
-The handles of tests and the HTTP API are two faces of this one object. An operation is called as `part.method`, such as
-`groups.describe`, with plain data; what it does is said where it is defined, in `koordinator.emulator.control`.
+The Python handles and the HTTP API are two faces of this object.
 """
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from .faults.fault_injector import FaultInjector
@@ -17,6 +15,7 @@ from .inspect.groups import Groups
 from .inspect.topics import Topics
 from .inspect.verification import Verify
 from .nodes import Nodes
+from .operations import ASYNC, OPERATIONS
 from .puppets.operations import Puppets
 from .puppets.supervisor import PuppetSupervisor
 from .snapshots.operations import Snapshots
@@ -32,70 +31,63 @@ if TYPE_CHECKING:
 
 
 class Control:
-    """The operations on a cluster. `leave` sends what an operation lets leave the nodes, at once.
+    """The operations on one cluster.
 
-    `seed` decides what rules leave to chance.
+    `deliver` sends the outputs of an operation; `seed` decides the draws of fault rules.
     """
 
     def __init__(
-        self, brokers: ClusterRuntime, host: Host, leave: Callable[[Iterable[Output]], None], seed: int
+        self, runtime: ClusterRuntime, host: Host, deliver: Callable[[Iterable[Output]], None], seed: int
     ) -> None:
-        self._brokers = brokers
-        self._leave = leave
-        gatekeeper = FaultInjector(brokers, seed)
-        faults, holds, troupe = (
-            Faults(brokers, gatekeeper),
-            Holds(brokers, gatekeeper, leave),
-            PuppetSupervisor(brokers),
-        )
+        self._runtime = runtime
+        self._deliver = deliver
+        injector, supervisor = FaultInjector(runtime, seed), PuppetSupervisor(runtime)
+        faults, holds = Faults(runtime, injector), Holds(runtime, injector, deliver)
 
-        def no_rules(now: int) -> None:
-            for rule_id in list(gatekeeper.rule_stats):
+        def remove_rules(now: int) -> None:
+            for rule_id in list(injector.rule_stats):
                 faults.remove_rule(now, rule=rule_id)
 
-        def no_holds(now: int) -> None:
-            for hold_id in list(gatekeeper.hold_points):
+        def remove_holds(now: int) -> None:
+            for hold_id in list(injector.hold_points):
                 holds.remove(now, hold=hold_id)
 
-        parts: dict[str, object] = {
-            "clocks": Clocks(brokers, leave),
-            "events": Events(brokers.trace),
-            "faults": faults,
-            "groups": Groups(brokers, leave),
-            "holds": holds,
-            "nodes": Nodes(brokers, host, leave),
-            "puppets": Puppets(brokers, leave, troupe),
-            "topics": Topics(brokers),
-            "verbs": Verbs(brokers, leave),
-            "verify": Verify(brokers),
-            "world": Snapshots(brokers, leave, {"rules": no_rules, "holds": no_holds, "puppets": troupe.stop_all}),
-        }
+        resets = {"rules": remove_rules, "holds": remove_holds, "puppets": supervisor.stop_all}
+        parts: tuple[object, ...] = (
+            Clocks(runtime, deliver),
+            Events(runtime.trace),
+            faults,
+            Groups(runtime, deliver),
+            holds,
+            Nodes(runtime, host, deliver),
+            Puppets(runtime, deliver, supervisor),
+            Snapshots(runtime, deliver, resets),
+            Topics(runtime),
+            Verbs(runtime, deliver),
+            Verify(runtime),
+        )
+        by_class = {type(part).__name__: part for part in parts}
         self.operations: dict[str, Callable[..., Any]] = {
-            f"{name}.{method}": operation
-            for name, part in parts.items()
-            for method, operation in inspect.getmembers(part, inspect.ismethod)
-            if not method.startswith("_")
+            name: getattr(by_class[function.__qualname__.partition(".")[0]], function.__name__)
+            for name, function in OPERATIONS.items()
         }
-        """Every operation, by name."""
-        self._awaited = {name for name, operation in self.operations.items() if inspect.iscoroutinefunction(operation)}
 
-    def takes_its_time(self, operation: str) -> bool:
-        """Whether an operation opens or closes sockets: it is awaited (`run`), and has no time of its own."""
-        return operation in self._awaited
+    def call(self, now: int, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - its own type
+        """Perform a synchronous operation, after everything that is due by now.
 
-    def call(self, now: int, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - plain data
-        """Do something at once, after what was due before. KeyError for an unknown operation, else what it raises."""
-        self._brokers.settle(now)
-        due = self._brokers.deadline()
+        Raises KeyError for an unknown operation, and what the operation raises: ValueError for an invalid call.
+        """
+        self._runtime.settle(now)
+        due = self._runtime.deadline()
         if due is not None and due <= now:
-            self._leave(self._brokers.tick(now))
+            self._deliver(self._runtime.tick(now))
         return self.operations[operation](now, **arguments)
 
-    async def run(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - likewise
-        """Do something that takes its time."""
+    async def run(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - its own type
+        """Perform an operation of `operations.ASYNC`."""
         return await self.operations[operation](**arguments)
 
-
-def is_met(given: Any) -> bool:  # noqa: ANN401 - likewise
-    """Whether what an operation gives ends a wait: what is true; of a verdict, its `ok`."""
-    return bool(given["ok"] if isinstance(given, dict) and "ok" in given else given)
+    @staticmethod
+    def is_async(operation: str) -> bool:
+        """Return whether an operation opens or closes sockets: then it is awaited (`run`)."""
+        return operation in ASYNC

@@ -1,4 +1,4 @@
-"""Brokers: what may happen to a node, who leads what, and who coordinates which group."""
+"""Operations on nodes: life cycle, advertised addresses, and who leads and coordinates."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..broker.listeners import host_port
 from ..core.cluster import PLAINTEXT
 from ..core.data.topic import NO_LEADER
+from .results import ClientConnection, NodeState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -16,118 +17,127 @@ if TYPE_CHECKING:
 
 
 class Host(Protocol):
-    """What opens and closes the entrances of nodes (`hosting.Hosting`)."""
+    """The owner of the nodes' listening sockets (`server.node_listeners.NodeListeners`)."""
 
     async def stop_node(self, node_id: int) -> None:
         """Shut a node down in order."""
 
     async def kill_node(self, node_id: int) -> None:
-        """End a node at once."""
+        """Kill a node."""
 
     async def start_node(self, node_id: int) -> None:
-        """Let a node that is down come up."""
+        """Start a node that is down."""
 
     async def add_node(self) -> int:
-        """Take a new node into the cluster; returns its id."""
+        """Add a node to the cluster and return its id."""
 
     async def remove_node(self, node_id: int) -> None:
-        """Take a node out of the cluster for good."""
+        """Remove a node from the cluster."""
 
 
 class Nodes:
-    """Stops, kills, starts, pauses and moves. Operations that open or close sockets take their time: they are awaited.
+    """Operations on nodes. All raise ValueError for an unknown node, or one in the wrong state."""
 
-    All raise ValueError, with nothing done, where they make no sense: a node that is down cannot be stopped.
-    """
-
-    def __init__(self, brokers: ClusterRuntime, host: Host, leave: Callable[[Iterable[Output]], None]) -> None:
-        self._brokers = brokers
+    def __init__(self, runtime: ClusterRuntime, host: Host, deliver: Callable[[Iterable[Output]], None]) -> None:
+        self._runtime = runtime
         self._host = host
-        self._leave = leave
+        self._deliver = deliver
 
-    def states(self, now: int) -> list[dict[str, object]]:
-        """Every node, by id: `node state`, where a state is up, paused or down."""
+    def states(self, now: int) -> list[NodeState]:
+        """Return every node and its state, by id."""
         del now
-        return [{"node": node, "state": state} for node, state in self._brokers.states.items()]
+        return [NodeState(node, state) for node, state in self._runtime.states.items()]
 
-    def connections(self, now: int) -> list[dict[str, object]]:
-        """The clients that are connected: `connection node client_id client_host`; puppets are not among them."""
+    def connections(self, now: int) -> list[ClientConnection]:
+        """Return the connected clients, without puppets."""
         del now
-        brokers = (self._brokers.broker(node) for node, state in self._brokers.states.items() if state != "down")
+        brokers = (self._runtime.broker(node) for node, state in self._runtime.states.items() if state != "down")
         return [
-            {"connection": number, "node": broker.node.node_id, "client_id": client_id, "client_host": client_host}
+            ClientConnection(number, broker.node.node_id, client_id, client_host)
             for broker in brokers
             for number, (client_id, client_host) in broker.clients().items()
         ]
 
     def are_alone(self, now: int) -> bool:
-        """Whether no client is connected."""
+        """Return whether no client is connected."""
         return not self.connections(now)
 
     def address(self, now: int, *, node: int, listener: str = PLAINTEXT) -> str:
-        """`host:port`, as clients that came in by a listener are told; ValueError if there is none of the name."""
+        """Return the address that a node advertises to clients of a listener, `host:port`.
+
+        Raises ValueError if the node has no such listener.
+        """
         del now
-        broker = self._brokers.cluster.brokers.get(node)
+        broker = self._runtime.cluster.brokers.get(node)
         endpoint = broker.endpoints.get(listener) if broker is not None else None
         if endpoint is None:
             raise ValueError(f"node {node} has no listener {listener!r}")
         return host_port(endpoint.host, endpoint.port)
 
     async def stop(self, *, node: int) -> None:
-        """Shut it down in order: others lead what it led, who waits for an answer is told so, its port is closed."""
+        """Shut a node down in order: other nodes take over its partitions, then its port closes.
+
+        Parked requests are answered with an error.
+        """
         await self._host.stop_node(node)
 
     async def kill(self, *, node: int) -> None:
-        """End it at once, without a word to anybody who waits for an answer."""
+        """Kill a node: its connections close without responses."""
         await self._host.kill_node(node)
 
     async def start(self, *, node: int) -> None:
-        """Start it again, at its old port. It reads the groups it coordinates from `__consumer_offsets`."""
+        """Start a node again, at its old port. It loads its groups from `__consumer_offsets`."""
         await self._host.start_node(node)
 
     async def add(self) -> int:
-        """Take one more node into the cluster, and start it; returns its id."""
+        """Add a node to the cluster, start it, and return its id."""
         return await self._host.add_node()
 
     async def remove(self, *, node: int) -> None:
-        """Take it out of the cluster for good; it is stopped, if it is not down."""
+        """Remove a node from the cluster, and stop it first if it is not down."""
         await self._host.remove_node(node)
 
     def pause(self, now: int, *, node: int) -> None:
-        """Let it accept and read what comes, and do nothing, while time goes on. It leads what it led."""
-        self._leave(self._brokers.pause_node(now, node))
+        """Pause a node: it accepts connections and reads requests, but processes none. Its leaderships stay."""
+        self._deliver(self._runtime.pause_node(now, node))
 
     def resume(self, now: int, *, node: int) -> None:
-        """Let it go on: what was due in the meantime happens, then what has come in."""
-        self._leave(self._brokers.resume_node(now, node))
+        """Resume a paused node: first its overdue timers fire, then it processes the requests it has read."""
+        self._deliver(self._runtime.resume_node(now, node))
 
     def advertise(self, now: int, *, node: int, host: str, port: int, listener: str = PLAINTEXT) -> None:
-        """Tell clients that came in by a listener another address of this node, from now on."""
+        """Change the address that a node advertises to clients of a listener."""
         del now
-        self._brokers.advertise(node, listener, host, port)
+        self._runtime.advertise(node, listener, host, port)
 
     def believe(self, now: int, *, node: int, group: str, coordinator: int | None) -> None:
-        """Name another node as a group's coordinator to who asks here, while it is up; None: the right one again."""
+        """Make a node answer FindCoordinator for a group with another node, as long as that node is up.
+
+        None restores the right answer.
+        """
         del now
-        self._brokers.override_coordinator(node, group, coordinator)
+        self._runtime.override_coordinator(node, group, coordinator)
 
     def coordinator(self, now: int, *, group: str) -> int | None:
-        """The node that coordinates a group, whether it exists or not; None while there is none."""
+        """Return the node that coordinates a group, which need not exist; None if no node does."""
         del now
-        node = self._brokers.cluster.coordinator_of(group)
+        node = self._runtime.cluster.coordinator_of(group)
         return None if node == NO_LEADER else node
 
     def leader(self, now: int, *, topic: str, partition: int) -> int | None:
-        """The node that leads a partition; None while there is none, or no such partition."""
+        """Return the node that leads a partition; None without a leader or without such a partition."""
         del now
-        known = self._brokers.cluster.topics.get(topic)
+        known = self._runtime.cluster.topics.get(topic)
         node = NO_LEADER if known is None else known.leader(partition)
         return None if node == NO_LEADER else node
 
     def move_coordinator(self, now: int, *, group: str, to: int, load_ms: int = 0) -> None:
-        """Let node `to` coordinate a group, and every group kept in the same partition, after loading for `load_ms`."""
-        self._leave(self._brokers.move_coordinator(now, group, to, load_ms))
+        """Make node `to` the coordinator of a group, and of every group in the same partition.
+
+        It answers COORDINATOR_LOAD_IN_PROGRESS for `load_ms` milliseconds.
+        """
+        self._deliver(self._runtime.move_coordinator(now, group, to, load_ms))
 
     def move_leader(self, now: int, *, topic: str, partition: int, to: int) -> None:
-        """Let node `to` lead a partition. ValueError if there is no such partition or node, or it is down."""
-        self._leave(self._brokers.move_leader(now, topic, partition, to))
+        """Make node `to` the leader of a partition. Raises ValueError if either is unknown or the node is down."""
+        self._deliver(self._runtime.move_leader(now, topic, partition, to))

@@ -1,33 +1,33 @@
-"""Records as tests write them down, and what is wrong with them."""
+"""Records as tests write them, and their validation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import cast
 
 from ..config.seed_record import SeedRecord
+from ..config.suggest import unknown
 
 RecordLike = str | bytes | tuple[str | bytes | None, str | bytes | None] | Mapping[str, object] | SeedRecord
-"""A value; a key and a value; or a mapping with some of `key value partition timestamp headers`."""
+"""A value; a pair of key and value; or a mapping with some of `key value partition timestamp headers`."""
 
 RECORDS_MAX = 1_000_000
-"""The most records that are made at a time because their number was given."""
+"""The largest number of records that one call generates."""
 
 FIELDS = ("key", "value", "partition", "timestamp", "headers")
 
 
 def seed_records(records: object) -> list[SeedRecord]:
-    """Records from what a test gave: a count makes that many, with the values "0", "1", "2" and so on.
+    """Return the records of a call; a number generates that many records, with the values "0", "1", "2" and so on.
 
-    Raises TypeError or ValueError, with the position of the record that cannot be one.
+    Raises TypeError or ValueError with the position of the invalid record.
     """
     if isinstance(records, int) and not isinstance(records, bool):
         if not 0 <= records <= RECORDS_MAX:
-            raise ValueError(f"{records} records cannot be made; from 0 to {RECORDS_MAX:,} can, at a time")
+            raise ValueError(f"records={records}: must be from 0 to {RECORDS_MAX:,}")
         return [SeedRecord(value=str(number).encode()) for number in range(records)]
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
-        raise TypeError(f"records: their number or a list of them is wanted, not {records!r}")
+        raise TypeError(f"records: must be a number or a list of records, not {records!r}")
     return [_seed_record(position, record) for position, record in enumerate(records)]
 
 
@@ -44,7 +44,7 @@ def _seed_record(position: int, record: object) -> SeedRecord:
             return _from_mapping(where, cast("Mapping[str, object]", record))
         case _:
             raise TypeError(
-                f"{where}: a value, a pair of key and value, or a mapping with some of {', '.join(FIELDS)} is wanted,"
+                f"{where}: must be a value, a pair of key and value, or a mapping with some of {', '.join(FIELDS)},"
                 f" not {record!r}"
             )
 
@@ -52,9 +52,7 @@ def _seed_record(position: int, record: object) -> SeedRecord:
 def _from_mapping(where: str, record: Mapping[str, object]) -> SeedRecord:
     for name in record:
         if name not in FIELDS:
-            near = get_close_matches(str(name), FIELDS, n=1)
-            hint = f"; the nearest is {near[0]}" if near else ""
-            raise ValueError(f"{where}: unknown field {name!r}, there are {', '.join(FIELDS)}{hint}")
+            raise ValueError(f"{where}: {unknown('field', name, FIELDS)}")
     headers = record.get("headers") or ()
     pairs = headers.items() if isinstance(headers, Mapping) else cast("Iterable[tuple[str, object]]", headers)
     return SeedRecord(
@@ -71,10 +69,10 @@ def _bytes(where: str, value: object) -> bytes | None:
         return value
     if isinstance(value, str):
         return value.encode()
-    raise TypeError(f"{where}: a string, bytes or None is wanted, not {value!r}")
+    raise TypeError(f"{where}: must be a string, bytes or None, not {value!r}")
 
 
 def _integer(where: str, value: object) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
-    raise TypeError(f"{where}: an integer is wanted, not {value!r}")
+    raise TypeError(f"{where}: must be an integer, not {value!r}")

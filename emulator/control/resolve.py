@@ -1,9 +1,10 @@
-"""How whoever pulls a lever names a member: by whatever it is known as, if that is unambiguous."""
+"""Resolution of names: a group at its coordinator, and a member by any unambiguous name."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
+
+from ..config.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,49 +14,60 @@ if TYPE_CHECKING:
     from ..core.groups.coordinator import Coordinator
 
 SHOWN_MAX = 20
-"""So many of what there is are named in a message."""
+"""The most names that a message lists."""
 
 
-def coordinator_of(brokers: ClusterRuntime, group_id: str) -> Coordinator | None:
-    """The coordinator of a group, None while it is down. ValueError while it is paused: it could do nothing."""
-    broker = brokers.broker_of_group(group_id)
+def coordinator_of(runtime: ClusterRuntime, group_id: str) -> Coordinator | None:
+    """Return the coordinator of a group; None if its node is down. Raises ValueError if its node is paused."""
+    broker = runtime.broker_of_group(group_id)
     if broker is None:
         return None
     node_id = broker.node.node_id
-    if brokers.states[node_id] == "paused":
+    if runtime.states[node_id] == "paused":
         raise ValueError(f"node {node_id}, which coordinates group {group_id!r}, is paused: resume it first")
     return broker.node.coordinator
 
 
-def group_named(brokers: ClusterRuntime, group_id: str) -> ClassicGroup:
-    """A group that exists, at its coordinator; else ValueError."""
-    coordinator = coordinator_of(brokers, group_id)
+def live_coordinator_of(runtime: ClusterRuntime, group_id: str) -> Coordinator:
+    """Return the coordinator of a group. Raises ValueError if its node is down or paused."""
+    coordinator = coordinator_of(runtime, group_id)
     if coordinator is None:
         raise ValueError(f"the node that coordinates group {group_id!r} is down")
-    group = coordinator.groups.get(group_id)
+    return coordinator
+
+
+def group_named(runtime: ClusterRuntime, group_id: str) -> ClassicGroup:
+    """Return a group from its coordinator. Raises ValueError if there is no such group or coordinator."""
+    group = live_coordinator_of(runtime, group_id).groups.get(group_id)
     if group is None:
-        raise ValueError(f"there is no group {group_id!r}{known(group_id, sorted(brokers.groups()))}")
+        raise ValueError(f"there is no group {group_id!r}{known(group_id, sorted(runtime.groups()))}")
     return group
 
 
-def member_named(group: ClassicGroup, name: str) -> ClassicMember:
-    """The member that has this instance id or member id, or is the only one with this client id.
+def group_if_any(runtime: ClusterRuntime, group_id: str) -> ClassicGroup | None:
+    """Return a group, also from a paused node; None if it does not exist or its coordinator is down."""
+    broker = runtime.broker_of_group(group_id)
+    return None if broker is None else broker.node.coordinator.groups.get(group_id)
 
-    ValueError if there is none, or several.
+
+def member_named(group: ClassicGroup, name: str) -> ClassicMember:
+    """Return the member with this instance id or member id, or the only member with this client id.
+
+    Raises ValueError if no member or several members have the name.
     """
     members = group.members.values()
-    found = [member for member in members if name in (member.instance_id, member.id)]
-    found = found or [member for member in members if name == member.client_id]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        labels = ", ".join(repr(member.instance_id or member.id) for member in found)
-        raise ValueError(f"{name!r} names several members of group {group.id!r}: {labels}; say which by one of these")
+    matches = [member for member in members if name in (member.instance_id, member.id)]
+    matches = matches or [member for member in members if name == member.client_id]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        labels = ", ".join(repr(member.instance_id or member.id) for member in matches)
+        raise ValueError(f"{name!r} names several members of group {group.id!r}: use one of {labels}")
     raise ValueError(f"group {group.id!r} has no member {name!r}{known(name, labels_of(group))}")
 
 
 def labels_of(group: ClassicGroup) -> list[str]:
-    """What to call each member: its instance id, else its client id if no other has it, else its member id."""
+    """Return a label for each member: its instance id, else a client id that no other member has, else its id."""
     clients = [member.client_id for member in group.members.values()]
     return [
         member.instance_id or (member.client_id if clients.count(member.client_id) == 1 else member.id)
@@ -64,11 +76,10 @@ def labels_of(group: ClassicGroup) -> list[str]:
 
 
 def known(name: str, names: Iterable[str]) -> str:
-    """The end of a message: what there is, and which of it is the nearest to what was said."""
-    there = list(names)
-    if not there:
+    """Return the end of an error message: the existing names, and a suggestion."""
+    existing = list(names)
+    if not existing:
         return "; there is none"
-    near = get_close_matches(name, there, n=1)
-    more = f" and {len(there) - SHOWN_MAX} more" if len(there) > SHOWN_MAX else ""
-    listed = ", ".join(map(repr, there[:SHOWN_MAX]))
-    return f"; there is {listed}{more}" + (f"; the nearest is {near[0]!r}" if near and len(there) > 1 else "")
+    more = f" and {len(existing) - SHOWN_MAX} more" if len(existing) > SHOWN_MAX else ""
+    listed = ", ".join(map(repr, existing[:SHOWN_MAX]))
+    return f"; there is {listed}{more}" + (did_you_mean(name, existing) if len(existing) > 1 else "")

@@ -1,26 +1,26 @@
-"""What is done to groups and topics by name: rebalance, evict, fence, freeze, set offsets, and what grows or shrinks.
+"""Overrides of groups and topics by name: rebalance, evict, fence, freeze, set offsets, and resize.
 
-What a client could bring about is brought about the same way: a process that is not there sends the request. The trace
-has the facts that follow, in Kafka's words, and not that request.
+An override that a client could cause is performed as the request of an absent process. The trace has its effects, in
+Kafka's words, but not that request.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 
 from ..config.settings import INT_MAX
+from ..config.suggest import did_you_mean
 from ..core import overrides
 from ..core.effects import Call
 from ..core.groups.classic.group import ClassicGroupState
 from ..core.refusal import RefusedError
 from ..trace.events import VerbUsed
-from .resolve import coordinator_of, group_named, known, member_named
+from .resolve import coordinator_of, group_named, known, live_coordinator_of, member_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,211 +28,207 @@ if TYPE_CHECKING:
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
     from ..core.effects import Effect
-    from ..core.groups.classic.group import ClassicMember
-    from ..core.groups.coordinator import Coordinator
+    from ..core.groups.classic.group import ClassicGroup, ClassicMember
+    from ..core.groups.group_store import GroupStore
 
 FORCED = "forced rebalance"
-"""The reason of a rebalance that was asked for without one."""
+"""The default reason of a forced rebalance."""
 
 POLL_TIMEOUT = "consumer poll timeout has expired."
-"""What Java's consumer says when it leaves because `max.poll.interval.ms` is over (`AbstractCoordinator`, KIP-800)."""
+"""The reason in LeaveGroup when `max.poll.interval.ms` expires (Java's `AbstractCoordinator`, KIP-800)."""
 
 AS_IF = ("poll_timeout", "session")
-"""How a member can be made to go."""
+"""The ways to evict a member."""
 
 STATES = tuple(state.value for state in ClassicGroupState if state is not ClassicGroupState.DEAD)
 """The states in which a group can be frozen."""
 
 LEAVE_VERSION, JOIN_VERSION = 3, 5
-"""Versions in which members are named as here: with instance ids (KIP-345)."""
+"""The first versions with instance ids (KIP-345)."""
 
 
 class Verbs:
-    """Acts on groups and topics. Every operation raises ValueError for what cannot be, with nothing changed."""
+    """Overrides of groups and topics."""
 
-    def __init__(self, brokers: ClusterRuntime, leave: Callable[[Iterable[Output]], None]) -> None:
-        self._brokers = brokers
-        self._leave = leave
+    def __init__(self, runtime: ClusterRuntime, deliver: Callable[[Iterable[Output]], None]) -> None:
+        self._runtime = runtime
+        self._deliver = deliver
 
     def rebalance(self, now: int, *, group: str, cause: str = FORCED) -> None:
-        """Begin a join phase in a group that is Stable or CompletingRebalance.
+        """Start a rebalance of a group that is Stable or CompletingRebalance.
 
-        `cause` is the reason the trace gives, of kind `forced`.
+        `cause` is the reason in the trace, of kind `forced`.
         """
-        used = self._used(now, "rebalance", group, cause=cause)
-        self._reach_in(now, group, used, lambda store, found: overrides.force_rebalance(store, found, cause))
+        verb = self._verb(now, "rebalance", group, cause=cause)
+        self._override(now, group, verb, lambda store, target: overrides.force_rebalance(store, target, cause))
 
     def evict(self, now: int, *, group: str, member: str, as_if: str = "poll_timeout") -> None:
-        """Let a member go: as one that leaves because `max.poll.interval.ms` is over, or as one whose session ends.
+        """Remove a member as if its `max.poll.interval.ms` had expired, or as if its session had expired.
 
-        A static member's client leaves in neither case (KIP-345): it goes by its session only.
+        A static member's client does not leave at a poll timeout (KIP-345): only its session can expire.
         """
         if as_if not in AS_IF:
-            near = get_close_matches(as_if, AS_IF, n=1)
-            hint = f"; the nearest is {near[0]!r}" if near else ""
-            raise ValueError(f"as_if={as_if!r}: must be {' or '.join(map(repr, AS_IF))}{hint}")
-        found = group_named(self._brokers, group)
-        victim = member_named(found, member)
-        overrides.require_not_frozen(found)
-        used = self._used(now, "evict", group, member=victim.id, as_if=as_if)
+            choices = " or ".join(map(repr, AS_IF))
+            raise ValueError(f"as_if={as_if!r}: must be {choices}{did_you_mean(as_if, AS_IF)}")
+        target = group_named(self._runtime, group)
+        victim = member_named(target, member)
+        overrides.require_not_frozen(target)
+        verb = self._verb(now, "evict", group, member=victim.id, as_if=as_if)
         if as_if == "session":
-            return self._reach_in(now, group, used, lambda store, there: overrides.expire_session(store, there, victim))
+            return self._override(now, group, verb, lambda store, each: overrides.expire_session(store, each, victim))
         if victim.is_static:
             raise ValueError(
-                f"member {member!r} is static: when max.poll.interval.ms is over its client does not leave the group, "
-                "its session ends later (KIP-345); evict it as_if='session'"
+                f"member {member!r} is static: its client does not leave the group at a poll timeout, its session"
+                " expires later (KIP-345); use as_if='session'"
             )
         identity = MemberIdentity(member_id=victim.id, reason=POLL_TIMEOUT)
-        return self._ask(now, used, victim, LEAVE_VERSION, LeaveGroupRequest(group_id=group, members=(identity,)))
+        request = LeaveGroupRequest(group_id=group, members=(identity,))
+        return self._send_as(now, verb, victim, LEAVE_VERSION, request)
 
     def fence(self, now: int, *, group: str, instance: str) -> None:
-        """Let another process join with an instance id, ask for the same, and not be heard of again.
+        """Make another process join with an instance id and the same subscription, then stay silent.
 
-        Whoever has held it is fenced: FENCED_INSTANCE_ID (82) is the answer to its next request, and to one that waits.
+        The previous member is fenced: its next request, or its pending one, gets FENCED_INSTANCE_ID (82).
         """
-        found = group_named(self._brokers, group)
-        if instance not in found.static_members:
-            static = list(found.static_members)
-            raise ValueError(f"group {group!r} has no static member {instance!r}{known(instance, static)}")
-        overrides.require_not_frozen(found)
-        holder = found.members[found.static_members[instance]]
-        offered = [JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in holder.protocols]
+        target = group_named(self._runtime, group)
+        if instance not in target.static_members:
+            names = list(target.static_members)
+            raise ValueError(f"group {group!r} has no static member {instance!r}{known(instance, names)}")
+        overrides.require_not_frozen(target)
+        previous = target.members[target.static_members[instance]]
+        offered = [JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in previous.protocols]
         request = JoinGroupRequest(
             group_id=group,
-            session_timeout_ms=holder.session_timeout_ms,
-            rebalance_timeout_ms=holder.rebalance_timeout_ms,
+            session_timeout_ms=previous.session_timeout_ms,
+            rebalance_timeout_ms=previous.rebalance_timeout_ms,
             group_instance_id=instance,
-            protocol_type=holder.protocol_type,
+            protocol_type=previous.protocol_type,
             protocols=tuple(offered),
         )
-        self._ask(now, self._used(now, "fence", group, instance=instance), holder, JOIN_VERSION, request)
+        self._send_as(now, self._verb(now, "fence", group, instance=instance), previous, JOIN_VERSION, request)
 
     def freeze(self, now: int, *, group: str, state: str | None = None) -> None:
-        """Let a group stay in a state: the present one, or once it is in the one that is named. It need not exist yet.
+        """Freeze a group in its current state, or in `state` as soon as it enters that. It need not exist yet.
 
-        While it is frozen no timer of it fires, and requests that would take it out of the state wait for `thaw`:
-        JoinGroup and LeaveGroup (in PreparingRebalance they are served, but the join phase does not end), and in
-        CompletingRebalance the leader's SyncGroup. Heartbeats, commits and whatever only looks are answered as ever.
+        No timer of a frozen group fires. Requests that would change its state are parked until `thaw`: JoinGroup and
+        LeaveGroup, and in CompletingRebalance the leader's SyncGroup. In PreparingRebalance JoinGroup and LeaveGroup
+        are processed, but the join phase does not complete. Other requests are answered normally.
         """
         if state is not None and state not in STATES:
-            near = get_close_matches(state, STATES, n=1)
-            hint = f"; the nearest is {near[0]!r}" if near else ""
-            raise ValueError(f"state {state!r}: must be {', '.join(STATES[:-1])} or {STATES[-1]}{hint}")
-        coordinator = coordinator_of(self._brokers, group)
-        found = None if coordinator is None else coordinator.groups.get(group)
+            choices = f"{', '.join(STATES[:-1])} or {STATES[-1]}"
+            raise ValueError(f"state {state!r}: must be {choices}{did_you_mean(state, STATES)}")
+        coordinator = coordinator_of(self._runtime, group)
+        target = None if coordinator is None else coordinator.groups.get(group)
         if state is None:
-            found = group_named(self._brokers, group)
-        wanted = found.state if state is None and found is not None else ClassicGroupState(state)
-        if found is not None and found.is_frozen and found.state is not wanted:
-            raise ValueError(f"group {group!r} is frozen in {found.state.value}: thaw it first")
-        self._brokers.cluster.freeze_group(group, wanted)
-        self._note(self._used(now, "freeze", group, state=wanted.value))
-        if found is not None and found.state is wanted:
-            self._reach_in(now, group, None, overrides.freeze)
+            target = group_named(self._runtime, group)
+        frozen = target.state if state is None and target is not None else ClassicGroupState(state)
+        if target is not None and target.is_frozen and target.state is not frozen:
+            raise ValueError(f"group {group!r} is frozen in {target.state.value}: thaw it first")
+        self._runtime.cluster.freeze_group(group, frozen)
+        self._note(self._verb(now, "freeze", group, state=frozen.value))
+        if target is not None and target.state is frozen:
+            self._override(now, group, None, overrides.freeze)
 
     def thaw(self, now: int, *, group: str) -> None:
-        """Let a group go on. Its timers have stood still meanwhile; what was held is served in the order it came in."""
-        if group not in self._brokers.cluster.frozen_states:
-            raise ValueError(f"group {group!r} is not frozen{known(group, self._brokers.cluster.frozen_states)}")
-        coordinator = coordinator_of(self._brokers, group)
-        self._brokers.cluster.thaw_group(group)
-        self._note(self._used(now, "thaw", group))
+        """Thaw a group: its timers continue where they stopped, and parked requests are processed in order."""
+        frozen_states = self._runtime.cluster.frozen_states
+        if group not in frozen_states:
+            raise ValueError(f"group {group!r} is not frozen{known(group, frozen_states)}")
+        coordinator = coordinator_of(self._runtime, group)
+        self._runtime.cluster.thaw_group(group)
+        self._note(self._verb(now, "thaw", group))
         if coordinator is not None and group in coordinator.groups:
-            self._reach_in(now, group, None, overrides.thaw)
+            self._override(now, group, None, overrides.thaw)
 
     def set_offsets(self, now: int, *, group: str, offsets: Sequence[Mapping[str, object]]) -> None:
-        """Commit offsets, whoever is in the group, and whatever its state: `topic partition offset` of each.
+        """Commit offsets in any state of the group; each has `topic partition offset`.
 
-        A group that does not exist is made, as by a commit without a member.
+        A group that does not exist is created, as by a commit from outside the group.
         """
         positions: dict[tuple[str, int], int] = {}
         for row in offsets:
             if missing := {"topic", "partition", "offset"} - row.keys():
-                raise ValueError(
-                    f"an offset to be set has a topic, a partition and an offset; no {min(missing)} in {row!r}"
-                )
+                raise ValueError(f"an offset needs topic, partition and offset; no {min(missing)} in {row!r}")
             topic, partition, offset = str(row["topic"]), row["partition"], row["offset"]
-            count = self._brokers.cluster.partition_count(topic)
+            count = self._runtime.cluster.partition_count(topic)
             if not count:
-                raise ValueError(f"there is no topic {topic!r}{known(topic, self._brokers.cluster.topics)}")
+                raise ValueError(f"there is no topic {topic!r}{known(topic, self._runtime.cluster.topics)}")
             if not isinstance(partition, int) or not 0 <= partition < count:
                 raise ValueError(f"topic {topic!r} has partitions 0 to {count - 1}, and no {partition!r}")
-            if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
-                raise ValueError(f"the offset of {topic}-{partition} is to be a number from 0, not {offset!r}")
+            if not _is_integer(offset) or offset < 0:
+                raise ValueError(f"{topic}-{partition}: the offset must be an integer from 0, not {offset!r}")
             positions[topic, partition] = offset
-        coordinator = self._coordinator(group)
+        coordinator = live_coordinator_of(self._runtime, group)
         if positions:
             rows = [[topic, partition, offset] for (topic, partition), offset in positions.items()]
-            self._note(self._used(now, "set_offsets", group, offsets=rows))
+            self._note(self._verb(now, "set_offsets", group, offsets=rows))
             self._perform(now, group, coordinator.set_offsets(now, group, positions))
 
     def set_max_size(self, now: int, *, size: int) -> None:
-        """Set `group.max.size` on every node; who is in a group stays until its next join phase (KIP-389)."""
-        if not _is_whole(size) or not 1 <= size <= INT_MAX:
+        """Set `group.max.size` on every node. Existing members stay until the next join phase (KIP-389)."""
+        if not _is_integer(size) or not 1 <= size <= INT_MAX:
             raise ValueError(f"group.max.size={size!r}: must be an integer from 1 to {INT_MAX}")
-        self._note(self._used(now, "set_max_size", None, size=size))
-        self._brokers.reconfigure(replace(self._brokers.cluster.settings, group_max_size=size))
+        self._note(self._verb(now, "set_max_size", None, size=size))
+        self._runtime.reconfigure(replace(self._runtime.cluster.settings, group_max_size=size))
 
     def add_partitions(self, now: int, *, topic: str, count: int) -> int:
-        """Let a topic have so many partitions more; returns how many it has then. RefusedError as Kafka refuses it."""
-        cluster = self._brokers.cluster
-        grown = cluster.topics.get(topic)
-        if grown is None:
+        """Add `count` partitions to a topic, and return their new number. Raises RefusedError (a ValueError)."""
+        cluster = self._runtime.cluster
+        existing = cluster.topics.get(topic)
+        if existing is None:
             raise ValueError(f"there is no topic {topic!r}{known(topic, cluster.topics)}")
-        if not _is_whole(count) or count < 1:
-            raise ValueError(f"topic {topic!r}: partitions are added from 1 on, not {count!r}")
-        wanted = len(grown.logs) + count
-        refusal = cluster.refuse_shape(wanted, -1)
+        if not _is_integer(count) or count < 1:
+            raise ValueError(f"topic {topic!r}: count={count!r} partitions to add: must be an integer from 1")
+        total = len(existing.logs) + count
+        refusal = cluster.refuse_shape(total, -1)
         if refusal is not None:
             raise RefusedError(refusal)
-        cluster.grow_topic(grown, wanted)
-        self._note(self._used(now, "add_partitions", None, topic=topic, count=count))
-        return wanted
+        cluster.grow_topic(existing, total)
+        self._note(self._verb(now, "add_partitions", None, topic=topic, count=count))
+        return total
 
     # -- inside ----------------------------------------------------------------------------------------------
 
-    def _coordinator(self, group: str) -> Coordinator:
-        coordinator = coordinator_of(self._brokers, group)
-        if coordinator is None:
-            raise ValueError(f"the node that coordinates group {group!r} is down")
-        return coordinator
-
-    def _reach_in(self, now: int, group: str, used: VerbUsed | None, action: Callable[..., None]) -> None:
-        group_named(self._brokers, group)
-        effects = self._coordinator(group).override(now, group, action)
-        # it was not refused
-        self._note(used)
+    def _override(
+        self, now: int, group: str, verb: VerbUsed | None, action: Callable[[GroupStore, ClassicGroup], None]
+    ) -> None:
+        group_named(self._runtime, group)
+        effects = live_coordinator_of(self._runtime, group).override(now, group, action)
+        # after the override: an override that is refused is not in the trace
+        self._note(verb)
         self._perform(now, group, effects)
 
-    def _ask(
+    def _send_as(
         self,
         now: int,
-        used: VerbUsed,
+        verb: VerbUsed,
         member: ClassicMember,
         version: int,
         request: JoinGroupRequest | LeaveGroupRequest,
     ) -> None:
+        """Process a request as if the member's client had sent it on another connection."""
         key = ApiKey.JOIN_GROUP if isinstance(request, JoinGroupRequest) else ApiKey.LEAVE_GROUP
         call = Call(overrides.NO_CONNECTION, 0, key, version, member.client_id, member.client_host)
-        self._note(used)
-        self._perform(now, request.group_id, self._coordinator(request.group_id).handle(now, call, request))
+        self._note(verb)
+        coordinator = live_coordinator_of(self._runtime, request.group_id)
+        self._perform(now, request.group_id, coordinator.handle(now, call, request))
 
-    def _used(self, now: int, verb: str, group: str | None, **arguments: object) -> VerbUsed:
-        group_now = now if group is None else self._brokers.cluster.clock_of(group, now).read(now)
-        return VerbUsed(verb, group, group_now, arguments)
+    def _verb(self, now: int, name: str, group: str | None, **arguments: object) -> VerbUsed:
+        group_now = now if group is None else self._runtime.cluster.clock_of(group, now).read(now)
+        return VerbUsed(name, group, group_now, arguments)
 
-    def _note(self, used: VerbUsed | None) -> None:
-        if used is not None:
-            trace, cluster = self._brokers.trace, self._brokers.cluster
-            node = cluster.controller_id if used.group_id is None else cluster.coordinator_of(used.group_id)
-            trace.add(trace.now_us(), used, node)
+    def _note(self, verb: VerbUsed | None) -> None:
+        if verb is not None:
+            trace, cluster = self._runtime.trace, self._runtime.cluster
+            node = cluster.controller_id if verb.group_id is None else cluster.coordinator_of(verb.group_id)
+            trace.add(trace.now_us(), verb, node)
 
     def _perform(self, now: int, group: str, effects: Iterable[Effect]) -> None:
-        broker = self._brokers.broker_of_group(group)
-        assert broker is not None, "there is a coordinator"
-        self._leave(broker.perform(now, effects))
+        broker = self._runtime.broker_of_group(group)
+        assert broker is not None, "the group has a coordinator"
+        self._deliver(broker.perform(now, effects))
 
 
-def _is_whole(number: object) -> bool:
-    # a bool is an int to Python
+def _is_integer(number: object) -> TypeGuard[int]:
+    # bool is a subclass of int
     return isinstance(number, int) and not isinstance(number, bool)

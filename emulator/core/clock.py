@@ -6,8 +6,9 @@ The clock belongs to the cluster: it survives a change of coordinator.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Literal, cast, get_args
+
+from ..config.suggest import did_you_mean
 
 ClockMode = Literal["real", "manual", "auto"]
 
@@ -69,7 +70,5 @@ class GroupClock:
 def mode_of(mode: str) -> ClockMode:
     """Return a mode by its name. Raises ValueError, naming the valid modes."""
     if mode not in MODES:
-        nearest = get_close_matches(str(mode), MODES, n=1)
-        hint = f"; the nearest is {nearest[0]!r}" if nearest else ""
-        raise ValueError(f"clock {mode!r}: must be {', '.join(MODES[:-1])} or {MODES[-1]}{hint}")
+        raise ValueError(f"clock {mode!r}: must be {', '.join(MODES[:-1])} or {MODES[-1]}{did_you_mean(mode, MODES)}")
     return cast("ClockMode", mode)

@@ -1,4 +1,4 @@
-"""The control of clusters over HTTP: one route for each operation of `koordinator.emulator.control.control`.
+"""The HTTP API of clusters: one route for each operation of `koordinator.emulator.control.operations`.
 
-Needs the extra `koordinator[control]`; nothing else imports this package.
+Needs the extra `koordinator[control]`; only the server and the remote handle import this package.
 """

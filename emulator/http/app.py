@@ -1,4 +1,4 @@
-"""The HTTP API as an ASGI application: clusters, and for each of them every operation."""
+"""The HTTP API as an ASGI application: clusters, and every operation on each."""
 
 from __future__ import annotations
 
@@ -13,49 +13,45 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
-from starlette.routing import Route as Routed
+from starlette.routing import Route as StarletteRoute
 
-from ..control.control import is_met
 from ..pages.dashboard import FOLDER
 from ..server.cluster_registry import NoSuchCluster, PortsTaken
 from .event_stream import MEDIA_TYPE as STREAM
 from .event_stream import stream_of
-from .exports import JSON, checked_form, export_of
+from .exports import JSON, checked_format, export_of
 from .guards import Guards
 from .metrics import Metrics
-from .openapi import document_of
+from .openapi import document
 from .pages import dashboard, static_file
 from .patience import while_connected
 from .plain import from_json, to_json
-from .problems import Problem, unfit
+from .problems import Problem, validation_problem
 from .routes import BELOW, ROUTES, TRACE
 from .schemas import Arguments, NewCluster, arguments_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.requests import Request
 
     from ..config.options import Options
-    from ..control.control import Control
     from ..server.cluster_registry import ClusterRegistry
     from .routes import Route
 
 WAIT_S_MAX = 600.0
-"""The longest that a request may ask to wait, in seconds."""
+"""The longest long poll, in seconds."""
 
 
 class Segment(Convertor[str]):
-    """A part of a path between slashes, with its escapes resolved."""
+    """A path segment; its percent-encoding is decoded."""
 
     regex = "[^/]+"
 
     def convert(self, value: str) -> str:
-        """What was meant."""
+        """Return the decoded segment."""
         return unquote(value)
 
     def to_string(self, value: str) -> str:
-        """Not used: no address is made from a route."""
+        """Raise NotImplementedError: no address is built from a route."""
         raise NotImplementedError(value)
 
 
@@ -63,42 +59,41 @@ register_url_convertor("segment", Segment())
 
 
 class Timeout(Arguments):
-    """What every long poll takes: how long it may last, in seconds; 0 asks once."""
+    """The argument of every long poll: its maximum time in seconds; 0 returns at once."""
 
     timeout: Annotated[float, Field(ge=0, le=WAIT_S_MAX)] = 0.0
 
 
-class Operated:
-    """The endpoint of one operation: its arguments from path, query and body; what it gives as JSON, or 204."""
+class OperationEndpoint:
+    """The endpoint of one operation: arguments from path, query and body; a JSON response, or 204 for None."""
 
-    def __init__(self, fleet: ClusterRegistry, route: Route, control: Control) -> None:
-        operation = control.operations[route.operation]
-        self._fleet = fleet
+    def __init__(self, registry: ClusterRegistry, route: Route) -> None:
+        self._registry = registry
         self._route = route
-        self._in_path, self._given = arguments_of(operation, route)
+        self._path_model, self._model = arguments_of(route)
 
     async def serve(self, request: Request) -> Response:
-        """Do it."""
-        route, hosted = self._route, self._fleet[request.path_params["cluster"]]
+        """Perform the operation."""
+        route, registered = self._route, self._registry[request.path_params["cluster"]]
         in_path = {name: value for name, value in request.path_params.items() if name != "cluster"}
-        arguments = _checked(self._in_path, in_path, strict=False)
-        reads = route.method == "GET"
-        given = dict(request.query_params) if reads else await _body(request)
-        timeout_s = given.pop("timeout", None) if route.waits and isinstance(given, dict) else None
-        form = checked_form(given.pop("format", JSON)) if route.operation == TRACE else JSON
-        watch = given.pop("watch", None) if route.operation == TRACE else None
-        arguments |= _checked(self._given, given, strict=not reads)
-        if form != JSON:
-            return await export_of(hosted, form, arguments)
+        arguments = _validated(self._path_model, in_path, strict=False)
+        is_query = route.method == "GET"
+        others = dict(request.query_params) if is_query else await _body(request)
+        timeout_s = others.pop("timeout", None) if route.waits and isinstance(others, dict) else None
+        export = checked_format(others.pop("format", JSON)) if route.operation == TRACE else JSON
+        watch = others.pop("watch", None) if route.operation == TRACE else None
+        arguments |= _validated(self._model, others, strict=not is_query)
+        if export != JSON:
+            return await export_of(registered, export, arguments)
         if route.operation == TRACE and STREAM in request.headers.get("accept", ""):
-            return stream_of(hosted, **arguments, watch=watch)
+            return stream_of(registered, **arguments, watch=watch)
         try:
             if timeout_s is None:
-                return _answer(await hosted.call(route.operation, arguments))
-            limit_s = _checked(Timeout, {"timeout": timeout_s}, strict=not reads)["timeout"]
+                return _json_response(await registered.cluster.call(route.operation, arguments))
+            limit_s = _validated(Timeout, {"timeout": timeout_s}, strict=not is_query)["timeout"]
             async with while_connected(request):
-                return _answer(await hosted.wait(route.operation, arguments, limit_s, is_met))
-            # nobody is there to be answered
+                return _json_response(await registered.cluster.wait(route.operation, arguments, limit_s))
+            # the client has disconnected
             return Response(status_code=HTTPStatus.NO_CONTENT)
         except TypeError as error:
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
@@ -106,93 +101,90 @@ class Operated:
             raise Problem(HTTPStatus.CONFLICT, str(error)) from error
 
 
-class Clusters:
-    """The endpoints that clusters come and go by."""
+class ClusterEndpoints:
+    """The endpoints that list, create, describe and delete clusters."""
 
-    def __init__(self, fleet: ClusterRegistry, defaults: Options) -> None:
-        self._fleet = fleet
+    def __init__(self, registry: ClusterRegistry, defaults: Options) -> None:
+        self._registry = registry
         self._defaults = defaults
 
     async def list(self, request: Request) -> Response:
-        """The clusters there are."""
+        """Return all clusters."""
         del request
-        return _answer([hosted.described() for hosted in self._fleet])
+        return _json_response([registered.info() for registered in self._registry])
 
     async def create(self, request: Request) -> Response:
-        """Start one more."""
-        wanted = NewCluster(**_checked(NewCluster, await _body(request), strict=True))
+        """Start a cluster."""
+        settings = NewCluster(**_validated(NewCluster, await _body(request), strict=True))
         try:
-            hosted = await self._fleet.create(wanted.options(self._defaults), wanted.id)
+            registered = await self._registry.create(settings.options(self._defaults), settings.id)
         except (ValueError, OSError, PortsTaken) as error:
             raise Problem(HTTPStatus.CONFLICT, str(error)) from error
-        return _answer(hosted.described(), HTTPStatus.CREATED)
+        return _json_response(registered.info(), HTTPStatus.CREATED)
 
     async def describe(self, request: Request) -> Response:
-        """One of them."""
-        return _answer(self._fleet[request.path_params["cluster"]].described())
+        """Return a cluster."""
+        return _json_response(self._registry[request.path_params["cluster"]].info())
 
     async def delete(self, request: Request) -> Response:
-        """End one."""
-        await self._fleet.remove(request.path_params["cluster"])
-        return _answer(None)
+        """Stop a cluster."""
+        await self._registry.remove(request.path_params["cluster"])
+        return _json_response(None)
 
 
-class Pages:
-    """What is there beside clusters."""
+class ProcessEndpoints:
+    """The endpoints of the whole process."""
 
-    def __init__(self, fleet: ClusterRegistry, document: Mapping[str, Any]) -> None:
-        self._fleet = fleet
-        self._document = document
+    def __init__(self, registry: ClusterRegistry) -> None:
+        self._registry = registry
+        self._document = document()
         self._metrics = CollectorRegistry()
-        self._metrics.register(Metrics(fleet))
+        self._metrics.register(Metrics(registry))
 
     async def health(self, request: Request) -> Response:
-        """The process lives."""
+        """Return that the process is alive."""
         del request
-        return _answer({"status": "ok"})
+        return _json_response({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """Clients can connect to a cluster."""
+        """Return that a cluster accepts clients."""
         del request
-        clusters = [hosted.id for hosted in self._fleet]
+        clusters = [registered.id for registered in self._registry]
         if not clusters:
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "there is no cluster yet")
-        return _answer({"status": "ready", "clusters": clusters})
+        return _json_response({"status": "ready", "clusters": clusters})
 
     async def metrics(self, request: Request) -> Response:
-        """What Prometheus wants to know, in its text format."""
+        """Return metrics in the text format of Prometheus."""
         del request
         return Response(generate_latest(self._metrics), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     async def openapi(self, request: Request) -> Response:
-        """The description of this API."""
+        """Return the OpenAPI document."""
         del request
-        return _answer(self._document)
+        return _json_response(self._document)
 
 
-def app_of(
-    fleet: ClusterRegistry, control: Control, defaults: Options, token: str | None = None, *, is_local: bool = True
+def create_app(
+    registry: ClusterRegistry, defaults: Options, token: str | None = None, *, is_local: bool = True
 ) -> Starlette:
-    """The application. `control` is any: it is asked what operations there are. New clusters begin with `defaults`.
-
-    `is_local`: it is reached on loopback only.
-    """
-    clusters, pages = Clusters(fleet, defaults), Pages(fleet, document_of(control))
+    """Return the application. New clusters start from `defaults`; `is_local`: it listens on loopback only."""
+    clusters, process = ClusterEndpoints(registry, defaults), ProcessEndpoints(registry)
     routes = [
-        Routed("/", dashboard),
-        Routed(f"{FOLDER}/{{name:segment}}", static_file),
-        Routed("/healthz", pages.health),
-        Routed("/readyz", pages.ready),
-        Routed("/metrics", pages.metrics),
-        Routed("/openapi.json", pages.openapi),
-        Routed("/v1/clusters", clusters.list),
-        Routed("/v1/clusters", clusters.create, methods=["POST"]),
-        Routed("/v1/clusters/{cluster:segment}", clusters.describe),
-        Routed("/v1/clusters/{cluster:segment}", clusters.delete, methods=["DELETE"]),
+        StarletteRoute("/", dashboard),
+        StarletteRoute(f"{FOLDER}/{{name:segment}}", static_file),
+        StarletteRoute("/healthz", process.health),
+        StarletteRoute("/readyz", process.ready),
+        StarletteRoute("/metrics", process.metrics),
+        StarletteRoute("/openapi.json", process.openapi),
+        StarletteRoute("/v1/clusters", clusters.list),
+        StarletteRoute("/v1/clusters", clusters.create, methods=["POST"]),
+        StarletteRoute("/v1/clusters/{cluster:segment}", clusters.describe),
+        StarletteRoute("/v1/clusters/{cluster:segment}", clusters.delete, methods=["DELETE"]),
         *(
-            Routed(
+            StarletteRoute(
                 f"{BELOW}{route.path}".replace("}", ":segment}"),
-                Operated(fleet, route, control).serve,
+                OperationEndpoint(registry, route).serve,
                 methods=[route.method],
             )
             for route in ROUTES
@@ -202,7 +194,7 @@ def app_of(
         Problem: _problem,
         HTTPException: _http_error,
         NoSuchCluster: _no_such_cluster,
-        Exception: _bug,
+        Exception: _internal_error,
     }
     return Starlette(
         routes=routes, exception_handlers=handlers, middleware=[Middleware(Guards, token=token, is_local=is_local)]
@@ -219,37 +211,37 @@ async def _no_such_cluster(request: Request, error: NoSuchCluster) -> Response:
     return Problem(HTTPStatus.NOT_FOUND, str(error)).response()
 
 
-async def _bug(request: Request, error: Exception) -> Response:
-    said = f"{request.method} {request.url.path}: a bug in koordinator: {type(error).__name__}: {error}"
-    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, said).response()
+async def _internal_error(request: Request, error: Exception) -> Response:
+    detail = f"{request.method} {request.url.path}: a bug in koordinator: {type(error).__name__}: {error}"
+    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail).response()
 
 
 async def _http_error(request: Request, error: HTTPException) -> Response:
     status = HTTPStatus(error.status_code)
-    said = f"{request.method} {request.url.path}: {status.phrase.lower()}; /openapi.json says what there is"
-    return Problem(status, said, headers=error.headers).response()
+    detail = f"{request.method} {request.url.path}: {status.phrase.lower()}; see /openapi.json"
+    return Problem(status, detail, headers=error.headers).response()
 
 
-def _checked(model: type[Arguments], given: Any, *, strict: bool) -> dict[str, Any]:  # noqa: ANN401 - plain data
+def _validated(model: type[Arguments], values: Any, *, strict: bool) -> dict[str, Any]:  # noqa: ANN401 - plain data
     try:
-        checked = model.model_validate(given, strict=strict)
+        validated = model.model_validate(values, strict=strict)
     except ValidationError as error:
-        raise unfit(error, list(model.model_fields)) from error
-    return {name: getattr(checked, name) for name in checked.model_fields_set}
+        raise validation_problem(error, list(model.model_fields)) from error
+    return {name: getattr(validated, name) for name in validated.model_fields_set}
 
 
 async def _body(request: Request) -> Any:  # noqa: ANN401 - plain data
-    """What a request brings as JSON; no body is an empty object."""
+    """Return the JSON body of a request; without a body an empty object."""
     body = await request.body()
     if not body:
         return {}
     try:
         return from_json(body)
     except (ValueError, RecursionError) as error:
-        raise Problem(HTTPStatus.BAD_REQUEST, f"the body is no JSON document: {error}") from error
+        raise Problem(HTTPStatus.BAD_REQUEST, f"the body is not valid JSON: {error}") from error
 
 
-def _answer(given: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:  # noqa: ANN401 - plain data
-    if given is None:
+def _json_response(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:  # noqa: ANN401 - plain data or a result
+    if value is None:
         return Response(status_code=HTTPStatus.NO_CONTENT)
-    return Response(to_json(given), status, media_type="application/json")
+    return Response(to_json(value), status, media_type="application/json")

@@ -46,16 +46,18 @@ CLUSTER_PARTS = {
 
 
 def stream_of(
-    hosted: RegisteredCluster, since: int = 0, group: str | None = None, watch: str | None = None
+    registered: RegisteredCluster, since: int = 0, group: str | None = None, watch: str | None = None
 ) -> StreamingResponse:
     """Return a stream of all present and future events after `since`, each with its `seq` as id.
 
     With `watch`, an event named `group` carries the state of that group: at first, and after changes.
     """
-    return Stream(_events(hosted, since, group, watch), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+    return EventStream(
+        _events(registered, since, group, watch), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"}
+    )
 
 
-class Stream(StreamingResponse):
+class EventStream(StreamingResponse):
     """A streaming response that closes its source at the end, also when it is cancelled."""
 
     async def stream_response(self, send: Send) -> None:
@@ -65,9 +67,9 @@ class Stream(StreamingResponse):
 
 
 async def _events(
-    hosted: RegisteredCluster, since: int, group: str | None, watch: str | None
+    registered: RegisteredCluster, since: int, group: str | None, watch: str | None
 ) -> AsyncGenerator[str, None]:
-    trace = hosted.cluster.trace
+    trace = registered.cluster.trace
 
     def has_more() -> bool:
         return trace.last_seq > since
@@ -75,9 +77,9 @@ async def _events(
     # the client learns at once that the stream is open
     yield ": the trace\n\n"
     is_state_due, state_at = watch is not None, trio.current_time()
-    while not hosted.ended.is_set():
+    while not registered.ended.is_set():
         limit_s = max(state_at - trio.current_time(), 0) if is_state_due else KEEP_ALIVE_S
-        if await hosted.cluster.server.wait_for(has_more, limit_s):
+        if await registered.cluster.server.wait_for(has_more, limit_s):
             newest = trace.last_seq
             for event in trace.events(since, group):
                 yield f"id: {event['seq']}\ndata: {to_json(event)}\n\n"
@@ -86,17 +88,19 @@ async def _events(
         elif not is_state_due:
             yield ": no new events\n\n"
         if watch is not None and is_state_due and trio.current_time() >= state_at:
-            state = await _state_of(hosted, watch)
+            state = await _state_of(registered, watch)
             if state is not None:
                 yield f"event: group\ndata: {to_json(state)}\n\n"
             is_state_due, state_at = False, trio.current_time() + STATE_INTERVAL_S
 
 
-async def _state_of(hosted: RegisteredCluster, group: str) -> dict[str, Any] | None:
+async def _state_of(registered: RegisteredCluster, group: str) -> dict[str, Any] | None:
     """Return the state of a group; None if the group does not exist or its coordinator is unavailable."""
     try:
-        parts = {name: await hosted.call(operation, {"group": group}) for name, operation in GROUP_PARTS.items()}
+        parts = {
+            name: await registered.cluster.call(operation, {"group": group}) for name, operation in GROUP_PARTS.items()
+        }
     except ValueError:
         return None
-    parts |= {name: await hosted.call(operation, {}) for name, operation in CLUSTER_PARTS.items()}
+    parts |= {name: await registered.cluster.call(operation, {}) for name, operation in CLUSTER_PARTS.items()}
     return {"group": group, **parts}

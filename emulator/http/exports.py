@@ -1,4 +1,4 @@
-"""The trace in other forms than JSON lines: for Perfetto, and as a page."""
+"""The trace in formats other than JSON: for Perfetto, and as an HTML page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Lines = Sequence[dict[str, Any]]
 
 JSON = "json"
-"""The form it has if nothing is said."""
+"""The default format."""
 
 
 def _perfetto(lines: Lines, name: str) -> Response:
@@ -35,21 +35,21 @@ def _html(lines: Lines, name: str) -> Response:
 
 
 FORMS = {"perfetto": _perfetto, "html": _html}
-"""The others, and who makes them."""
+"""The other formats, with the functions that write them."""
 
 
-def checked_form(wanted: str) -> str:
-    """The form that was asked for; a Problem if there is none such."""
+def checked_format(name: str) -> str:
+    """Return a format's name. Raises Problem if it is unknown."""
     known = (JSON, *FORMS)
-    if wanted in known:
-        return wanted
-    said = f"format: must be {', '.join(known[:-1])} or {known[-1]}"
-    wrong = {"field": "format", "detail": said, "value": repr(wanted)}
-    raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, said, [wrong])
+    if name in known:
+        return name
+    detail = f"format: must be {', '.join(known[:-1])} or {known[-1]}"
+    error = {"field": "format", "detail": detail, "value": repr(name)}
+    raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, [error])
 
 
-async def export_of(hosted: RegisteredCluster, form: str, arguments: dict[str, Any]) -> Response:
-    """The trace in one of `FORMS`, made on a thread of its own: clients are served meanwhile."""
-    header = await hosted.call("events.header", {})
-    events = await hosted.call("events.read", arguments)
-    return await trio.to_thread.run_sync(partial(FORMS[form], [header, *events], hosted.id))
+async def export_of(registered: RegisteredCluster, name: str, arguments: dict[str, Any]) -> Response:
+    """Return the trace in one of `FORMS`, written on a worker thread so that clients are served meanwhile."""
+    header = await registered.cluster.call("events.header", {})
+    events = await registered.cluster.call("events.read", arguments)
+    return await trio.to_thread.run_sync(partial(FORMS[name], [header, *events], registered.id))

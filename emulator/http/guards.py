@@ -1,4 +1,4 @@
-"""What a request has to pass before anything is done for it: the token, and how much it may send."""
+"""Checks of every request before its endpoint: token, host, origin, and the size of its body."""
 
 from __future__ import annotations
 
@@ -14,25 +14,24 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
-"""The largest body that is read; a snapshot with records may be large."""
+"""The limit of a request body; a snapshot includes records."""
 
 OPEN = ("/", "/healthz", "/readyz")
-"""Paths that need no token. Nor do those below `STATIC`: the files of the dashboard, in which there is no data."""
+"""Paths without a token. Those below `STATIC` need none either: they contain no data."""
 
 STATIC = f"{FOLDER}/"
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
-"""What this machine is called on itself."""
+"""The names of this machine on its loopback interface."""
 
 
 class Guards:
-    """ASGI middleware: a token where one is wanted, bodies of a bounded size, and paths as they came.
+    """ASGI middleware that checks the token and limits request bodies.
 
-    A group's id may be any text, with slashes in it: routes look at the path before its escapes are resolved.
+    It also passes the percent-encoded path on, because a group id may contain slashes.
 
-    Pages of other sites that a browser on this machine shows must not control clusters: a request that names another
-    `Origin` is refused, and where no token is wanted on loopback also one to another `Host`, by which DNS would lend
-    such a page our address.
+    Web pages of other sites must not control clusters through a browser on this machine. A request with a foreign
+    `Origin` is refused; without a token on loopback also a request with a foreign `Host`, against DNS rebinding.
     """
 
     def __init__(self, app: ASGIApp, token: str | None, *, is_local: bool) -> None:
@@ -41,7 +40,7 @@ class Guards:
         self._hosts = LOCAL if is_local and token is None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Pass a request on, or respond with a problem."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -60,7 +59,7 @@ class Guards:
             raise _too_large()
         host = headers.get(b"host", b"").decode("latin-1")
         if self._hosts is not None and urlsplit(f"//{host}").hostname not in self._hosts:
-            raise Problem(HTTPStatus.FORBIDDEN, f"host {host!r}: this is {', '.join(self._hosts)} without a token")
+            raise Problem(HTTPStatus.FORBIDDEN, f"host {host!r}: must be {', '.join(self._hosts)} without a token")
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and urlsplit(origin).netloc != host:
             raise Problem(HTTPStatus.FORBIDDEN, f"origin {origin!r}: pages of other sites may not control clusters")
@@ -68,8 +67,8 @@ class Guards:
             return
         given = headers.get(b"authorization", b"")
         if not hmac.compare_digest(given, b"Bearer " + self._token.encode()):
-            said = "a token is wanted: `Authorization: Bearer TOKEN` with the token of --control-token"
-            raise Problem(HTTPStatus.UNAUTHORIZED, said, headers={"WWW-Authenticate": "Bearer"})
+            detail = "send `Authorization: Bearer TOKEN` with the token of --control-token"
+            raise Problem(HTTPStatus.UNAUTHORIZED, detail, headers={"WWW-Authenticate": "Bearer"})
 
 
 def _bounded(receive: Receive) -> Receive:
@@ -87,4 +86,4 @@ def _bounded(receive: Receive) -> Receive:
 
 
 def _too_large() -> Problem:
-    return Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body of at most {BODY_BYTES_MAX} bytes is read")
+    return Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_BYTES_MAX} bytes")

@@ -1,38 +1,35 @@
-"""The description of the API, as OpenAPI 3.1: made from the routes and the operations, and from nothing else."""
+"""The OpenAPI 3.1 document of the API, generated from the routes and the operations."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from http import HTTPStatus
+from typing import Any
 
 from koordinator.version import __version__
 
 from .exports import FORMS, JSON
-from .routes import BELOW, ROUTES, TRACE
-from .schemas import NewCluster, arguments_of, summary_of
-
-if TYPE_CHECKING:
-    from ..control.control import Control
-    from .routes import Route
+from .routes import BELOW, ROUTES, TRACE, Route
+from .schemas import NewCluster, arguments_of, request_schema, result_schemas, summary_of
 
 CLUSTER = {
     "name": "cluster",
     "in": "path",
     "required": True,
-    "description": "the id of a cluster; `default` is the one that is there from the start",
+    "description": "the id of a cluster; `default` is the first one",
     "schema": {"type": "string"},
 }
 
 TIMEOUT = {
     "name": "timeout",
     "in": "query",
-    "description": "wait so many seconds, at most, for what is asked to be so (a long poll)",
+    "description": "long poll: the maximum time in seconds to wait for a true result",
     "schema": {"type": "number", "minimum": 0, "maximum": 600},
 }
 
 FORMAT = {
     "name": "format",
     "in": "query",
-    "description": "JSON, what Perfetto opens, or a page; as a stream with `Accept: text/event-stream`",
+    "description": "JSON, a Perfetto trace, or an HTML page; with `Accept: text/event-stream` the response is a stream",
     "schema": {"type": "string", "enum": [JSON, *FORMS], "default": JSON},
 }
 
@@ -45,14 +42,23 @@ WATCH = {
 
 PROBLEM = {
     "type": "object",
-    "description": "RFC 9457: what was wrong; nothing has been changed",
+    "description": "An error (RFC 9457); the request changed nothing.",
     "required": ["type", "title", "status", "detail"],
+    "additionalProperties": False,
     "properties": {
         "type": {"type": "string"},
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},
-        "errors": {"type": "array", "items": {"type": "object"}},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["field", "detail", "value"],
+                "additionalProperties": False,
+                "properties": {name: {"type": "string"} for name in ("field", "detail", "value")},
+            },
+        },
     },
 }
 
@@ -63,77 +69,107 @@ REFUSED = {
     }
 }
 
-DONE = {"200": {"description": "done", "content": {"application/json": {"schema": {}}}}, "204": {"description": "done"}}
+HEALTH = {
+    "type": "object",
+    "required": ["status"],
+    "additionalProperties": False,
+    "properties": {"status": {"const": "ok"}},
+}
+
+READINESS = {
+    "type": "object",
+    "required": ["status", "clusters"],
+    "additionalProperties": False,
+    "properties": {"status": {"const": "ready"}, "clusters": {"type": "array", "items": {"type": "string"}}},
+}
 
 
-def document_of(control: Control) -> dict[str, Any]:
-    """The whole document."""
+def document() -> dict[str, Any]:
+    """Return the whole document."""
+    results, components = result_schemas(route.operation for route in ROUTES)
+    created = {str(HTTPStatus.CREATED.value): _json(results["cluster"], "created"), **REFUSED}
     paths: dict[str, dict[str, Any]] = {
-        "/": {"get": _plain("dashboard", "The dashboard; needs no token, its data does.")},
-        "/healthz": {"get": _plain("health", "The process lives; needs no token.")},
-        "/readyz": {"get": _plain("ready", "Clients can connect to a cluster; needs no token.")},
-        "/metrics": {"get": _text("metrics", "What Prometheus wants to know.")},
-        "/openapi.json": {"get": _plain("openapi", "This document.")},
+        "/": {"get": _fixed("dashboard", "Return the dashboard page; needs no token.", _text("text/html"))},
+        "/healthz": {"get": _fixed("health", "Return that the process is alive; needs no token.", _json(HEALTH))},
+        "/readyz": {"get": _fixed("ready", "Return that a cluster accepts clients; needs no token.", _json(READINESS))},
+        "/metrics": {"get": _fixed("metrics", "Return metrics in the format of Prometheus.", _text("text/plain"))},
+        "/openapi.json": {"get": _fixed("openapi", "Return this document.", _json({"type": "object"}))},
         "/v1/clusters": {
-            "get": _plain("clusters.describe_all", "The clusters there are."),
+            "get": _fixed("clusters.describe_all", "Return all clusters.", _json(results["clusters"])),
             "post": {
-                **_plain("clusters.create", "Start one more cluster, with ports, rules and a trace of its own."),
-                "requestBody": _body(NewCluster.model_json_schema()),
-                "responses": {"201": DONE["200"], **REFUSED},
+                "operationId": "clusters.create",
+                "summary": "Start another cluster, with its own ports, rules and trace.",
+                "requestBody": _body(request_schema(NewCluster)),
+                "responses": created,
             },
         },
         "/v1/clusters/{cluster}": {
             "parameters": [CLUSTER],
-            "get": _plain("clusters.describe", "Where clients connect to."),
-            "delete": _plain("clusters.delete", "End a cluster; its ports are free then."),
+            "get": _fixed("clusters.describe", "Return a cluster's addresses.", _json(results["cluster"])),
+            "delete": {
+                "operationId": "clusters.delete",
+                "summary": "Stop a cluster and free its ports.",
+                "responses": {"204": {"description": "done"}, **REFUSED},
+            },
         },
     }
     for route in ROUTES:
         path = paths.setdefault(BELOW + route.path, {"parameters": [CLUSTER]})
-        path[route.method.lower()] = _operation(route, control)
+        path[route.method.lower()] = _operation(route, results[route.operation])
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "koordinator",
             "version": __version__,
-            "description": "What may be done to a Kafka group coordinator emulator from outside Kafka's protocol.",
+            "description": "Control of a Kafka group coordinator emulator, outside Kafka's protocol.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "security": [{"token": []}, {}],
         "paths": paths,
         "components": {
-            "schemas": {"Problem": PROBLEM},
+            "schemas": {**components, "Problem": PROBLEM},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
 
 
-def _operation(route: Route, control: Control) -> dict[str, Any]:
-    operation = control.operations[route.operation]
-    summary, said = summary_of(operation)
-    in_path, given = (each.model_json_schema() for each in arguments_of(operation, route))
-    described: dict[str, Any] = {
+def _operation(route: Route, result: dict[str, Any]) -> dict[str, Any]:
+    summary, description = summary_of(route.operation)
+    in_path, others = (request_schema(model) for model in arguments_of(route))
+    operation: dict[str, Any] = {
         "operationId": route.operation,
         "summary": summary,
-        "description": said,
+        "description": description,
         "parameters": _parameters(in_path, "path"),
-        "responses": {**DONE, **REFUSED},
+        "responses": {**_responses(result), **REFUSED},
     }
     if route.method == "GET":
-        described["parameters"] += [*_parameters(given, "query"), *([TIMEOUT] if route.waits else [])]
-        described["parameters"] += [FORMAT, WATCH] if route.operation == TRACE else []
+        operation["parameters"] += [*_parameters(others, "query"), *([TIMEOUT] if route.waits else [])]
+        operation["parameters"] += [FORMAT, WATCH] if route.operation == TRACE else []
     else:
         if route.waits:
-            given["properties"] = {**given.get("properties", {}), TIMEOUT["name"]: TIMEOUT["schema"]}
-        if given.get("properties"):
-            described["requestBody"] = _body(given)
-    return described
+            others["properties"] = {**others.get("properties", {}), TIMEOUT["name"]: TIMEOUT["schema"]}
+        if others.get("properties"):
+            operation["requestBody"] = _body(others)
+    return operation
+
+
+def _responses(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the success responses of a result; None is an empty response."""
+    empty = {"204": {"description": "done"}}
+    if result == {"type": "null"}:
+        return empty
+    options = result.get("anyOf", [])
+    if {"type": "null"} not in options:
+        return {"200": _json(result)}
+    others = [option for option in options if option != {"type": "null"}]
+    return {"200": _json(others[0] if len(others) == 1 else {"anyOf": others}), **empty}
 
 
 def _parameters(schema: dict[str, Any], place: str) -> list[dict[str, Any]]:
-    wanted = schema.get("required", [])
+    required = schema.get("required", [])
     return [
-        {"name": name, "in": place, "required": name in wanted, "schema": each}
+        {"name": name, "in": place, "required": name in required, "schema": each}
         for name, each in sorted(schema.get("properties", {}).items())
     ]
 
@@ -142,10 +178,13 @@ def _body(schema: dict[str, Any]) -> dict[str, Any]:
     return {"required": bool(schema.get("required")), "content": {"application/json": {"schema": schema}}}
 
 
-def _text(operation: str, summary: str) -> dict[str, Any]:
-    text = {"description": "done", "content": {"text/plain": {"schema": {"type": "string"}}}}
-    return {"operationId": operation, "summary": summary, "responses": {"200": text, **REFUSED}}
+def _json(schema: dict[str, Any], description: str = "done") -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
 
 
-def _plain(operation: str, summary: str) -> dict[str, Any]:
-    return {"operationId": operation, "summary": summary, "responses": {**DONE, **REFUSED}}
+def _text(media_type: str) -> dict[str, Any]:
+    return {"description": "done", "content": {media_type: {"schema": {"type": "string"}}}}
+
+
+def _fixed(operation: str, summary: str, response: dict[str, Any]) -> dict[str, Any]:
+    return {"operationId": operation, "summary": summary, "responses": {"200": response, **REFUSED}}

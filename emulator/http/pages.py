@@ -1,4 +1,4 @@
-"""The dashboard at `/`, and what it is made of; static, so that it needs no token. Its data does."""
+"""The dashboard at `/` and its static files. They need no token, because they contain no data."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
-"""What the page may load, and who may show it in a frame: itself only, and nobody."""
+"""The content security policy: the page loads its own files only, and no page may embed it."""
 
 HEADERS = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
 
 
 async def dashboard(request: Request) -> Response:
-    """The page."""
+    """Return the page."""
     del request
     return Response(dashboard_html(), media_type="text/html; charset=utf-8", headers=HEADERS)
 
 
 async def static_file(request: Request) -> Response:
-    """One of its files."""
+    """Return one of the page's files."""
     name = request.path_params["name"]
     if name not in FILES:
         raise Problem(HTTPStatus.NOT_FOUND, f"there is no file {name!r}; known: {', '.join(FILES)}")

@@ -1,4 +1,4 @@
-"""Waiting for a client only as long as it waits for us."""
+"""Cancellation of a long poll when its client disconnects."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def while_connected(request: Request) -> AsyncIterator[None]:
-    """Cancel what is inside when the client hangs up: a long poll of nobody would look for what it waits for in vain.
-
-    What the block raises is raised as it is.
-    """
+    """Cancel the block when the client disconnects. Exceptions of the block are raised unwrapped."""
     raised: list[Exception] = []
     async with trio.open_nursery() as nursery:
 

@@ -1,29 +1,51 @@
-"""Plain data as JSON and back. Bytes are `{"base64": "..."}`; where bytes are wanted, text may stand for its UTF-8."""
+"""JSON of operations, in both directions: the only place that serialises results.
+
+A dataclass is an object with its fields in order. Bytes are `{"base64": "..."}`; arguments also accept text, as UTF-8.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
+
+from pydantic import TypeAdapter
+
+from ..control.operations import result
 
 BASE64 = "base64"
 
 
-def to_json(value: Any) -> str:  # noqa: ANN401 - plain data
-    """Plain data as a JSON document."""
-    return json.dumps(value, default=_bytes_to_json, separators=(",", ":"), ensure_ascii=False)
+def to_json(value: Any) -> str:  # noqa: ANN401 - plain data or a result
+    """Return the JSON document of plain data or a result."""
+    return json.dumps(value, default=_to_plain, separators=(",", ":"), ensure_ascii=False)
 
 
 def from_json(document: str | bytes) -> Any:  # noqa: ANN401 - plain data
-    """A JSON document as plain data. Raises ValueError for what is none."""
+    """Parse a JSON document. Raises ValueError if it is invalid."""
     return json.loads(document, object_hook=_bytes_from_json)
 
 
-def _bytes_to_json(value: object) -> object:
-    if not isinstance(value, bytes):
-        raise TypeError(f"{type(value).__name__} is no plain data")
-    return {BASE64: base64.b64encode(value).decode()}
+def result_from_plain(operation: str, value: Any) -> Any:  # noqa: ANN401 - the operation's own type
+    """Return an operation's result from its parsed JSON. Raises ValueError if it has another shape."""
+    return adapter_of(operation).validate_python(value)
+
+
+@cache
+def adapter_of(operation: str) -> TypeAdapter[Any]:
+    """Return the pydantic adapter of an operation's result type."""
+    return TypeAdapter(result(operation))
+
+
+def _to_plain(value: object) -> object:
+    if isinstance(value, bytes):
+        return {BASE64: base64.b64encode(value).decode()}
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def _bytes_from_json(value: dict[str, Any]) -> object:

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 has them: what was wrong, with which field, and what would be allowed."""
+"""Error responses as RFC 9457 defines them: the problem, its field, and the allowed values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/problem+json"
 
 SHOWN_MAX = 200
-"""The most characters of a value that was sent, in what is said of it."""
+"""The most characters of an invalid value in an error response."""
 
 
 class Problem(Exception):
-    """A request that cannot be done, with nothing changed. `errors` are what is wrong, field by field."""
+    """A refused request, which has changed nothing. `errors` describe invalid fields."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Problem(Exception):
         self.headers = headers
 
     def response(self) -> JSONResponse:
-        """The problem document."""
+        """Return the problem document."""
         document: dict[str, Any] = {
             "type": "about:blank",
             "title": self.status.phrase,
@@ -46,15 +46,15 @@ class Problem(Exception):
         return JSONResponse(document, self.status.value, self.headers, MEDIA_TYPE)
 
 
-def unfit(error: ValidationError, allowed: list[str]) -> Problem:
-    """Fields that are missing, unknown, or not what they should be."""
+def validation_problem(error: ValidationError, known: list[str]) -> Problem:
+    """Return the problem of missing, unknown or invalid fields."""
     errors = [
         {
             "field": ".".join(map(str, each["loc"])) or "(body)",
-            "detail": each["msg"] + (f"; known: {', '.join(allowed)}" if each["type"] == "extra_forbidden" else ""),
+            "detail": each["msg"] + (f"; known: {', '.join(known)}" if each["type"] == "extra_forbidden" else ""),
             "value": repr(each["input"])[:SHOWN_MAX],
         }
         for each in error.errors(include_url=False, include_context=False)
     ]
-    said = "; ".join(f"{each['field']}: {each['detail']}" for each in errors)
-    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, said, errors)
+    detail = "; ".join(f"{each['field']}: {each['detail']}" for each in errors)
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors)

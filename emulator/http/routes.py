@@ -1,8 +1,8 @@
-"""Which operation is reached how. Data alone: the server, the remote handle and the OpenAPI document are made from it.
+"""The routes of operations, as data for the server, the remote handle and the OpenAPI document.
 
-A route's path goes on below `/v1/clusters/{cluster}`. What stands in braces is an argument of the operation; its other
-arguments are fields of the query (GET) or of a JSON body. `waits`: with `timeout=` in seconds the answer comes when
-what the operation gives is met, and with what it gives then otherwise (a long poll).
+A route's path is relative to `/v1/clusters/{cluster}`. Names in braces are arguments of the operation; its other
+arguments are in the query (GET) or in a JSON body. A route that `waits` is a long poll: with `timeout=` in seconds the
+response is sent as soon as the result is satisfied, or with the current result at the timeout.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 BELOW = "/v1/clusters/{cluster}"
-"""What every route's path begins with."""
+"""The prefix of every route's path."""
 
 TRACE = "events.read"
-"""The operation that can be had as a stream, and in other forms, too."""
+"""The operation that also has a stream and other formats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One operation, and where it is found."""
+    """The method and path of one operation."""
 
     method: str
     path: str
@@ -52,9 +52,9 @@ ROUTES = (
     Route("GET", "/groups/{group}/offsets", "groups.offsets"),
     Route("GET", "/groups/{group}/coordinator", "nodes.coordinator"),
     Route("POST", "/groups/{group}/actions/move_coordinator", "nodes.move_coordinator"),
-    Route("POST", "/snapshots", "world.snapshot"),
-    Route("POST", "/restore", "world.restore"),
-    Route("POST", "/reset", "world.reset"),
+    Route("POST", "/snapshots", "snapshots.take"),
+    Route("POST", "/restore", "snapshots.restore"),
+    Route("POST", "/reset", "snapshots.reset"),
     Route("GET", "/puppets", "puppets.list"),
     Route("POST", "/groups/{group}/puppets/{name}", "puppets.create"),
     Route("GET", "/groups/{group}/puppets/{name}", "puppets.describe"),
@@ -119,4 +119,4 @@ ROUTES = (
     Route("GET", "/trace", "events.read", waits=True),
     Route("GET", "/trace/header", "events.header"),
 )
-"""Every operation there is, once; a test compares."""
+"""Every operation, once."""

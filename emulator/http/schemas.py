@@ -1,34 +1,35 @@
-"""What requests may say, as pydantic models. Those of operations are made from the operations' own signatures."""
+"""Pydantic models of requests, built from the signatures of operations, and the JSON schemas of their results."""
 
 from __future__ import annotations
 
-import collections.abc
 import inspect
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from pydantic.json_schema import GenerateJsonSchema
 
 from ..config.options import Interface, options_of
+from ..control import operations
+from ..control.results import ClusterInfo
+from .plain import BASE64, adapter_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
+
+    from pydantic_core import core_schema
 
     from ..config.options import Option, Options
     from .routes import Route
 
-NAMES = {name: getattr(collections.abc, name) for name in collections.abc.__all__} | {"Any": Any, "Literal": Literal}
-"""What annotations of operations may name without importing it at run time."""
-
-OURS = ("self", "now")
-"""Arguments that nobody gives."""
+COMPONENTS = "#/components/schemas/{model}"
 
 IN_PATH = re.compile(r"{(\w+)}")
 
 
 class Arguments(BaseModel):
-    """What a request says, by name; nothing that is not known."""
+    """The arguments of a request; unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
@@ -57,33 +58,66 @@ NewCluster = create_model(
 )
 
 
-def arguments_of(operation: Callable[..., Any], route: Route) -> tuple[type[Arguments], type[Arguments]]:
-    """The arguments of an operation that stand in the path of its route, and those that are given beside it."""
-    hints = _hints(operation)
+class Schema(GenerateJsonSchema):
+    """JSON schemas in which bytes are base64 objects, and objects have no other properties."""
+
+    def bytes_schema(self, schema: core_schema.BytesSchema) -> dict[str, Any]:
+        """Return the schema of bytes."""
+        del schema
+        encoded = {"type": "string", "contentEncoding": "base64"}
+        return {"type": "object", "properties": {BASE64: encoded}, "required": [BASE64], "additionalProperties": False}
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> dict[str, Any]:
+        """Return the schema of a dataclass."""
+        return {**super().dataclass_schema(schema), "additionalProperties": False}
+
+
+class ResultSchema(Schema):
+    """JSON schemas of results: every field is present."""
+
+    def field_is_required(
+        self,
+        field: core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField,
+        total: bool,  # noqa: FBT001 - pydantic's signature
+    ) -> bool:
+        """Return whether a field is always present."""
+        del field, total
+        return True
+
+
+def arguments_of(route: Route) -> tuple[type[Arguments], type[Arguments]]:
+    """Return the models of a route's arguments: those in the path, and those in the query or the body."""
+    arguments = operations.arguments(route.operation)
     in_path = set(IN_PATH.findall(route.path))
-    fields: dict[str, Any] = {
-        each.name: (hints[each.name], ... if each.default is each.empty else each.default)
-        for each in inspect.signature(operation).parameters.values()
-        if each.name not in OURS
-    }
-    if missing := in_path - fields.keys():
+    if missing := in_path - arguments.keys():
         raise TypeError(f"{route.operation} has no argument {', '.join(sorted(missing))}, which {route.path} names")
     name = route.operation.title().replace(".", "").replace("_", "")
-    given = {name: field for name, field in fields.items() if name not in in_path}
+    others = {argument: field for argument, field in arguments.items() if argument not in in_path}
     return (
-        create_model(f"{name}Path", __base__=Arguments, **{each: fields[each] for each in in_path}),
-        create_model(name, __base__=Arguments, **given),
+        create_model(f"{name}Path", __base__=Arguments, **{each: arguments[each] for each in in_path}),  # type: ignore[call-overload]
+        create_model(name, __base__=Arguments, **others),  # type: ignore[call-overload]
     )
 
 
-def _hints(operation: Callable[..., Any]) -> dict[str, Any]:
-    """The types of the arguments; what it gives may be named by what is only there for type checkers."""
-    given = {name: said for name, said in inspect.get_annotations(operation).items() if name != "return"}
-    holder = type("Arguments", (), {"__annotations__": given})
-    return get_type_hints(holder, globalns=vars(inspect.getmodule(operation)), localns=NAMES)
+def request_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a request."""
+    return model.model_json_schema(schema_generator=Schema)
 
 
-def summary_of(operation: Callable[..., Any]) -> tuple[str, str]:
-    """The first sentence of what is said of an operation, and all of it."""
-    said = inspect.getdoc(operation) or ""
-    return said.partition("\n")[0], said
+def result_schemas(names: Iterable[str]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Return the JSON schema of each operation's result, of `cluster` and `clusters`, and the shared components."""
+    adapters: dict[str, TypeAdapter[Any]] = {name: adapter_of(name) for name in names}
+    adapters |= {"cluster": TypeAdapter(ClusterInfo), "clusters": TypeAdapter(list[ClusterInfo])}
+    inputs = [(name, "serialization", adapter) for name, adapter in adapters.items()]
+    schemas, shared = TypeAdapter.json_schemas(
+        inputs,  # type: ignore[arg-type]
+        ref_template=COMPONENTS,
+        schema_generator=ResultSchema,
+    )
+    return {name: schema for (name, _), schema in schemas.items()}, shared.get("$defs", {})
+
+
+def summary_of(operation: str) -> tuple[str, str]:
+    """Return the first line of an operation's docstring, and the whole docstring."""
+    text = inspect.getdoc(operations.OPERATIONS[operation]) or ""
+    return text.partition("\n")[0], text

@@ -9,7 +9,7 @@ import random
 import time
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from koordinator.version import __version__
@@ -20,6 +20,7 @@ from ..broker.unreached_listeners import UnreachedListeners
 from ..config.options import BROKERS_MAX
 from ..config.settings import InvalidSetting, Settings
 from ..control.control import Control
+from ..control.results import is_satisfied
 from ..core.cluster import ClusterState
 from ..core.refusal import RefusedError
 from ..storage.data_dir import DataDir
@@ -81,6 +82,24 @@ class ServedCluster(BuiltCluster):
     def bootstrap_servers(self) -> str:
         """`host:port` of each node for clients; the ports are known once `serve` has started."""
         return self.node_listeners.bootstrap_servers()
+
+    async def call(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
+        """Perform an operation by name, between two inputs. Raises what the operation raises."""
+        if self.control.is_async(operation):
+            return await self.control.run(operation, arguments)
+        return self.server.act(lambda now: self.control.call(now, operation, arguments))
+
+    async def wait(self, operation: str, arguments: dict[str, Any], timeout_s: float) -> Any:  # noqa: ANN401 - likewise
+        """Perform an operation after every input until its result is satisfied; return the last result."""
+        result: Any = None
+
+        def look() -> bool:
+            nonlocal result
+            result = self.control.call(self.server.now(), operation, arguments)
+            return is_satisfied(result)
+
+        await self.server.wait_for(look, timeout_s)
+        return result
 
     async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Listen and serve until cancelled. Raises OSError, with nothing started, if a listener fails."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import trio
 
+from ..control.results import ClusterInfo
 from .build import build
 
 if TYPE_CHECKING:
@@ -38,38 +39,16 @@ class RegisteredCluster:
     scope: trio.CancelScope
     ended: trio.Event
 
-    async def call(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - plain data
-        """Call an operation of the control. Raises its errors."""
-        control, server = self.cluster.control, self.cluster.server
-        if control.takes_its_time(operation):
-            return await control.run(operation, arguments)
-        return server.act(lambda now: control.call(now, operation, arguments))
-
-    async def wait(
-        self, operation: str, arguments: dict[str, Any], timeout_s: float, is_met: Callable[[Any], bool]
-    ) -> Any:  # noqa: ANN401 - plain data
-        """Call an operation after every input until its result meets a condition; return the last result."""
-        control, server = self.cluster.control, self.cluster.server
-        result: Any = None
-
-        def check() -> bool:
-            nonlocal result
-            result = control.call(server.now(), operation, arguments)
-            return is_met(result)
-
-        await server.wait_for(check, timeout_s)
-        return result
-
-    def described(self) -> dict[str, Any]:
-        """Return the data that users of the cluster need."""
-        cluster, listeners = self.cluster, self.cluster.node_listeners
-        return {
-            "id": self.id,
-            "bootstrap_servers": cluster.bootstrap_servers,
-            "listeners": {name: listeners.bootstrap_servers(name) for name in listeners.listeners},
-            "cluster_id": cluster.cluster.cluster_id,
-            "seed": cluster.seed,
-        }
+    def info(self) -> ClusterInfo:
+        """Return the cluster's addresses, and the values that reproduce it."""
+        served, listeners = self.cluster, self.cluster.node_listeners
+        return ClusterInfo(
+            id=self.id,
+            bootstrap_servers=served.bootstrap_servers,
+            listeners={name: listeners.bootstrap_servers(name) for name in listeners.listeners},
+            cluster_id=served.cluster.cluster_id,
+            seed=served.seed,
+        )
 
 
 class ClusterRegistry:

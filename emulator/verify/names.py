@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 
+from ..config.suggest import did_you_mean
 from ..trace.vocabulary import GROUP_STATES, REBALANCE_CAUSES
 
 if TYPE_CHECKING:
@@ -34,11 +34,8 @@ def require_known(noun: str, name: str, known: Iterable[str]) -> str:
     names = list(known)
     if name in names:
         return name
-    # match other spellings, too: stable, offset_commit
-    by_letters = {_letters(each): each for each in names}
-    matches = get_close_matches(_letters(str(name)), list(by_letters), n=1, cutoff=0.6)
-    hint = f"did you mean {by_letters[matches[0]]!r}?" if matches else f"known: {', '.join(names) or 'none'}"
-    raise ValueError(f"{noun} {name!r} is not known; {hint}")
+    hint = did_you_mean(name, names) or f"; known: {', '.join(names) or 'none'}"
+    raise ValueError(f"{noun} {name!r} is not known{hint}")
 
 
 def require_group_api(name: str) -> str:

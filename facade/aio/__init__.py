@@ -1,4 +1,4 @@
-"""The same handles for asyncio and Trio: what blocks there is awaited here.
+"""The handles for asyncio and Trio: every blocking call is awaited.
 
     from koordinator import aio
 
@@ -10,16 +10,14 @@
             ...
         assert await group.generation == 2
 
-In a test that is async, `aio.Cluster(koordinator)` is the cluster of the fixture. Every handle has the one that blocks
-as `blocking`. What is read there is awaited here (`await group.state`), what is a `with` there is an `async with` here;
-what asks nobody (`cluster.group`, `cluster.bootstrap_servers`, `cluster.client_config`) is as it is. Arguments,
+In an async test `aio.Cluster(koordinator)` is the cluster of the fixture. Each handle has its blocking handle as
+`blocking`. Properties are awaited (`await group.state`), and context managers need `async with`. Members that do not
+call the cluster stay synchronous: `cluster.group`, `cluster.bootstrap_servers`, `cluster.client_config`. Arguments,
 results and exceptions are the same.
-
-`handles` is made from the handles that block: `make docs` renews it.
 """
 
 from __future__ import annotations
 
-from .handles import Cluster, Emulator, Group, Held, Lockstep, Node, Puppet, Rule
+from .handles import Cluster, Emulator, Group, Hold, Lockstep, Node, Puppet, Rule
 
-__all__ = ["Cluster", "Emulator", "Group", "Held", "Lockstep", "Node", "Puppet", "Rule"]
+__all__ = ["Cluster", "Emulator", "Group", "Hold", "Lockstep", "Node", "Puppet", "Rule"]

@@ -1,7 +1,6 @@
-"""Calls that block, made from a loop: each on a thread of its own, so that the loop goes on.
+"""Blocking calls from a loop: each runs on its own thread.
 
-Whoever is cancelled while it waits is so at once. The thread is left to itself, with a wait that ends at its timeout,
-or when the cluster stops.
+A cancelled caller returns at once. The thread is abandoned; its wait ends at its timeout, or when the cluster stops.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
-from ..handles.emulator import runs_trio
+from ..handles.loops import runs_trio
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -23,39 +22,39 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-async def in_thread(call: Callable[[], _T], *, whatever_happens: bool = False) -> _T:
-    """Make a call on another thread, and give what it gives. Works in asyncio and in Trio.
+async def in_thread(call: Callable[[], _T], *, even_if_cancelled: bool = False) -> _T:
+    """Make a call on another thread and return its result, in asyncio and in Trio.
 
-    `whatever_happens`: in a task that has been cancelled, too.
+    `even_if_cancelled`: also in a cancelled task.
     """
     if not runs_trio():
         return await _in_thread_of_asyncio(call)
-    given: list[_T] = []
-    with trio.CancelScope(shield=whatever_happens):
-        # not one of the limited number of threads that programs share
+    results: list[_T] = []
+    with trio.CancelScope(shield=even_if_cancelled):
+        # the program's own limit on threads must not delay a wait
         limiter = trio.CapacityLimiter(math.inf)
-        given.append(await trio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=limiter))
-    return given[0]
+        results.append(await trio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=limiter))
+    return results[0]
 
 
 async def _in_thread_of_asyncio(call: Callable[[], _T]) -> _T:
-    # not in the loop's executor, for whose threads asyncio.run waits at its end
+    # asyncio.run waits for the threads of the loop's executor, so that one is not used
     loop = asyncio.get_running_loop()
     done: asyncio.Future[_T] = loop.create_future()
 
-    def tell(say: Callable[[], None]) -> None:
-        # nobody listens once the loop has been closed, or the task was cancelled
+    def report(set_outcome: Callable[[], None]) -> None:
+        # the loop may be closed, or the task cancelled
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(lambda: None if done.done() else say())
+            loop.call_soon_threadsafe(lambda: None if done.done() else set_outcome())
 
     def run() -> None:
         try:
             result = call()
-        except BaseException as error:  # noqa: BLE001 - it belongs to the caller
-            problem = error
-            tell(lambda: done.set_exception(problem))
+        except BaseException as error:  # noqa: BLE001 - raised in the calling task
+            outcome = error
+            report(lambda: done.set_exception(outcome))
         else:
-            tell(lambda: done.set_result(result))
+            report(lambda: done.set_result(result))
 
     threading.Thread(target=run, name="koordinator-aio", daemon=True).start()
     return await done
@@ -63,14 +62,14 @@ async def _in_thread_of_asyncio(call: Callable[[], _T]) -> _T:
 
 @asynccontextmanager
 async def entered(manager: AbstractContextManager[_T]) -> AsyncIterator[_T]:
-    """A context manager that blocks, as one that is awaited."""
-    given = await in_thread(manager.__enter__)
+    """Enter and exit a blocking context manager on other threads."""
+    result = await in_thread(manager.__enter__)
     try:
-        yield given
+        yield result
     except BaseException as error:
-        problem = error
+        exception = error
         if not await in_thread(
-            lambda: manager.__exit__(type(problem), problem, problem.__traceback__), whatever_happens=True
+            lambda: manager.__exit__(type(exception), exception, exception.__traceback__), even_if_cancelled=True
         ):
             raise
     else:

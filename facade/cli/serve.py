@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -104,7 +105,7 @@ async def _serve_until_signal(
                 first = await fleet.add(parts, FIRST)
                 if serve_control is not None:
                     defaults = Options(host=parts.options.host)
-                    serve = partial(serve_control, fleet, parts.control, defaults, token=control.token)
+                    serve = partial(serve_control, fleet, defaults, token=control.token)
                     url = await nursery.start(partial(serve, host=control.host, port=control.port))
             except OSError as error:
                 nursery.cancel_scope.cancel()
@@ -131,7 +132,7 @@ def announcement(
     """Return the object of the line on stdout; it includes the control token only if koordinator generated it."""
     parts = registered.cluster
     line = {
-        **registered.described(),
+        **asdict(registered.info()),
         "host": parts.options.host,
         "port": parts.cluster.brokers[1].endpoints[PLAINTEXT].port,
         "pid": os.getpid(),

@@ -1,46 +1,53 @@
-"""Waits and assertions on a group, judged on the server's side. What fails tells the group's last events.
+"""The part of `Group` with waits and assertions. A failure message ends with the group's last events.
 
-`wait_…` wait until something is so; `assert_…` look once, or, given a `timeout` in seconds, until it is so. Both return
-the group, and raise an AssertionError. What waits raises BlockingCallInLoop inside a running asyncio or Trio loop,
-which it would block. A name nobody knows (an API, an error, a cause, a state, a member) is a ValueError at once, with
-the nearest one.
+`wait_…` waits for a state; `assert_…` checks once, or until `timeout` seconds have passed. Both return the group and
+raise an AssertionError. A wait raises BlockingCallInLoop in a thread that runs an asyncio or Trio loop. An unknown name
+of an API, error, cause, state or member raises ValueError at once, with a suggestion.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
+from koordinator.emulator.control.faults.holds import Holds
+from koordinator.emulator.control.inspect.groups import Groups
+from koordinator.emulator.control.inspect.verification import Verify
+from koordinator.emulator.control.results import CheckResult
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
-from koordinator.emulator.verify.conformance import Verdict
-from koordinator.emulator.verify.rebalances import Rebalance
 
 from .port import EmulatorOnly
 from .timeline import timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from .group import Snapshot
+    from koordinator.emulator.control.results import Snapshot
+    from koordinator.emulator.verify.conformance import Verdict
+    from koordinator.emulator.verify.rebalances import Rebalance
+
     from .port import Port
 
+P = ParamSpec("P")
+R = TypeVar("R", bound=CheckResult)
+
 WAIT_S = 30.0
-"""How long a wait lasts if nothing else is said: long enough for a busy machine; a test that passes never waits."""
+"""The default timeout of waits, in seconds: long enough for a busy machine."""
 
 
 class GroupTimeout(AssertionError):
-    """What was waited for did not happen in time. The text says what, how things are, and the group's last events."""
+    """A wait on a group timed out. The text has the expectation, the group's state and its last events."""
 
 
 class ExpectedRebalance:
-    """What `Group.expect_rebalance` gives; `rebalance` is there when its block has ended."""
+    """The result of `Group.expect_rebalance`; `rebalance` is known after its block."""
 
     def __init__(self) -> None:
         self._rebalance: Rebalance | None = None
 
     @property
     def rebalance(self) -> Rebalance:
-        """The rebalance that was expected. Raises RuntimeError inside the block: it has to complete first."""
+        """The expected rebalance. Raises RuntimeError inside the block, before it has completed."""
         if self._rebalance is None:
             raise RuntimeError("the rebalance is known after the block of expect_rebalance(), not inside it")
         return self._rebalance
@@ -54,8 +61,8 @@ class Checks:
 
     if TYPE_CHECKING:
 
-        def snapshot(self) -> Snapshot: ...  # noqa: D102 - Group has them
-        def events(self) -> list[dict[str, object]]: ...  # noqa: D102
+        def snapshot(self) -> Snapshot: ...  # noqa: D102 - a method of Group
+        def events(self) -> list[dict[str, object]]: ...  # noqa: D102 - a method of Group
 
     # -- waits -----------------------------------------------------------------------------------------------
 
@@ -67,90 +74,107 @@ class Checks:
         owned: str | None = None,
         after_generation: int | None = None,
     ) -> Self:
-        """Wait until the group is Stable and every member has its assignment; returns the group.
+        """Wait until the group is Stable and every member has its assignment.
 
-        `members`: and has that many members. `owned="all"`: and every partition of the topics they subscribe to is
-        owned by exactly one of them; a cooperative group is stable between its two rounds, too. `after_generation`: and
-        is in a newer generation than that. `timeout` is in seconds. Raises GroupTimeout (an AssertionError).
+        `members` also awaits that number of members. `owned="all"` also awaits that exactly one member owns each
+        partition of the subscribed topics; a cooperative group is stable between its two rounds, too.
+        `after_generation` also awaits a later generation. Raises GroupTimeout (an AssertionError) after `timeout`
+        seconds.
         """
-        what = "stable" if members is None else f"stable with {members} member{'' if members == 1 else 's'}"
-        what += "" if owned is None else ", every partition owned"
-        what += "" if after_generation is None else f", after generation {after_generation}"
-        wanted = {"members": members, "owned": owned, "after_generation": after_generation}
-        return self._wait(what, timeout, state=ClassicGroupState.STABLE.value, **wanted)
+        expectation = "stable" if members is None else f"stable with {members} member{'' if members == 1 else 's'}"
+        expectation += "" if owned is None else ", every partition owned"
+        expectation += "" if after_generation is None else f", after generation {after_generation}"
+        return self._wait(
+            expectation,
+            timeout,
+            self._port.wait(
+                Groups.meets,
+                timeout,
+                group=self.id,
+                state=ClassicGroupState.STABLE.value,
+                members=members,
+                owned=owned,
+                after_generation=after_generation,
+            ),
+        )
 
     def wait_state(self, state: str, timeout: float = WAIT_S) -> Self:
-        """Wait until the group is in a state: Empty, PreparingRebalance, CompletingRebalance, Stable or Dead.
+        """Wait until the group is Empty, PreparingRebalance, CompletingRebalance, Stable or Dead.
 
-        Returns the group. Raises GroupTimeout (an AssertionError).
+        Raises GroupTimeout (an AssertionError) after `timeout` seconds.
         """
-        return self._wait(state, timeout, state=state)
+        return self._wait(state, timeout, self._port.wait(Groups.meets, timeout, group=self.id, state=state))
 
-    def _wait(self, what: str, timeout_s: float, **wanted: object) -> Self:
-        if not self._port.wait("groups.meets", timeout_s, group=self.id, **wanted):
-            raise GroupTimeout(self._story(f"group {self.id!r} was not {what} within {timeout_s:g} s"))
+    def _wait(self, expectation: str, timeout_s: float, is_met: bool) -> Self:  # noqa: FBT001 - the result of a wait
+        if not is_met:
+            raise GroupTimeout(self._report(f"group {self.id!r} was not {expectation} within {timeout_s:g} s"))
         return self
 
     # -- rebalances ------------------------------------------------------------------------------------------
 
     def rebalances(self) -> list[Rebalance]:
-        """Every rebalance the trace has of this group, the oldest first: causes, generations, times, the straggler."""
-        return [_rebalance(each) for each in self._port.call("verify.rebalances", group=self.id)]
+        """Return every rebalance of the group in the trace, oldest first: causes, generations, times, stragglers."""
+        return self._port.call(Verify.rebalances, group=self.id)
 
     @contextmanager
     def expect_rebalance(self, cause: str | None = None, timeout: float = WAIT_S) -> Iterator[ExpectedRebalance]:
-        """A block in which a rebalance (with this cause) begins; waits at its end until it has completed.
+        """Expect a rebalance (with this cause) to begin in the block; wait at its end until it has completed.
 
-        Afterwards `.rebalance` of what this gives says what it was. One that another supersedes goes on as that one.
+        `.rebalance` of the result describes it after the block. A superseded rebalance continues as the next one.
         Causes are those of `koordinator.emulator.trace.vocabulary.REBALANCE_CAUSES`. Raises AssertionError.
         """
-        since = self._port.call("verify.position")
-        wanted = {"group": self.id, "since": since, "cause": cause}
-        # a cause nobody knows is refused before the block, not after it
-        self._port.call("verify.rebalanced", **wanted)
+        since = self._port.call(Verify.position)
+        # refuse an unknown cause before the block
+        self._port.call(Verify.rebalanced, group=self.id, since=since, cause=cause)
         expected = ExpectedRebalance()
         yield expected
-        verdict = self._judge("verify.rebalanced", timeout, since=since, cause=cause)
-        expected._rebalance = _rebalance(verdict["rebalance"])  # noqa: SLF001 - it is ours
+        check = self._check(Verify.rebalanced, timeout, group=self.id, since=since, cause=cause)
+        expected._rebalance = check.rebalance  # noqa: SLF001 - set here only
 
     @contextmanager
     def assert_no_rebalance(self) -> Iterator[None]:
-        """A block in which no rebalance begins. One that was going on before may go on. Raises AssertionError."""
-        since = self._port.call("verify.position")
+        """Assert that no rebalance begins in the block. A rebalance that began earlier may continue."""
+        since = self._port.call(Verify.position)
         yield
-        self._judge("verify.not_rebalanced", 0, since=since)
+        self._check(Verify.not_rebalanced, 0, group=self.id, since=since)
 
     def assert_rebalances(self, exactly: int) -> Self:
-        """So many rebalances have begun since the cluster was started; one that was superseded counts, too."""
-        return self._hold("verify.rebalanced_times", 0, exactly=exactly)
+        """Assert the number of rebalances that began since the start of the cluster, including superseded ones."""
+        self._check(Verify.rebalanced_times, 0, group=self.id, exactly=exactly)
+        return self
 
-    # -- who owns what ---------------------------------------------------------------------------------------
+    # -- ownership -------------------------------------------------------------------------------------------
 
     def assert_assignment(self, expected: Mapping[str, Mapping[str, Collection[int]]], timeout: float = 0) -> Self:
-        """The members, and what they own (topic -> partitions), are exactly these.
+        """Assert that the group has exactly these members, with exactly these partitions by topic.
 
-        A member is named by its instance id, its member id, or a client id that no other has.
+        A member is named by its instance id, its member id, or a client id that no other member has.
         """
-        plain = {
-            label: {topic: sorted(partitions) for topic, partitions in held.items()} for label, held in expected.items()
+        assignments = {
+            label: {topic: sorted(partitions) for topic, partitions in owned.items()}
+            for label, owned in expected.items()
         }
-        return self._hold("verify.assigned", timeout, expected=plain)
+        self._check(Verify.assigned, timeout, group=self.id, expected=assignments)
+        return self
 
     def assert_owned_exactly_once(self, topics: Collection[str] | None = None, timeout: float = 0) -> Self:
-        """The group is Stable, and each partition of these topics is owned by exactly one member.
+        """Assert that the group is Stable, and that exactly one member owns each partition of these topics.
 
-        Without topics: of those its members subscribe to.
+        Without `topics`: of the topics that its members subscribe to.
         """
-        return self._hold("verify.owned", timeout, topics=None if topics is None else list(topics))
+        names = None if topics is None else list(topics)
+        self._check(Verify.owned, timeout, group=self.id, topics=names)
+        return self
 
     def assert_committed(self, offsets: Mapping[tuple[str, int], int], timeout: float = 0) -> Self:
-        """These offsets, by topic and partition, are committed. Others may be, too."""
+        """Assert that these offsets, by topic and partition, are committed; more may be."""
         rows = [(topic, partition, offset) for (topic, partition), offset in offsets.items()]
-        return self._hold("verify.committed", timeout, offsets=rows)
+        self._check(Verify.committed, timeout, group=self.id, offsets=rows)
+        return self
 
     # -- requests and members --------------------------------------------------------------------------------
 
-    def assert_request(  # noqa: PLR0913 - each names something else of a request
+    def assert_request(  # noqa: PLR0913 - one filter each
         self,
         api: str,
         *,
@@ -163,71 +187,88 @@ class Checks:
         generation: int | None = None,
         timeout: float = 0,
     ) -> Self:
-        """Such requests came: exactly so many `times`, or `at_least` so many; nothing said is at least one.
+        """Assert the number of matching requests: exactly `times`, or `at_least` (1 by default).
 
-        `api` is one whose requests name one group, such as "OffsetCommit"; `error` what it was answered with ("NONE":
-        all went well; nothing said: answered or not). `client_id` is a glob, `member` an instance id, a member id or a
-        client id. `generation` is that of the request, or that a JoinGroup has led to.
+        `api` is an API whose requests name one group, such as "OffsetCommit". `error` is the name of the response's
+        error, "NONE" for success; without it any request counts, with or without a response. `client_id` is a glob,
+        `member` an instance id, a member id or a client id. `generation` is that of the request, or of a JoinGroup's
+        response.
         """
-        wanted = {"client_id": client_id, "member": member, "instance_id": instance_id, "generation": generation}
-        return self._hold("verify.requests", timeout, api=api, error=error, times=times, at_least=at_least, **wanted)
-
-    def assert_left(self, member: str, timeout: float = 0) -> Self:
-        """A member, by instance id, member id or client id, has left by LeaveGroup: it was not thrown out."""
-        return self._hold("verify.left", timeout, member=member)
-
-    def assert_did_not_leave(self, member: str) -> Self:
-        """A member, likewise, has sent no LeaveGroup, nor anybody for it."""
-        return self._hold("verify.did_not_leave", 0, member=member)
-
-    def assert_fenced(self, instance_id: str, timeout: float = 0) -> Self:
-        """Somebody was told FENCED_INSTANCE_ID as this instance: another has taken its place (KIP-345)."""
-        return self._hold("verify.fenced", timeout, instance_id=instance_id)
-
-    def assert_no_zombie_commits(self) -> Self:
-        """Nobody has committed in an old generation, after it was out of the group, or what another member owned."""
-        return self._hold("verify.no_zombies", 0)
-
-    def assert_conformant(self, ignore: Collection[str] = (), *, auto_commit: bool | None = None) -> Self:
-        """None of the client checks C01 to C10 fails over the trace so far; docs/assertions.md explains them.
-
-        `ignore` names checks that are not asked. `auto_commit`: whether the members commit automatically; the trace
-        cannot say so, and C10 does not fail without it. `conformance` has the verdicts.
-        """
-        return self._hold("verify.conforms", 0, ignore=list(ignore), auto_commit=auto_commit)
-
-    def conformance(self, *, auto_commit: bool | None = None) -> dict[str, Verdict]:
-        """The verdicts of the client checks, by id; "inconclusive" is what the coordinator cannot see."""
-        judged = self._port.call("verify.conforms", group=self.id, auto_commit=auto_commit)
-        return {each["id"]: Verdict(**{**each, "evidence": tuple(each["evidence"])}) for each in judged["checks"]}
-
-    # -- what they share -------------------------------------------------------------------------------------
-
-    def _hold(self, operation: str, timeout_s: float, **arguments: object) -> Self:
-        self._judge(operation, timeout_s, **arguments)
+        self._check(
+            Verify.requests,
+            timeout,
+            group=self.id,
+            api=api,
+            error=error,
+            times=times,
+            at_least=at_least,
+            client_id=client_id,
+            member=member,
+            instance_id=instance_id,
+            generation=generation,
+        )
         return self
 
-    def _judge(self, operation: str, timeout_s: float, **arguments: object) -> dict[str, Any]:
-        verdict: dict[str, Any]
-        if timeout_s:
-            verdict = self._port.wait(operation, timeout_s, group=self.id, **arguments)
-        else:
-            verdict = self._port.call(operation, group=self.id, **arguments)
-        if not verdict["ok"]:
-            waited = f", within {timeout_s:g} s" if timeout_s else ""
-            raise AssertionError(self._story(f"group {self.id!r}{waited}: {verdict['message']}"))
-        return verdict
+    def assert_left(self, member: str, timeout: float = 0) -> Self:
+        """Assert that a member, named by instance id, member id or client id, left with LeaveGroup."""
+        self._check(Verify.left, timeout, group=self.id, member=member)
+        return self
 
-    def _story(self, said: str) -> str:
+    def assert_did_not_leave(self, member: str) -> Self:
+        """Assert that no LeaveGroup named a member, given by instance id, member id or client id."""
+        self._check(Verify.did_not_leave, 0, group=self.id, member=member)
+        return self
+
+    def assert_fenced(self, instance_id: str, timeout: float = 0) -> Self:
+        """Assert that a member of this instance received FENCED_INSTANCE_ID: another one replaced it (KIP-345)."""
+        self._check(Verify.fenced, timeout, group=self.id, instance_id=instance_id)
+        return self
+
+    def assert_no_zombie_commits(self) -> Self:
+        """Assert that no commit had an old generation, came from a removed member, or was for another's partition."""
+        self._check(Verify.no_zombies, 0, group=self.id)
+        return self
+
+    def assert_conformant(self, ignore: Collection[str] = (), *, auto_commit: bool | None = None) -> Self:
+        """Assert that no client check C01 to C10 fails over the trace so far; see docs/assertions.md.
+
+        `ignore` lists the ids of checks to skip. `auto_commit`: whether the members commit automatically, which the
+        trace does not show; without it C10 does not fail. `conformance` returns the verdicts.
+        """
+        self._check(Verify.conforms, 0, group=self.id, ignore=list(ignore), auto_commit=auto_commit)
+        return self
+
+    def conformance(self, *, auto_commit: bool | None = None) -> dict[str, Verdict]:
+        """Return the verdicts of the client checks, by id; "inconclusive" if the coordinator cannot observe it."""
+        checked = self._port.call(Verify.conforms, group=self.id, auto_commit=auto_commit)
+        return {verdict.id: verdict for verdict in checked.checks}
+
+    # -- inside ----------------------------------------------------------------------------------------------
+
+    def _check(
+        self,
+        operation: Callable[Concatenate[Any, int, P], R],
+        timeout_s: float,
+        /,
+        *args: P.args,
+        **arguments: P.kwargs,
+    ) -> R:
+        """Perform a check, once or until the timeout; raise AssertionError unless its result is ok."""
+        if timeout_s:
+            result = self._port.wait(operation, timeout_s, *args, **arguments)
+        else:
+            result = self._port.call(operation, *args, **arguments)
+        if not result.ok:
+            waited = f", within {timeout_s:g} s" if timeout_s else ""
+            raise AssertionError(self._report(f"group {self.id!r}{waited}: {result.message}"))
+        return result
+
+    def _report(self, message: str) -> str:
+        """Return a failure message with the group's state, parked requests and last events."""
         try:
             lines = timeline(self.events())
         except EmulatorOnly:
-            # a running Kafka does not tell what has happened
-            return f"{said}\nnow: {self.snapshot()}"
-        held = [f"held just now: {each}" for each in self._port.call("holds.blocked", group=self.id)]
-        happened = ["its last events:", *lines] if lines else ["nothing has ever happened in it"]
-        return "\n".join([said, f"now: {self.snapshot()}", *held, *happened])
-
-
-def _rebalance(given: dict[str, Any]) -> Rebalance:
-    return Rebalance(**{**given, "members": tuple(given["members"]), "timed_out": tuple(given["timed_out"])})
+            return f"{message}\nnow: {self.snapshot()}"
+        parked = [f"held just now: {each}" for each in self._port.call(Holds.blocked, group=self.id)]
+        events = ["its last events:", *lines] if lines else ["it has no events"]
+        return "\n".join([message, f"now: {self.snapshot()}", *parked, *events])

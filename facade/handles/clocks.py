@@ -1,59 +1,32 @@
-"""What a test may do with the time of a group: `group.advance("7d")` and its like."""
+"""The part of `Group` with its clock: `group.advance("7d")` and others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
+
+from koordinator.emulator.control.results import Fired, Timer
+from koordinator.emulator.control.time.clocks import Clocks
 
 from .checks import WAIT_S, GroupTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from .port import Port
 
+__all__ = ["ClockControls", "Duration", "Fired", "KeepAlive", "Timer"]
+
 Duration = float | str | timedelta
-"""Seconds, or a text such as "7d", "5m", "45s" and "250ms", or a timedelta."""
+"""Seconds, a text such as "7d", "5m", "45s" and "250ms", or a timedelta."""
 
 KeepAlive = Literal["connected", "none"]
 
 
-@dataclass(frozen=True, slots=True)
-class Fired:
-    """A timer that fired: `kind` is session, pending, initial_delay, join, sync or offsets.
-
-    `deadline_ms` is the group's time at which it was due, in milliseconds since the epoch. `member_id` and
-    `instance_id` are those of the member it was for, if it was for one. `generation` is the group's, before it fired.
-    """
-
-    kind: str
-    member_id: str | None
-    instance_id: str | None
-    deadline_ms: int
-    generation: int
-
-    def __str__(self) -> str:
-        who = self.instance_id or self.member_id
-        return self.kind if who is None else f"{self.kind} of {who}"
-
-
-@dataclass(frozen=True, slots=True)
-class Timer:
-    """A timer that is running, `remaining_ms` to go in the group's time; for the rest see `Fired`."""
-
-    kind: str
-    member_id: str | None
-    instance_id: str | None
-    deadline_ms: int
-    remaining_ms: int
-    generation: int
-
-
 class ClockControls:
-    """A group's clock. What moves it returns the timers that fired, in order, and raises ValueError if it cannot be.
+    """The clock of a group. An advance returns the timers that fired, in order; an impossible one raises ValueError.
 
-    Other groups do not notice. To clients no time passes: what they time themselves stays real.
+    Clocks of other groups do not move. No time passes for clients: their own timers stay real.
     """
 
     _port: Port
@@ -61,87 +34,80 @@ class ClockControls:
 
     @property
     def clock(self) -> str:
-        """How the group's clock runs: real, manual or auto."""
-        return str(self._read_clock()["mode"])
+        """The mode of the group's clock: real, manual or auto."""
+        return self._port.call(Clocks.read, group=self.id).mode
 
     @property
     def now_ms(self) -> int:
-        """What the group's clock shows, in milliseconds since the epoch."""
-        return int(self._read_clock()["now_ms"])
+        """The group's time, in milliseconds since the epoch."""
+        return self._port.call(Clocks.read, group=self.id).now_ms
 
     def set_clock(self, mode: Literal["real", "manual", "auto"]) -> None:
-        """Let the group's clock run as the node's (real); stand still until it is moved (manual); or jump (auto).
+        """Set the mode of the group's clock; its time does not change.
 
-        Auto jumps over the initial delay, and over waits for JoinGroup, SyncGroup and handed-out member ids, once
-        everybody has come who is alive; never over sessions. It goes on from the time that it shows.
+        A real clock runs with the node's clock, and a manual clock stands still until it is advanced. An auto clock
+        also skips the initial delay, and the waits for JoinGroup, SyncGroup and pending member ids, once every live
+        member has arrived; it never skips sessions.
         """
-        self._port.call("clocks.set_mode", group=self.id, mode=mode)
+        self._port.call(Clocks.set_mode, group=self.id, mode=mode)
 
     def timers(self) -> list[Timer]:
-        """The timers that are running, the next one first; those of kind `offsets` look for old offsets."""
-        return [Timer(**timer) for timer in self._port.call("clocks.timers", group=self.id)]
+        """Return the running timers, next deadline first; those of kind `offsets` check for expired offsets."""
+        return self._port.call(Clocks.timers, group=self.id)
 
     def awaited(self) -> list[str]:
-        """Whom the group waits for: who has not joined in its join phase, or not sent SyncGroup in its generation."""
-        return list(self._port.call("clocks.awaited", group=self.id))
+        """Return the members whose JoinGroup the join phase awaits, or whose SyncGroup the generation awaits."""
+        return self._port.call(Clocks.awaited, group=self.id)
 
     def advance(
         self, duration: Duration, keep_alive: KeepAlive = "connected", expire: Sequence[str] = ()
     ) -> list[Fired]:
-        """Move the group's clock ahead by seconds, `"7d"`, or a timedelta; what was due meanwhile happens, in order.
+        """Advance the group's clock by seconds, `"7d"`, or a timedelta; every timer due meanwhile fires, in order.
 
-        Members that are connected and heart-beating live on, except those named in `expire`, whose sessions end; with
-        `keep_alive="none"` nobody does. A wait for a member that begins on the way is not over at the end, because to
-        its client no time has passed. A check that finds no old offsets is not in the list.
+        Connected members that send heartbeats keep their sessions, except those named in `expire`; with
+        `keep_alive="none"` no member does. A barrier that begins during the advance and awaits a live member does not
+        expire, because no time has passed for its client. Offset checks that expired nothing are not returned.
         """
         by = f"{duration // timedelta(milliseconds=1)}ms" if isinstance(duration, timedelta) else duration
         expire = [expire] if isinstance(expire, str) else list(expire)
-        return self._fired("clocks.advance", by=by, keep_alive=keep_alive, expire=expire)
+        return self._port.call(Clocks.advance, group=self.id, by=by, keep_alive=keep_alive, expire=expire)
 
     def expire_session(self, member: str) -> list[Fired]:
-        """Move on to where the session of a member ends, named by instance, member or client id; the others live on."""
-        return self._fired("clocks.expire_session", member=member)
+        """Advance to the end of a member's session, named by instance, member or client id; the others keep theirs."""
+        return self._port.call(Clocks.expire_session, group=self.id, member=member)
 
     def expire_join_barrier(self, without: str | Sequence[str] | None = None, timeout: float = WAIT_S) -> list[Fired]:
-        """Move on to where the group waits no longer for members to join; all sessions live on.
+        """Advance to the end of the join phase; all sessions are kept, and members that have not joined are removed.
 
-        Whoever has not joined by then is out. With `without` it first waits until everybody else has joined, because
-        clients learn of a rebalance with their next heartbeat only; GroupTimeout after `timeout` seconds.
+        With `without` it first waits until all other members have joined, because clients learn of a rebalance from
+        their next heartbeat; raises GroupTimeout after `timeout` seconds.
         """
         self._wait_for_all_but(without, timeout)
-        return self._fired("clocks.expire_join_barrier")
+        return self._port.call(Clocks.expire_join_barrier, group=self.id)
 
     def expire_sync(self, without: str | Sequence[str] | None = None, timeout: float = WAIT_S) -> list[Fired]:
-        """Move on to where members that have not sent their SyncGroup are removed; all sessions live on.
+        """Advance to the removal of members that have not sent SyncGroup; all sessions are kept.
 
-        With `without` it first waits until everybody else has sent it, likewise.
+        With `without` it first waits until all other members have sent it; raises GroupTimeout after `timeout` seconds.
         """
         self._wait_for_all_but(without, timeout)
-        return self._fired("clocks.expire_sync")
+        return self._port.call(Clocks.expire_sync, group=self.id)
 
     def expire_pending(self, member: str) -> list[Fired]:
-        """Move on to where a handed-out member id is forgotten (KIP-394), named by itself or by its client id."""
-        return self._fired("clocks.expire_pending", member=member)
+        """Advance to the expiry of a pending member id (KIP-394), named by itself or by its client id."""
+        return self._port.call(Clocks.expire_pending, group=self.id, member=member)
 
     def expire_offsets(self) -> list[Fired]:
-        """Move on to where every offset expires that the group does without; all sessions live on (KIP-211)."""
-        return self._fired("clocks.expire_offsets")
-
-    def _fired(self, operation: str, **arguments: Any) -> list[Fired]:  # noqa: ANN401 - plain data
-        told: Iterable[dict[str, Any]] = self._port.call(operation, group=self.id, **arguments)
-        return [Fired(**each) for each in told]
+        """Advance to the expiry of every offset that can expire; all sessions are kept (KIP-211)."""
+        return self._port.call(Clocks.expire_offsets, group=self.id)
 
     def _wait_for_all_but(self, without: str | Sequence[str] | None, timeout_s: float) -> None:
         if without is None:
             return
         names = [without] if isinstance(without, str) else list(without)
-        if not self._port.wait("clocks.awaits_only", timeout_s, group=self.id, members=names):
+        if not self._port.wait(Clocks.awaits_only, timeout_s, group=self.id, members=names):
             missing = self.awaited()
             raise GroupTimeout(
-                f"group {self.id!r} was not waiting for {', '.join(names)} alone within {timeout_s:g} s, "
-                f"but for {', '.join(missing) or 'nobody'}"
+                f"group {self.id!r} did not wait for {', '.join(names)} alone within {timeout_s:g} s, "
+                f"but for {', '.join(missing) or 'no member'}"
             )
-
-    def _read_clock(self) -> dict[str, Any]:
-        clock: dict[str, Any] = self._port.call("clocks.read", group=self.id)
-        return clock

@@ -1,13 +1,18 @@
-"""The handle of a running cluster: topics, records, groups and the trace, from any thread."""
+"""The handle of a running cluster: topics, records, groups, nodes and the trace."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.config.seed_record import SeedRecord
-from koordinator.emulator.core.data.direct_records import StoredRecord
+from koordinator.emulator.control.inspect.events import Events
+from koordinator.emulator.control.inspect.groups import Groups
+from koordinator.emulator.control.inspect.topics import Topics
+from koordinator.emulator.control.nodes import Nodes
+from koordinator.emulator.control.snapshots.operations import SCOPES, Snapshots
+from koordinator.emulator.control.verbs import Verbs
 
 from .clients import client_config
 from .faults import ClusterFaults
@@ -17,14 +22,15 @@ from .seeding import GroupLines, group_lines
 
 if TYPE_CHECKING:
     from koordinator.emulator.control.record_inputs import RecordLike
+    from koordinator.emulator.core.data.direct_records import StoredRecord
 
     from .port import Port
 
 
 class Cluster(ClusterFaults):
-    """A running cluster, as `Emulator` and the pytest fixtures give it.
+    """A running cluster, from `Emulator` or the pytest fixtures.
 
-    Every method may be called from any thread. After `stop` they raise ClusterStopped.
+    Every method may be called from any thread, and raises ClusterStopped after `stop`.
     """
 
     def __init__(self, port: Port) -> None:
@@ -35,144 +41,139 @@ class Cluster(ClusterFaults):
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to: `127.0.0.1:40123`; for each of several brokers, with commas between them."""
+        """The bootstrap servers for clients, `127.0.0.1:40123`; several brokers are separated by commas."""
         return self._port.bootstrap_servers
 
     @property
     def seed(self) -> int:
-        """What decides the ids of this cluster; `Emulator(seed=…)` repeats them."""
+        """The seed of this cluster's ids; `Emulator(seed=…)` reproduces them."""
         return self._port.seed
 
     def create_topic(self, name: str, partitions: int = 1, records: int | Iterable[RecordLike] | None = None) -> None:
-        """Make a topic, with records in it if some are given (see `produce`; a number makes that many).
+        """Create a topic, with records if there are any (see `produce`; a number generates that many).
 
-        Raises RefusedError (a ValueError) where Kafka would refuse the topic, or a record.
+        Raises RefusedError (a ValueError) if Kafka would refuse the topic or a record.
         """
-        given = records if records is None or isinstance(records, int) else _plain(records)
-        self._port.call("topics.create", topic=name, partitions=partitions, records=given)
+        seeds = records if records is None or isinstance(records, int) else _plain(records)
+        self._port.call(Topics.create, topic=name, partitions=partitions, records=seeds)
 
     def produce(self, topic: str, *records: RecordLike) -> int:
-        """Append records to a topic, all or none; returns how many.
+        """Append records to a topic, all or none, and return their number.
 
         A record is a value, a pair of key and value, or a mapping with some of `key value partition timestamp headers`;
-        text is written as UTF-8. With a key the partition is the one Java's producer would choose, without one they
-        take turns. A missing topic is made as for a client. Raises RefusedError (a ValueError) where Kafka would
-        refuse.
+        text is written as UTF-8. A key selects the partition as in Java's producer; records without a key take turns. A
+        missing topic is created as for a client. Raises RefusedError (a ValueError) if Kafka would refuse a record.
         """
-        return cast("int", self._port.call("topics.produce", topic=topic, records=_plain(records)))
+        return self._port.call(Topics.produce, topic=topic, records=_plain(records))
 
     def records(self, topic: str) -> list[StoredRecord]:
-        """Every record of a topic, partition by partition: `partition offset timestamp key value headers`."""
-        return [_stored(record) for record in self._port.call("topics.records", topic=topic)]
+        """Return every record of a topic, partition by partition: `partition offset timestamp key value headers`."""
+        return self._port.call(Topics.records, topic=topic)
 
     def group(self, group_id: str) -> Group:
-        """The handle of a consumer group, which need not exist yet."""
+        """Return the handle of a consumer group, which need not exist yet."""
         return Group(self._port, group_id)
 
     def groups(self) -> list[Group]:
-        """The groups there are, by id."""
-        return [self.group(group_id) for group_id in self._port.call("groups.ids")]
+        """Return the existing groups, sorted by id."""
+        return [self.group(group_id) for group_id in self._port.call(Groups.ids)]
 
     @property
     def nodes(self) -> dict[int, Node]:
-        """The brokers, by node id, from 1 on."""
-        return {node["node"]: Node(self._port, node["node"]) for node in self._port.call("nodes.states")}
+        """The brokers, by node id, from 1."""
+        return {each.node: Node(self._port, each.node) for each in self._port.call(Nodes.states)}
 
     def add_node(self) -> Node:
-        """Take one more broker into the cluster, and start it. It leads nothing until something is moved to it."""
-        return Node(self._port, self._port.call("nodes.add"))
+        """Add a broker to the cluster and start it. It leads no partition until one is moved to it."""
+        return Node(self._port, self._port.call(Nodes.add))
 
     def coordinator(self, group: str) -> Node | None:
-        """The broker that coordinates a group, whether it exists or not; None while there is none."""
-        return self._node(self._port.call("nodes.coordinator", group=group))
+        """Return the broker that coordinates a group, which need not exist; None if no broker does."""
+        return self._node(self._port.call(Nodes.coordinator, group=group))
 
     def leader(self, topic: str, partition: int) -> Node | None:
-        """The broker that leads a partition; None while there is none, or no such partition."""
-        return self._node(self._port.call("nodes.leader", topic=topic, partition=partition))
+        """Return the broker that leads a partition; None without a leader or without such a partition."""
+        return self._node(self._port.call(Nodes.leader, topic=topic, partition=partition))
 
     def _node(self, node_id: int | None) -> Node | None:
         return None if node_id is None else Node(self._port, node_id)
 
     def move_coordinator(self, group: str, to: int, load_s: float = 0) -> None:
-        """Let node `to` coordinate a group, and every group that is kept in the same partition, after `load_s` seconds.
+        """Make node `to` the coordinator of a group, and of every group in the same partition.
 
-        Until then it answers that it is loading. Who waits for an answer is told that the coordinator has changed. If
-        it is the coordinator already it gives the group up, and loads it again. Raises ValueError if there is no such
-        node, or it is down.
+        It answers COORDINATOR_LOAD_IN_PROGRESS for `load_s` seconds; parked requests get NOT_COORDINATOR. If it is the
+        coordinator already, it unloads and loads the group. Raises ValueError if there is no such node or it is down.
         """
-        self._port.call("nodes.move_coordinator", group=group, to=to, load_ms=round(load_s * 1000))
+        self._port.call(Nodes.move_coordinator, group=group, to=to, load_ms=round(load_s * 1000))
 
     def move_leader(self, topic: str, partition: int, to: int) -> None:
-        """Let node `to` lead a partition. Raises ValueError if there is no such partition or node, or it is down."""
-        self._port.call("nodes.move_leader", topic=topic, partition=partition, to=to)
+        """Make node `to` the leader of a partition. Raises ValueError if either is unknown or the node is down."""
+        self._port.call(Nodes.move_leader, topic=topic, partition=partition, to=to)
 
     def add_partitions(self, topic: str, count: int) -> int:
-        """Let a topic have so many partitions more; returns how many it has then. RefusedError as Kafka refuses it."""
-        return int(self._port.call("verbs.add_partitions", topic=topic, count=count))
+        """Add `count` partitions to a topic, and return their new number. Raises RefusedError as Kafka refuses it."""
+        return self._port.call(Verbs.add_partitions, topic=topic, count=count)
 
     def set_max_size(self, size: int) -> None:
-        """Set `group.max.size` (KIP-389); who is in a group stays until its next join phase."""
-        self._port.call("verbs.set_max_size", size=size)
+        """Set `group.max.size` (KIP-389). Existing members stay until the next join phase."""
+        self._port.call(Verbs.set_max_size, size=size)
 
     def load_groups(self, source: GroupLines) -> None:
-        """Let groups, with members and committed offsets, be as a file says, or lines of one (text or mappings).
+        """Load groups, with members and committed offsets, from a file, or from its lines (text or mappings).
 
-        They are written to `__consumer_offsets` and taken over at once, whatever they were before, and with them the
-        other groups of the same partition: who waits there is told NOT_COORDINATOR, and every member gets a whole
-        session. Offsets that are not named stay. See `emulator.formats.groups_file` for what a line may have.
-        Raises LineError (a ValueError) at the first bad one.
+        They are written to `__consumer_offsets` and replace groups of the same ids. All groups of the same partitions
+        are reloaded: parked requests get NOT_COORDINATOR, and every member gets a full session. Offsets that the file
+        does not name stay. See `emulator.formats.groups_file` for the format of a line. Raises LineError (a
+        ValueError) at the first invalid line.
         """
         lines, name = group_lines(source)
-        self._port.call("groups.load", lines=lines, source=name)
+        self._port.call(Groups.load, lines=lines, source=name)
 
     def dump_groups(self) -> list[dict[str, object]]:
-        """What `__consumer_offsets` says of all groups, as the lines of a file: see `load_groups`."""
-        return cast("list[dict[str, object]]", self._port.call("groups.dump"))
+        """Return all groups in `__consumer_offsets`, as the lines of a file for `load_groups`."""
+        return self._port.call(Groups.dump)
 
     def snapshot(self) -> dict[str, Any]:
-        """Topics, records, groups, offsets and clocks as one JSON document (see `control.snapshots.document`)."""
-        return cast("dict[str, Any]", self._port.call("world.snapshot"))
+        """Return topics, records, groups, offsets and clocks as one JSON document (`control.snapshots.document`)."""
+        return asdict(self._port.call(Snapshots.take))
 
     def restore(self, document: Mapping[str, Any]) -> None:
-        """Let everything be as a snapshot says, whatever it was; the answers of Kafka's APIs are those of then.
+        """Replace the cluster's content with a snapshot.
 
-        Connections stay, and every member has a whole session. Raises ValueError, with nothing changed, if it cannot
-        be: the document is none, a node is down, or the cluster has a data directory.
+        Connections stay open, and every member gets a full session. Raises ValueError, with nothing changed, for an
+        invalid document, while a node is down, and with a data directory.
         """
-        self._port.call("world.restore", document=document)
+        self._port.call(Snapshots.restore, document=document)
 
     def reset(self, *scopes: str) -> None:
-        """Empty the cluster, or only some of rules, holds, puppets, groups, topics, trace. Connections stay."""
-        self._port.call("world.reset", **({"scope": list(scopes)} if scopes else {}))
+        """Empty the cluster, or only some of rules, holds, puppets, groups, topics, trace. Connections stay open."""
+        self._port.call(Snapshots.reset, scope=list(scopes or SCOPES))
 
     def client_config(self, kind: str, **extra: object) -> dict[str, object]:
-        """Settings for a consumer of "kafka-python", "confluent-kafka" or "aiokafka", with short timeouts.
+        """Return settings of a consumer of "kafka-python", "confluent-kafka" or "aiokafka", with short timeouts.
 
         `Consumer(config)` for confluent-kafka, `KafkaConsumer(**config)` and `AIOKafkaConsumer(**config)` for the
-        others. `extra` is added; see `koordinator.handles.clients`. Raises ValueError for another kind.
+        others. `extra` adds and replaces settings; see `koordinator.handles.clients`. An unknown kind raises
+        ValueError.
         """
         return client_config(kind, self.bootstrap_servers, **extra)
 
     def trace(self, since: int = 0, group: str | None = None) -> list[dict[str, object]]:
-        """What happened, the oldest first: the events after sequence number `since`, of one group if it is given.
+        """Return the events after sequence number `since`, oldest first, of one group if it is given.
 
-        Their columns are described in `koordinator.emulator.trace.trace`.
+        `koordinator.emulator.trace.trace` describes their columns.
         """
-        return cast("list[dict[str, object]]", self._port.call("events.read", since=since, group=group))
+        return self._port.call(Events.read, since=since, group=group)
 
     def stop(self) -> None:
-        """Stop the cluster: its port is closed, and so is every connection. A second stop does nothing.
+        """Stop the cluster: close its port and every connection. A second call does nothing.
 
-        If the cluster has died of a bug, that is raised here.
+        If the cluster died of a bug, that is raised here.
         """
         self._port.stop()
 
 
 def _plain(records: Iterable[RecordLike]) -> list[object]:
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
-        raise TypeError(f"records: their number or a list of them is wanted, not {records!r}")
+        raise TypeError(f"records: must be a number or a list of records, not {records!r}")
     return [asdict(record) if isinstance(record, SeedRecord) else record for record in records]
-
-
-def _stored(record: dict[str, Any]) -> StoredRecord:
-    return StoredRecord(**{**record, "headers": tuple((name, value) for name, value in record["headers"])})

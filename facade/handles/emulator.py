@@ -1,9 +1,8 @@
-"""The emulator on a thread of its own that runs Trio, so that tests of any style can use it."""
+"""The emulator on its own thread with a Trio loop, for tests of any style."""
 
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 import warnings
 from concurrent.futures import CancelledError, Future
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import trio
 
 from koordinator.emulator.config.options import Options
-from koordinator.emulator.control.control import is_met
 from koordinator.emulator.server.build import build
 
 from .cluster import Cluster
-from .port import BlockingCallInLoop, ClusterStopped, call_text
+from .loops import refuse_in_loop
+from .port import ClusterStopped, Port, call_text
 from .seeding import topics_checked
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.server.build import ServedCluster
 
 STOP_S = 5.0
-"""How long a stop may take before it is given up as hanging."""
+"""The timeout of a stop, in seconds."""
 
 _T = TypeVar("_T")
 
@@ -39,24 +38,31 @@ class Emulator:
         with Emulator(topics={"orders": 4}) as cluster:
             consumer = KafkaConsumer("orders", bootstrap_servers=cluster.bootstrap_servers)
 
-    `topics`: partitions by name. `config`: broker settings under Kafka's names, such as `group.max.size`; what has no
-    effect here is accepted with a warning. `profile`: "fast" (the default: no initial rebalance delay, sessions as
-    short as wished) or "kafka-defaults". `kafka_version`: the release to be, "2.4" to "4.3" (the default).
-    `error_codes`: "kafka" (the default, as released) or "kip" (as the KIPs print them). `clock`: how the clocks of
-    groups run, "real" (the default), "manual" or "auto" (`Group.set_clock`). `seed` decides every id the cluster makes.
-    `trace`: a file that gets every event as a JSON line. `brokers`: how many. `port` 0 is any free one; a fixed one
-    is that of the first broker, the others have the following ones. `listeners` adds listeners by name,
-    `{"OUTSIDE": "0.0.0.0:19092"}`, on broker 2 only with "2:OUTSIDE"; a client is told the addresses of the listener it
-    came in by, which `advertised` can replace, `{"OUTSIDE": "kafka.example:9092"}`. `data_dir`: a directory that keeps
-    topics, records, groups and offsets; the next cluster on it goes on with them, under the same cluster id. `about`:
-    columns that the header of the trace gets, of the run and the test it is of (`emulator.trace.run_metadata`).
+    Args:
+        topics: the number of partitions by topic.
+        config: broker configs under Kafka's names, such as `group.max.size`. A config without effect is accepted with a
+            warning.
+        profile: "fast" (the default: no initial rebalance delay, sessions of any length) or "kafka-defaults".
+        kafka_version: the emulated release, "2.4" to "4.3" (the default).
+        error_codes: "kafka" (the default, as released) or "kip" (as printed in the KIPs).
+        clock: the mode of groups' clocks: "real" (the default), "manual" or "auto" (`Group.set_clock`).
+        seed: the seed of every generated id.
+        trace: a file that receives every event as a JSON line.
+        data_dir: a directory that keeps topics, records, groups and offsets, and the cluster id; the next cluster with
+            this directory continues from them.
+        brokers: the number of brokers.
+        host: the address to listen on.
+        port: the port of the first broker; the others use the following ports. 0 is any free port.
+        listeners: more listeners by name, `{"OUTSIDE": "0.0.0.0:19092"}`, or on broker 2 only, "2:OUTSIDE".
+        advertised: addresses that clients of a listener receive instead, `{"OUTSIDE": "kafka.example:9092"}`.
+        about: columns for the header of the trace, on the run and the test (`emulator.trace.run_metadata`).
 
-    Starting raises InvalidSetting (a ValueError) for a setting, ValueError or TypeError for a topic, and OSError if
-    nothing can listen there. DataDirRefused (a ValueError) for a data directory that cannot be used, because another
-    cluster uses it, say. One Emulator can be started again and again; each time gives a new cluster.
+    Starting raises InvalidSetting (a ValueError) for a config, ValueError or TypeError for a topic, and OSError if it
+    cannot listen. It raises DataDirRefused (a ValueError) for an unusable data directory, for example one in use. Each
+    start of an Emulator creates a new cluster.
     """
 
-    def __init__(  # noqa: PLR0913 - each is a wish of its own, and all but the first two go by name
+    def __init__(  # noqa: PLR0913 - one option each, by name
         self,
         topics: Mapping[str, int] | None = None,
         config: Mapping[str, object] | None = None,
@@ -95,13 +101,13 @@ class Emulator:
         self._clusters: list[Cluster] = []
 
     def start(self) -> Cluster:
-        """Start a cluster, which runs until its `stop`; returns when clients can connect."""
-        parts = build(self._options)
-        for text in parts.warnings:
+        """Start a cluster and return when clients can connect; it runs until its `stop`."""
+        served = build(self._options)
+        for text in served.warnings:
             warnings.warn(text, UserWarning, stacklevel=2)
-        running = ThreadPort(parts)
-        running.start()
-        return Cluster(running)
+        port = ThreadPort(served)
+        port.start()
+        return Cluster(port)
 
     def __enter__(self) -> Cluster:
         cluster = self.start()
@@ -114,19 +120,19 @@ class Emulator:
         self._clusters.pop().stop()
 
 
-class ThreadPort:
-    """A cluster being served by a thread: a `Port`. All its methods may be called from any thread."""
+class ThreadPort(Port):
+    """A port to a cluster that is served by a thread of this process."""
 
-    def __init__(self, parts: ServedCluster) -> None:
-        self.parts = parts
+    def __init__(self, served: ServedCluster) -> None:
+        self.served = served
         self._thread = threading.Thread(target=self._run, name="koordinator", daemon=True)
         self._started: Future[tuple[trio.lowlevel.TrioToken, trio.Nursery]] = Future()
         self._died_of: BaseException | None = None
-        self._reported = False
+        self._is_reported = False
         self._stopping = threading.Lock()
 
     def start(self) -> None:
-        """Returns when clients can connect. Raises OSError if nothing can listen there."""
+        """Return when clients can connect. Raises OSError if the cluster cannot listen."""
         self._thread.start()
         try:
             self._token, self._nursery = self._started.result()
@@ -140,17 +146,17 @@ class ThreadPort:
         except BaseException as error:
             self._died_of = error
             if self._started.done():
-                # at once, because clients that wait for an answer hide it for a long time
+                # log it now: clients retry for a long time before a test fails
                 logging.getLogger("koordinator").critical("the cluster died of a bug in koordinator", exc_info=error)
             else:
                 self._started.set_exception(error)
         finally:
-            self.parts.close()
+            self.served.close()
 
     async def _serve(self) -> None:
         async with trio.open_nursery() as nursery:
             try:
-                await nursery.start(self.parts.serve)
+                await nursery.start(self.served.serve)
             except OSError as error:
                 self._started.set_exception(error)
                 return
@@ -158,72 +164,64 @@ class ThreadPort:
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to."""
-        return self.parts.bootstrap_servers
+        """The bootstrap servers for clients."""
+        return self.served.bootstrap_servers
 
     @property
     def seed(self) -> int:
-        """What decides the ids of the cluster."""
-        return self.parts.seed
+        """The seed of the cluster's ids."""
+        return self.served.seed
 
-    def call(self, operation: str, /, **arguments: Any) -> Any:  # noqa: ANN401 - plain data
-        """Do something between two inputs of the brokers, or while they are served, if it takes its time."""
-        control, what = self.parts.control, call_text(operation, arguments)
-        if control.takes_its_time(operation):
-            return self.run(lambda: control.run(operation, arguments), what)
-        return self.act(lambda now: control.call(now, operation, arguments), what)
+    def perform(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
+        """Perform an operation between two inputs of the brokers; one that opens or closes sockets beside them."""
+        control, text = self.served.control, call_text(operation, arguments)
+        if control.is_async(operation):
+            return self.run(lambda: control.run(operation, arguments), text)
+        return self.act(lambda now: control.call(now, operation, arguments), text)
 
-    def wait(self, operation: str, timeout_s: float, /, **arguments: Any) -> Any:  # noqa: ANN401 - likewise
-        """Call an operation after everything that happens, until what it gives is met; returns what it gave last."""
-        control, shell = self.parts.control, self.parts.server
-        last: list[Any] = [None]
+    def poll(self, operation: str, arguments: dict[str, Any], limit_s: float) -> Any:  # noqa: ANN401 - likewise
+        """Perform an operation after every input until its result is satisfied, up to the limit."""
+        return self.run(lambda: self.served.wait(operation, arguments, limit_s), call_text(operation, arguments))
 
-        def look() -> bool:
-            last[0] = control.call(shell.now(), operation, arguments)
-            return is_met(last[0])
+    def act(self, action: Callable[[int], _T], text: str) -> _T:
+        """Call `action` with the node's time between two inputs of the brokers. Raises what it raises.
 
-        self.wait_until(look, timeout_s, call_text(operation, arguments))
-        return last[0]
-
-    def act(self, action: Callable[[int], _T], what: str) -> _T:
-        """Do something between two inputs of the brokers; `action` gets their time. Raises what it raises.
-
-        `what` names the call for the message of ClusterStopped.
+        `text` names the call in the message of ClusterStopped.
         """
         result: Future[_T] = Future()
 
         def perform() -> None:
             try:
-                result.set_result(self.parts.server.act(action))
-            except BaseException as error:  # noqa: BLE001 - it belongs to the caller
+                result.set_result(self.served.server.act(action))
+            except BaseException as error:  # noqa: BLE001 - raised in the calling thread
                 result.set_exception(error)
 
-        self._soon(perform, what)
+        self._run_soon(perform, text)
         return result.result()
 
     def trace_lines(self) -> list[dict[str, object]]:
-        """The header and the events of the trace."""
-        trace = self.parts.trace
+        """Return the header and the events of the trace."""
+        trace = self.served.trace
         try:
             events = self.act(lambda _: trace.events(), "Cluster.trace_lines()")
         except ClusterStopped:
-            # the thread has ended: nobody adds to it any more
+            # the thread has ended, so the trace does not change
             events = trace.events()
         return [trace.header, *events]
 
-    def wait_until(self, predicate: Callable[[], bool], timeout_s: float, what: str) -> bool:
-        """Wait until the predicate holds, looking after everything that happens; False if it did not in time.
+    def wait_until(self, predicate: Callable[[], bool], timeout_s: float, text: str) -> bool:
+        """Wait until the predicate holds, checked on the cluster's thread after every input; False at the timeout.
 
-        The predicate runs on the cluster's thread. Raises BlockingCallInLoop inside a running loop.
+        Raises BlockingCallInLoop in a thread that runs a loop.
         """
-        return self.run(lambda: self.parts.server.wait_for(predicate, timeout_s), what)
+        return self.run(lambda: self.served.server.wait_for(predicate, timeout_s), text)
 
-    def run(self, job: Callable[[], Awaitable[_T]], what: str) -> _T:
-        """Do something that takes its time on the cluster's thread, and wait until it is done. Raises what it raises.
+    def run(self, job: Callable[[], Awaitable[_T]], text: str) -> _T:
+        """Run a coroutine on the cluster's thread and return its result. Raises what it raises.
 
-        Raises BlockingCallInLoop inside a running loop.
+        Raises BlockingCallInLoop in a thread that runs a loop.
         """
-        refuse_inside_a_loop(what)
+        refuse_in_loop(text)
         result: Future[_T] = Future()
 
         async def run() -> None:
@@ -232,77 +230,42 @@ class ThreadPort:
             except trio.Cancelled:
                 result.cancel()
                 raise
-            except BaseException as error:  # noqa: BLE001 - it belongs to the caller
+            except BaseException as error:  # noqa: BLE001 - raised in the calling thread
                 result.set_exception(error)
 
         def begin() -> None:
             try:
                 self._nursery.start_soon(run)
             except RuntimeError:
-                # it is closing down
+                # the nursery is closed
                 result.cancel()
 
-        self._soon(begin, what)
+        self._run_soon(begin, text)
         try:
             return result.result()
         except CancelledError:
-            raise self._stopped(what) from self._died_of
+            raise self._stopped(text) from self._died_of
 
-    def _soon(self, job: Callable[[], None], what: str) -> None:
+    def _run_soon(self, job: Callable[[], None], text: str) -> None:
         try:
             self._token.run_sync_soon(job)
         except trio.RunFinishedError:
-            raise self._stopped(what) from self._died_of
+            raise self._stopped(text) from self._died_of
 
-    def _stopped(self, what: str) -> ClusterStopped:
-        # what it died of, if it did, is known when the thread has ended, which is now or very soon
+    def _stopped(self, text: str) -> ClusterStopped:
+        # wait until the thread has set _died_of
         self._thread.join(STOP_S)
         how = "has stopped" if self._died_of is None else "died of a bug in koordinator"
-        return ClusterStopped(f"{what}: the cluster at {self.parts.bootstrap_servers} {how}")
+        return ClusterStopped(f"{text}: the cluster at {self.served.bootstrap_servers} {how}")
 
     def stop(self) -> None:
-        """Stop; nothing happens if it has stopped. If it had died, what it died of is raised, once."""
+        """Stop the cluster; a second call does nothing. If it died of a bug, that is raised once."""
         with self._stopping:
             with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self._nursery.cancel_scope.cancel)
             self._thread.join(STOP_S)
             if self._thread.is_alive():
-                raise RuntimeError(f"the cluster at {self.parts.bootstrap_servers} did not stop in {STOP_S} s")
-            if self._died_of is not None and not self._reported:
-                self._reported = True
+                raise RuntimeError(f"the cluster at {self.served.bootstrap_servers} did not stop in {STOP_S} s")
+            if self._died_of is not None and not self._is_reported:
+                self._is_reported = True
                 raise self._died_of
-
-
-def refuse_inside_a_loop(what: str) -> None:
-    """Raise BlockingCallInLoop if the calling thread runs an asyncio or a Trio loop just now."""
-    if _asyncio_runs():
-        loop = "an asyncio"
-    elif runs_trio():
-        loop = "a Trio"
-    else:
-        return
-    raise BlockingCallInLoop(
-        f"{what} would block {loop} loop that is running in this thread; await it with a handle of koordinator.aio,"
-        " such as aio.Cluster(cluster)"
-    )
-
-
-def _asyncio_runs() -> bool:
-    # a program that has not imported it does not run it
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
-        return False
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-def runs_trio() -> bool:
-    """Whether the calling thread runs a Trio loop just now."""
-    try:
-        trio.lowlevel.current_task()
-    except RuntimeError:
-        return False
-    return True

@@ -1,13 +1,15 @@
-"""What a test may do to requests: rules, holds and lock-steps of a group or of the whole cluster."""
+"""Rules, holds and lock-steps on requests, of one group or of the whole cluster."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
+from koordinator.emulator.config.suggest import unknown
 from koordinator.emulator.control.faults.actions import RuleError, action_data
-from koordinator.emulator.control.suggest import unknown
+from koordinator.emulator.control.faults.faults import Faults
+from koordinator.emulator.control.faults.holds import Holds
+from koordinator.emulator.control.results import Request
 
 from .checks import WAIT_S
 from .port import ClusterStopped
@@ -17,16 +19,19 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from koordinator.emulator.control.faults.actions import Action
+    from koordinator.emulator.control.results import HoldInfo, RuleInfo
 
     from .port import Port
 
+__all__ = ["ClusterFaults", "FaultControls", "Hold", "HoldTimeout", "Lockstep", "Request", "Rule"]
+
 
 class HoldTimeout(AssertionError):
-    """What a hold or a lock-step waited for did not come in time, or cannot come. The text says what keeps it back."""
+    """The request that a hold or a lock-step awaited did not arrive in time, or cannot arrive. The text says why."""
 
 
-class MatchWords(TypedDict, total=False):
-    """Which requests, besides their API; see `emulator.control.faults.rules.Match`. Texts are globs (`svc-*`)."""
+class MatchConditions(TypedDict, total=False):
+    """Conditions on requests besides their API (`emulator.control.faults.rules.Match`). Texts are globs (`svc-*`)."""
 
     version: str | int
     client_id: str
@@ -38,8 +43,8 @@ class MatchWords(TypedDict, total=False):
     state: str
 
 
-class RuleWords(MatchWords, total=False):
-    """Which requests; when, as at most one of the next five says; and what else a rule may be."""
+class RuleOptions(MatchConditions, total=False):
+    """Conditions on requests, at most one trigger (`once` to `probability`), and the rule's own options."""
 
     once: bool
     times: int
@@ -50,75 +55,64 @@ class RuleWords(MatchWords, total=False):
     optional: bool
 
 
-MATCH_WORDS = tuple(MatchWords.__annotations__)
-TRIGGER_WORDS = ("once", "times", "nth", "every", "probability")
-OTHER_WORDS = ("id", "optional")
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request that a rule has acted on, or that is held. Numbers are those of the trace."""
-
-    api: str
-    version: int
-    connection: int
-    correlation_id: int
-    client_id: str
-    group: str | None
-    member_id: str | None
-    node: int
+CONDITIONS = tuple(MatchConditions.__annotations__)
+TRIGGERS = ("once", "times", "nth", "every", "probability")
+OWN_OPTIONS = ("id", "optional")
 
 
 class Rule:
-    """A rule of a cluster. Each property asks anew."""
+    """A rule of a cluster. Each property reads its current state."""
 
-    def __init__(self, port: Port, data: Mapping[str, Any]) -> None:
+    id: str
+
+    def __init__(self, port: Port, info: RuleInfo) -> None:
         self._port = port
-        self.id: str = data["id"]
-        self._text: str = data["text"]
+        self.id = info.id
+        self._text = info.text
 
     def __repr__(self) -> str:
         return f"<Rule {self._text}>"
 
     @property
     def hits(self) -> int:
-        """How many requests it has acted on."""
-        return int(self._look()["hits"])
+        """The number of requests that the rule acted on."""
+        return self._info().hits
 
     @property
     def matched(self) -> int:
-        """How many requests it has matched, whether it was to act on them or not."""
-        return int(self._look()["matched"])
+        """The number of requests that matched, including those that the trigger skipped."""
+        return self._info().matched
 
     @property
     def requests(self) -> list[Request]:
-        """What it has acted on, the newest last; at most the last 100."""
-        return [Request(**each) for each in self._look()["requests"]]
+        """The last 100 requests that the rule acted on, newest last."""
+        return self._info().requests
 
     @property
     def last(self) -> Request | None:
-        """What it has acted on last."""
+        """The last request that the rule acted on."""
         return next(reversed(self.requests), None)
 
     def remove(self) -> None:
-        """End it; what it has decided about requests stays so. RuleError (a ValueError) if it has ended."""
-        self._port.call("faults.remove_rule", rule=self.id)
+        """Remove the rule; its decisions about earlier requests stay. Raises RuleError if it was removed before."""
+        self._port.call(Faults.remove_rule, rule=self.id)
 
-    def _look(self) -> Mapping[str, Any]:
-        looked: Mapping[str, Any] = self._port.call("faults.rule", rule=self.id)
-        return looked
+    def _info(self) -> RuleInfo:
+        return self._port.call(Faults.rule, rule=self.id)
 
 
-class Held:
-    """A hold, from when it is made to the end of its block. What it has entered is let go at the end, at the latest."""
+class Hold:
+    """A hold on requests, as a context manager. Its end releases the requests that are still parked."""
 
-    def __init__(self, port: Port, data: Mapping[str, Any]) -> None:
+    id: str
+
+    def __init__(self, port: Port, info: HoldInfo) -> None:
         self._port = port
-        self.id: str = data["id"]
-        self._text = f"{self.id} on {_said(data['match'])}"
+        self.id = info.id
+        self._text = f"{self.id} on {_match_text(info.match)}"
 
     def __repr__(self) -> str:
-        return f"<Held {self._text}>"
+        return f"<Hold {self._text}>"
 
     def __enter__(self) -> Self:
         return self
@@ -126,56 +120,57 @@ class Held:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        end_hold(self._port, self.id)
+        _remove_hold(self._port, self.id)
 
     @property
     def entered(self) -> list[Request]:
-        """The requests in it now."""
-        return [Request(**each) for each in self._look()["inside"]]
+        """The requests that are parked now."""
+        return self._info().inside
 
     @property
     def behind(self) -> list[Request]:
-        """The requests that wait on the same connections behind what is held; a connection is answered in order."""
-        return [Request(**each) for each in self._look()["behind"]]
+        """The requests queued behind parked ones: a connection is answered in order."""
+        return self._info().behind
 
     def wait_entered(self, timeout: float = WAIT_S) -> Request:
-        """Wait until a request has entered, and return it. `timeout` is in seconds.
+        """Wait up to `timeout` seconds until a request is parked, and return it.
 
-        Raises HoldTimeout (an AssertionError); at once, if the request that would enter stands behind another hold.
+        Raises HoldTimeout (an AssertionError); at once, if the request is queued behind another hold.
         """
-        given = self._port.wait("holds.entered", timeout, hold=self.id)
-        if given["deadlock"]:
-            raise HoldTimeout(given["deadlock"])
-        if not given["ok"]:
-            near = self._port.call("holds.near", hold=self.id)
-            said = f"nothing entered {self._text} within {timeout:g} s: {near}"
-            raise HoldTimeout("\n".join([said, *self._others()]))
-        return Request(**given["first"])
+        entry = self._port.wait(Holds.entered, timeout, hold=self.id)
+        if entry.deadlock:
+            raise HoldTimeout(entry.deadlock)
+        if entry.first is None:
+            near = self._port.call(Holds.near, hold=self.id)
+            message = f"nothing entered {self._text} within {timeout:g} s: {near}"
+            raise HoldTimeout("\n".join([message, *self._parked_requests()]))
+        return entry.first
 
     def release(self, error: str | None = None, at: str | None = None) -> None:
-        """Let go what is held, and hold nothing more. With an error's name it is answered so, and not applied.
+        """Release the parked requests and park no more. With an error's name they are refused instead of applied.
 
-        RuleError (a ValueError) if nothing has entered yet, or if it was released before.
+        Raises RuleError (a ValueError) before the first request, and after a release.
         """
-        self._port.call("holds.release", hold=self.id, error=error, at=at)
+        self._port.call(Holds.release, hold=self.id, error=error, at=at)
 
-    def _look(self) -> Mapping[str, Any]:
-        looked: Mapping[str, Any] = self._port.call("holds.look", hold=self.id)
-        return looked
+    def _info(self) -> HoldInfo:
+        return self._port.call(Holds.look, hold=self.id)
 
-    def _others(self) -> list[str]:
-        held: list[str] = self._port.call("holds.blocked")
-        return ["what is held just now:", *(f"  {each}" for each in held)] if held else []
+    def _parked_requests(self) -> list[str]:
+        parked = self._port.call(Holds.blocked)
+        return ["parked requests:", *(f"  {each}" for each in parked)] if parked else []
 
 
 class Lockstep:
-    """Requests of declared clients, served in rounds: when there is one of each, in an order that the seed gives."""
+    """Requests of named clients, applied in rounds: one of each client, in an order drawn from the seed."""
 
-    def __init__(self, port: Port, data: Mapping[str, Any]) -> None:
+    id: str
+
+    def __init__(self, port: Port, info: HoldInfo) -> None:
         self._port = port
-        self.id: str = data["id"]
-        self._api: str = data["match"]["api"]
-        self._waited = 0
+        self.id = info.id
+        self._api = str(info.match["api"])
+        self._rounds_seen = 0
 
     def __repr__(self) -> str:
         return f"<Lockstep {self.id} on {self._api}>"
@@ -186,145 +181,144 @@ class Lockstep:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        end_hold(self._port, self.id)
+        _remove_hold(self._port, self.id)
 
     @property
     def rounds(self) -> int:
-        """How many rounds there have been."""
-        return int(self._port.call("holds.look", hold=self.id)["rounds"])
+        """The number of complete rounds."""
+        return self._port.call(Holds.look, hold=self.id).rounds
 
     def wait_round(self, timeout: float = WAIT_S) -> None:
-        """Wait until the next round is complete: the first, when it is first called. `timeout` is in seconds.
+        """Wait up to `timeout` seconds for the next complete round; the first call waits for the first round.
 
-        Raises HoldTimeout (an AssertionError), which names the clients that are missing.
+        Raises HoldTimeout (an AssertionError) with the names of the missing clients.
         """
-        given = self._port.wait("holds.round", timeout, hold=self.id, number=self._waited + 1)
-        if not given["ok"]:
-            missing = ", ".join(map(repr, given["missing"]))
-            raise HoldTimeout(f"{self._api} round {self._waited + 1} of {self.id}: none of {missing} in {timeout:g} s")
-        self._waited += 1
+        number = self._rounds_seen + 1
+        state = self._port.wait(Holds.round, timeout, hold=self.id, number=number)
+        if not state.ok:
+            missing = ", ".join(map(repr, state.missing))
+            raise HoldTimeout(f"{self._api} round {number} of {self.id}: none of {missing} in {timeout:g} s")
+        self._rounds_seen = number
 
 
 class FaultControls:
-    """The part of `Group` that does something to requests."""
+    """The part of `Group` that acts on requests."""
 
     _port: Port
     id: str
 
-    def rule(self, api: str, action: Action, **words: Unpack[RuleWords]) -> Rule:
-        """Let a rule act on requests of this group: `group.rule("OffsetCommit", faults.lose_reply(), nth=2)`.
+    def rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
+        """Add a rule for requests of this group: `group.rule("OffsetCommit", faults.lose_reply(), nth=2)`.
 
-        The words say which requests (`version client_id member instance_id broker generation state`), when it acts
-        (`once times nth every probability`; always, if none is given), its `id`, and whether it is `optional`: a rule
-        that is not and never acts fails the test. A request that names no group, such as a Fetch, is one of this group
-        if a member of it has its client id. Raises RuleError (a ValueError) for what cannot be, or can never match.
+        Options are conditions (`version client_id member instance_id broker generation state`), at most one trigger
+        (`once times nth every probability`; without one the rule always acts), the rule's `id`, and `optional`: other
+        rules fail the test if they never act. A request without a group, such as Fetch, belongs to this group if one
+        of its members has the client id. Raises RuleError (a ValueError) for a rule that is invalid or cannot match.
         """
-        return add_rule(self._port, api, action, {**words, "group": _glob(self.id)})
+        return _add_rule(self._port, api, action, {**options, "group": _glob(self.id)})
 
-    def hold(self, api: str, **words: Unpack[MatchWords]) -> Held:
-        """Stop requests of this group before they are applied, until they are released.
+    def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
+        """Park requests of this group before they are applied, until they are released.
 
-            with group.hold("OffsetCommit", client_id="svc-1") as held:
-                held.wait_entered()
+            with group.hold("OffsetCommit", client_id="svc-1") as hold:
+                hold.wait_entered()
                 …
-                held.release()
+                hold.release()
 
-        The words are those of `rule` that say which requests. Raises RuleError (a ValueError) for what can never be.
+        The conditions are those of `rule`. Raises RuleError (a ValueError) for a hold that cannot match.
         """
-        return add_hold(self._port, api, {**words, "group": _glob(self.id)})
+        return _add_hold(self._port, api, {**conditions, "group": _glob(self.id)})
 
     def lockstep(self, api: str, clients: Iterable[str]) -> Lockstep:
-        """Serve these requests of this group in rounds, one of each client, whatever the order in which they come.
+        """Apply these requests of the group in rounds, one of each client, in any order of arrival.
 
-        Clients are named by client id or `group.instance.id`. Raises RuleError (a ValueError) for what can never be.
+        Clients are named by client id or `group.instance.id`. Raises RuleError (a ValueError) for invalid arguments.
         """
-        made = self._port.call("holds.lockstep", api=api, group=_glob(self.id), clients=list(clients))
-        return Lockstep(self._port, made)
+        info = self._port.call(Holds.lockstep, api=api, group=_glob(self.id), clients=list(clients))
+        return Lockstep(self._port, info)
 
 
 class ClusterFaults:
-    """The part of `Cluster` that does something to requests."""
+    """The part of `Cluster` that acts on requests."""
 
     _port: Port
 
-    def rule(self, api: str, action: Action, **words: Unpack[RuleWords]) -> Rule:
-        """Let a rule act on requests, as `Group.rule` does; of every group, unless `group=` says which. "*" is any API.
+    def rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
+        """Add a rule as `Group.rule` does, for every group unless `group=` is given. "*" is any API.
 
-        Of the rules that match a request at most one that answers it acts, one that delays it, one that throttles and
-        one that does something to the group: the oldest of each kind.
+        At most four rules act on a request: the oldest matching rule that answers it, that delays it, that throttles
+        its client, and that changes its group.
         """
-        return add_rule(self._port, api, action, words)
+        return _add_rule(self._port, api, action, options)
 
-    def hold(self, api: str, **words: Unpack[MatchWords]) -> Held:
-        """Stop requests before they are applied, as `Group.hold` does; of every group, unless `group=` says which."""
-        return add_hold(self._port, api, words)
+    def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
+        """Park requests as `Group.hold` does, of every group unless `group=` is given."""
+        return _add_hold(self._port, api, conditions)
 
     @property
     def rules(self) -> list[Rule]:
-        """The rules there are, the oldest first."""
-        return [Rule(self._port, each) for each in self._port.call("faults.rules")]
+        """The rules, oldest first."""
+        return [Rule(self._port, info) for info in self._port.call(Faults.rules)]
 
     @property
-    def holds(self) -> list[Held]:
-        """The holds there are, the oldest first."""
-        return [Held(self._port, each) for each in self._port.call("holds.all") if not each["clients"]]
+    def holds(self) -> list[Hold]:
+        """The holds, oldest first, without lock-steps."""
+        return [Hold(self._port, info) for info in self._port.call(Holds.all) if not info.clients]
 
     def unused_rules(self) -> list[Rule]:
-        """The rules that have never acted and are not optional."""
-        unused = {each["rule"]["id"] for each in self._port.call("faults.unused")}
+        """Return the rules that have never acted and are not optional."""
+        unused = {each.rule["id"] for each in self._port.call(Faults.unused)}
         return [rule for rule in self.rules if rule.id in unused]
 
     def check(self) -> None:
-        """Raise AssertionError if a rule that is not optional has never acted; the pytest plugin does so at the end."""
-        unused = self._port.call("faults.unused")
+        """Raise AssertionError if a rule that is not optional never acted. The pytest plugin calls it at teardown."""
+        unused = self._port.call(Faults.unused)
         if unused:
-            lines = [f"  {each['text']}: {each['near']}" for each in unused]
+            lines = [f"  {each.text}: {each.near}" for each in unused]
             raise AssertionError("\n".join(["rules that were never used (optional=True allows it):", *lines]))
 
     def disturb(self, seed: int | None) -> None:
-        """Delay requests and answers of group APIs by a few milliseconds, as a seed decides; None ends it."""
-        self._port.call("faults.disturb", seed=seed)
+        """Delay group requests and responses by a few milliseconds, drawn from a seed; None ends it."""
+        self._port.call(Faults.disturb, seed=seed)
 
 
-def add_rule(port: Port, api: str, action: Action, words: Mapping[str, object]) -> Rule:
-    """Add a rule that is said in words."""
-    _check(words, (*MATCH_WORDS, *TRIGGER_WORDS, *OTHER_WORDS))
+def _add_rule(port: Port, api: str, action: Action, options: Mapping[str, object]) -> Rule:
+    _check_names(options, (*CONDITIONS, *TRIGGERS, *OWN_OPTIONS))
     rule: dict[str, object] = {
-        "match": {"api": api, **_among(words, MATCH_WORDS)},
-        "trigger": _among(words, TRIGGER_WORDS),
+        "match": {"api": api, **_subset(options, CONDITIONS)},
+        "trigger": _subset(options, TRIGGERS),
         "action": action_data(action),
-        **_among(words, OTHER_WORDS),
+        **_subset(options, OWN_OPTIONS),
     }
-    return Rule(port, port.call("faults.add_rule", rule=rule))
+    return Rule(port, port.call(Faults.add_rule, rule=rule))
 
 
-def add_hold(port: Port, api: str, words: Mapping[str, object]) -> Held:
-    """Add a hold that is said in words."""
-    _check(words, MATCH_WORDS)
-    return Held(port, port.call("holds.add", match={"api": api, **words}))
+def _add_hold(port: Port, api: str, conditions: Mapping[str, object]) -> Hold:
+    _check_names(conditions, CONDITIONS)
+    return Hold(port, port.call(Holds.add, match={"api": api, **conditions}))
 
 
-def end_hold(port: Port, hold: str) -> None:
-    """End a hold. That it has ended already, with its cluster or by a reset, is no reason to hide what a test says."""
+def _remove_hold(port: Port, hold: str) -> None:
+    # a hold that is already removed must not hide the exception of its block
     with suppress(ClusterStopped, ValueError):
-        port.call("holds.remove", hold=hold)
+        port.call(Holds.remove, hold=hold)
 
 
-def _check(words: Mapping[str, object], known: Iterable[str]) -> None:
-    for name in words:
+def _check_names(options: Mapping[str, object], known: Iterable[str]) -> None:
+    for name in options:
         if name not in known:
-            raise RuleError(unknown("word", name, known))
+            raise RuleError(unknown("option", name, known))
 
 
-def _among(words: Mapping[str, object], names: Iterable[str]) -> dict[str, object]:
-    return {name: words[name] for name in names if words.get(name) is not None}
+def _subset(options: Mapping[str, object], names: Iterable[str]) -> dict[str, object]:
+    return {name: options[name] for name in names if options.get(name) is not None}
 
 
-def _said(match: Mapping[str, object]) -> str:
-    more = ", ".join(f"{name}={value!r}" for name, value in match.items() if name != "api")
-    return f"{match['api']}({more})"
+def _match_text(match: Mapping[str, object]) -> str:
+    conditions = ", ".join(f"{name}={value!r}" for name, value in match.items() if name != "api")
+    return f"{match['api']}({conditions})"
 
 
 def _glob(text: str) -> str:
-    """A glob that matches this text alone."""
+    """Return a glob that matches only this text."""
     return "".join(f"[{each}]" if each in "*?[" else each for each in text)

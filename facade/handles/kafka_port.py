@@ -1,26 +1,26 @@
-"""The way of a handle to a running Kafka, as far as one can go it: `koordinator.client` instead of the emulator.
+"""A port to a running Kafka, on `koordinator.client`.
 
-Topics are made and read, groups described, waited for, and asked for their offsets. What a broker does not tell is -1
-or empty: a group's generation and leader, what its members offer, their timeouts. Everything else raises EmulatorOnly.
+It creates and reads topics, describes groups and their offsets, and waits for states. Fields that a broker does not
+report are -1 or empty: a group's generation and leader, offered protocols, timeouts. Other operations raise
+EmulatorOnly.
 
-What was made is removed by `stop`: topics, and groups that a handle has named and that were not there before. A topic
-that exists is refused, as it is by Kafka: whoever shares a broker chooses names that nobody else has.
+`stop` deletes what a test created: topics, and groups that a handle named and that did not exist before. A topic that
+exists already is refused, as by Kafka: tests that share a broker need distinct names.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from koordinator.emulator.control.control import is_met
-from koordinator.emulator.control.inspect.groups import NOT_THERE
+from koordinator.emulator.control.inspect.comparison import assignment_check, offsets_check, ownership_check
 from koordinator.emulator.control.record_inputs import seed_records
+from koordinator.emulator.control.results import Member, PartitionOffset, Snapshot, is_satisfied
 from koordinator.emulator.core.data.direct_records import BATCH_BYTES, StoredRecord, chunks, partition_of
 from koordinator.emulator.core.refusal import Refusal, RefusedError
 from koordinator.emulator.verify.names import require_state
-from koordinator.emulator.verify.ownership import MemberAssignment, assignment_differences, ownership_errors
+from koordinator.emulator.verify.ownership import MemberAssignment
 from koordinator.wire.errors import Error
 from koordinator.wire.records import Record, write_batch
 
@@ -32,38 +32,35 @@ from ..client.logs import append, partitions_of, read_logs
 from ..client.offsets import committed_offsets
 from ..client.topics import create_topic, delete_topics
 from ..version import __version__
-from .emulator import refuse_inside_a_loop
-from .port import ClusterStopped, EmulatorOnly, call_text
+from .port import ClusterStopped, EmulatorOnly, Port, call_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from koordinator.emulator.config.seed_record import SeedRecord
+    from koordinator.emulator.control.results import CheckResult
 
     from ..client.groups import GroupDescription
 
 _T = TypeVar("_T")
 
 TIMEOUT_S = 30.0
-"""How long an operation may take."""
+"""The timeout of an operation, in seconds."""
 
-LOOK_S = 0.05
-"""How long a wait leaves the broker alone before it looks again."""
+POLL_INTERVAL_S = 0.05
+"""The pause between two polls of a wait, in seconds."""
 
-REMEDY = "only the emulator can do that, not a running Kafka: mark the test with @pytest.mark.koordinator_emulator_only"
+REMEDY = "only the emulator supports this: mark the test with @pytest.mark.koordinator_emulator_only"
 
 
-class KafkaPort:
-    """A `Port` to a running Kafka. `bootstrap_servers` is host:port, several with commas between them.
+class KafkaPort(Port):
+    """A port to a running Kafka. `bootstrap_servers` is host:port, several separated by commas.
 
-    Operations raise ClientError where nobody answers, and RefusedError (a ValueError) for what a broker refuses.
+    Operations raise ClientError if no broker responds, and RefusedError (a ValueError) if a broker refuses.
     """
 
     def __init__(self, bootstrap_servers: str) -> None:
-        self.bootstrap_servers = bootstrap_servers
-        """What clients connect to."""
-        self.seed = 0
-        """Nothing here is decided by a seed."""
+        self._bootstrap_servers = bootstrap_servers
         self._addresses = [_address(each.strip()) for each in bootstrap_servers.split(",")]
         self._operations: dict[str, Callable[..., Any]] = {
             "topics.create": self._create,
@@ -77,50 +74,59 @@ class KafkaPort:
             "verify.committed": self._committed,
             "verify.owned": self._owned,
         }
-        self._one_at_a_time = Lock()
+        self._lock = Lock()
         self._has_stopped = False
-        self._made: list[str] = []
-        self._named: set[str] = set()
+        self._created_topics: list[str] = []
+        self._named_groups: set[str] = set()
         with self._admin() as admin:
-            self._theirs = _ids(admin)
+            self._initial_groups = _group_ids(admin)
 
-    def call(self, operation: str, /, **arguments: Any) -> Any:  # noqa: ANN401 - plain data
-        """Ask the brokers."""
-        what = call_text(operation, arguments)
+    @property
+    def bootstrap_servers(self) -> str:
+        """The bootstrap servers for clients."""
+        return self._bootstrap_servers
+
+    @property
+    def seed(self) -> int:
+        """0: no seed decides anything here."""
+        return 0
+
+    def perform(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
+        """Perform an operation with requests to the brokers."""
+        text = call_text(operation, arguments)
         if operation not in self._operations:
-            raise EmulatorOnly(f"{what}: {REMEDY}")
-        with self._one_at_a_time:
+            raise EmulatorOnly(f"{text}: {REMEDY}")
+        with self._lock:
             if self._has_stopped:
-                raise ClusterStopped(f"{what}: the test has done with the Kafka at {self.bootstrap_servers}")
+                raise ClusterStopped(f"{text}: the test has disconnected from the Kafka at {self.bootstrap_servers}")
             if "group" in arguments:
-                self._named.add(arguments["group"])
+                self._named_groups.add(arguments["group"])
             with self._admin() as admin:
                 return self._operations[operation](admin, **arguments)
 
-    def wait(self, operation: str, timeout_s: float, /, **arguments: Any) -> Any:  # noqa: ANN401 - likewise
-        """Ask again and again, until what comes is met; returns what came last."""
-        refuse_inside_a_loop(call_text(operation, arguments))
-        end = time.monotonic() + timeout_s
-        while not is_met(last := self.call(operation, **arguments)) and time.monotonic() < end:
-            time.sleep(LOOK_S)
-        return last
+    def poll(self, operation: str, arguments: dict[str, Any], limit_s: float) -> Any:  # noqa: ANN401 - likewise
+        """Perform an operation once, and pause unless its result is satisfied."""
+        result = self.perform(operation, arguments)
+        if not is_satisfied(result):
+            time.sleep(min(limit_s, POLL_INTERVAL_S))
+        return result
 
     def trace_lines(self) -> list[dict[str, object]]:
-        """Nothing: a running Kafka keeps no trace."""
+        """Return an empty list: a running Kafka has no trace."""
         return []
 
     def stop(self) -> None:
-        """Remove what was made; a group that still has members stays. A second time does nothing."""
-        with self._one_at_a_time:
+        """Delete the created topics and groups; a group that still has members stays. A second call does nothing."""
+        with self._lock:
             if self._has_stopped:
                 return
             self._has_stopped = True
             with self._admin() as admin:
-                if self._made:
-                    delete_topics(admin, self._made)
-                ours = sorted(self._named & (_ids(admin) - self._theirs))
-                if ours:
-                    delete_groups(admin, ours)
+                if self._created_topics:
+                    delete_topics(admin, self._created_topics)
+                created_groups = sorted(self._named_groups & (_group_ids(admin) - self._initial_groups))
+                if created_groups:
+                    delete_groups(admin, created_groups)
 
     def _admin(self) -> Admin:
         return Admin(self._addresses, TIMEOUT_S, __version__)
@@ -134,72 +140,66 @@ class KafkaPort:
             raise ValueError(f"topic {topic!r}: a topic has at least 1 partition, not {partitions}")
         seeds = [] if records is None else seed_records(records)
         _check(f"topic {topic!r}", create_topic(admin, topic, partitions))
-        self._made.append(topic)
+        self._created_topics.append(topic)
         self._append(admin, topic, seeds)
 
     def _produce(self, admin: Admin, *, topic: str, records: Sequence[Any]) -> int:
         return self._append(admin, topic, seed_records(records))
 
     def _append(self, admin: Admin, topic: str, seeds: Sequence[SeedRecord]) -> int:
-        there = partitions_of(admin, topic)
-        if not there:
-            # as for a client, with as many partitions as the broker likes
+        partitions = partitions_of(admin, topic)
+        if not partitions:
+            # as for a client, with the broker's default number of partitions
             _check(f"topic {topic!r}", create_topic(admin, topic))
-            self._made.append(topic)
-            there = partitions_of(admin, topic)
-        placed: dict[tuple[str, int], list[Record]] = {}
+            self._created_topics.append(topic)
+            partitions = partitions_of(admin, topic)
+        by_partition: dict[tuple[str, int], list[Record]] = {}
         for turn, record in enumerate(seeds):
             place = record.partition
             if place is None:
-                place = turn % len(there) if record.key is None else partition_of(record.key, len(there))
-            if (topic, place) not in there:
-                raise ValueError(f"{topic} has no partition {place}: there are {len(there)}, counted from 0")
+                place = turn % len(partitions) if record.key is None else partition_of(record.key, len(partitions))
+            if (topic, place) not in partitions:
+                raise ValueError(f"{topic} has no partition {place}: it has {len(partitions)}, from 0")
             timestamp = int(time.time() * 1000) if record.timestamp is None else record.timestamp
-            placed.setdefault((topic, place), []).append(
+            by_partition.setdefault((topic, place), []).append(
                 Record(timestamp=timestamp, key=record.key, value=record.value, headers=record.headers)
             )
-        batches = {at: [write_batch(each) for each in chunks(held, BATCH_BYTES)] for at, held in placed.items()}
+        batches = {at: [write_batch(each) for each in chunks(own, BATCH_BYTES)] for at, own in by_partition.items()}
         for at, outcome in append(admin, batches).items():
             _check("-".join(map(str, at)), outcome)
         return len(seeds)
 
-    def _records(self, admin: Admin, *, topic: str) -> list[dict[str, Any]]:
-        found = []
-        for (_, partition), log in sorted(read_logs(admin, partitions_of(admin, topic)).items()):
-            found += [
-                asdict(StoredRecord(partition, each.offset, each.timestamp, each.key, each.value, each.headers))
-                for each in _checked(f"{topic}-{partition}", log)
-            ]
-        return found
+    def _records(self, admin: Admin, *, topic: str) -> list[StoredRecord]:
+        return [
+            StoredRecord(partition, record.offset, record.timestamp, record.key, record.value, record.headers)
+            for (_, partition), log in sorted(read_logs(admin, partitions_of(admin, topic)).items())
+            for record in _checked(f"{topic}-{partition}", log)
+        ]
 
     # -- groups ----------------------------------------------------------------------------------------------
 
     def _ids(self, admin: Admin) -> list[str]:
-        return sorted(_ids(admin))
+        return sorted(_group_ids(admin))
 
-    def _describe(self, admin: Admin, *, group: str) -> dict[str, Any]:
-        found = _find(admin, group)
-        if found is None:
-            return dict(NOT_THERE)
-        return {
-            **NOT_THERE,
-            "state": found.state,
-            "protocol_type": found.protocol_type,
-            "protocol": found.protocol or None,
-            "members": [
-                {
-                    "member_id": member.member_id,
-                    "instance_id": member.instance_id,
-                    "client_id": member.client_id,
-                    "client_host": member.client_host,
-                    "assignment": {topic: list(held) for topic, held in (member.assignment or {}).items()},
-                    "protocols": [],
-                    "session_timeout_ms": -1,
-                    "rebalance_timeout_ms": -1,
-                }
-                for member in found.members
-            ],
-        }
+    def _describe(self, admin: Admin, *, group: str) -> Snapshot:
+        described = _find(admin, group)
+        if described is None:
+            return Snapshot()
+        return Snapshot(
+            state=described.state,
+            protocol_type=described.protocol_type,
+            protocol=described.protocol or None,
+            members=tuple(
+                Member(
+                    member.member_id,
+                    member.instance_id,
+                    member.client_id,
+                    member.client_host,
+                    {topic: list(partitions) for topic, partitions in (member.assignment or {}).items()},
+                )
+                for member in described.members
+            ),
+        )
 
     def _meets(
         self,
@@ -212,52 +212,38 @@ class KafkaPort:
         owned: str | None = None,
     ) -> bool:
         if after_generation is not None:
-            raise EmulatorOnly(f"after_generation={after_generation}: no broker tells a group's generation; {REMEDY}")
+            raise EmulatorOnly(f"after_generation={after_generation}: no broker reports a generation; {REMEDY}")
         if owned is not None:
             raise EmulatorOnly(f"owned={owned!r}: use assert_owned_exactly_once(topics, timeout=…), or {REMEDY}")
         if state is not None:
             require_state(state)
-        found = self._describe(admin, group=group)
-        return state in (None, found["state"]) and members in (None, len(found["members"]))
+        snapshot = self._describe(admin, group=group)
+        return state in (None, snapshot.state) and members in (None, len(snapshot.members))
 
-    def _offsets(self, admin: Admin, *, group: str) -> list[dict[str, Any]]:
+    def _offsets(self, admin: Admin, *, group: str) -> list[PartitionOffset]:
         committed = _checked(f"group {group!r}", committed_offsets(admin, [group])[group])
-        return [
-            {"topic": topic, "partition": partition, "offset": offset}
-            for (topic, partition), offset in sorted(committed.items())
-        ]
+        return [PartitionOffset(topic, partition, offset) for (topic, partition), offset in sorted(committed.items())]
 
-    # -- assertions ------------------------------------------------------------------------------------------
+    # -- checks ----------------------------------------------------------------------------------------------
 
-    def _assigned(self, admin: Admin, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> dict[str, Any]:
-        seen = {
-            owner.label: {topic: list(held) for topic, held in owner.assignment.items()}
+    def _assigned(self, admin: Admin, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> CheckResult:
+        actual = {
+            owner.label: {topic: list(partitions) for topic, partitions in owner.assignment.items()}
             for owner in _owners(_find(admin, group))
         }
-        wrong = assignment_differences(expected, seen)
-        return _verdict("the assignment is another:", wrong)
+        return assignment_check(expected, actual)
 
-    def _committed(self, admin: Admin, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> dict[str, Any]:
-        have = {(each["topic"], each["partition"]): each["offset"] for each in self._offsets(admin, group=group)}
-        wrong = [
-            f"{topic} {partition}: expected {offset}, committed is {have.get((topic, partition), 'nothing')}"
-            for topic, partition, offset in offsets
-            if have.get((topic, partition)) != offset
-        ]
-        return _verdict("other offsets are committed:", wrong)
+    def _committed(self, admin: Admin, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> CheckResult:
+        committed = {(each.topic, each.partition): each.offset for each in self._offsets(admin, group=group)}
+        return offsets_check(offsets, committed)
 
-    def _owned(self, admin: Admin, *, group: str, topics: Sequence[str] | None = None) -> dict[str, Any]:
+    def _owned(self, admin: Admin, *, group: str, topics: Sequence[str] | None = None) -> CheckResult:
         if topics is None:
-            raise EmulatorOnly(f"name the topics: what members subscribe to is not known here, and {REMEDY}")
-        found = _find(admin, group)
-        if found is None or found.state != "Stable":
-            state = "Dead" if found is None else found.state
-            return _verdict("nobody owns anything for sure:", [f"the group is {state}"])
+            raise EmulatorOnly(f"topics: name them, because no broker reports subscriptions; or {REMEDY}")
+        described = _find(admin, group)
         counts = {topic: len(partitions_of(admin, topic)) for topic in topics}
-        there = {topic: count for topic, count in counts.items() if count}
-        return _verdict(
-            "expected every partition to be owned exactly once, but", ownership_errors(_owners(found), there, topics)
-        )
+        existing = {topic: count for topic, count in counts.items() if count}
+        return ownership_check("Dead" if described is None else described.state, _owners(described), existing, topics)
 
 
 def _address(text: str) -> Address:
@@ -267,7 +253,7 @@ def _address(text: str) -> Address:
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
 
 
-def _ids(admin: Admin) -> set[str]:
+def _group_ids(admin: Admin) -> set[str]:
     listing = list_groups(admin)
     for error in listing.failures:
         _check(f"groups of {error.broker}", error.failure)
@@ -275,10 +261,10 @@ def _ids(admin: Admin) -> set[str]:
 
 
 def _find(admin: Admin, group: str) -> GroupDescription | None:
-    found = describe(admin, [group])[group]
-    if isinstance(found, Failure) and found.code == Error.GROUP_ID_NOT_FOUND:
+    outcome = describe(admin, [group])[group]
+    if isinstance(outcome, Failure) and outcome.code == Error.GROUP_ID_NOT_FOUND:
         return None
-    return _checked(f"group {group!r}", found)
+    return _checked(f"group {group!r}", outcome)
 
 
 def _owners(group: GroupDescription | None) -> tuple[MemberAssignment, ...]:
@@ -286,24 +272,20 @@ def _owners(group: GroupDescription | None) -> tuple[MemberAssignment, ...]:
     return tuple(MemberAssignment(each.instance_id or each.member_id, each.assignment or {}, ()) for each in members)
 
 
-def _verdict(said: str, wrong: Sequence[str]) -> dict[str, Any]:
-    return {"ok": not wrong, "message": "" if not wrong else "\n  ".join([said, *wrong])}
-
-
-def _checked(what: str, outcome: _T | Failure) -> _T:
-    """Return a successful result, or raise the failure."""
+def _checked(subject: str, outcome: _T | Failure) -> _T:
+    """Return the outcome. Raises RefusedError or ClientError if it is a failure."""
     if isinstance(outcome, Failure):
-        raise _error(what, outcome)
+        raise _error(subject, outcome)
     return outcome
 
 
-def _check(what: str, outcome: object) -> None:
-    """Raise the failure of a request, if it failed."""
+def _check(subject: str, outcome: object) -> None:
+    """Raise RefusedError or ClientError if the outcome is a failure."""
     if isinstance(outcome, Failure):
-        raise _error(what, outcome)
+        raise _error(subject, outcome)
 
 
-def _error(what: str, failure: Failure) -> Exception:
+def _error(subject: str, failure: Failure) -> Exception:
     if failure.name is None:
-        return ClientError(f"{what}: {failure}")
-    return RefusedError(Refusal(Error[failure.name], f"{what}: {failure}"))
+        return ClientError(f"{subject}: {failure}")
+    return RefusedError(Refusal(Error[failure.name], f"{subject}: {failure}"))

@@ -1,9 +1,10 @@
-"""The handles of a cluster's nodes: what may happen to a broker."""
+"""The handle of a node: its life cycle, and the addresses and coordinators that it reports."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from koordinator.emulator.control.nodes import Nodes
 from koordinator.emulator.core.cluster import PLAINTEXT
 
 if TYPE_CHECKING:
@@ -11,11 +12,13 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """One broker of a cluster.
+    """One broker of a cluster. Handles of the same node are equal.
 
-    Every method may be called from any thread, and raises ValueError, with nothing done, where it makes no sense: a
-    node that is down cannot be stopped. They raise ClusterStopped once the cluster has stopped.
+    Every method may be called from any thread. An impossible operation, such as a second `stop`, raises ValueError and
+    changes nothing; every operation raises ClusterStopped after the cluster has stopped.
     """
+
+    id: int
 
     def __init__(self, port: Port, node_id: int) -> None:
         self._port = port
@@ -24,50 +27,64 @@ class Node:
     def __repr__(self) -> str:
         return f"<Node {self.id}>"
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Node):
+            return NotImplemented
+        return self._port is other._port and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash((id(self._port), self.id))
+
     @property
     def state(self) -> str:
         """up, paused, down, or removed."""
-        nodes = self._port.call("nodes.states")
-        return next((node["state"] for node in nodes if node["node"] == self.id), "removed")
+        return next((each.state for each in self._port.call(Nodes.states) if each.node == self.id), "removed")
 
     def address(self, listener: str = PLAINTEXT) -> str:
-        """`host:port`, as clients that came in by a listener are told; ValueError if there is none of the name."""
-        return cast("str", self._port.call("nodes.address", node=self.id, listener=listener))
+        """Return the address that the node advertises to clients of a listener, `host:port`.
+
+        Raises ValueError if the node has no such listener.
+        """
+        return self._port.call(Nodes.address, node=self.id, listener=listener)
 
     def stop(self) -> None:
-        """Shut it down in order: others lead what it led, who waits for an answer is told so, its port is closed.
+        """Shut the node down in order: other nodes take over its partitions, and its port closes.
 
-        What it led and has no other replica is led by nobody until it is started again.
+        A partition without another replica has no leader until the node starts again.
         """
-        self._port.call("nodes.stop", node=self.id)
+        self._port.call(Nodes.stop, node=self.id)
 
     def kill(self) -> None:
-        """End it at once, without a word to anybody who waits for an answer."""
-        self._port.call("nodes.kill", node=self.id)
+        """Kill the node: its connections close without responses."""
+        self._port.call(Nodes.kill, node=self.id)
 
     def start(self) -> None:
-        """Start it again, at its old port. It reads the groups it coordinates from `__consumer_offsets`."""
-        self._port.call("nodes.start", node=self.id)
+        """Start the node again, at its old port. It loads its groups from `__consumer_offsets`."""
+        self._port.call(Nodes.start, node=self.id)
 
     def remove(self) -> None:
-        """Take it out of the cluster for good; it is stopped, if it is not down.
+        """Remove the node from the cluster, and stop it first if it is not down.
 
-        Nothing is moved before, as in Kafka: what has no other replica is led by nobody until a test moves it.
+        As in Kafka, no partition is moved first: a partition without another replica has no leader until a test moves
+        it.
         """
-        self._port.call("nodes.remove", node=self.id)
+        self._port.call(Nodes.remove, node=self.id)
 
     def pause(self) -> None:
-        """Let it accept and read what comes, and do nothing, while time goes on. It leads what it led."""
-        self._port.call("nodes.pause", node=self.id)
+        """Pause the node: it accepts connections and reads requests, but processes none. Its leaderships stay."""
+        self._port.call(Nodes.pause, node=self.id)
 
     def resume(self) -> None:
-        """Let it go on: what was due in the meantime happens, then what has come in."""
-        self._port.call("nodes.resume", node=self.id)
+        """Resume the node: first its overdue timers fire, then it processes the requests it has read."""
+        self._port.call(Nodes.resume, node=self.id)
 
     def advertise(self, host: str, port: int, listener: str = PLAINTEXT) -> None:
-        """Tell clients that came in by a listener another address of this node, from now on."""
-        self._port.call("nodes.advertise", node=self.id, host=host, port=port, listener=listener)
+        """Change the address that the node advertises to clients of a listener."""
+        self._port.call(Nodes.advertise, node=self.id, host=host, port=port, listener=listener)
 
     def believe(self, group: str, coordinator: int | None) -> None:
-        """Name another node as a group's coordinator to who asks here, while it is up; None: the right one again."""
-        self._port.call("nodes.believe", node=self.id, group=group, coordinator=coordinator)
+        """Make the node answer FindCoordinator for a group with another node, as long as that node is up.
+
+        None restores the right answer.
+        """
+        self._port.call(Nodes.believe, node=self.id, group=group, coordinator=coordinator)

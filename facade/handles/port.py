@@ -1,54 +1,104 @@
-"""Where a handle's wishes go: a cluster on a thread of this process, one on virtual time, or one behind HTTP."""
+"""Ports: the connections of handles to a cluster on a thread, in virtual time, behind HTTP, or in a running Kafka.
+
+A handle calls an operation by its function, `port.call(Groups.describe, group="g")`; type checkers know its arguments
+and its result from the function's signature.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
+
+from koordinator.emulator.control.operations import NAMES
+from koordinator.emulator.control.results import is_satisfied
+
+from .errors import BlockingCallInLoop, ClusterStopped, EmulatorOnly
+from .loops import refuse_in_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+__all__ = ["BlockingCallInLoop", "ClusterStopped", "EmulatorOnly", "Port", "call_text"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class ClusterStopped(RuntimeError):
-    """A handle was used after its cluster had stopped; if it died of a bug, that is the cause of this."""
+class Port(ABC):
+    """A connection to a cluster. Every method may be called from any thread, and raises ClusterStopped after `stop`."""
 
-
-class BlockingCallInLoop(RuntimeError):
-    """A call that blocks was made where a running asyncio or Trio loop would have been blocked by it."""
-
-
-class EmulatorOnly(RuntimeError):
-    """A lever was used on a running Kafka, which has none."""
-
-
-class Port(Protocol):
-    """A way to a cluster's `Control`. Its methods may be called from any thread, and raise ClusterStopped when it is.
-
-    Operations and what they take and give are described in `koordinator.emulator.control`.
-    """
+    blocks_in_wait = True
+    """Whether `wait` blocks the thread: not in virtual time."""
 
     @property
+    @abstractmethod
     def bootstrap_servers(self) -> str:
-        """What clients connect to."""
+        """The bootstrap servers for clients."""
 
     @property
+    @abstractmethod
     def seed(self) -> int:
-        """What decides the ids of the cluster."""
+        """The seed of the cluster's ids."""
 
-    def call(self, operation: str, /, **arguments: Any) -> Any:  # noqa: ANN401 - plain data
-        """Do something and return what it gives. Raises what the operation raises."""
+    @overload
+    def call(self, operation: Callable[Concatenate[Any, int, P], R], /, *args: P.args, **arguments: P.kwargs) -> R: ...
+    @overload
+    def call(
+        self, operation: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]], /, *args: P.args, **arguments: P.kwargs
+    ) -> R: ...
+    def call(self, operation: Callable[..., Any], /, *args: Any, **arguments: Any) -> Any:
+        """Perform an operation and return its result. Raises what the operation raises."""
+        del args
+        return self.perform(NAMES[operation], arguments)
 
-    def wait(self, operation: str, timeout_s: float, /, **arguments: Any) -> Any:  # noqa: ANN401 - likewise
-        """Call an operation again after everything that happens, until what it gives `is_met`; returns that.
+    def wait(
+        self,
+        operation: Callable[Concatenate[Any, int, P], R],
+        timeout_s: float,
+        /,
+        *args: P.args,
+        **arguments: P.kwargs,
+    ) -> R:
+        """Perform an operation until its result is satisfied or the time is up; return the last result.
 
-        When the time is up, whatever it gave last. Raises BlockingCallInLoop inside a running loop.
+        Raises BlockingCallInLoop in a thread that runs a loop.
         """
+        del args
+        name = NAMES[operation]
+        if self.blocks_in_wait:
+            refuse_in_loop(call_text(name, arguments))
+        left_ms = round(timeout_s * 1000)
+        end_ms = self.clock_ms() + left_ms
+        while True:
+            result: R = self.poll(name, arguments, left_ms / 1000)
+            left_ms = end_ms - self.clock_ms()
+            if left_ms <= 0 or is_satisfied(result):
+                return result
 
+    @abstractmethod
+    def perform(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
+        """Perform an operation by name and return its result."""
+
+    @abstractmethod
+    def poll(self, operation: str, arguments: dict[str, Any], limit_s: float) -> Any:  # noqa: ANN401 - likewise
+        """Perform an operation until its result is satisfied, or for some time up to `limit_s`."""
+
+    def clock_ms(self) -> int:
+        """Return the clock that measures waits, in milliseconds."""
+        return round(time.monotonic() * 1000)
+
+    @abstractmethod
     def trace_lines(self) -> list[dict[str, object]]:
-        """The header and the events of the trace, as the lines of its file; of a cluster that has stopped, too."""
+        """Return the header and the events of the trace, as in its file; also after `stop`."""
 
+    @abstractmethod
     def stop(self) -> None:
-        """Stop the cluster; nothing happens if it has stopped. If it had died of a bug, that is raised, once."""
+        """Stop the cluster; a second call does nothing. If it died of a bug, that is raised once."""
 
 
 def call_text(operation: str, arguments: dict[str, Any]) -> str:
-    """An operation as messages name it: `groups.describe(group='g')`; of what is large only that it is there."""
+    """Return a call for error messages, `groups.describe(group='g')`; collections are shown as an ellipsis."""
     given = {name: value for name, value in arguments.items() if value is not None}
-    said = [f"{name}={value!r}" for name, value in given.items() if isinstance(value, str | int | float)]
-    return f"{operation}({', '.join(said if len(said) == len(given) else [*said, '…'])})"
+    shown = [f"{name}={value!r}" for name, value in given.items() if isinstance(value, str | int | float)]
+    return f"{operation}({', '.join(shown if len(shown) == len(given) else [*shown, '…'])})"

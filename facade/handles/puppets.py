@@ -1,28 +1,35 @@
-"""Puppets by hand: members of a group that live in the emulator, and do what a test tells them, or misbehave."""
+"""Puppets: scripted members of a group that live in the emulator, well-behaved or not."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.control.puppets.operations import Puppets
+from koordinator.emulator.control.results import PuppetInfo
+
+from .checks import WAIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .port import Port
 
-STATE_WAIT_S = 30.0
-"""How long a wait lasts if nothing else is said."""
+__all__ = ["Puppet", "PuppetControls", "PuppetInfo", "PuppetTimeout"]
 
 
 class PuppetTimeout(AssertionError):
-    """A puppet did not get where it was waited for. The text says how it is."""
+    """A puppet did not reach a state in time. The text describes the puppet."""
 
 
 class Puppet:
-    """A member of a group that lives in the emulator. Each property asks anew.
+    """A member of a group that lives in the emulator. Each property reads its current state.
 
-    Its verbs return the puppet, when what they have brought about at once has happened. They raise ValueError where
-    the puppet cannot do that now, and nothing has happened then. Docs: docs/puppets.md.
+    Its actions return the puppet, after their immediate effects. An action that is impossible in the current state
+    raises ValueError and does nothing. See docs/puppets.md.
     """
+
+    group_id: str
+    name: str
 
     def __init__(self, port: Port, group_id: str, name: str) -> None:
         self._port = port
@@ -32,94 +39,94 @@ class Puppet:
     def __repr__(self) -> str:
         return f"<Puppet {self.name!r} of {self.group_id!r}>"
 
-    # -- what it is told -------------------------------------------------------------------------------------
+    # -- actions ---------------------------------------------------------------------------------------------
 
     def join(self, reason: str | None = None) -> Puppet:
-        """Send JoinGroup: for the first time, after it has left or failed, or anew. `reason` as in KIP-800."""
-        return self._tell("puppets.join", reason=reason)
+        """Send JoinGroup: the first one, a rejoin, or after it left or failed. `reason` as in KIP-800."""
+        self._port.call(Puppets.join, group=self.group_id, name=self.name, reason=reason)
+        return self
 
     def sync(self) -> Puppet:
-        """Send SyncGroup; a leader assigns."""
-        return self._tell("puppets.sync")
+        """Send SyncGroup; the leader sends assignments."""
+        self._port.call(Puppets.sync, group=self.group_id, name=self.name)
+        return self
 
     def heartbeat(self) -> Puppet:
-        """Send a heartbeat now; `error` is what it was told."""
-        return self._tell("puppets.heartbeat")
+        """Send a heartbeat now; `error` is its result."""
+        self._port.call(Puppets.heartbeat, group=self.group_id, name=self.name)
+        return self
 
     def commit(self, offsets: Mapping[tuple[str, int], int]) -> Puppet:
-        """Commit offsets, by topic and partition; `error` is what it was told."""
-        return self._tell(
-            "puppets.commit", offsets=[[topic, partition, at] for (topic, partition), at in offsets.items()]
-        )
+        """Commit offsets, by topic and partition; `error` is the result."""
+        rows = [(topic, partition, at) for (topic, partition), at in offsets.items()]
+        self._port.call(Puppets.commit, group=self.group_id, name=self.name, offsets=rows)
+        return self
 
     def leave(self, reason: str | None = None) -> Puppet:
-        """Send LeaveGroup, also as a static member; it stays out until it is told to join."""
-        return self._tell("puppets.leave", reason=reason)
+        """Send LeaveGroup, even as a static member; the puppet stays out until `join`."""
+        self._port.call(Puppets.leave, group=self.group_id, name=self.name, reason=reason)
+        return self
 
     def stop(self) -> Puppet:
-        """End without a word, as a process that is killed; `join` starts it again, with nothing known."""
-        return self._tell("puppets.stop")
+        """Stop without LeaveGroup, like a killed process; `join` starts it again without its member id."""
+        self._port.call(Puppets.stop, group=self.group_id, name=self.name)
+        return self
 
-    def wait(self, state: str, timeout: float = STATE_WAIT_S) -> Puppet:
-        """Wait until it is in a state; `timeout` in seconds. Raises PuppetTimeout, and BlockingCallInLoop in a loop."""
-        if not self._port.wait("puppets.meets", timeout, group=self.group_id, name=self.name, state=state):
+    def wait(self, state: str, timeout: float = WAIT_S) -> Puppet:
+        """Wait until the puppet is in a state. Raises PuppetTimeout after `timeout` seconds, and BlockingCallInLoop."""
+        if not self._port.wait(Puppets.meets, timeout, group=self.group_id, name=self.name, state=state):
             raise PuppetTimeout(f"puppet {self.name!r} was not {state} within {timeout:g} s; it is {self.describe()}")
         return self
 
-    # -- how it is -------------------------------------------------------------------------------------------
+    # -- state -----------------------------------------------------------------------------------------------
 
-    def describe(self) -> dict[str, Any]:
-        """All of it at one moment: see `koordinator.emulator.control.puppets.operations.Puppets.describe`."""
-        described = self._port.call("puppets.describe", group=self.group_id, name=self.name)
-        return cast("dict[str, Any]", described)
+    def describe(self) -> PuppetInfo:
+        """Return the whole puppet at one moment."""
+        return self._port.call(Puppets.describe, group=self.group_id, name=self.name)
 
     @property
     def state(self) -> str:
-        """out, joining, joined (it has its generation, and no assignment), syncing, stable, leaving or failed."""
-        return str(self.describe()["state"])
+        """out, joining, joined (without an assignment yet), syncing, stable, leaving or failed."""
+        return self.describe().state
 
     @property
     def member_id(self) -> str:
-        """Its member id; empty while it has none."""
-        return str(self.describe()["member_id"])
+        """Its member id; empty before it has one."""
+        return self.describe().member_id
 
     @property
     def generation(self) -> int:
-        """The generation it takes itself for a member of; -1 if of none."""
-        return int(self.describe()["generation"])
+        """The generation of its last successful JoinGroup; -1 outside a generation."""
+        return self.describe().generation
 
     @property
     def is_leader(self) -> bool:
-        """Whether it leads the group, as far as it knows."""
-        return bool(self.describe()["is_leader"])
+        """Whether it is the leader of its generation."""
+        return self.describe().is_leader
 
     @property
     def assignment(self) -> dict[str, list[int]]:
-        """The partitions it holds, by topic; for Connect the tasks, by connector, -1 being the connector itself."""
-        return cast("dict[str, list[int]]", self.describe()["assignment"])
+        """Its partitions by topic; of a Connect worker the tasks by connector, where -1 is the connector itself."""
+        return self.describe().assignment
 
     @property
     def error(self) -> str | None:
-        """The name of the error its last request was answered with; None if all was well."""
-        return cast("str | None", self.describe()["error"])
+        """The name of the error in the last response; None after a success."""
+        return self.describe().error
 
     @property
     def waits_for(self) -> str | None:
-        """The API whose answer it waits for, or None."""
-        return cast("str | None", self.describe()["waits_for"])
-
-    def _tell(self, operation: str, **given: object) -> Puppet:
-        self._port.call(operation, group=self.group_id, name=self.name, **given)
-        return self
+        """The API of its pending request, or None."""
+        return self.describe().waits_for
 
 
 class PuppetControls:
-    """The part of `Group` that has puppets."""
+    """The part of `Group` that creates puppets."""
 
     _port: Port
     id: str
 
-    def puppet(  # noqa: PLR0913 - what a consumer is configured with
+    def puppet(  # noqa: PLR0913 - the configuration of a consumer
         self,
         name: str,
         protocols: Sequence[str] | None = None,
@@ -135,20 +142,20 @@ class PuppetControls:
         protocol_type: str = "consumer",
         scheduled_rebalance_max_delay_s: float | None = None,
     ) -> Puppet:
-        """Make a puppet, which is in no group until it is told to `join`.
+        """Create a puppet, which is outside the group until `join`.
 
-        `protocols`: its assignors, most preferred first; range and roundrobin if none are given. `topics` it is
-        subscribed to; None is all there are. `owned`: partitions by topic it claims to hold when it joins first.
-        `behaviour`: a name, or a mapping with `kind` and a parameter, as in docs/puppets.md. Its times are the
-        group's; if no `heartbeat_interval_s` is given it beats every third of its session, and every 200 ms of real
-        time. Its client id is its name, if none is given.
+        `protocols` are its assignors, most preferred first (range and roundrobin by default). `topics` is its
+        subscription; None subscribes to all topics. `owned` are the partitions by topic that its first JoinGroup
+        claims. `behaviour` is a name, or a mapping with `kind` and a parameter, as in docs/puppets.md. All times are in
+        the group's time. Without `heartbeat_interval_s` it sends a heartbeat three times per session timeout, and every
+        200 ms of real time. Its client id defaults to its name.
 
-        A worker of Kafka Connect (`protocol_type="connect"`) speaks the protocols "sessioned", "compatible" and
-        "default"; its `topics` are connectors with their numbers of tasks. Raises ValueError for what cannot be, and
-        for a name that is taken.
+        A worker of Kafka Connect (`protocol_type="connect"`) offers the protocols "sessioned", "compatible" and
+        "default"; its `topics` are connectors with their numbers of tasks. Raises ValueError for invalid arguments and
+        for a name in use.
         """
         self._port.call(
-            "puppets.create",
+            Puppets.create,
             group=self.id,
             name=name,
             protocols=None if protocols is None else list(protocols),
@@ -167,9 +174,9 @@ class PuppetControls:
 
     @property
     def puppets(self) -> dict[str, Puppet]:
-        """The puppets there are, by name."""
-        listed = self._port.call("puppets.list", group=self.id)
-        return {each["name"]: Puppet(self._port, self.id, each["name"]) for each in listed}
+        """The group's puppets, by name."""
+        puppets = self._port.call(Puppets.list, group=self.id)
+        return {each.name: Puppet(self._port, self.id, each.name) for each in puppets}
 
 
 def _ms(seconds: float | None) -> int | None:

@@ -1,4 +1,4 @@
-"""The same handle over HTTP: clusters of another process. Needs the extra `koordinator[control]`."""
+"""Handles over HTTP, for clusters of another process. Needs the extra `koordinator[control]`."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from urllib.parse import quote
 
 import httpx
+from pydantic import TypeAdapter
 
-from koordinator.emulator.control.control import is_met
-from koordinator.emulator.http.plain import from_json, to_json
+from koordinator.emulator.control.inspect.events import Events
+from koordinator.emulator.control.results import ClusterInfo
+from koordinator.emulator.http.plain import from_json, result_from_plain, to_json
 from koordinator.emulator.http.routes import BELOW, ROUTES
 from koordinator.emulator.server.cluster_registry import FIRST
 
 from .cluster import Cluster
-from .emulator import refuse_inside_a_loop
-from .port import ClusterStopped, call_text
+from .port import ClusterStopped, Port
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from koordinator.emulator.http.routes import Route
-
-ANSWER_S = 30.0
-"""How long an answer may take, beyond what it was asked to wait for."""
+RESPONSE_S = 30.0
+"""The timeout of a response, beyond the time of a long poll."""
 
 POLL_S = 60.0
-"""The longest that one request waits; a longer wait is several."""
+"""The longest long poll; a longer wait uses several."""
 
-OF_OPERATION = {route.operation: route for route in ROUTES}
+ROUTE_OF = {route.operation: route for route in ROUTES}
+
+INFO: TypeAdapter[ClusterInfo] = TypeAdapter(ClusterInfo)
 
 
 class Remote:
@@ -39,8 +40,8 @@ class Remote:
             cluster = server.cluster()
             other = server.create(topics={"orders": 4})
 
-    Every method may be called from any thread. What the server refuses raises what the same call raises in process:
-    ValueError, with the server's words. PermissionError without the right token, ConnectionError if nobody answers.
+    Every method may be called from any thread. A refused call raises ValueError with the server's message, as in
+    process. Raises PermissionError without the right token, and ConnectionError if the server is unreachable.
     """
 
     def __init__(self, url: str, token: str | None = None) -> None:
@@ -57,32 +58,33 @@ class Remote:
         self.close()
 
     def close(self) -> None:
-        """Close the connections to the server; its clusters go on."""
+        """Close the connections to the server; its clusters keep running."""
         self._http.close()
 
     def cluster(self, cluster_id: str = FIRST) -> Cluster:
-        """The handle of a cluster that is there."""
-        return Cluster(RemotePort(self, self.request("GET", f"/v1/clusters/{quote(cluster_id, safe='')}")))
+        """Return the handle of an existing cluster."""
+        return self._cluster(self.request("GET", f"/v1/clusters/{quote(cluster_id, safe='')}"))
 
     def clusters(self) -> list[str]:
-        """The ids of the clusters there are."""
-        return [described["id"] for described in self.request("GET", "/v1/clusters")]
+        """Return the ids of all clusters."""
+        return [info["id"] for info in self.request("GET", "/v1/clusters")]
 
-    def create(self, cluster_id: str | None = None, **settings: Any) -> Cluster:  # noqa: ANN401 - plain data
-        """Start one more cluster, with ports and a trace of its own; `stop` ends it. The settings are Emulator's."""
-        wanted = settings if cluster_id is None else {**settings, "id": cluster_id}
-        return Cluster(RemotePort(self, self.request("POST", "/v1/clusters", wanted)))
+    def create(self, cluster_id: str | None = None, **settings: Any) -> Cluster:  # noqa: ANN401 - those of Emulator
+        """Start another cluster with its own ports and trace, until its `stop`. The settings are those of Emulator."""
+        body = settings if cluster_id is None else {**settings, "id": cluster_id}
+        return self._cluster(self.request("POST", "/v1/clusters", body))
 
-    def request(self, method: str, path: str, given: dict[str, Any] | None = None, wait_s: float = 0) -> Any:  # noqa: ANN401 - plain data
-        """Ask the server; what was given goes into the query of a GET, and into the body of anything else."""
-        reads = method == "GET"
+    def request(self, method: str, path: str, arguments: dict[str, Any] | None = None, wait_s: float = 0) -> Any:  # noqa: ANN401 - plain data
+        """Send a request and return its JSON; the arguments of a GET are in its query, others in its body."""
+        given = {name: value for name, value in (arguments or {}).items() if value is not None}
+        is_query = method == "GET"
         try:
             response = self._http.request(
                 method,
                 path,
-                params={name: value for name, value in (given or {}).items() if value is not None} if reads else None,
-                content=to_json(given).encode() if given and not reads else None,
-                timeout=ANSWER_S + wait_s,
+                params=given if is_query else None,
+                content=to_json(arguments).encode() if arguments and not is_query else None,
+                timeout=RESPONSE_S + wait_s,
             )
         except httpx.TransportError as error:
             raise ConnectionError(f"{method} {self.url}{path}: {str(error) or type(error).__name__}") from error
@@ -90,71 +92,69 @@ class Remote:
             _refuse(response)
         return None if response.status_code == HTTPStatus.NO_CONTENT else from_json(response.content)
 
+    def _cluster(self, info: Any) -> Cluster:  # noqa: ANN401 - plain data
+        return Cluster(RemotePort(self, INFO.validate_python(info)))
 
-class RemotePort:
-    """A `Port` to a cluster behind HTTP."""
 
-    def __init__(self, server: Remote, described: dict[str, Any]) -> None:
+class RemotePort(Port):
+    """A port to a cluster behind HTTP."""
+
+    def __init__(self, server: Remote, info: ClusterInfo) -> None:
         self._server = server
-        self._described = described
+        self._info = info
         self._lines: list[dict[str, object]] = []
-        self._below = BELOW.format(cluster=quote(described["id"], safe=""))
+        self._path = BELOW.format(cluster=quote(info.id, safe=""))
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to."""
+        """The bootstrap servers for clients."""
         with suppress(ClusterStopped):
-            self._described = self._server.request("GET", self._below)
-        return str(self._described["bootstrap_servers"])
+            self._info = INFO.validate_python(self._server.request("GET", self._path))
+        return self._info.bootstrap_servers
 
     @property
     def seed(self) -> int:
-        """What decides the ids of the cluster."""
-        return int(self._described["seed"])
+        """The seed of the cluster's ids."""
+        return self._info.seed
 
-    def call(self, operation: str, /, **arguments: Any) -> Any:  # noqa: ANN401 - plain data
-        """Do something there."""
-        return self._ask(operation, arguments, 0)
+    def perform(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
+        """Perform an operation with one request."""
+        return self._request(operation, arguments, 0)
 
-    def wait(self, operation: str, timeout_s: float, /, **arguments: Any) -> Any:  # noqa: ANN401 - likewise
-        """Ask, by long polls, until what the operation gives is met; returns what it gave last."""
-        refuse_inside_a_loop(call_text(operation, arguments))
-        left_s = timeout_s
-        while True:
-            given = self._ask(operation, {**arguments, "timeout": min(left_s, POLL_S)}, min(left_s, POLL_S))
-            left_s -= POLL_S
-            if is_met(given) or left_s <= 0:
-                return given
+    def poll(self, operation: str, arguments: dict[str, Any], limit_s: float) -> Any:  # noqa: ANN401 - likewise
+        """Perform an operation with one long poll."""
+        poll_s = min(limit_s, POLL_S)
+        return self._request(operation, {**arguments, "timeout": poll_s}, poll_s)
 
     def trace_lines(self) -> list[dict[str, object]]:
-        """The header and the events of the trace; of a cluster that this handle has ended, too."""
-        return self._lines or [self.call("events.header"), *self.call("events.read")]
+        """Return the header and the events of the trace; after `stop` those before it."""
+        return self._lines or [self.call(Events.header), *self.call(Events.read)]
 
     def stop(self) -> None:
-        """End the cluster; nothing happens if it has ended."""
+        """Stop the cluster; a second call does nothing."""
         with suppress(ClusterStopped):
             self._lines = self.trace_lines()
-            self._server.request("DELETE", self._below)
+            self._server.request("DELETE", self._path)
 
-    def _ask(self, operation: str, arguments: dict[str, Any], wait_s: float) -> Any:  # noqa: ANN401 - likewise
-        route: Route = OF_OPERATION[operation]
+    def _request(self, operation: str, arguments: dict[str, Any], wait_s: float) -> Any:  # noqa: ANN401 - likewise
+        route = ROUTE_OF[operation]
         in_path = {name: value for name, value in arguments.items() if f"{{{name}}}" in route.path}
         path = route.path.format(**{name: quote(str(value), safe="") for name, value in in_path.items()})
-        given = {name: value for name, value in arguments.items() if name not in in_path}
-        return self._server.request(route.method, self._below + path, given, wait_s)
+        others = {name: value for name, value in arguments.items() if name not in in_path}
+        return result_from_plain(operation, self._server.request(route.method, self._path + path, others, wait_s))
 
 
 def _refuse(response: httpx.Response) -> NoReturn:
     try:
-        said = from_json(response.content)["detail"]
+        message = from_json(response.content)["detail"]
     except (ValueError, LookupError, TypeError):
-        said = f"{response.request.method} {response.request.url}: {response.status_code} {response.reason_phrase}"
+        message = f"{response.request.method} {response.request.url}: {response.status_code} {response.reason_phrase}"
     match response.status_code:
         case HTTPStatus.UNAUTHORIZED:
-            raise PermissionError(said)
+            raise PermissionError(message)
         case HTTPStatus.NOT_FOUND:
-            raise ClusterStopped(said)
+            raise ClusterStopped(message)
         case HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise RuntimeError(said)
+            raise RuntimeError(message)
         case _:
-            raise ValueError(said)
+            raise ValueError(message)

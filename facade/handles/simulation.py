@@ -1,7 +1,7 @@
-"""A cluster on virtual time, without a socket: the same handle, and the same trace, byte for byte, for the same seed.
+"""A cluster in virtual time, without sockets: the same handle, and the same trace bytes for the same seed.
 
-Members are puppets. Nothing happens while nobody asks; a wait takes no time at all, because time goes on to whatever is
-due next. This is determinism level D4 (docs/determinism.md); a five-minute rebalance is a millisecond.
+Its members are puppets. Time advances only in waits and in `pass_time`, from deadline to deadline, so a rebalance of
+five minutes takes a millisecond. This is determinism level D4 (docs/determinism.md).
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.broker.listeners import host_port
 from koordinator.emulator.config.options import Options
-from koordinator.emulator.control.control import Control, is_met
+from koordinator.emulator.control.control import Control
+from koordinator.emulator.control.results import is_satisfied
 from koordinator.emulator.core.cluster import PLAINTEXT, Endpoint
 from koordinator.emulator.server.build import build_cluster
 
 from .cluster import Cluster
-from .port import ClusterStopped, call_text
+from .port import ClusterStopped, Port, call_text
 from .seeding import topics_checked
 
 if TYPE_CHECKING:
@@ -27,24 +28,24 @@ if TYPE_CHECKING:
     from koordinator.emulator.broker.connections import Output
 
 BEGIN_MS = 1_700_000_000_000
-"""When virtual time begins, in milliseconds since the epoch: 14 November 2023."""
+"""The start of virtual time, in milliseconds since the epoch: 14 November 2023."""
 
 HOST, FIRST_PORT = "simulated", 9092
-"""What would be told to clients, if there could be any."""
+"""The advertised address; nothing listens there."""
 
 
 class Simulation:
-    """A cluster on virtual time, as a context manager that gives its `Cluster`.
+    """A cluster in virtual time, as a context manager that returns its `Cluster`.
 
         with Simulation(topics={"orders": 6}, seed=7) as cluster:
             cluster.group("svc").puppet("a", topics=["orders"]).join()
             cluster.group("svc").wait_stable(members=1)
 
-    The arguments are those of `Emulator`, as far as they make sense without sockets, and raise the same. `seed` is 0 if
-    nothing is said. One Simulation can be entered again and again; each time gives a new cluster.
+    The arguments are those of `Emulator` that need no sockets, with the same exceptions; `seed` defaults to 0. Each
+    start of a Simulation creates a new cluster.
     """
 
-    def __init__(  # noqa: PLR0913 - each is a wish of its own, and all but the first two go by name
+    def __init__(  # noqa: PLR0913 - one option each, by name
         self,
         topics: Mapping[str, int] | None = None,
         config: Mapping[str, object] | None = None,
@@ -71,17 +72,17 @@ class Simulation:
             seed=seed,
             about=dict(about or {}),
         )
-        self._running: list[VirtualTimePort] = []
+        self._ports: list[VirtualTimePort] = []
 
     def start(self) -> Cluster:
-        """Make a cluster, which is there until its `stop`."""
+        """Create a cluster, which exists until its `stop`."""
         port = VirtualTimePort(self._options)
-        self._running.append(port)
+        self._ports.append(port)
         return Cluster(port)
 
     def pass_time(self, seconds: float) -> None:
-        """Let time go on in the cluster that was started last, for all groups: what is due meanwhile happens."""
-        self._running[-1].pass_time(round(seconds * 1000))
+        """Advance the time of the cluster that was started last, for all groups; everything due meanwhile happens."""
+        self._ports[-1].pass_time(round(seconds * 1000))
 
     def __enter__(self) -> Cluster:
         return self.start()
@@ -89,133 +90,140 @@ class Simulation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._running.pop().stop()
+        self._ports.pop().stop()
 
 
-class VirtualTimePort:
-    """A `Port` to a cluster whose time goes on when somebody waits, and not otherwise."""
+class VirtualTimePort(Port):
+    """A port to a cluster whose time advances only in waits."""
+
+    blocks_in_wait = False
 
     def __init__(self, options: Options) -> None:
         self.now = BEGIN_MS
-        self.world = build_cluster(options, lambda: self.now * 1000)
-        for node_id, broker in self.world.cluster.brokers.items():
+        self.built = build_cluster(options, lambda: self.now * 1000)
+        for node_id, broker in self.built.cluster.brokers.items():
             broker.endpoints[PLAINTEXT] = endpoint_of(node_id)
-        self.control = Control(self.world.runtime, Unhosted(self), self.leave, self.world.seed)
-        self.world.begin()
-        self._one_at_a_time = RLock()
+        self.control = Control(self.built.runtime, VirtualHost(self), self.discard, self.built.seed)
+        self.built.begin()
+        self._lock = RLock()
         self._has_stopped = False
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients would connect to."""
-        brokers = self.world.cluster.brokers.values()
+        """The advertised addresses; nothing listens there."""
+        brokers = self.built.cluster.brokers.values()
         return ",".join(
             host_port(broker.endpoints[PLAINTEXT].host, broker.endpoints[PLAINTEXT].port) for broker in brokers
         )
 
     @property
     def seed(self) -> int:
-        """What decides the ids of the cluster."""
-        return self.world.seed
+        """The seed of the cluster's ids."""
+        return self.built.seed
 
-    def leave(self, outputs: Iterable[Output]) -> None:
-        """Nobody is there whom anything could reach."""
+    def discard(self, outputs: Iterable[Output]) -> None:
+        """Discard outputs: there are no clients."""
 
-    def call(self, operation: str, /, **arguments: Any) -> Any:  # noqa: ANN401 - plain data
-        """Do something, and let everything happen that is due by it."""
-        with self._one_at_a_time:
+    def perform(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
+        """Perform an operation, and everything that is due after it."""
+        with self._lock:
             self._check(operation, arguments)
-            if self.control.takes_its_time(operation):
-                done = self._at_once(operation, arguments)
+            if self.control.is_async(operation):
+                result = self._run(operation, arguments)
             else:
-                done = self.control.call(self.now, operation, arguments)
+                result = self.control.call(self.now, operation, arguments)
             self._tick()
-            return done
+            return result
 
-    def wait(self, operation: str, timeout_s: float, /, **arguments: Any) -> Any:  # noqa: ANN401 - likewise
-        """Let time go on to whatever is due next, until what an operation gives is true; returns what it gave last."""
-        with self._one_at_a_time:
+    def poll(self, operation: str, arguments: dict[str, Any], limit_s: float) -> Any:  # noqa: ANN401 - likewise
+        """Perform an operation; advance time from deadline to deadline until its result is satisfied."""
+        with self._lock:
             self._check(operation, arguments)
-            limit = self.now + round(timeout_s * 1000)
-            while not is_met(last := self.control.call(self.now, operation, arguments)):
-                deadline = self.world.runtime.deadline()
+            limit = self.now + round(limit_s * 1000)
+            while not is_satisfied(result := self.control.call(self.now, operation, arguments)):
+                deadline = self.built.runtime.deadline()
                 if deadline is None or deadline > limit:
                     self.now = limit
                     return self.control.call(self.now, operation, arguments)
                 self.now = max(self.now, deadline)
                 self._tick()
-            return last
+            return result
+
+    def clock_ms(self) -> int:
+        """Return the virtual time."""
+        return self.now
 
     def pass_time(self, ms: int) -> None:
-        """Let so many milliseconds pass."""
+        """Advance time by `ms` milliseconds. Raises ValueError if that is negative."""
         if ms < 0:
             raise ValueError(f"time does not go back: {ms} ms")
-        with self._one_at_a_time:
+        with self._lock:
             limit = self.now + ms
-            while (deadline := self.world.runtime.deadline()) is not None and deadline <= limit:
+            while (deadline := self.built.runtime.deadline()) is not None and deadline <= limit:
                 self.now = max(self.now, deadline)
                 self._tick()
             self.now = limit
 
     def trace_lines(self) -> list[dict[str, object]]:
-        """The header and the events of the trace."""
-        with self._one_at_a_time:
-            trace = self.world.runtime.trace
+        """Return the header and the events of the trace."""
+        with self._lock:
+            trace = self.built.runtime.trace
             return [trace.header, *trace.events()]
 
     def stop(self) -> None:
-        """End it; nothing happens if it has ended."""
-        with self._one_at_a_time:
+        """Stop the cluster; a second call does nothing."""
+        with self._lock:
             if not self._has_stopped:
                 self._has_stopped = True
-                self.world.close()
+                self.built.close()
 
     def _tick(self) -> None:
-        self.leave(self.world.runtime.tick(self.now))
+        self.discard(self.built.runtime.tick(self.now))
 
     def _check(self, operation: str, arguments: dict[str, Any]) -> None:
         if self._has_stopped:
             raise ClusterStopped(f"{call_text(operation, arguments)}: the simulated cluster has stopped")
 
-    def _at_once(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - likewise
-        awaited = self.control.run(operation, arguments)
+    def _run(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - likewise
+        """Run an async operation, which never awaits anything without sockets."""
+        coroutine = self.control.run(operation, arguments)
         try:
-            awaited.send(None)
+            coroutine.send(None)
         except StopIteration as done:
             return done.value
-        raise AssertionError(f"{operation} waits for something, and there is nothing to wait for")
+        raise AssertionError(f"{operation} awaits something without a loop")
 
 
-class Unhosted:
-    """Nodes without sockets: a `controls.nodes.Host`."""
+class VirtualHost:
+    """Nodes without sockets: a `control.nodes.Host`."""
 
     def __init__(self, port: VirtualTimePort) -> None:
         self._port = port
 
     async def stop_node(self, node_id: int) -> None:
         """Shut a node down in order."""
-        self._port.leave(self._port.world.runtime.stop_node(self._port.now, node_id))
+        self._port.discard(self._port.built.runtime.stop_node(self._port.now, node_id))
 
     async def kill_node(self, node_id: int) -> None:
-        """End a node at once."""
-        self._port.leave(self._port.world.runtime.kill_node(self._port.now, node_id))
+        """Kill a node."""
+        self._port.discard(self._port.built.runtime.kill_node(self._port.now, node_id))
 
     async def start_node(self, node_id: int) -> None:
-        """Let a node that is down come up."""
-        self._port.leave(self._port.world.runtime.start_node(self._port.now, node_id))
+        """Start a node that is down."""
+        self._port.discard(self._port.built.runtime.start_node(self._port.now, node_id))
 
     async def add_node(self) -> int:
-        """Take a new node into the cluster; returns its id."""
-        brokers = self._port.world.runtime
-        node_id = brokers.next_node_id
-        self._port.leave(brokers.add_node(self._port.now, {PLAINTEXT: endpoint_of(node_id)}))
+        """Add a node to the cluster and return its id."""
+        runtime = self._port.built.runtime
+        node_id = runtime.next_node_id
+        self._port.discard(runtime.add_node(self._port.now, {PLAINTEXT: endpoint_of(node_id)}))
         return node_id
 
     async def remove_node(self, node_id: int) -> None:
-        """Take a node out of the cluster for good."""
-        self._port.leave(self._port.world.runtime.remove_node(self._port.now, node_id))
+        """Remove a node from the cluster."""
+        self._port.discard(self._port.built.runtime.remove_node(self._port.now, node_id))
 
 
 def endpoint_of(node_id: int) -> Endpoint:
-    """What would be told of a node."""
+    """Return the advertised endpoint of a node."""
     return Endpoint(HOST, FIRST_PORT + node_id - 1)

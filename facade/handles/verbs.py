@@ -1,8 +1,10 @@
-"""What a test may do to a group by name: `group.evict("svc-1")` and its like."""
+"""The part of `Group` with overrides: `group.evict("svc-1")` and others."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
+
+from koordinator.emulator.control.verbs import FORCED, Verbs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,49 +13,49 @@ if TYPE_CHECKING:
 
 
 class VerbControls:
-    """Acts on a group from outside Kafka's protocol. What cannot be raises ValueError, and has changed nothing.
+    """Overrides of a group. An impossible override raises ValueError and changes nothing.
 
-    A member is named by its instance id or member id, or by its client id if no other member has it.
+    A member is named by its instance id or member id, or by a client id that no other member has.
     """
 
     _port: Port
     id: str
 
-    def rebalance(self, cause: str = "forced rebalance") -> None:
-        """Begin a join phase; the trace gives `cause` as its reason. The group is Stable or CompletingRebalance."""
-        self._port.call("verbs.rebalance", group=self.id, cause=cause)
+    def rebalance(self, cause: str = FORCED) -> None:
+        """Start a rebalance of a group that is Stable or CompletingRebalance; the trace has `cause` as its reason."""
+        self._port.call(Verbs.rebalance, group=self.id, cause=cause)
 
     def evict(self, member: str, as_if: Literal["poll_timeout", "session"] = "poll_timeout") -> None:
-        """Let a member go: as one whose `max.poll.interval.ms` is over, which leaves; or as one whose session ends.
+        """Remove a member as if its `max.poll.interval.ms` or its session had expired.
 
-        The clock is not moved (`expire_session` does that). A static member does not leave: its session ends.
+        The clock does not move (`expire_session` moves it). A static member can only be evicted by its session.
         """
-        self._port.call("verbs.evict", group=self.id, member=member, as_if=as_if)
+        self._port.call(Verbs.evict, group=self.id, member=member, as_if=as_if)
 
     def fence(self, instance: str) -> None:
-        """Let another process join with an instance id (KIP-345): who has held it is told FENCED_INSTANCE_ID (82).
+        """Make another process join with an instance id (KIP-345): the previous member gets FENCED_INSTANCE_ID (82).
 
-        That process is not heard of again, so its session ends some time.
+        The new process then stays silent, so its session expires.
         """
-        self._port.call("verbs.fence", group=self.id, instance=instance)
+        self._port.call(Verbs.fence, group=self.id, instance=instance)
 
     def freeze(
         self,
         state: Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Stable"] | None = None,
     ) -> None:
-        """Let the group stay in its state, or in a state once it is in that, until `thaw`. It need not exist yet.
+        """Freeze the group in its current state, or in `state` as soon as it enters that. It need not exist yet.
 
-        No timer of it fires meanwhile, and JoinGroup, LeaveGroup and the SyncGroup of its leader wait for their answers
-        where they would end the state; in PreparingRebalance members may come and go, but the join phase does not end.
-        Heartbeats, commits, and whatever only looks at the group, are answered as ever.
+        Until `thaw` no timer of the group fires, and requests that would change its state are parked: JoinGroup,
+        LeaveGroup and the leader's SyncGroup. In PreparingRebalance members may join and leave, but the join phase does
+        not complete. Other requests, such as heartbeats and commits, are answered normally.
         """
-        self._port.call("verbs.freeze", group=self.id, state=state)
+        self._port.call(Verbs.freeze, group=self.id, state=state)
 
     def thaw(self) -> None:
-        """Let the group go on; its timers have stood still meanwhile."""
-        self._port.call("verbs.thaw", group=self.id)
+        """Thaw the group: its timers continue where they stopped."""
+        self._port.call(Verbs.thaw, group=self.id)
 
     def set_offsets(self, offsets: Mapping[tuple[str, int], int]) -> None:
-        """Commit offsets, `{("orders", 0): 5}`, whoever is in the group; Kafka lets only members, if there are any."""
+        """Commit offsets, `{("orders", 0): 5}`, even while the group has members."""
         rows = [{"topic": topic, "partition": number, "offset": at} for (topic, number), at in offsets.items()]
-        self._port.call("verbs.set_offsets", group=self.id, offsets=rows)
+        self._port.call(Verbs.set_offsets, group=self.id, offsets=rows)

@@ -73,7 +73,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ),
         (
             ["--config", "group.max.siz=3"],
-            "group.max.siz=3: not a setting of a Kafka broker; the nearest is group.max.size",
+            "group.max.siz=3: not a setting of a Kafka broker; did you mean 'group.max.size'?",
         ),
         (
             ["--config", "group.max.size=3", "--config", "group.max.size=3"],

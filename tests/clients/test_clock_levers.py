@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from koordinator.emulator.control.inspect.events import Events
+from koordinator.emulator.control.time.clocks import Clocks
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -199,7 +202,7 @@ def wait_for_heartbeat(group: Group, since: int) -> None:
     """Wait for one that goes well."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        events = group._port.wait("events.read", PATIENCE_S, group=group.id, since=since)
+        events = group._port.wait(Events.read, PATIENCE_S, group=group.id, since=since)
         if any(line["kind"] == "response" and line["api"] == "Heartbeat" and "error" not in line for line in events):
             return
         since = events[-1]["seq"]
@@ -241,7 +244,7 @@ def test_a_rebalance_timeout_of_5_minutes_is_over_at_once(join: Join, group: Gro
 
 def at_once_without(group: Group, member_id: str) -> list[Fired]:
     # until the other one has noticed, which takes up to its heartbeat interval, nothing is measured
-    assert group._port.wait("clocks.awaits_only", PATIENCE_S, group=group.id, members=[member_id])
+    assert group._port.wait(Clocks.awaits_only, PATIENCE_S, group=group.id, members=[member_id])
     return at_once(group.expire_join_barrier)
 
 

@@ -90,7 +90,7 @@ def paused(cluster: Cluster) -> None:
 
 def group_events(cluster: Cluster) -> list[dict[str, object]]:
     """The group's events, from the cluster's own thread."""
-    return cluster._port.parts.trace.events(group="g")
+    return cluster._port.served.trace.events(group="g")
 
 
 @pytest.mark.parametrize("instances", INSTANCES)

@@ -145,7 +145,7 @@ def test_a_restarted_clock_continues_from_its_reading(play: Play) -> None:
 
 
 def test_an_unknown_clock_mode_is_refused(play: Play) -> None:
-    with pytest.raises(ValueError, match="clock 'manuel': must be real, manual or auto; the nearest is 'manual'"):
+    with pytest.raises(ValueError, match="clock 'manuel': must be real, manual or auto; did you mean 'manual'"):
         play.set_clock("manuel")
     assert play.cluster.clock_of("g", play.now).mode == "real"
 

@@ -148,7 +148,7 @@ def test_the_allowed_range_is_spelled_out(name: str, allowed: str) -> None:
 def test_an_unknown_name_is_refused_with_the_nearest(name: str, nearest: str) -> None:
     with pytest.raises(InvalidSetting) as refusal:
         Settings.of("fast", {name: "3"})
-    assert str(refusal.value) == f"{name}=3: not a setting of a Kafka broker; the nearest is {nearest}"
+    assert str(refusal.value) == f"{name}=3: not a setting of a Kafka broker; did you mean {nearest!r}?"
 
 
 @pytest.mark.parametrize("name", ["", "xyzzy", "\n", "group.max.size" * 1000])

@@ -11,6 +11,7 @@ from brokers.cluster import syncing
 from brokers.docker_cli import MIB, docker, size_mib
 from clients.raw_member import Rival
 
+from koordinator.emulator.control.inspect.groups import Groups
 from koordinator.handles.docker import KoordinatorContainer
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def test_a_hundred_members(image: str, figure: Callable[[str, str], None]) -> No
         group.set_clock("manual")
         for member in members:
             member.send_join()
-        assert container.cluster._port.wait("groups.meets", WAIT_S, group="g", members=MEMBERS), group.snapshot()
+        assert container.cluster._port.wait(Groups.meets, WAIT_S, group="g", members=MEMBERS), group.snapshot()
         # a member that joins during the delay extends it (KIP-134)
         group.advance("4s")
         (generation,) = {member.joined().generation_id for member in members}

@@ -405,8 +405,8 @@ class TestTriggers:
         rule = nodes.rule("Heartbeat", faults.error("NOT_COORDINATOR"), **trigger)
         answers = [ask_once(nodes, HEARTBEAT, 3)[1].error_code for _ in range(6)]
         assert [number for number, code in enumerate(answers, 1) if code == 16] == acted
-        assert (nodes.rule_data(rule)["matched"], nodes.hits(rule)) == (6, len(acted))
-        assert len(nodes.rule_data(rule)["requests"]) == len(acted)
+        assert (nodes.rule_data(rule).matched, nodes.hits(rule)) == (6, len(acted))
+        assert len(nodes.rule_data(rule).requests) == len(acted)
 
     def test_a_probability_is_kept_and_repeats_with_the_seed(self) -> None:
         def answers(seed: int) -> list[int]:
@@ -508,7 +508,7 @@ class TestMatches:
             nodes.request_at(node, DescribeGroupsRequest(groups=("a", "b")), 3)
             nodes.request_at(node, FindCoordinatorRequest(key="b"), 2)
         assert nodes.hits(rule) == 2
-        assert [each["node"] for each in nodes.rule_data(rule)["requests"]] == [2, 2]
+        assert [each.node for each in nodes.rule_data(rule).requests] == [2, 2]
 
     def test_a_hundred_rules_act_in_order(self) -> None:
         nodes = FaultyNodes()
@@ -537,7 +537,7 @@ class TestUnused:
         nodes.rule("LeaveGroup", faults.drop(), optional=True)
         ask_once(nodes, commit_request(), 5, "svc-1")
         ask_once(nodes, HEARTBEAT, 3)
-        near = [each["near"] for each in nodes.faults.unused(nodes.now)]
+        near = [each.near for each in nodes.faults.unused(nodes.now)]
         assert near == [
             "1 OffsetCommit seen; the closest is from client 'svc-1' and differs in client_id",
             "it matched once, but its trigger never fired",

@@ -12,6 +12,7 @@ from brokers.fault_broker import FaultyNodes, commit_request
 from koordinator import faults
 from koordinator.emulator.broker.connections import Answer
 from koordinator.emulator.control.faults.actions import RuleError
+from koordinator.emulator.control.results import HoldEntry, LockstepRound
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.metadata import MetadataRequest
@@ -33,7 +34,7 @@ def test_a_held_commit_is_refused_after_a_rebalance() -> None:
     (member,) = nodes.stable(1, "one")
     hold = nodes.hold("OffsetCommit", client_id="svc-*", group=GROUP)
     peer = send(nodes, commit_request(5, member, 1), 5, "svc-1")
-    assert nodes.holds.entered(nodes.now, hold=hold)["ok"]
+    assert nodes.holds.entered(nodes.now, hold=hold).ok
     assert nodes.committed(1) == -1, "a hold stops requests before they are applied"
     other = send(nodes, joining("two"), 5)
     nodes.wait(30_000)
@@ -50,8 +51,8 @@ def test_requests_behind_a_held_request_are_listed_and_answered_in_order() -> No
     send(nodes, HEARTBEAT, 3, peer=peer)
     send(nodes, MetadataRequest(topics=()), 5, peer=peer)
     hold_data = nodes.hold_data(hold)
-    assert [each["api"] for each in hold_data["inside"]] == ["OffsetCommit"]
-    assert [each["api"] for each in hold_data["behind"]] == ["Heartbeat", "Metadata"]
+    assert [each.api for each in hold_data.inside] == ["OffsetCommit"]
+    assert [each.api for each in hold_data.behind] == ["Heartbeat", "Metadata"]
     changes = [(event["change"], event.get("api")) for event in nodes.kinds("hold")]
     assert changes == [("added", None), ("entered", "OffsetCommit"), ("behind", "Heartbeat"), ("behind", "Metadata")]
     (message,) = nodes.holds.blocked(nodes.now)
@@ -78,7 +79,7 @@ def test_a_hold_is_open_after_its_release_and_unknown_after_its_removal() -> Non
     nodes = FaultyNodes()
     hold = nodes.hold("Heartbeat")
     peers = [send(nodes, HEARTBEAT, 3) for _ in range(2)]
-    assert nodes.hold_data(hold)["entered"] == 2, "every one that matches is stopped"
+    assert nodes.hold_data(hold).entered == 2, "every one that matches is stopped"
     nodes.release(hold)
     assert all(peer.answers() for peer in peers)
     assert send(nodes, HEARTBEAT, 3).answers()
@@ -100,7 +101,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("conditions", "message"),
         [
-            ({"api": "OffsetComit"}, "the nearest is 'OffsetCommit'"),
+            ({"api": "OffsetComit"}, "did you mean 'OffsetCommit'"),
             ({"api": "OffsetCommit", "group": ""}, "group '': matches nothing"),
             ({"api": "OffsetCommit", "broker": 2}, "unknown broker 2"),
             ({"api": "OffsetCommit", "once": True}, "unknown field 'once'"),
@@ -118,11 +119,11 @@ class TestMistakes:
         with pytest.raises(RuleError, match="no request has entered it; call wait_entered first"):
             nodes.release(hold)
         send(nodes, HEARTBEAT, 3)
-        with pytest.raises(RuleError, match="the nearest is 'ILLEGAL_GENERATION'"):
+        with pytest.raises(RuleError, match="did you mean 'ILLEGAL_GENERATION'"):
             nodes.release(hold, error="ILEGAL_GENERATION")
         with pytest.raises(RuleError, match="a response to Heartbeat has errors at top"):
             nodes.release(hold, error="ILLEGAL_GENERATION", at="partition")
-        assert len(nodes.hold_data(hold)["inside"]) == 1, "a refused rule changes nothing"
+        assert len(nodes.hold_data(hold).inside) == 1, "a refused rule changes nothing"
         nodes.release(hold)
         with pytest.raises(RuleError, match="already released"):
             nodes.release(hold)
@@ -140,11 +141,11 @@ class TestDeadlocks:
         nodes.hold("OffsetCommit", client_id="svc-1")
         second = nodes.hold("Heartbeat", client_id="svc-1")
         peer = send(nodes, commit_request(), 5, "svc-1")
-        assert not nodes.holds.entered(nodes.now, hold=second)["ok"]
+        assert not nodes.holds.entered(nodes.now, hold=second).ok
         send(nodes, HEARTBEAT, 3, "svc-1", peer)
         given = nodes.holds.entered(nodes.now, hold=second)
-        assert given["ok"]
-        assert given["deadlock"] == (
+        assert given.ok
+        assert given.deadlock == (
             "hold-2 on Heartbeat(client_id='svc-1') waits for a Heartbeat that is queued behind another hold: "
             "connection 1 of client 'svc-1': its OffsetCommit is held by hold-1 on OffsetCommit(client_id='svc-1'); "
             "behind it on that connection: Heartbeat. A connection is answered in order, so release hold-1 first."
@@ -157,9 +158,9 @@ class TestDeadlocks:
         other = send(nodes, commit_request(), 5, "svc-2")
         peer = send(nodes, commit_request(), 5, "svc-1")
         send(nodes, HEARTBEAT, 3, "svc-1", peer)
-        assert nodes.holds.entered(nodes.now, hold=second) == {"ok": False, "first": None, "deadlock": None}
+        assert nodes.holds.entered(nodes.now, hold=second) == HoldEntry(ok=False, first=None, deadlock=None)
         send(nodes, HEARTBEAT, 3, "svc-2", other)
-        assert nodes.holds.entered(nodes.now, hold=second)["first"]["client_id"] == "svc-2"
+        assert nodes.holds.entered(nodes.now, hold=second).first.client_id == "svc-2"
 
 
 class TestClosedConnections:
@@ -209,7 +210,7 @@ def test_puppets_are_held_too() -> None:
     connection = nodes.runtime.connect_puppet(nodes.now, 1, "peer")
     nodes.do(nodes.runtime.send_message, connection, 3, HEARTBEAT)
     nodes.do(nodes.runtime.send_message, connection, 3, HEARTBEAT)
-    assert (len(nodes.hold_data(hold)["inside"]), len(nodes.hold_data(hold)["behind"])) == (1, 1)
+    assert (len(nodes.hold_data(hold).inside), len(nodes.hold_data(hold).behind)) == (1, 1)
     nodes.release(hold)
     assert [type(each) for _, each in nodes.runtime.inbox] == [Answer, Answer]
 
@@ -234,16 +235,16 @@ class TestLockstep:
     def test_a_round_starts_when_complete_and_other_requests_pass(self) -> None:
         nodes = FaultyNodes()
         made = nodes.holds.lockstep(nodes.now, api="Heartbeat", group=GROUP, clients=["a", "b"])
-        hold = made["id"]
+        hold = made.id
         first = [send(nodes, HEARTBEAT, 3, "a") for _ in range(2)]
         assert send(nodes, HEARTBEAT, 3, "other").answers()
         nodes.wait(100)
         assert not any(peer.answers() for peer in first)
-        assert nodes.holds.round(nodes.now, hold=hold, number=1) == {"ok": False, "rounds": 0, "missing": ["b"]}
+        assert nodes.holds.round(nodes.now, hold=hold, number=1) == LockstepRound(ok=False, rounds=0, missing=["b"])
         second = send(nodes, HEARTBEAT, 3, "b")
         nodes.wait(0)
         assert [bool(peer.answers()) for peer in (*first, second)] == [True, False, True]
-        assert nodes.holds.round(nodes.now, hold=hold, number=1)["ok"]
+        assert nodes.holds.round(nodes.now, hold=hold, number=1).ok
         nodes.holds.remove(nodes.now, hold=hold)
         assert first[1].answers()
 

@@ -80,7 +80,7 @@ class Play:
                 self.stops.append(nodes.hold(api, **conditions))
             case ("lockstep", api):
                 made = nodes.holds.lockstep(nodes.now, api=api, group="g", clients=CLIENTS[:2])
-                self.stops.append(str(made["id"]))
+                self.stops.append(made.id)
             case ("disturb", seed):
                 nodes.faults.disturb(nodes.now, seed=seed)
             case ("send", client, number):
@@ -99,7 +99,7 @@ class Play:
         for hold in self.stops:
             nodes.holds.remove(nodes.now, hold=hold)
         for rule in nodes.faults.rules(nodes.now):
-            nodes.faults.remove_rule(nodes.now, rule=str(rule["id"]))
+            nodes.faults.remove_rule(nodes.now, rule=rule.id)
         nodes.faults.disturb(nodes.now, seed=None)
         for _ in range(40):
             # the join barrier and the last pieces of dripped responses

@@ -85,14 +85,14 @@ def test_a_rule_survives_a_json_round_trip(data: dict[str, Any]) -> None:
 
 
 INVALID: list[tuple[dict[str, Any], str]] = [
-    ({"match": {"api": "OffsetComit"}}, r"unknown API 'OffsetComit'; the nearest is 'OffsetCommit'"),
+    ({"match": {"api": "OffsetComit"}}, r"unknown API 'OffsetComit'.*; did you mean 'OffsetCommit'"),
     ({"match": {}}, r"match: missing api"),
-    ({"match": {"api": "Heartbeat", "clientid": "x"}}, r"unknown field 'clientid'; the nearest is 'client_id'"),
+    ({"match": {"api": "Heartbeat", "clientid": "x"}}, r"unknown field 'clientid'.*; did you mean 'client_id'"),
     ({"match": {"api": "Heartbeat", "member": 5}}, r"member 5: must be a string"),
     ({"match": {"api": "Heartbeat", "group": ""}}, r"group '': matches nothing"),
     ({"match": {"api": "Heartbeat", "broker": 0}}, r"broker 0: must be an integer, at least 1"),
     ({"match": {"api": "Heartbeat", "broker": True}}, r"broker True"),
-    ({"match": {"api": "Heartbeat", "state": "stable"}}, r"unknown state of a group 'stable'; the nearest is 'Stable'"),
+    ({"match": {"api": "Heartbeat", "state": "stable"}}, r"unknown state of a group 'stable'.*; did you mean 'Stable'"),
     (
         {"match": {"api": "JoinGroup", "generation": 1}},
         r"generation 1: JoinGroup has no generation; these have: SyncGroup, Heartbeat",
@@ -106,10 +106,10 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"trigger": {"nth": 0}}, r"nth 0: must be an integer, at least 1"),
     ({"trigger": {"every": 1.5}}, r"every 1.5"),
     ({"trigger": {"probability": 1.1}}, r"probability 1.1: must be from 0 to 1"),
-    ({"trigger": {"propability": 0.5}}, r"unknown field 'propability'; the nearest is 'probability'"),
-    ({"action": {"kind": "eror"}}, r"unknown kind of action 'eror'; the nearest is 'error'"),
+    ({"trigger": {"propability": 0.5}}, r"unknown field 'propability'.*; did you mean 'probability'"),
+    ({"action": {"kind": "eror"}}, r"unknown kind of action 'eror'.*; did you mean 'error'"),
     ({"action": {"kind": "error"}}, r"error: missing name"),
-    ({"action": {"kind": "error", "name": "ILLEGAL_GENRATION"}}, r"the nearest is 'ILLEGAL_GENERATION'"),
+    ({"action": {"kind": "error", "name": "ILLEGAL_GENRATION"}}, r"did you mean 'ILLEGAL_GENERATION'"),
     ({"action": {"kind": "error", "name": "NONE"}}, r"unknown error 'NONE'"),
     ({"action": {"kind": "error", "name": "UNKNOWN_MEMBER_ID", "at": "row"}}, r"unknown place of an error 'row'"),
     (
@@ -127,19 +127,19 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"action": {"kind": "delay", "uniform_ms": [3]}}, r"must be two numbers"),
     ({"action": {"kind": "delay", "lognormal_ms": [0, 1]}}, r"needs a median above 0 ms"),
     ({"action": {"kind": "delay", "lognormal_ms": ["a", 1]}}, r"needs a median above 0 ms"),
-    ({"action": {"kind": "delay", "ms": 1, "clock": "wal"}}, r"unknown clock 'wal'; the nearest is 'wall'"),
+    ({"action": {"kind": "delay", "ms": 1, "clock": "wal"}}, r"unknown clock 'wal'.*; did you mean 'wall'"),
     ({"action": {"kind": "truncate", "at": -1}}, r"at -1"),
     ({"action": {"kind": "drip", "piece_bytes": 0, "every_ms": 1}}, r"piece_bytes 0"),
     ({"action": {"kind": "drip", "piece_bytes": 1}}, r"drip: missing every_ms"),
     ({"action": {"kind": "never_answer", "apply": 1}}, r"apply 1: must be true or false"),
     ({"action": {"kind": "evict", "member": ""}}, r"member '': must be a non-empty string"),
-    ({"action": {"kind": "evict", "as_if": "sesion"}}, r"unknown way to evict 'sesion'; the nearest is 'session'"),
+    ({"action": {"kind": "evict", "as_if": "sesion"}}, r"unknown way to evict 'sesion'.*; did you mean 'session'"),
     ({"match": {"api": "Heartbeat", "version": 0}, "action": {"kind": "throttle", "ms": 1}}, r"since version 1"),
     ({"action": "drop"}, r"action 'drop': must be an object"),
     ({"id": "a,b"}, r"id 'a,b': must be a non-empty string without a comma"),
     ({"id": 5}, r"id 5"),
     ({"optional": "yes"}, r"optional 'yes'"),
-    ({"actions": {}}, r"unknown field 'actions'; the nearest is 'action'"),
+    ({"actions": {}}, r"unknown field 'actions'.*; did you mean 'action'"),
 ]
 
 
@@ -182,7 +182,7 @@ class TestClusterChecks:
 
     def test_an_unknown_broker_is_refused(self) -> None:
         nodes = FaultyNodes(2)
-        with pytest.raises(RuleError, match=r"unknown broker 3; there are 1, 2"):
+        with pytest.raises(RuleError, match=r"unknown broker 3; known: 1, 2"):
             nodes.rule("JoinGroup", faults.drop(), broker=3)
         assert nodes.runtime.interceptor is None, "a refused rule changes nothing"
 
@@ -196,5 +196,5 @@ class TestClusterChecks:
     def test_an_unknown_rule_is_refused(self) -> None:
         nodes = FaultyNodes()
         nodes.rule("JoinGroup", faults.drop(), id="mine")
-        with pytest.raises(RuleError, match=r"unknown rule 'mind'; the nearest is 'mine'"):
+        with pytest.raises(RuleError, match=r"unknown rule 'mind'.*; did you mean 'mine'"):
             nodes.faults.remove_rule(nodes.now, rule="mind")

@@ -51,7 +51,7 @@ def test_records_are_written_as_text_and_read_as_they_are(http: httpx.Client) ->
         ("GET", "/groups/g/wait?timeout=-1", None, 422, "timeout: Input should be greater than or equal to 0"),
         ("GET", "/groups/g/wait?timeout=1000", None, 422, "timeout: Input should be less than or equal to 600"),
         ("DELETE", "/topics", None, 405, "method not allowed"),
-        ("GET", "/nothing", None, 404, "not found; /openapi.json says what there is"),
+        ("GET", "/nothing", None, 404, "not found; see /openapi.json"),
     ],
 )
 def test_an_impossible_operation_is_a_problem_that_names_it(
@@ -77,7 +77,7 @@ def test_a_body_that_is_too_large_is_not_read(http: httpx.Client, monkeypatch: p
     monkeypatch.setattr(guards, "BODY_BYTES_MAX", 100)
     for content in (b"x" * 101, iter([b"x" * 60, b"x" * 60])):
         said = problem(http.put(f"{CLUSTER}/topics/new", content=content), 413)
-        assert said["detail"] == "a body of at most 100 bytes is read"
+        assert said["detail"] == "the body is larger than 100 bytes"
     assert http.put(f"{CLUSTER}/topics/new", content=iter([b"{}", b" " * 90])).is_success
 
 

@@ -32,7 +32,7 @@ def test_a_rule_reports_its_uses_over_http(server: Remote) -> None:
     unused.remove()
     with pytest.raises(ValueError, match="unknown rule"):
         unused.remove()
-    with pytest.raises(ValueError, match="the nearest is 'OffsetCommit'"):
+    with pytest.raises(ValueError, match="did you mean 'OffsetCommit'"):
         cluster.rule("OffsetComit", faults.drop())
     cluster.disturb(3)
     cluster.disturb(None)

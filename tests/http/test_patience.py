@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 from brokers.http_server import WAIT_S
 
-from koordinator.emulator.server.cluster_registry import RegisteredCluster
+from koordinator.emulator.server.build import ServedCluster
 
 if TYPE_CHECKING:
     import httpx
@@ -23,17 +23,17 @@ POLL = "GET /v1/clusters/default/groups/g/wait?state=Stable&timeout=600 HTTP/1.1
 
 
 def test_a_long_poll_ends_when_its_client_hangs_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    began, ended, wait = threading.Event(), threading.Event(), RegisteredCluster.wait
+    began, ended, wait = threading.Event(), threading.Event(), ServedCluster.wait
 
-    async def watched(hosted: RegisteredCluster, *arguments: Any) -> Any:
+    async def watched(served: ServedCluster, *arguments: Any) -> Any:
         began.set()
         try:
-            return await wait(hosted, *arguments)
+            return await wait(served, *arguments)
         except trio.Cancelled:
             ended.set()
             raise
 
-    monkeypatch.setattr(RegisteredCluster, "wait", watched)
+    monkeypatch.setattr(ServedCluster, "wait", watched)
     place = served.url.removeprefix("http://")
     host, _, port = place.rpartition(":")
     with socket.create_connection((host, int(port))) as client:

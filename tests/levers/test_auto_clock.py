@@ -14,8 +14,8 @@ def here() -> Here:
     return Here(group_clock="auto", group_initial_rebalance_delay_ms=3_000)
 
 
-def ahead_ms(here: Here) -> object:
-    return here.clocks.read(here.now, group=GROUP)["ahead_ms"]
+def ahead_ms(here: Here) -> int:
+    return here.clocks.read(here.now, group=GROUP).ahead_ms
 
 
 def test_the_auto_clock_skips_the_initial_delay_once_all_members_joined(here: Here) -> None:

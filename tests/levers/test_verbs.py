@@ -59,7 +59,7 @@ def test_a_session_eviction_is_immediate(here: Here) -> None:
     here.verbs.evict(here.now, group=GROUP, member="a", as_if="session")
     assert removed(here)[-1] == ("removed", "session_expired", f"removing member {a} on heartbeat expiration.")
     assert here.group.state.value == "PreparingRebalance"
-    assert here.clocks.read(here.now, group=GROUP)["ahead_ms"] == 0
+    assert here.clocks.read(here.now, group=GROUP).ahead_ms == 0
 
 
 def test_the_previous_holder_of_an_instance_id_is_fenced(here: Here) -> None:
@@ -239,16 +239,16 @@ class TestBadInput:
         [
             ("rebalance", {"group": "h"}, "there is no group 'h'; there is 'g'"),
             ("evict", {"member": "x"}, "has no member 'x'; there is 'a', 'b'"),
-            ("evict", {"member": "a"}, "member 'a' is static: when max.poll.interval.ms is over"),
-            ("evict", {"member": "a", "as_if": "sesion"}, "must be 'poll_timeout' or 'session'; the nearest is 'sess"),
-            ("fence", {"instance": "aa"}, "has no static member 'aa'; there is 'a', 'b'; the nearest is 'a'"),
-            ("freeze", {"state": "stable"}, "CompletingRebalance or Stable; the nearest is 'Stable'"),
+            ("evict", {"member": "a"}, "member 'a' is static: its client does not leave the group at a poll timeout"),
+            ("evict", {"member": "a", "as_if": "sesion"}, "must be 'poll_timeout' or 'session'; did you mean 'sess"),
+            ("fence", {"instance": "aa"}, "has no static member 'aa'; there is 'a', 'b'; did you mean 'a'"),
+            ("freeze", {"state": "stable"}, "CompletingRebalance or Stable; did you mean 'Stable'"),
             ("freeze", {"state": "Dead"}, "state 'Dead': must be Empty, PreparingRebalance"),
             ("freeze", {"group": "h"}, "there is no group 'h'"),
             ("thaw", {}, "group 'g' is not frozen; there is none"),
             ("set_offsets", {"offsets": [{"topic": "tt", "partition": 0, "offset": 1}]}, "no topic 'tt'"),
             ("set_offsets", {"offsets": [{"topic": "t", "partition": 4, "offset": 1}]}, "0 to 3, and no 4"),
-            ("set_offsets", {"offsets": [{"topic": "t", "partition": 0, "offset": -1}]}, "a number from 0, not -1"),
+            ("set_offsets", {"offsets": [{"topic": "t", "partition": 0, "offset": -1}]}, "an integer from 0, not -1"),
         ],
     )
     def test_invalid_values_are_refused(self, here: Here, verb: str, arguments: dict[str, Any], said: str) -> None:
@@ -261,7 +261,7 @@ class TestBadInput:
             ("set_max_size", {"size": 0}, "group.max.size=0: must be an integer from 1 to"),
             ("set_max_size", {"size": True}, "group.max.size=True: must be"),
             ("add_partitions", {"topic": "x", "count": 1}, "there is no topic 'x'"),
-            ("add_partitions", {"topic": "t", "count": 0}, "partitions are added from 1 on, not 0"),
+            ("add_partitions", {"topic": "t", "count": 0}, "count=0 partitions to add: must be an integer from 1"),
         ],
     )
     def test_impossible_cluster_options_are_refused(

@@ -184,7 +184,7 @@ def test_a_restarted_emulator_is_read_from_the_beginning(cluster: Cluster, follo
 def test_dropped_events_are_reported(follower: Follow) -> None:
     with Emulator() as small:
         port: Any = small._port
-        port.act(lambda _: setattr(port.parts.trace, "_capacity", 5), "test")
+        port.act(lambda _: setattr(port.served.trace, "_capacity", 5), "test")
         group = small.group("g")
         for number in range(10):
             group.puppet(f"p{number}", topics=[])

@@ -12,6 +12,7 @@ import pytest
 import trio
 
 from koordinator import Emulator, aio, faults
+from koordinator.aio import handles
 from koordinator.handles.checks import GroupTimeout
 from koordinator.handles.port import BlockingCallInLoop, ClusterStopped
 
@@ -57,16 +58,15 @@ def test_the_twins_are_made_from_the_handles_as_they_are_now() -> None:
 
 @pytest.mark.parametrize("name", HANDLES)
 def test_an_async_handle_has_exactly_the_members_of_its_blocking_handle(name: str) -> None:
-    theirs, ours = aio_handles.surface(HANDLES[name]), vars(getattr(aio, name))
-    public = {member for member in ours if not member.startswith("_")}
-    assert public == set(theirs)
-    for member, blocking in theirs.items():
+    members, proxy = handles.members_of(HANDLES[name]), vars(getattr(aio, name))
+    assert {member for member in proxy if not member.startswith("_")} == set(members)
+    for member, blocking in members.items():
         if isinstance(blocking, str | property):
-            assert isinstance(ours[member], property), member
+            assert isinstance(proxy[member], property), member
             continue
-        wanted, have = (inspect.signature(inspect.unwrap(each)) for each in (blocking, ours[member]))
-        assert list(have.parameters.values()) == list(wanted.parameters.values()), member
-        assert inspect.getdoc(ours[member]) in (inspect.getdoc(blocking) or ""), member
+        expected, actual = (inspect.signature(inspect.unwrap(each)) for each in (blocking, proxy[member]))
+        assert list(actual.parameters.values()) == list(expected.parameters.values()), member
+        assert inspect.getdoc(proxy[member]) == inspect.getdoc(blocking), member
 
 
 def test_every_handle_that_a_handle_gives_has_a_twin() -> None:

@@ -146,7 +146,7 @@ def test_it_can_take_a_while_to_load(cluster: Cluster) -> None:
     assert beat(cluster.nodes[1].address()) == Error.NONE, "answered blindly while it loads"
     cluster.move_coordinator(GROUP, to=1, load_s=0.05)
     address = cluster.nodes[1].address()
-    group = cluster._port.parts.runtime.broker(1).node.coordinator
+    group = cluster._port.served.runtime.broker(1).node.coordinator
     assert cluster._port.wait_until(lambda: not group.store.loading, WAIT_S, "test")
     assert beat(address) == Error.UNKNOWN_MEMBER_ID
 

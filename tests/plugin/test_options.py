@@ -62,7 +62,7 @@ def test_an_option_has_one_name_in_all_places(pytester: pytest.Pytester, option:
 
 
 MISTAKES = {
-    "--koordinator-leaks=wran": "*--koordinator-leaks=wran: must be one of ignore, warn, error; did you mean warn?",
+    "--koordinator-leaks=wran": "*--koordinator-leaks=wran: must be one of ignore, warn, error; did you mean 'warn'?",
     "--koordinator-seed=many": "*--koordinator-seed=many: must be an integer from 0",
     "--koordinator-brokers=0": "*--koordinator-brokers=0: must be an integer from 1 to 100",
     "--koordinator-backend=kafka": "*--koordinator-backend=kafka and --koordinator-bootstrap=HOST:PORT need each other",
@@ -83,9 +83,9 @@ def test_a_mistake_in_the_environment_or_the_ini_file_names_the_place(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makeini("[pytest]\nkoordinator_trace = onn")
-    run(pytester).stderr.fnmatch_lines(["*koordinator_trace=onn: must be one of off, on, *; did you mean on?"])
+    run(pytester).stderr.fnmatch_lines(["*koordinator_trace=onn: must be one of off, on, *; did you mean 'on'?"])
     monkeypatch.setenv("KOORDINATOR_TRACE", "of")
-    run(pytester).stderr.fnmatch_lines(["*KOORDINATOR_TRACE=of: must be one of off, on, *; did you mean off?"])
+    run(pytester).stderr.fnmatch_lines(["*KOORDINATOR_TRACE=of: must be one of off, on, *; did you mean 'off'?"])
     monkeypatch.setenv("KOORDINATOR_TRACE", "")
     run(pytester, "--koordinator-trace=off").stdout.fnmatch_lines(["*no tests ran*"])
 

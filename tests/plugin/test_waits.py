@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def test_waits_do_not_wake_each_other(koordinator: Cluster) -> None:
-    control = koordinator._port.parts.control  # type: ignore[attr-defined]
+    control = koordinator._port.served.control  # type: ignore[attr-defined]
     looked = 0
     meets = control.operations["groups.meets"]
 

@@ -15,17 +15,17 @@ def test_a_manual_puppet_sends_one_request_per_call() -> None:
     scene = PuppetScene()
     # KIP-394: the first JoinGroup returns a member id, the second joins
     told = scene.puppet("one", behaviour="manual")
-    assert (told["state"], told["error"]) == ("out", "MEMBER_ID_REQUIRED")
-    assert told["member_id"]
-    assert scene.perform("one", "join")["state"] == "joined"
-    assert scene.perform("one", "heartbeat")["error"] is None
-    assert scene.perform("one", "sync")["state"] == "stable"
+    assert (told.state, told.error) == ("out", "MEMBER_ID_REQUIRED")
+    assert told.member_id
+    assert scene.perform("one", "join").state == "joined"
+    assert scene.perform("one", "heartbeat").error is None
+    assert scene.perform("one", "sync").state == "stable"
     scene.wait(SESSION_MS - 1)
     assert scene.members() == {"one"}
     scene.wait(1)
     assert scene.members() == set()
     told = scene.perform("one", "heartbeat")
-    assert (told["state"], told["error"]) == ("out", "UNKNOWN_MEMBER_ID")
+    assert (told.state, told.error) == ("out", "UNKNOWN_MEMBER_ID")
     sent = [line["api"] for line in scene.events("request") if line["api"] != "FindCoordinator"]
     assert sent == ["JoinGroup", "JoinGroup", "Heartbeat", "SyncGroup", "Heartbeat"]
 
@@ -36,7 +36,7 @@ def test_a_manual_puppet_records_the_rebalance_error() -> None:
     scene.perform("one", "sync")
     scene.puppet("two")
     told = scene.perform("one", "heartbeat")
-    assert (told["state"], told["error"]) == ("stable", "REBALANCE_IN_PROGRESS")
+    assert (told.state, told.error) == ("stable", "REBALANCE_IN_PROGRESS")
     assert scene.state("two") == "joining"
     scene.perform("one", "join")
     assert scene.state("two") == "syncing"
@@ -61,12 +61,12 @@ def test_a_straggler_beyond_the_rebalance_timeout_is_removed_and_rejoins() -> No
     scene = PuppetScene()
     scene.puppet("slow", behaviour={"kind": "straggler", "delay_s": 2 * REBALANCE_MS / 1000})
     scene.puppet("two")
-    before = scene.describe("slow")["member_id"]
+    before = scene.describe("slow").member_id
     scene.wait(REBALANCE_MS + 2 * HEARTBEAT_MS)
     # KIP-62; its next heartbeat fails, and it joins without a member id
     assert scene.events("member", change="removed", member_id=before)
     assert scene.events("response", api="Heartbeat", error="UNKNOWN_MEMBER_ID", member_id=before)
-    assert scene.describe("slow")["member_id"] != before
+    assert scene.describe("slow").member_id != before
     assert scene.is_settled()
     assert scene.members() == {"slow", "two"}
 
@@ -146,7 +146,7 @@ def test_a_cooperative_only_group_refuses_an_eager_only_puppet() -> None:
     scene = PuppetScene()
     scene.puppet("one", protocols=("cooperative-sticky",))
     told = scene.puppet("old", protocols=("cooperative-sticky", "range"), behaviour="eager_only")
-    assert (told["state"], told["error"]) == ("failed", "INCONSISTENT_GROUP_PROTOCOL")
+    assert (told.state, told.error) == ("failed", "INCONSISTENT_GROUP_PROTOCOL")
 
 
 def test_two_puppets_with_one_instance_id_fence_each_other() -> None:
@@ -155,7 +155,7 @@ def test_two_puppets_with_one_instance_id_fence_each_other() -> None:
     scene.puppet("second", instance_id="x", behaviour={"kind": "duplicate_instance_id", "restart_s": 3})
     assert scene.state("second") == "stable"
     scene.wait(HEARTBEAT_MS)
-    assert (scene.state("first"), scene.describe("first")["error"]) == ("failed", "FENCED_INSTANCE_ID")
+    assert (scene.state("first"), scene.describe("first").error) == ("failed", "FENCED_INSTANCE_ID")
     scene.wait(3_000)
     assert (scene.state("first"), scene.state("second")) == ("stable", "stable")
     scene.wait(HEARTBEAT_MS)
@@ -172,7 +172,7 @@ def test_a_fenced_healthy_puppet_stays_failed() -> None:
     scene.puppet("second", instance_id="x")
     scene.wait(60_000)
     assert (scene.state("first"), scene.state("second")) == ("failed", "stable")
-    assert scene.describe("first")["assignment"] == {}
+    assert scene.describe("first").assignment == {}
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_fields_beyond_the_release_are_not_sent() -> None:
         scene.wait(HEARTBEAT_MS)
         assert scene.is_settled(), release
         scene.perform("two", "commit", offsets=[("t", 0, 5)])
-        assert scene.describe("two")["error"] is None
+        assert scene.describe("two").error is None
         scene.perform("two", "leave")
         reasons = {line.get("client_reason") for line in scene.events("request", api="LeaveGroup")}
         assert reasons == ({None} if release in {"2.4", "2.8"} else {"the consumer is being closed"})

@@ -14,7 +14,7 @@ def worker(scene: PuppetScene, name: str, **options: object) -> None:
 
 def tasks(scene: PuppetScene, *names: str) -> list[tuple[str, int]]:
     """Return the tasks of all workers."""
-    held = [scene.describe(name)["assignment"] for name in names]
+    held = [scene.describe(name).assignment for name in names]
     return sorted((connector, task) for holds in held for connector, ran in holds.items() for task in ran)
 
 

@@ -7,7 +7,7 @@ from scenes.puppet_scene import HEARTBEAT_MS, SESSION_MS, PuppetScene
 
 def test_a_single_puppet_gets_all_partitions_and_sends_heartbeats() -> None:
     scene = PuppetScene()
-    assert scene.puppet("one", joins=False)["state"] == "out"
+    assert scene.puppet("one", joins=False).state == "out"
     scene.perform("one", "join")
     assert scene.state("one") == "stable"
     assert scene.holds("one") == {"one": [0, 1, 2, 3]}

@@ -137,7 +137,7 @@ def test_a_returned_static_leader_skips_the_assignment_and_watches_its_topics() 
     scene.perform("one", "stop")
     scene.perform("one", "join")
     # KIP-814
-    assert scene.describe("one")["is_leader"]
+    assert scene.describe("one").is_leader
     assert scene.events("response", api="JoinGroup")[-1]["body"]["skip_assignment"]
     assert "body" not in scene.events("request", api="SyncGroup")[-1]
     assert scene.group().generation == 2
@@ -169,6 +169,6 @@ def test_a_leader_rejoins_when_its_topics_grow(protocol: str) -> None:
     scene.runtime.create_topic(scene.now, "u", 1)
     scene.wait(3 * HEARTBEAT_MS)
     assert scene.is_settled()
-    held = [scene.describe(name)["assignment"] for name in ("one", "two")]
+    held = [scene.describe(name).assignment for name in ("one", "two")]
     assert sorted(each for holds in held for each in holds["t"]) == [0, 1, 2, 3, 4, 5]
     assert [holds["u"] for holds in held if "u" in holds] == [[0]]

@@ -52,7 +52,7 @@ def do(scene: PuppetScene, step: tuple[Any, ...]) -> None:
             scene.do(scene.runtime.kill_node, node)
         case "start", node if scene.runtime.states[node] == "down":
             scene.do(scene.runtime.start_node, node)
-        case "grow", more if not any(puppet["instance_id"] for puppet in scene.puppets.list(scene.now)):
+        case "grow", more if not any(puppet.instance_id for puppet in scene.puppets.list(scene.now)):
             # as in Kafka, a returned static leader does not detect partitions added in its absence
             topic = scene.runtime.cluster.topics["t"]
             scene.runtime.cluster.grow_topic(topic, len(topic.logs) + more)

@@ -73,7 +73,7 @@ def test_a_backoff_ends_in_either_time() -> None:
     scene.puppet("two", instance_id="2")
     scene.wait(100)
     assert scene.events("response", api="JoinGroup", error="COORDINATOR_LOAD_IN_PROGRESS")
-    assert scene.describe("two")["waits_for"] == "JoinGroup"
+    assert scene.describe("two").waits_for == "JoinGroup"
     connections = len(scene.events("conn", change="opened"))
     scene.advance(150)
     assert len(scene.events("conn", change="opened")) == connections

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, cast, get_args
 
 from koordinator.wire.errors import Error as ErrorCode
 
-from ..suggest import unknown
+from ...config.suggest import unknown
 from ..verbs import AS_IF, FORCED
 
 if TYPE_CHECKING:

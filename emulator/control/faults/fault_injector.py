@@ -167,7 +167,7 @@ class FaultInjector:
             if slot in rules or not rule.trigger.acts(stats.matched, stats.acted, self._chance(stats, "acts")):
                 continue
             stats.acted += 1
-            stats.requests.append(in_flight.data())
+            stats.requests.append(in_flight.summary())
             rules[slot] = rule
         jitter_ms = self._draw_jitter(in_flight.context)
         if not rules and not jitter_ms:

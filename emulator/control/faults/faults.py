@@ -6,9 +6,10 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from ...broker.versions.releases import ACCEPTED
+from ...config.suggest import unknown
 from ...trace.events import RequestReceived
-from ..suggest import unknown
-from .actions import RuleError
+from ..results import RuleInfo, UnusedRule
+from .actions import RuleError, action_data
 from .in_flight import RuleStats
 from .request_context import RequestContext
 from .rules import ANY_API, API_NAMES, FaultRule
@@ -29,7 +30,7 @@ class Faults:
         self._injector = injector
         self._number = 0
 
-    def add_rule(self, now: int, *, rule: Mapping[str, object]) -> dict[str, object]:
+    def add_rule(self, now: int, *, rule: Mapping[str, object]) -> RuleInfo:
         """Add a rule and return it as `rule` does.
 
         Raise RuleError (a ValueError) if the rule is invalid or can never match in this cluster.
@@ -44,35 +45,35 @@ class Faults:
         rule_stats[added.id] = RuleStats(added)
         self._injector.update_registration()
         self._injector.note_rule(now, "added", added)
-        return _data(rule_stats[added.id])
+        return _info(rule_stats[added.id])
 
-    def remove_rule(self, now: int, *, rule: str) -> dict[str, object]:
+    def remove_rule(self, now: int, *, rule: str) -> RuleInfo:
         """Remove a rule and return it as `rule` does. Its decisions on requests in flight stand."""
         stats = self._stats(rule)
         del self._injector.rule_stats[rule]
         self._injector.update_registration()
         self._injector.note_rule(now, "removed", stats.rule)
-        return _data(stats)
+        return _info(stats)
 
-    def rule(self, now: int, *, rule: str) -> dict[str, object]:
+    def rule(self, now: int, *, rule: str) -> RuleInfo:
         """Return a rule with its `matched` and `hits` counts and the `requests` it acted on, newest last.
 
         A hit is a match on which the rule acted. A request has the keys `api`, `version`, `connection`,
         `correlation_id`, `client_id`, `group`, `member_id` and `node`.
         """
         del now
-        return _data(self._stats(rule))
+        return _info(self._stats(rule))
 
-    def rules(self, now: int) -> list[dict[str, object]]:
+    def rules(self, now: int) -> list[RuleInfo]:
         """Return all rules, oldest first."""
         del now
-        return [_data(stats) for stats in self._injector.rule_stats.values()]
+        return [_info(stats) for stats in self._injector.rule_stats.values()]
 
-    def unused(self, now: int) -> list[dict[str, object]]:
+    def unused(self, now: int) -> list[UnusedRule]:
         """Return the required rules that never acted: `rule`, its `text`, and `near`, the closest request seen."""
         del now
         return [
-            {"rule": stats.rule.data(), "text": str(stats.rule), "near": self._near(stats)}
+            UnusedRule(stats.rule.data(), str(stats.rule), self._near(stats))
             for stats in self._injector.rule_stats.values()
             if not stats.acted and not stats.rule.optional
         ]
@@ -126,11 +127,16 @@ def check_match(runtime: ClusterRuntime, match: Match) -> None:
         raise RuleError(f"{match}: Kafka {release} serves {served} of {match.api}")
 
 
-def _data(stats: RuleStats) -> dict[str, object]:
-    return {
-        **stats.rule.data(),
-        "text": str(stats.rule),
-        "hits": stats.acted,
-        "matched": stats.matched,
-        "requests": list(stats.requests),
-    }
+def _info(stats: RuleStats) -> RuleInfo:
+    rule = stats.rule
+    return RuleInfo(
+        id=rule.id,
+        match=rule.match.data(),
+        action=action_data(rule.action),
+        trigger=rule.trigger.data(),
+        optional=rule.optional,
+        text=str(rule),
+        hits=stats.acted,
+        matched=stats.matched,
+        requests=list(stats.requests),
+    )

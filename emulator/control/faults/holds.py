@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
+from ...config.suggest import unknown
 from ...trace.events import RequestReceived
-from ..suggest import unknown
+from ..results import HoldEntry, HoldInfo, LockstepRound
 from .actions import ReturnError, RuleError
 from .error_responses import PLACES_OF, is_served_first
 from .faults import check_match, nearest
@@ -34,14 +35,14 @@ class Holds:
         self._send = send
         self._numbers = count(1)
 
-    def add(self, now: int, *, match: Mapping[str, object]) -> dict[str, object]:
+    def add(self, now: int, *, match: Mapping[str, object]) -> HoldInfo:
         """Hold matching requests from now on and return the hold as `look` does.
 
         Raise RuleError (a ValueError) if no request to this cluster can match.
         """
         return self._add(now, "hold", Match.of(match), ())
 
-    def lockstep(self, now: int, *, api: str, group: str, clients: Sequence[str]) -> dict[str, object]:
+    def lockstep(self, now: int, *, api: str, group: str, clients: Sequence[str]) -> HoldInfo:
         """Hold a group's requests in rounds: release one request per client once every client has sent one.
 
         The seed determines the order within a round. Clients are named by client id or `group.instance.id`. Raise
@@ -52,11 +53,11 @@ class Holds:
             raise RuleError(f"clients {list(clients)!r}: must be one or more distinct client or instance ids")
         return self._add(now, "lockstep", Match(api, group=group), names)
 
-    def all(self, now: int) -> list[dict[str, object]]:
+    def all(self, now: int) -> list[HoldInfo]:
         """Return all holds and lock-steps, oldest first, as `look` does."""
         return [self.look(now, hold=hold) for hold in self._injector.hold_points]
 
-    def look(self, now: int, *, hold: str) -> dict[str, object]:
+    def look(self, now: int, *, hold: str) -> HoldInfo:
         """Return a hold: `id`, `match`, `clients`, `entered`, `inside`, `behind`, `rounds` and `is_open`.
 
         `entered` counts all requests that entered. `inside` lists the held requests, in the shape of `faults.rule`;
@@ -65,18 +66,18 @@ class Holds:
         """
         del now
         hold_point = self._hold_point(hold)
-        return {
-            "id": hold_point.id,
-            "match": hold_point.match.data(),
-            "clients": list(hold_point.clients),
-            "entered": hold_point.entered,
-            "inside": [in_flight.data() for in_flight in hold_point.inside],
-            "behind": [waiting.data() for in_flight in hold_point.inside for _, waiting in self._behind(in_flight)],
-            "rounds": hold_point.rounds,
-            "is_open": hold_point.is_open,
-        }
+        return HoldInfo(
+            id=hold_point.id,
+            match=hold_point.match.data(),
+            clients=list(hold_point.clients),
+            entered=hold_point.entered,
+            inside=[in_flight.summary() for in_flight in hold_point.inside],
+            behind=[waiting.summary() for in_flight in hold_point.inside for _, waiting in self._behind(in_flight)],
+            rounds=hold_point.rounds,
+            is_open=hold_point.is_open,
+        )
 
-    def entered(self, now: int, *, hold: str) -> dict[str, object]:
+    def entered(self, now: int, *, hold: str) -> HoldEntry:
         """Return the wait condition of a hold: `ok` once a request, the `first`, has entered or none can enter.
 
         `deadlock` explains why none can: a matching request waits behind another hold, and every other connection that
@@ -85,15 +86,15 @@ class Holds:
         del now
         hold_point = self._hold_point(hold)
         deadlock = None if hold_point.first is not None else self._deadlock(hold_point)
-        first = None if hold_point.first is None else hold_point.first.data()
-        return {"ok": first is not None or deadlock is not None, "first": first, "deadlock": deadlock}
+        first = None if hold_point.first is None else hold_point.first.summary()
+        return HoldEntry(first is not None or deadlock is not None, first, deadlock)
 
     def near(self, now: int, *, hold: str) -> str:
         """Describe the request that came closest to entering a hold."""
         del now
         return nearest(self._runtime, self._hold_point(hold).match)
 
-    def round(self, now: int, *, hold: str, number: int) -> dict[str, object]:
+    def round(self, now: int, *, hold: str, number: int) -> LockstepRound:
         """Return the wait condition of a lock-step: `ok` after `number` complete rounds.
 
         `missing` lists the clients without a request in the current round.
@@ -101,7 +102,7 @@ class Holds:
         del now
         hold_point = self._hold_point(hold)
         missing = set(hold_point.clients) - {hold_point.client_of(in_flight) for in_flight in hold_point.inside}
-        return {"ok": hold_point.rounds >= number, "rounds": hold_point.rounds, "missing": sorted(missing)}
+        return LockstepRound(hold_point.rounds >= number, hold_point.rounds, sorted(missing))
 
     def release(self, now: int, *, hold: str, error: str | None = None, at: str | None = None) -> None:
         """Resume the held requests and open the hold; with `error`, return that error without applying them.
@@ -143,7 +144,7 @@ class Holds:
 
     # -- internal --------------------------------------------------------------------------------------------
 
-    def _add(self, now: int, kind: str, match: Match, clients: tuple[str, ...]) -> dict[str, object]:
+    def _add(self, now: int, kind: str, match: Match, clients: tuple[str, ...]) -> HoldInfo:
         check_match(self._runtime, match)
         hold_points = self._injector.hold_points
         hold_point = HoldPoint(f"{kind}-{next(self._numbers)}", match, clients)

@@ -6,6 +6,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from ..results import Request
+
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
@@ -37,18 +39,18 @@ class InFlightRequest:
         members = self.context.member_ids
         return members[0] if len(members) == 1 else None
 
-    def data(self) -> dict[str, object]:
+    def summary(self) -> Request:
         """Return the request as operations report it."""
-        return {
-            "api": self.context.api,
-            "version": self.context.version,
-            "connection": self.call.connection,
-            "correlation_id": self.call.correlation_id,
-            "client_id": self.context.client_id,
-            "group": self.context.group,
-            "member_id": self.member_id,
-            "node": self.context.node_id,
-        }
+        return Request(
+            api=self.context.api,
+            version=self.context.version,
+            connection=self.call.connection,
+            correlation_id=self.call.correlation_id,
+            client_id=self.context.client_id,
+            group=self.context.group,
+            member_id=self.member_id,
+            node=self.context.node_id,
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -105,7 +107,7 @@ class RuleStats:
     rule: FaultRule
     matched: int = 0
     acted: int = 0
-    requests: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=KEPT_REQUESTS))
+    requests: deque[Request] = field(default_factory=lambda: deque(maxlen=KEPT_REQUESTS))
 
 
 @dataclass(slots=True, eq=False)

@@ -16,8 +16,8 @@ from koordinator.wire.apis import APIS
 from koordinator.wire.schema import fields_of
 from koordinator.wire.versions import HIGHEST
 
+from ...config.suggest import unknown
 from ...core.groups.classic.group import ClassicGroupState
-from ..suggest import unknown
 from .actions import Action, ReturnError, RuleError, Throttle, action_data, action_of
 from .error_responses import PLACES_OF
 

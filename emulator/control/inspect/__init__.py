@@ -1,1 +1,1 @@
-"""Read-only operations: groups, topics, the trace, and assertions on them."""
+"""Read-only operations: groups, topics, the trace, and checks on them."""

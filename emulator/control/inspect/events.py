@@ -1,4 +1,4 @@
-"""The trace, as it is read from outside."""
+"""Operations that read the trace."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Events:
         self._trace = trace
 
     def read(self, now: int, *, since: int = 0, group: str | None = None) -> list[dict[str, object]]:
-        """What happened after sequence number `since`, the oldest first; of one group, if it is given."""
+        """Return the events after sequence number `since`, oldest first, of one group if it is given."""
         del now
         return self._trace.events(since, group)
 
     def header(self, now: int) -> dict[str, object]:
-        """The first line of a file of the trace: schema version, seed, versions."""
+        """Return the first line of a trace file: schema version, seed, versions."""
         del now
         return dict(self._trace.header)

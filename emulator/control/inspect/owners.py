@@ -1,4 +1,4 @@
-"""Which partitions the members of a group own, and which they want, as their coordinator has it."""
+"""The partitions that members own and subscribe to, read from the coordinator's state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def owners_of(group: ClassicGroup) -> tuple[MemberAssignment, ...]:
-    """The members, with what they own and subscribe to: nothing, if they are no consumers."""
+    """Return the members with their partitions and subscriptions, both empty unless the members are consumers."""
     if group.protocol_type != CONSUMER:
         return tuple(MemberAssignment(_label(member), {}, ()) for member in group.members.values())
     return tuple(
@@ -29,7 +29,7 @@ def owners_of(group: ClassicGroup) -> tuple[MemberAssignment, ...]:
 
 
 def assignment_by(group: ClassicGroup | None, names: Collection[str]) -> dict[str, dict[str, list[int]]]:
-    """What each member owns, by its instance id, or its client id if that is among `names`, or its member id."""
+    """Return each member's partitions, by its label, or by its client id if that is unambiguous and in `names`."""
     if group is None or group.protocol_type != CONSUMER:
         return {}
     clients = Counter(member.client_id for member in group.members.values())
@@ -42,18 +42,18 @@ def assignment_by(group: ClassicGroup | None, names: Collection[str]) -> dict[st
 
 
 def partition_counts(cluster: ClusterState) -> Mapping[str, int]:
-    """How many partitions each topic has."""
+    """Return the number of partitions of each topic."""
     return {name: cluster.partition_count(name) for name in cluster.topics}
 
 
 def partitions(assignment: bytes) -> dict[str, list[int]]:
-    """Topic -> partitions, in order, of a consumer's assignment; nothing if it is none."""
+    """Return the partitions by topic of a consumer's assignment, sorted; empty if it cannot be parsed."""
     if not assignment:
         return {}
     try:
         topics = read_assignment(assignment).assigned_partitions
     except Malformed:
-        # what a leader sends is its own affair; Kafka never looks at it
+        # a broker treats the leader's assignments as opaque bytes
         return {}
     return {topic.topic: sorted(topic.partitions) for topic in topics}
 

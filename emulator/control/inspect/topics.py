@@ -1,11 +1,12 @@
-"""Topics and records."""
+"""Operations on topics and records."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ...core.data.direct_records import StoredRecord  # noqa: TC001 - read at run time
 from ..record_inputs import seed_records
+from ..results import PartitionInfo, TopicInfo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,46 +15,43 @@ if TYPE_CHECKING:
 
 
 class Topics:
-    """Makes topics, and writes and reads their records, whoever leads them."""
+    """Creates topics, and writes and reads their records at whichever node leads them."""
 
-    def __init__(self, brokers: ClusterRuntime) -> None:
-        self._brokers = brokers
+    def __init__(self, runtime: ClusterRuntime) -> None:
+        self._runtime = runtime
 
     def create(self, now: int, *, topic: str, partitions: int = 1, records: int | Sequence[Any] | None = None) -> None:
-        """Make a topic, with records in it if some are given (see `produce`; a number makes that many).
+        """Create a topic, with records if there are any (see `produce`; a number generates that many).
 
-        RefusedError (a ValueError) where Kafka would refuse the topic, or a record.
+        Raises RefusedError (a ValueError) if Kafka would refuse the topic or a record.
         """
         if partitions < 1:
             raise ValueError(f"topic {topic!r}: a topic has at least 1 partition, not {partitions}")
         seeds = [] if records is None else seed_records(records)
-        self._brokers.create_topic(now, topic, partitions)
+        self._runtime.create_topic(now, topic, partitions)
         if seeds:
-            self._brokers.produce(now, topic, seeds)
+            self._runtime.produce(now, topic, seeds)
 
     def produce(self, now: int, *, topic: str, records: Sequence[Any]) -> int:
-        """Append records, all or none; returns how many. RefusedError (a ValueError) where Kafka would refuse.
+        """Append records, all or none, and return their number. Raises RefusedError (a ValueError) as Kafka would.
 
         A record is a value, a pair of key and value, or an object with some of `key value partition timestamp headers`;
         text is written as UTF-8.
         """
-        return self._brokers.produce(now, topic, seed_records(records))
+        return self._runtime.produce(now, topic, seed_records(records))
 
-    def records(self, now: int, *, topic: str) -> list[dict[str, object]]:
-        """Every record of a topic, partition by partition: `partition offset timestamp key value headers`."""
+    def records(self, now: int, *, topic: str) -> list[StoredRecord]:
+        """Return every record of a topic, partition by partition."""
         del now
-        return [asdict(record) for record in self._brokers.records(topic)]
+        return list(self._runtime.records(topic))
 
-    def describe(self, now: int) -> list[dict[str, object]]:
-        """The topics there are: `topic partitions`, each partition with `partition leader end_offset`."""
+    def describe(self, now: int) -> list[TopicInfo]:
+        """Return all topics with their partitions, leaders and end offsets."""
         del now
         return [
-            {
-                "topic": topic.name,
-                "partitions": [
-                    {"partition": number, "leader": topic.leader(number), "end_offset": log.end}
-                    for number, log in enumerate(topic.logs)
-                ],
-            }
-            for topic in self._brokers.cluster.topics.values()
+            TopicInfo(
+                topic.name,
+                [PartitionInfo(number, topic.leader(number), log.end) for number, log in enumerate(topic.logs)],
+            )
+            for topic in self._runtime.cluster.topics.values()
         ]

@@ -1,97 +1,97 @@
-"""What tests assert of a group, judged on the server's side: by its trace so far, and by how it is now.
+"""Checks of a group for assertions, judged by its trace so far and its current state.
 
-Most operations give a verdict, `{"ok": bool, "message": str, …}`: what was expected, what was seen instead, and what
-came nearest. A wait for one ends when it is ok. Names nobody knows (APIs, errors, causes, members) raise ValueError.
+A check returns a `CheckResult`. Unknown names (APIs, errors, causes, members) raise ValueError.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.groups.classic.group import ClassicGroupState
 from ...verify import members
 from ...verify.conformance import CurrentAssignment, conformance, failures
 from ...verify.group_trace import GroupTrace, Line
 from ...verify.names import require_cause
-from ...verify.ownership import assignment_differences, ownership_errors
 from ...verify.rebalances import Rebalance, rebalances
 from ...verify.requests import RequestPattern, check_requests
 from ...verify.zombies import zombies
+from ..resolve import group_if_any
+from ..results import CheckResult, ConformanceCheck, RebalanceCheck, RequestCheck
+from .comparison import assignment_check, offsets_check, ownership_check
 from .owners import assignment_by, owners_of, partition_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ...broker.cluster_runtime import ClusterRuntime
-    from ...core.groups.classic.group import ClassicGroup
     from ...trace.trace import Trace
-
-Verdict = dict[str, Any]
+    from ...verify.ownership import MemberAssignment
 
 
 class Verify:
-    """Judges groups."""
+    """Checks groups."""
 
-    def __init__(self, brokers: ClusterRuntime) -> None:
-        self._brokers = brokers
-        self._seen = _Seen(brokers.trace)
+    def __init__(self, runtime: ClusterRuntime) -> None:
+        self._runtime = runtime
+        self._lines = _LineCache(runtime.trace)
 
     def position(self, now: int) -> int:
-        """The sequence number of the newest event: what happens from here on has a higher one."""
+        """Return the sequence number of the newest event."""
         del now
-        return self._brokers.trace.last_seq
+        return self._runtime.trace.last_seq
 
     # -- rebalances ------------------------------------------------------------------------------------------
 
-    def rebalances(self, now: int, *, group: str, since: int = 0) -> list[dict[str, Any]]:
-        """Every rebalance that began after an event: see `koordinator.emulator.verify.rebalances.Rebalance`."""
+    def rebalances(self, now: int, *, group: str, since: int = 0) -> list[Rebalance]:
+        """Return every rebalance that began after sequence number `since`, oldest first."""
         del now
-        return [asdict(each) for each in self._rebalances(group, since)]
+        return self._rebalances(group, since)
 
-    def rebalanced(self, now: int, *, group: str, since: int = 0, cause: str | None = None) -> Verdict:
-        """Whether a rebalance (of that cause) that began after an event has completed; `rebalance` is the first such.
+    def rebalanced(self, now: int, *, group: str, since: int = 0, cause: str | None = None) -> RebalanceCheck:
+        """Check that a rebalance (with this cause) began after `since` and completed.
 
-        If another has superseded it, it goes on as that one: `generation`, `members` and `outcome` are the later one's.
+        A superseded rebalance continues as the next one: then `generation`, `members` and `outcome` are those of the
+        later rebalance.
         """
         del now
         if cause is not None:
             require_cause(cause)
         began = self._rebalances(group, since)
         wanted = "a rebalance" if cause is None else f"a rebalance with the cause {cause}"
-        matching = next((at for at, each in enumerate(began) if cause in (None, each.cause)), None)
-        if matching is None:
+        position = next((at for at, each in enumerate(began) if cause in (None, each.cause)), None)
+        if position is None:
             others = "".join(f"\n  {each}" for each in began)
             seen = f"only began:{others}" if others else "none has begun"
-            return _verdict(ok=False, message=f"expected {wanted}, but {seen}", rebalance=None)
-        first = began[matching]
-        done = next((each for each in began[matching:] if each.outcome in ("completed", "emptied")), None)
-        if done is None:
-            said = f"expected {wanted} to complete, but it has not: {began[-1]}"
-            return _verdict(ok=False, message=said, rebalance=asdict(first))
-        whole = replace(
-            first, generation=done.generation, members=done.members, outcome=done.outcome, end_seq=done.end_seq
+            return RebalanceCheck(ok=False, message=f"expected {wanted}, but {seen}")
+        first = began[position]
+        last = next((each for each in began[position:] if each.outcome in ("completed", "emptied")), None)
+        if last is None:
+            message = f"expected {wanted} to complete, but it has not: {began[-1]}"
+            return RebalanceCheck(ok=False, message=message, rebalance=first)
+        merged = replace(
+            first, generation=last.generation, members=last.members, outcome=last.outcome, end_seq=last.end_seq
         )
-        return _verdict(ok=True, rebalance=asdict(whole))
+        return RebalanceCheck(ok=True, rebalance=merged)
 
-    def not_rebalanced(self, now: int, *, group: str, since: int = 0) -> Verdict:
-        """Whether no rebalance has begun after an event."""
+    def not_rebalanced(self, now: int, *, group: str, since: int = 0) -> CheckResult:
+        """Check that no rebalance began after `since`."""
         return self.rebalanced_times(now, group=group, exactly=0, since=since)
 
-    def rebalanced_times(self, now: int, *, group: str, exactly: int, since: int = 0) -> Verdict:
-        """Whether so many rebalances have begun after an event, completed or not."""
+    def rebalanced_times(self, now: int, *, group: str, exactly: int, since: int = 0) -> CheckResult:
+        """Check the number of rebalances that began after `since`, completed or not."""
         del now
         began = self._rebalances(group, since)
         listed = "".join(f"\n  {each}" for each in began)
         wanted = "no rebalance" if exactly == 0 else f"{exactly} rebalance{'' if exactly == 1 else 's'}"
-        said = f"expected {wanted}, seen {len(began)}{':' if began else ''}{listed}"
-        return _verdict(ok=len(began) == exactly, message=said)
+        message = f"expected {wanted}, seen {len(began)}{':' if began else ''}{listed}"
+        return CheckResult(ok=len(began) == exactly, message=message)
 
     # -- requests and members --------------------------------------------------------------------------------
 
-    def requests(  # noqa: PLR0913 - what is wanted of a request
+    def requests(  # noqa: PLR0913 - one filter each
         self,
         now: int,
         *,
@@ -104,117 +104,106 @@ class Verify:
         member: str | None = None,
         instance_id: str | None = None,
         generation: int | None = None,
-    ) -> Verdict:
-        """Whether so many requests came that are as wanted; `seqs` are those that did.
+    ) -> RequestCheck:
+        """Check the number of requests that match: exactly `times`, or `at_least` (1 by default).
 
-        `times` is exactly, `at_least` what it says; without both it is at least one. `error` is what they were answered
-        with ("NONE": all went well), `client_id` a glob, `member` a member id, an instance id or a client id,
-        `generation` that of the request, or that a JoinGroup has led to.
+        `error` is the name of the response's error ("NONE" for success), `client_id` a glob, `member` a member id, an
+        instance id or a client id. `generation` is that of the request, or of a JoinGroup's response.
         """
         del now
         pattern = RequestPattern(api, error, client_id, member, instance_id, generation)
         trace = self._trace_of(group)
         if times == 0 and member is not None:
-            # a name that is written wrong would always be right
-            members.member_ids_of(trace, member, self._present(group))
-        ok, message, exchanges = check_requests(trace, pattern, times, at_least)
-        return _verdict(ok=ok, message=message, seqs=[exchange.seq for exchange in exchanges])
+            # with a misspelt name this check would always pass
+            existing = group_if_any(self._runtime, group)
+            members.member_ids_of(trace, member, () if existing is None else tuple(existing.members))
+        ok, message, matches = check_requests(trace, pattern, times, at_least)
+        return RequestCheck(ok=ok, message=message, seqs=[exchange.seq for exchange in matches])
 
-    def left(self, now: int, *, group: str, member: str) -> Verdict:
-        """Whether a member has left the group by LeaveGroup."""
+    def left(self, now: int, *, group: str, member: str) -> CheckResult:
+        """Check that a member left the group with LeaveGroup."""
         del now
-        ok, message = members.check_left(self._trace_of(group), member)
-        return _verdict(ok=ok, message=message)
+        return CheckResult(*members.check_left(self._trace_of(group), member))
 
-    def did_not_leave(self, now: int, *, group: str, member: str) -> Verdict:
-        """Whether a member has not sent a LeaveGroup, nor anybody for it."""
+    def did_not_leave(self, now: int, *, group: str, member: str) -> CheckResult:
+        """Check that no LeaveGroup named a member."""
         del now
-        ok, message = members.check_did_not_leave(self._trace_of(group), member)
-        return _verdict(ok=ok, message=message)
+        return CheckResult(*members.check_did_not_leave(self._trace_of(group), member))
 
-    def fenced(self, now: int, *, group: str, instance_id: str) -> Verdict:
-        """Whether a member of this instance has been told FENCED_INSTANCE_ID."""
+    def fenced(self, now: int, *, group: str, instance_id: str) -> CheckResult:
+        """Check that a member of this instance received FENCED_INSTANCE_ID."""
         del now
-        ok, message = members.check_fenced(self._trace_of(group), instance_id)
-        return _verdict(ok=ok, message=message)
+        return CheckResult(*members.check_fenced(self._trace_of(group), instance_id))
 
-    def no_zombies(self, now: int, *, group: str) -> Verdict:
-        """Whether nobody has committed who should not any more: see `koordinator.emulator.verify.zombies.Zombie`."""
-        del now
-        found = zombies(self._trace_of(group))
-        listed = "".join(f"\n  {each}" for each in found)
-        said = f"expected no commit of a member that is out, or of what another owns; seen {len(found)}:{listed}"
-        return _verdict(ok=not found, message=said, seqs=[each.exchange.seq for each in found])
+    def no_zombies(self, now: int, *, group: str) -> RequestCheck:
+        """Check that no member committed after its removal or for a partition that another member owned.
 
-    # -- how the group is now --------------------------------------------------------------------------------
-
-    def assigned(self, now: int, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> Verdict:
-        """Whether the members are these and own that; whatever the state of the group.
-
-        A member is named by its instance id, its member id, or a client id that no other has.
+        See `koordinator.emulator.verify.zombies.Zombie`.
         """
         del now
-        wrong = assignment_differences(expected, assignment_by(self._find(group), expected))
-        return _verdict(ok=not wrong, message="\n  ".join(["the assignment is another:", *wrong]))
+        commits = zombies(self._trace_of(group))
+        listed = "".join(f"\n  {each}" for each in commits)
+        message = (
+            f"expected no commit from a removed member or for another member's partition; seen {len(commits)}:{listed}"
+        )
+        return RequestCheck(ok=not commits, message=message, seqs=[each.exchange.seq for each in commits])
 
-    def owned(self, now: int, *, group: str, topics: Sequence[str] | None = None) -> Verdict:
-        """Whether the group is Stable and each partition of these topics owned by exactly one member.
+    # -- current state ---------------------------------------------------------------------------------------
 
-        Without topics: of those that its members subscribe to.
+    def assigned(self, now: int, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> CheckResult:
+        """Check that exactly these members own exactly these partitions, in any state of the group.
+
+        A member is named by its instance id, its member id, or a client id that no other member has.
         """
         del now
-        found = self._find(group)
-        if found is None or found.state is not ClassicGroupState.STABLE:
-            state = ClassicGroupState.DEAD if found is None else found.state
-            said = f"nobody owns anything for sure while the group is {state.value}"
-            return _verdict(ok=False, message=said)
-        wrong = ownership_errors(owners_of(found), partition_counts(self._brokers.cluster), topics)
-        said = f"expected every partition to be owned exactly once, but {'; '.join(wrong)}"
-        return _verdict(ok=not wrong, message=said)
+        return assignment_check(expected, assignment_by(group_if_any(self._runtime, group), expected))
 
-    def committed(self, now: int, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> Verdict:
-        """Whether these offsets (topic, partition, offset) are committed; others may be, too."""
+    def owned(self, now: int, *, group: str, topics: Sequence[str] | None = None) -> CheckResult:
+        """Check that the group is Stable and exactly one member owns each partition of these topics.
+
+        Without `topics`: of the topics that the members subscribe to.
+        """
         del now
-        found = self._find(group)
-        have = {} if found is None else {at: each.offset for at, each in found.offsets.items()}
-        wrong = [
-            f"{topic} {partition}: expected {offset}, "
-            f"{'nothing is committed' if (topic, partition) not in have else f'committed is {have[topic, partition]}'}"
-            f"{self._last_commit(group, topic, partition)}"
-            for topic, partition, offset in offsets
-            if have.get((topic, partition)) != offset
-        ]
-        return _verdict(ok=not wrong, message="\n  ".join(["other offsets are committed:", *wrong]))
+        existing = group_if_any(self._runtime, group)
+        state = ClassicGroupState.DEAD if existing is None else existing.state
+        return ownership_check(state.value, *self._ownership(group), topics)
 
-    def conforms(self, now: int, *, group: str, ignore: Sequence[str] = (), auto_commit: bool | None = None) -> Verdict:
-        """Whether none of the client checks C01 to C10 fails over the trace so far; `checks` are their verdicts.
+    def committed(self, now: int, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> CheckResult:
+        """Check that these offsets (topic, partition, offset) are committed; more may be."""
+        del now
+        existing = group_if_any(self._runtime, group)
+        committed = {} if existing is None else {at: each.offset for at, each in existing.offsets.items()}
+        return offsets_check(offsets, committed, lambda topic, partition: self._last_commit(group, topic, partition))
+
+    def conforms(
+        self, now: int, *, group: str, ignore: Sequence[str] = (), auto_commit: bool | None = None
+    ) -> ConformanceCheck:
+        """Check that no client check C01 to C10 fails over the trace so far.
 
         See `koordinator.emulator.verify.conformance`. `auto_commit`: whether the members commit automatically.
         """
         del now
-        found = self._find(group)
-        is_stable = found is not None and found.state is ClassicGroupState.STABLE and not found.pending_sync_members
-        current = CurrentAssignment(is_stable, _owners(found), partition_counts(self._brokers.cluster))
+        existing = group_if_any(self._runtime, group)
+        is_stable = (
+            existing is not None and existing.state is ClassicGroupState.STABLE and not existing.pending_sync_members
+        )
+        current = CurrentAssignment(is_stable, *self._ownership(group))
         verdicts = conformance(self._trace_of(group), current, ignore=ignore, auto_commit=auto_commit)
         failed = failures(verdicts)
-        said = "\n  ".join([f"{len(failed)} of {len(verdicts)} client checks failed:", *map(str, failed)])
-        return _verdict(ok=not failed, message=said, checks=[asdict(each) for each in verdicts])
+        message = "\n  ".join([f"{len(failed)} of {len(verdicts)} client checks failed:", *map(str, failed)])
+        return ConformanceCheck(ok=not failed, message=message, checks=list(verdicts))
 
-    # -- what they share -------------------------------------------------------------------------------------
+    # -- inside ----------------------------------------------------------------------------------------------
 
     def _trace_of(self, group: str) -> GroupTrace:
-        return GroupTrace(self._seen.lines(), group)
+        return GroupTrace(self._lines.read(), group)
 
     def _rebalances(self, group: str, since: int) -> list[Rebalance]:
         return [each for each in rebalances(self._trace_of(group)) if each.start_seq > since]
 
-    def _find(self, group_id: str) -> ClassicGroup | None:
-        broker = self._brokers.broker_of_group(group_id)
-        return None if broker is None else broker.node.coordinator.groups.get(group_id)
-
-    def _present(self, group_id: str) -> tuple[str, ...]:
-        group = self._find(group_id)
-        return () if group is None else tuple(group.members)
+    def _ownership(self, group_id: str) -> tuple[tuple[MemberAssignment, ...], Mapping[str, int]]:
+        group = group_if_any(self._runtime, group_id)
+        return () if group is None else owners_of(group), partition_counts(self._runtime.cluster)
 
     def _last_commit(self, group: str, topic: str, partition: int) -> str:
         commits = [
@@ -226,17 +215,17 @@ class Verify:
         return f"; last: {commits[-1]}" if commits else ""
 
 
-class _Seen:
-    """The lines of the trace, kept from one look to the next: a wait looks after everything that happens."""
+class _LineCache:
+    """The lines of the trace, kept between checks: a wait checks after every input."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._seq = 0
-        self._lost: list[Line] = []
+        self._dropped: list[Line] = []
         self._lines: deque[Line] = deque()
 
-    def lines(self) -> Iterable[Line]:
-        """All that the trace has, the oldest first."""
+    def read(self) -> Iterable[Line]:
+        """Return every line that the trace has, oldest first."""
         trace = self._trace
         newer = trace.events(self._seq)
         self._seq = trace.last_seq
@@ -245,13 +234,5 @@ class _Seen:
         while self._lines and self._lines[0]["seq"] < oldest:
             self._lines.popleft()
         if oldest > 1:
-            self._lost = [{"seq": oldest - 1, "kind": "dropped", "count": oldest - 1}]
-        return chain(self._lost, self._lines)
-
-
-def _owners(group: ClassicGroup | None) -> tuple[Any, ...]:
-    return () if group is None else owners_of(group)
-
-
-def _verdict(*, ok: bool, message: str = "", **more: object) -> Verdict:
-    return {"ok": ok, "message": "" if ok else message, **more}
+            self._dropped = [{"seq": oldest - 1, "kind": "dropped", "count": oldest - 1}]
+        return chain(self._dropped, self._lines)

@@ -18,8 +18,9 @@ All durations are in group time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
+
+from ...config.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,7 +82,9 @@ def behaviour_of(data: str | Mapping[str, object]) -> Behaviour:
     parameters = {"kind": data} if isinstance(data, str) else dict(data)
     kind = str(parameters.pop("kind", ""))
     if kind not in PARAMETERS:
-        raise ValueError(f"behaviour {kind!r} is not known{suggest(kind, PARAMETERS)}; known: {', '.join(PARAMETERS)}")
+        raise ValueError(
+            f"behaviour {kind!r} is not known{did_you_mean(kind, PARAMETERS)}; known: {', '.join(PARAMETERS)}"
+        )
     parameter = PARAMETERS[kind]
     if parameter is None:
         if parameters:
@@ -94,9 +97,3 @@ def behaviour_of(data: str | Mapping[str, object]) -> Behaviour:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise ValueError(f"behaviour {kind!r}: {name} must be a number above 0, not {value!r}")
     return Behaviour(kind, value)
-
-
-def suggest(name: object, known: Mapping[str, object]) -> str:
-    """Return a hint with the closest known name; empty if no name is close."""
-    close = get_close_matches(str(name), known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""

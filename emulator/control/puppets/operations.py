@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.messages.connect_protocol import PROTOCOLS as WORKER_PROTOCOLS
 
+from ...config.suggest import did_you_mean
 from ...core.groups.classic.group import CONSUMER
 from ..assignors import ASSIGNORS
-from .behaviours import DUPLICATE_INSTANCE_ID, EAGER_ONLY, behaviour_of, suggest
+from ..results import PuppetInfo
+from .behaviours import DUPLICATE_INSTANCE_ID, EAGER_ONLY, behaviour_of
 from .consumer_role import ConsumerRole
 from .puppet import PuppetClient
 from .supervisor import PuppetSupervisor
@@ -40,7 +42,6 @@ OFFERED: Mapping[str, tuple[str, ...]] = {
 COOPERATIVE = {name for name, assignor in ASSIGNORS.items() if assignor.is_cooperative} | {"sessioned", "compatible"}
 """Protocols whose members keep their assignment during a rejoin (KIP-429, KIP-415)."""
 
-PuppetData = dict[str, object]
 PartitionsByTopic = Mapping[str, tuple[int, ...]]
 
 
@@ -77,7 +78,7 @@ class Puppets:
         client_id: str | None = None,
         protocol_type: str = CONSUMER,
         scheduled_rebalance_max_delay_ms: int | None = None,
-    ) -> PuppetData:
+    ) -> PuppetInfo:
         """Create a puppet outside the group; `join` lets it join. `behaviours` lists the behaviours.
 
         `protocols` are assignors, most preferred first (default: range, roundrobin). `topics` is the subscription; None
@@ -131,24 +132,24 @@ class Puppets:
             self._runtime.heartbeat_sender = self._supervisor
         self._supervisor.puppets[group, name] = puppet
         self._supervisor.note(now, puppet, "created")
-        return _data(puppet)
+        return _info(puppet)
 
-    def join(self, now: int, *, group: str, name: str, reason: str | None = None) -> PuppetData:
+    def join(self, now: int, *, group: str, name: str, reason: str | None = None) -> PuppetInfo:
         """Send JoinGroup: a first join, a join after a leave or failure, or a rejoin."""
         puppet = self._puppet(group, name)
         return self._perform(now, puppet, lambda at: puppet.join(at, reason))
 
-    def sync(self, now: int, *, group: str, name: str) -> PuppetData:
+    def sync(self, now: int, *, group: str, name: str) -> PuppetInfo:
         """Send SyncGroup, for a joined puppet that does not send it by itself."""
         puppet = self._puppet(group, name)
         return self._perform(now, puppet, puppet.sync)
 
-    def heartbeat(self, now: int, *, group: str, name: str) -> PuppetData:
+    def heartbeat(self, now: int, *, group: str, name: str) -> PuppetInfo:
         """Send a heartbeat."""
         puppet = self._puppet(group, name)
         return self._perform(now, puppet, puppet.heartbeat)
 
-    def commit(self, now: int, *, group: str, name: str, offsets: Sequence[tuple[str, int, int]]) -> PuppetData:
+    def commit(self, now: int, *, group: str, name: str, offsets: Sequence[tuple[str, int, int]]) -> PuppetInfo:
         """Commit offsets, a list of (topic, partition, offset)."""
         puppet = self._puppet(group, name)
         by_partition = {(topic, partition): offset for topic, partition, offset in offsets}
@@ -156,44 +157,38 @@ class Puppets:
             raise ValueError(f"puppet {name!r} cannot commit: the list of offsets is empty")
         return self._perform(now, puppet, lambda at: puppet.commit(at, by_partition))
 
-    def leave(self, now: int, *, group: str, name: str, reason: str | None = None) -> PuppetData:
+    def leave(self, now: int, *, group: str, name: str, reason: str | None = None) -> PuppetInfo:
         """Send LeaveGroup. The puppet stays out until the next `join`."""
         puppet = self._puppet(group, name)
         return self._perform(now, puppet, lambda at: puppet.leave(at, reason))
 
-    def stop(self, now: int, *, group: str, name: str) -> PuppetData:
+    def stop(self, now: int, *, group: str, name: str) -> PuppetInfo:
         """Stop a puppet without LeaveGroup, like a killed process; `join` restarts it without any state."""
         puppet = self._puppet(group, name)
         return self._perform(now, puppet, puppet.stop)
 
-    def describe(self, now: int, *, group: str, name: str) -> PuppetData:
-        """Return a puppet's configuration and state.
-
-        The keys are `name`, `group`, `client_id`, `instance_id`, `protocol_type`, `behaviour`, `state`, `member_id`,
-        `generation`, `protocol`, `is_leader`, `assignment` (partitions by topic), `waits_for` (the API in flight, or
-        None) and `error` (the name of the last response's error, or None). States are out, joining, joined (before
-        SyncGroup), syncing, stable, leaving and failed.
-        """
+    def describe(self, now: int, *, group: str, name: str) -> PuppetInfo:
+        """Return a puppet's configuration and state."""
         del now
-        return _data(self._puppet(group, name))
+        return _info(self._puppet(group, name))
 
     def meets(self, now: int, *, group: str, name: str, state: str) -> bool:
         """Return whether a puppet is in a state."""
         del now
         return self._puppet(group, name).state.value == state
 
-    def list(self, now: int, *, group: str | None = None) -> list[PuppetData]:
+    def list(self, now: int, *, group: str | None = None) -> list[PuppetInfo]:
         """Return the puppets of a group, or of all groups, in order of creation."""
         del now
-        return [_data(puppet) for puppet in self._supervisor.puppets.values() if group in (None, puppet.group_id)]
+        return [_info(puppet) for puppet in self._supervisor.puppets.values() if group in (None, puppet.group_id)]
 
     # -- internal --------------------------------------------------------------------------------------------
 
-    def _perform(self, now: int, puppet: PuppetClient, action: Callable[[int], None]) -> PuppetData:
+    def _perform(self, now: int, puppet: PuppetClient, action: Callable[[int], None]) -> PuppetInfo:
         action(now)
         self._send(self._supervisor.tick(now))
         self._send(self._runtime.tick(now))
-        return _data(puppet)
+        return _info(puppet)
 
     def _puppet(self, group: str, name: str) -> PuppetClient:
         puppet = self._supervisor.puppets.get((group, name))
@@ -239,7 +234,7 @@ def _worker(
 def _protocols(protocol_type: str, protocols: Sequence[str] | None, *, eager_only: bool) -> tuple[str, ...]:
     if protocol_type not in KNOWN:
         types = ", ".join(KNOWN)
-        raise ValueError(f"protocol_type {protocol_type!r}: puppets have {types}{suggest(protocol_type, KNOWN)}")
+        raise ValueError(f"protocol_type {protocol_type!r}: puppets have {types}{did_you_mean(protocol_type, KNOWN)}")
     known = KNOWN[protocol_type]
     if protocols is None:
         names = OFFERED[protocol_type]
@@ -247,7 +242,7 @@ def _protocols(protocol_type: str, protocols: Sequence[str] | None, *, eager_onl
         names = (protocols,) if isinstance(protocols, str) else tuple(protocols)
     for name in names:
         if name not in known:
-            raise ValueError(f"protocol {name!r} is not known; known: {', '.join(known)}{suggest(name, known)}")
+            raise ValueError(f"protocol {name!r} is not known; known: {', '.join(known)}{did_you_mean(name, known)}")
     eager = [name for name in known if name not in COOPERATIVE]
     if eager_only:
         names = tuple(name for name in names if name in eager)
@@ -262,20 +257,20 @@ def _check_ms(name: str, value: int) -> None:
         raise ValueError(f"{name} must be a whole number of milliseconds above 0, not {value!r}")
 
 
-def _data(puppet: PuppetClient) -> PuppetData:
-    return {
-        "name": puppet.name,
-        "group": puppet.group_id,
-        "client_id": puppet.client_id,
-        "instance_id": puppet.instance_id,
-        "protocol_type": puppet.role.protocol_type,
-        "behaviour": puppet.behaviour.plain(),
-        "state": puppet.state.value,
-        "member_id": puppet.member_id,
-        "generation": puppet.generation,
-        "protocol": puppet.protocol,
-        "is_leader": puppet.is_leader,
-        "assignment": puppet.role.holds,
-        "waits_for": puppet.pending_api,
-        "error": puppet.error.name if puppet.error else None,
-    }
+def _info(puppet: PuppetClient) -> PuppetInfo:
+    return PuppetInfo(
+        name=puppet.name,
+        group=puppet.group_id,
+        client_id=puppet.client_id,
+        instance_id=puppet.instance_id,
+        protocol_type=puppet.role.protocol_type,
+        behaviour=puppet.behaviour.plain(),
+        state=puppet.state.value,
+        member_id=puppet.member_id,
+        generation=puppet.generation,
+        protocol=puppet.protocol,
+        is_leader=puppet.is_leader,
+        assignment=puppet.role.holds,
+        waits_for=puppet.pending_api,
+        error=puppet.error.name if puppet.error else None,
+    )

@@ -1,1 +1,1 @@
-"""Snapshots of a cluster as one JSON document, restore and reset."""
+"""Snapshots of a cluster as JSON documents, restore and reset."""

@@ -1,7 +1,7 @@
-"""A cluster's topics, records, groups, offsets and clocks as one JSON document, and a cluster as a document says.
+"""The snapshot document: topics, records, groups, offsets and clocks of a cluster as JSON.
 
-What is in memory alone is not part of it: connections, requests that wait, ids handed out with MEMBER_ID_REQUIRED.
-Groups are what `__consumer_offsets` says of them, as after a move of their coordinator; members get a whole session.
+State that is only in memory is not included: connections, parked requests, and ids sent with MEMBER_ID_REQUIRED.
+Groups are loaded from `__consumer_offsets`, as after a coordinator change; every member gets a full session.
 """
 
 from __future__ import annotations
@@ -28,15 +28,54 @@ if TYPE_CHECKING:
     from ...core.data.log import PartitionLog
 
 FORMAT = 1
-"""The version of the document."""
+"""The version of the document's format."""
 
-ALL = 2**62
-"""More bytes than any log has."""
+UNLIMITED_BYTES = 2**62
+"""A fetch size above that of any log."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDocument:
+    """A partition: its offsets, its leader epoch, and its record batches in base64."""
+
+    start: int
+    end: int
+    epoch: int
+    batches: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDocument:
+    """A topic with its partitions, by number."""
+
+    topic: str
+    topic_id: str
+    configs: dict[str, str]
+    partitions: list[PartitionDocument]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockDocument:
+    """A group's clock: its mode, and its time in ms since the epoch."""
+
+    group: str
+    mode: str
+    reading: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDocument:
+    """A whole cluster."""
+
+    format: int
+    kafka_version: str
+    topics: list[TopicDocument]
+    clocks: list[ClockDocument]
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLog:
-    """A partition as a document has it."""
+    """A parsed partition of a document."""
 
     start: int
     end: int
@@ -46,7 +85,7 @@ class SnapshotLog:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTopic:
-    """A topic as a document has it."""
+    """A parsed topic of a document."""
 
     name: str
     topic_id: UUID
@@ -54,52 +93,50 @@ class SnapshotTopic:
     logs: list[SnapshotLog]
 
 
-def snapshot(brokers: ClusterRuntime, now: int) -> dict[str, Any]:
-    """The document of what there is."""
-    cluster = brokers.cluster
-    brokers.settle(now)
-    return {
-        "format": FORMAT,
-        "kafka_version": cluster.settings.kafka_version,
-        "topics": [_topic(topic) for topic in cluster.topics.values()],
-        "clocks": [
-            {"group": group, "mode": clock.mode, "reading": clock.read(now)}
-            for group, clock in cluster.group_clocks.items()
-        ],
-    }
+def read_cluster(runtime: ClusterRuntime, now: int) -> ClusterDocument:
+    """Return the document of a cluster."""
+    cluster = runtime.cluster
+    # unflushed batches are not readable yet
+    runtime.settle(now)
+    return ClusterDocument(
+        format=FORMAT,
+        kafka_version=cluster.settings.kafka_version,
+        topics=[_topic(topic) for topic in cluster.topics.values()],
+        clocks=[ClockDocument(group, clock.mode, clock.read(now)) for group, clock in cluster.group_clocks.items()],
+    )
 
 
-def restore(brokers: ClusterRuntime, now: int, document: Mapping[str, Any]) -> list[Output]:
-    """Let the cluster be as a document says, whatever it was; ValueError, with nothing changed, if it cannot be.
+def restore_cluster(runtime: ClusterRuntime, now: int, document: Mapping[str, Any]) -> list[Output]:
+    """Replace a cluster's content with that of a document. Raises ValueError, with nothing changed, if it is invalid.
 
-    Who waits for an answer about a group is told NOT_COORDINATOR.
+    Parked group requests are answered with NOT_COORDINATOR.
     """
-    topics, clocks = _read(document, brokers.cluster, now)
-    check_whole(brokers, "restored")
-    outputs = forget(brokers, now, groups=True, topics=True)
-    brokers.cluster.group_clocks.update(clocks)
-    for kept in topics:
-        if kept.name == OFFSETS_TOPIC:
-            offsets = brokers.cluster.offsets_topic(kept.topic_id)
-            for log, filled in zip(offsets.logs, kept.logs, strict=True):
-                _fill(log, filled)
+    topics, clocks = _parse(document, runtime.cluster, now)
+    check_resettable(runtime, "restored")
+    outputs = discard(runtime, now, groups=True, topics=True)
+    runtime.cluster.group_clocks.update(clocks)
+    for topic in topics:
+        if topic.name == OFFSETS_TOPIC:
+            offsets = runtime.cluster.offsets_topic(topic.topic_id)
+            for log, source in zip(offsets.logs, topic.logs, strict=True):
+                _fill(log, source)
         else:
-            _make(brokers.cluster, kept)
-    return outputs + _read_groups_again(brokers, now)
+            _create(runtime.cluster, topic)
+    return outputs + _reload_groups(runtime, now)
 
 
-def forget(brokers: ClusterRuntime, now: int, *, groups: bool = False, topics: bool = False) -> list[Output]:
-    """Let groups be gone, with their offsets and clocks, or topics, with their records. Connections stay."""
-    cluster = brokers.cluster
+def discard(runtime: ClusterRuntime, now: int, *, groups: bool = False, topics: bool = False) -> list[Output]:
+    """Discard groups with their offsets and clocks, or topics with their records. Connections stay open."""
+    cluster = runtime.cluster
     outputs: list[Output] = []
     if topics:
-        gone = [topic for topic in cluster.topics.values() if topic.name != OFFSETS_TOPIC]
-        partitions = [(topic.name, partition) for topic in gone for partition in range(len(topic.logs))]
-        for topic in gone:
+        deleted = [topic for topic in cluster.topics.values() if topic.name != OFFSETS_TOPIC]
+        partitions = [(topic.name, partition) for topic in deleted for partition in range(len(topic.logs))]
+        for topic in deleted:
             cluster.delete_topic(topic)
-        for broker in brokers:
+        for broker in runtime:
             outputs += broker.perform(now, broker.node.data.fetches.deleted(now, partitions))
-            outputs += broker.perform(now, broker.node.topics_deleted(now, [topic.name for topic in gone]))
+            outputs += broker.perform(now, broker.node.topics_deleted(now, [topic.name for topic in deleted]))
     if groups:
         cluster.reset_groups()
         if OFFSETS_TOPIC in cluster.topics:
@@ -107,103 +144,95 @@ def forget(brokers: ClusterRuntime, now: int, *, groups: bool = False, topics: b
             for partition, epoch in enumerate(offsets.epochs):
                 log = offsets.logs[partition] = cluster.new_log()
                 log.begin_epoch(epoch)
-            outputs += _read_groups_again(brokers, now)
+            outputs += _reload_groups(runtime, now)
     return outputs
 
 
-def check_whole(brokers: ClusterRuntime, what: str) -> None:
-    """Raise ValueError unless every node is up and everything is in memory."""
-    for node, state in brokers.states.items():
+def check_resettable(runtime: ClusterRuntime, action: str) -> None:
+    """Raise ValueError unless every node is up and the cluster has no data directory; `action` is a participle."""
+    for node, state in runtime.states.items():
         if state != "up":
-            raise ValueError(f"node {node} is {state}; a cluster is {what} while all its nodes are up")
-    if brokers.is_durable:
-        raise ValueError(f"a cluster with a data directory cannot be {what}; start one on a copy of the directory")
+            raise ValueError(f"node {node} is {state}; a cluster can be {action} only while all its nodes are up")
+    if runtime.is_durable:
+        raise ValueError(f"a cluster with a data directory cannot be {action}; start one on a copy of the directory")
 
 
-def _read_groups_again(brokers: ClusterRuntime, now: int) -> list[Output]:
-    """Let every coordinator forget its groups, and load what is written in `__consumer_offsets` now."""
-    if OFFSETS_TOPIC not in brokers.cluster.topics:
+def _reload_groups(runtime: ClusterRuntime, now: int) -> list[Output]:
+    """Make every coordinator discard its groups and load `__consumer_offsets` again."""
+    if OFFSETS_TOPIC not in runtime.cluster.topics:
         return []
-    offsets, by_id = brokers.cluster.topics[OFFSETS_TOPIC], {broker.node.node_id: broker for broker in brokers}
+    offsets, by_id = runtime.cluster.topics[OFFSETS_TOPIC], {broker.node.node_id: broker for broker in runtime}
     led: Iterable[tuple[int, Broker]] = (
         (partition, by_id[leader]) for partition, leader in enumerate(offsets.leaders) if leader in by_id
     )
     return [output for partition, broker in led for output in broker.reload(now, partition)]
 
 
-# -- from a cluster --------------------------------------------------------------------------------------------
-
-
-def _topic(topic: Topic) -> dict[str, Any]:
-    return {
-        "topic": topic.name,
-        "topic_id": str(topic.topic_id),
-        "configs": topic.configs,
-        "partitions": [
-            {
-                "start": log.start,
-                "end": log.end,
-                "epoch": epoch,
-                "batches": base64.b64encode(log.read(log.start, ALL, first_whole=True)).decode(),
-            }
+def _topic(topic: Topic) -> TopicDocument:
+    return TopicDocument(
+        topic.name,
+        str(topic.topic_id),
+        topic.configs,
+        [
+            PartitionDocument(
+                log.start,
+                log.end,
+                epoch,
+                base64.b64encode(log.read(log.start, UNLIMITED_BYTES, first_whole=True)).decode(),
+            )
             for log, epoch in zip(topic.logs, topic.epochs, strict=True)
         ],
-    }
+    )
 
 
-# -- into a cluster --------------------------------------------------------------------------------------------
-
-
-def _make(cluster: ClusterState, kept: SnapshotTopic) -> None:
-    topic = Topic(kept.name, kept.topic_id, configs=dict(kept.configs))
-    topic.replicas = cluster.place_replicas(range(len(kept.logs)), cluster.replication_factor(-1))
-    for each in kept.logs:
+def _create(cluster: ClusterState, source: SnapshotTopic) -> None:
+    topic = Topic(source.name, source.topic_id, configs=dict(source.configs))
+    topic.replicas = cluster.place_replicas(range(len(source.logs)), cluster.replication_factor(-1))
+    for each in source.logs:
         log = cluster.new_log()
         _fill(log, each)
         topic.logs.append(log)
-    cluster.restore_topic(topic, {partition: each.epoch for partition, each in enumerate(kept.logs)})
+    cluster.restore_topic(topic, {partition: each.epoch for partition, each in enumerate(source.logs)})
 
 
-def _fill(log: PartitionLog, kept: SnapshotLog) -> None:
-    for header, batch in kept.batches:
+def _fill(log: PartitionLog, source: SnapshotLog) -> None:
+    for header, batch in source.batches:
         log.restore(header, batch)
-    log.end = max(log.end, kept.end)
-    log.truncate_front(kept.start)
+    log.end = max(log.end, source.end)
+    log.truncate_front(source.start)
 
 
-# -- a document --------------------------------------------------------------------------------------------------
-
-
-def _read(
+def _parse(
     document: Mapping[str, Any], cluster: ClusterState, now: int
 ) -> tuple[list[SnapshotTopic], dict[str, GroupClock]]:
     if document.get("format") != FORMAT:
-        raise ValueError(f"format {document.get('format')!r}: snapshots of format {FORMAT} are understood")
+        raise ValueError(f"format {document.get('format')!r}: must be {FORMAT}")
     try:
-        topics = [_read_topic(each) for each in document["topics"]]
-        clocks = {each["group"]: _clock(each["mode"], each["reading"], now) for each in document["clocks"]}
+        topics = [_parse_topic(topic) for topic in document["topics"]]
+        clocks = {clock["group"]: _clock(clock["mode"], clock["reading"], now) for clock in document["clocks"]}
     except (KeyError, TypeError, AttributeError, binascii.Error) as error:
-        raise ValueError(f"this is no snapshot of a cluster: {type(error).__name__}: {error}") from error
-    for kept in topics:
-        wanted = cluster.settings.offsets_topic_num_partitions
-        if kept.name == OFFSETS_TOPIC and len(kept.logs) != wanted:
+        raise ValueError(f"not a snapshot of a cluster: {type(error).__name__}: {error}") from error
+    count = cluster.settings.offsets_topic_num_partitions
+    for topic in topics:
+        if topic.name == OFFSETS_TOPIC and len(topic.logs) != count:
             raise ValueError(
-                f"offsets.topic.num.partitions is {wanted} here, and {len(kept.logs)} in the snapshot: groups would"
-                " have other coordinators"
+                f"the snapshot has offsets.topic.num.partitions={len(topic.logs)}, this cluster {count}:"
+                " groups would have other coordinators"
             )
     return topics, clocks
 
 
-def _read_topic(said: Mapping[str, Any]) -> SnapshotTopic:
-    logs = [_read_partition(f"{said['topic']}-{at}", each) for at, each in enumerate(said["partitions"])]
-    return SnapshotTopic(said["topic"], UUID(said["topic_id"]), dict(said["configs"]), logs)
+def _parse_topic(document: Mapping[str, Any]) -> SnapshotTopic:
+    name = document["topic"]
+    logs = [_parse_partition(f"{name}-{number}", each) for number, each in enumerate(document["partitions"])]
+    return SnapshotTopic(name, UUID(document["topic_id"]), dict(document["configs"]), logs)
 
 
-def _read_partition(where: str, said: Mapping[str, Any]) -> SnapshotLog:
-    found = read_log(base64.b64decode(said["batches"], validate=True))
-    if found.damage:
-        raise ValueError(f"{where}: {found.damage}")
-    return SnapshotLog(said["start"], said["end"], said["epoch"], found.batches)
+def _parse_partition(place: str, document: Mapping[str, Any]) -> SnapshotLog:
+    log = read_log(base64.b64decode(document["batches"], validate=True))
+    if log.damage:
+        raise ValueError(f"{place}: {log.damage}")
+    return SnapshotLog(document["start"], document["end"], document["epoch"], log.batches)
 
 
 def _clock(mode: str, reading: int, now: int) -> GroupClock:

@@ -1,11 +1,11 @@
-"""The cluster as a whole: kept as a document, brought back, and emptied."""
+"""Operations on the whole cluster: snapshot, restore, reset."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from . import document as worlds
+from ...config.suggest import did_you_mean
+from .document import ClusterDocument, check_resettable, discard, read_cluster, restore_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,44 +14,42 @@ if TYPE_CHECKING:
     from ...broker.connections import Output
 
 SCOPES = ("rules", "holds", "puppets", "groups", "topics", "trace")
-"""What can be reset. Groups go with their offsets and clocks, topics with their records."""
+"""What `reset` can empty. Groups include their offsets and clocks, topics their records."""
 
 
 class Snapshots:
-    """Snapshots, restores and resets. `resets` are what empties the scopes that belong to other parts."""
+    """Takes and restores snapshots, and resets the cluster. `resets` empties the scopes of other parts, by name."""
 
     def __init__(
         self,
-        brokers: ClusterRuntime,
-        leave: Callable[[Iterable[Output]], None],
+        runtime: ClusterRuntime,
+        deliver: Callable[[Iterable[Output]], None],
         resets: Mapping[str, Callable[[int], None]],
     ) -> None:
-        self._brokers = brokers
-        self._leave = leave
+        self._runtime = runtime
+        self._deliver = deliver
         self._resets = resets
 
-    def snapshot(self, now: int) -> dict[str, Any]:
-        """Topics, records, groups, offsets and clocks, as one JSON document (see `document`)."""
-        return worlds.snapshot(self._brokers, now)
+    def take(self, now: int) -> ClusterDocument:
+        """Return topics, records, groups, offsets and clocks as one JSON document."""
+        return read_cluster(self._runtime, now)
 
     def restore(self, now: int, *, document: Mapping[str, Any]) -> None:
-        """Let the cluster be as a snapshot says, whatever it was. ValueError, with nothing changed, if it cannot be."""
-        self._leave(worlds.restore(self._brokers, now, document))
+        """Replace the cluster's content with a snapshot. Raises ValueError for an invalid document or cluster."""
+        self._deliver(restore_cluster(self._runtime, now, document))
 
     def reset(self, now: int, *, scope: Sequence[str] = SCOPES) -> None:
-        """Empty the cluster, or what is said of it: rules, holds, puppets, groups, topics, trace. Connections stay."""
+        """Empty the cluster: some of rules, holds, puppets, groups, topics and trace. Connections stay open."""
         for name in scope:
             if name not in SCOPES:
-                near = get_close_matches(name, SCOPES, n=1)
-                hint = f"; the nearest is {near[0]!r}" if near else ""
-                raise ValueError(f"scope {name!r}: must be some of {', '.join(SCOPES)}{hint}")
+                raise ValueError(f"scope {name!r}: must be some of {', '.join(SCOPES)}{did_you_mean(name, SCOPES)}")
         groups, topics = "groups" in scope, "topics" in scope
         if groups or topics:
-            worlds.check_whole(self._brokers, "reset")
+            check_resettable(self._runtime, "reset")
         for name in SCOPES:
             if name in scope and name in self._resets:
                 self._resets[name](now)
         if groups or topics:
-            self._leave(worlds.forget(self._brokers, now, groups=groups, topics=topics))
+            self._deliver(discard(self._runtime, now, groups=groups, topics=topics))
         if "trace" in scope:
-            self._brokers.trace.clear()
+            self._runtime.trace.clear()

@@ -1,7 +1,7 @@
-"""Clocks that jump: over what a group waits for, once everybody has come who is alive (`clock="auto"`).
+"""Clocks in mode `auto`: they jump over a group's barriers once every live member has arrived.
 
-That is asked after every input, also when a connection has closed. Over sessions nothing jumps: whoever is a member has
-as much of its session left after a jump as before it.
+The check runs after every input, including closed connections. Sessions are never skipped: each member has as much of
+its session left after a jump as before it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ...core import overrides
 from ...core.groups.classic.group import ClassicGroupState
 from ...core.timers import InitialDelay, PendingMemberExpiry, PendingSyncExpiry, RebalanceTimeout
 from ..resolve import coordinator_of
-from .clock_advance import Move, is_live
+from .clock_advance import ClockAdvance, is_live
 
 if TYPE_CHECKING:
     from ...broker.cluster_runtime import ClusterRuntime
@@ -29,87 +29,85 @@ WAITING = frozenset({ClassicGroupState.PREPARING_REBALANCE, ClassicGroupState.CO
 class AutoClock:
     """A ticker of `ClusterRuntime` that moves the clocks of groups in mode `auto`."""
 
-    def __init__(self, brokers: ClusterRuntime) -> None:
-        self._brokers = brokers
+    def __init__(self, runtime: ClusterRuntime) -> None:
+        self._runtime = runtime
         self._is_moving = False
 
     def deadline(self) -> int | None:
-        """Now, if there is a group to move."""
-        now = self._brokers.last_input_ms
-        # what a jump brings about is looked at after it
-        is_due = not self._is_moving and any(self._next_wait(now, each) is not None for each in self._waiting())
+        """Return the current time if a group's clock can jump, else None."""
+        now = self._runtime.last_input_ms
+        # a jump's own inputs are checked after it
+        is_due = not self._is_moving and any(self._next_barrier(now, each) is not None for each in self._candidates())
         return now if is_due else None
 
     def tick(self, now: int) -> list[Output]:
-        """Move the clock of each group that only waits for what will not come, or for nobody in particular."""
+        """Move the clock of each group whose barrier no live member can still reach."""
         outputs: list[Output] = []
         self._is_moving = True
         try:
-            for group_id in self._waiting():
-                found = self._next_wait(now, group_id)
-                if found is not None:
-                    outputs += self._jump(now, *found)
+            for group_id in self._candidates():
+                barrier = self._next_barrier(now, group_id)
+                if barrier is not None:
+                    outputs += self._jump(now, *barrier)
         finally:
             self._is_moving = False
         return outputs
 
     def group_deadline(self, group_id: str) -> int | None:
-        """Nothing: it is not a time that has to come."""
+        """Return None: jumps have no deadline."""
         del group_id
         return None
 
     def clock_changed(self, now: int, group_id: str) -> None:
-        """Nothing depends on that."""
+        """Do nothing: jumps have no deadline."""
 
-    def _waiting(self) -> list[str]:
-        """The groups to look at."""
-        return list(self._brokers.cluster.auto_clock_groups)
+    def _candidates(self) -> list[str]:
+        return list(self._runtime.cluster.auto_clock_groups)
 
-    def _next_wait(self, now: int, group_id: str) -> tuple[Coordinator, ClassicGroup, TimerKey] | None:
-        """The wait that a group's clock may jump over, the one that is over first."""
+    def _next_barrier(self, now: int, group_id: str) -> tuple[Coordinator, ClassicGroup, TimerKey] | None:
+        """Return the first barrier timer that a group's clock may skip."""
         try:
-            coordinator = coordinator_of(self._brokers, group_id)
+            coordinator = coordinator_of(self._runtime, group_id)
         except ValueError:
-            # it is paused
+            # its node is paused
             return None
         group = None if coordinator is None else coordinator.groups.get(group_id)
         if coordinator is None or group is None or group.clock.mode != "auto" or group.state not in WAITING:
-            # it comes into the list again with its next state
-            del self._brokers.cluster.auto_clock_groups[group_id]
+            # its next change of state adds it again
+            del self._runtime.cluster.auto_clock_groups[group_id]
             return None
         if group.is_frozen:
             return None
-        keys = self._waits(now, group)
+        keys = self._barriers(now, group)
         return (coordinator, group, min(keys, key=group.timers.__getitem__)) if keys else None
 
-    def _waits(self, now: int, group: ClassicGroup) -> list[TimerKey]:
+    def _barriers(self, now: int, group: ClassicGroup) -> list[TimerKey]:
         keys: list[TimerKey] = []
         members = group.members.values()
         match group.state:
             case ClassicGroupState.PREPARING_REBALANCE if group.awaiting_join:
-                comes = any(self._brokers.is_open(call.connection) for call in group.pending_members.values())
-                if not comes and not any(each.parked_join is None and self._may_come(now, each) for each in members):
+                pending = any(self._runtime.is_open(call.connection) for call in group.pending_members.values())
+                if not pending and not any(each.parked_join is None and self._may_come(now, each) for each in members):
                     keys += [key for key in group.timers if isinstance(key, InitialDelay | RebalanceTimeout)]
                     keys += [PendingMemberExpiry(member_id) for member_id in group.pending_members]
             case ClassicGroupState.COMPLETING_REBALANCE if any(each.parked_sync is not None for each in members):
-                owing = [group.members[each] for each in group.pending_sync_members if each in group.members]
-                if not any(self._may_come(now, each) for each in owing):
+                missing = [group.members[each] for each in group.pending_sync_members if each in group.members]
+                if not any(self._may_come(now, each) for each in missing):
                     keys.append(PendingSyncExpiry(group.generation))
             case _:
-                # nobody waits for anybody
                 pass
         return [key for key in keys if key in group.timers]
 
     def _may_come(self, now: int, member: ClassicMember) -> bool:
-        """Whether a member is alive, or may be: one that was loaded, and not heard of since, by its session."""
+        """Return whether a member is live. A member loaded from the log counts as live until its session expires."""
         if member.last_call is None:
             return now - member.session_began_ms < member.session_timeout_ms
-        return is_live(self._brokers, now, member)
+        return is_live(self._runtime, now, member)
 
     def _jump(self, now: int, coordinator: Coordinator, group: ClassicGroup, key: TimerKey) -> list[Output]:
         to = group.timers[key]
         ahead_ms = to - group.clock.read(now)
         overrides.postpone_expiries(group, ahead_ms, key)
-        move = Move(self._brokers, coordinator, now, group.id)
-        move.run(to, "auto", lambda: group.timers.get(key) != to)
-        return move.outputs
+        advance = ClockAdvance(self._runtime, coordinator, now, group.id)
+        advance.run(to, "auto", lambda: group.timers.get(key) != to)
+        return advance.outputs

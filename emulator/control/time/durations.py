@@ -1,4 +1,4 @@
-"""Durations as they are written: seconds as a number, or text such as "7d", "5m", "45s" and "250ms"."""
+"""Durations in arguments: seconds as a number, or text such as "7d", "5m", "45s" and "250ms"."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ import re
 UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 DURATION_MS_MAX = 1_000 * 365 * UNITS_MS["d"]
-"""A thousand years; timestamps of Kafka hold much more, but nothing is due by then."""
+"""A thousand years, far below the range of Kafka's timestamps."""
 
-WRITTEN = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)", re.ASCII)
+_TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)", re.ASCII)
 
 
 def duration_ms(duration: float | str) -> int:
-    """A duration in whole milliseconds. ValueError for what is negative, too long, or not a duration."""
-    ms = _read(duration)
+    """Return a duration in whole milliseconds. Raises ValueError if it is negative, too long, or no duration."""
+    ms = _parse(duration)
     if ms is None:
         raise ValueError(
-            f"{duration!r} is not a duration: give seconds as a number, or text such as '7d', '5m', '45s' or '250ms'"
+            f"{duration!r} is not a duration: use seconds as a number, or text such as '7d', '5m', '45s' or '250ms'"
         )
     if ms < 0:
-        raise ValueError(f"the duration {duration!r} is negative: time goes only ahead")
+        raise ValueError(f"the duration {duration!r} is negative: a clock cannot go back")
     if ms > DURATION_MS_MAX:
         raise ValueError(f"the duration {duration!r} is longer than 1000 years")
     return round(ms)
 
 
-def _read(duration: object) -> float | None:
+def _parse(duration: object) -> float | None:
     if isinstance(duration, str):
         text = duration.strip()
-        written = WRITTEN.fullmatch(text.removeprefix("-"))
-        if written is None:
+        match = _TEXT.fullmatch(text.removeprefix("-"))
+        if match is None:
             return None
-        ms = float(written[1]) * UNITS_MS[written[2]]
+        ms = float(match[1]) * UNITS_MS[match[2]]
         return -ms if text.startswith("-") else ms
-    # a bool is an int to Python
+    # bool is a subclass of int
     if not isinstance(duration, int | float) or isinstance(duration, bool) or not math.isfinite(duration):
         return None
     return duration * 1_000

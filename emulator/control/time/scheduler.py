@@ -1,4 +1,4 @@
-"""What is to be done later, in the node's time or in a group's: a ticker of the nodes (`brokers.Ticker`)."""
+"""A scheduler of actions in the node's time or in a group's time: a ticker of `ClusterRuntime`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class ScheduledAction:
-    """Something to be done at `due`: in the time of a group, or of the node if there is none."""
+    """An action due at `due` ms: in the time of a group, or of the node if `group_id` is None."""
 
     due: int
     group_id: str | None
@@ -22,10 +22,10 @@ class ScheduledAction:
 
 
 class Scheduler:
-    """Does things when their time has come; of two that are due at once the one first that was entered first."""
+    """Performs actions at their deadlines; actions with the same deadline in the order of scheduling."""
 
-    def __init__(self, brokers: ClusterRuntime) -> None:
-        self._brokers = brokers
+    def __init__(self, runtime: ClusterRuntime) -> None:
+        self._runtime = runtime
         self._entries: list[ScheduledAction] = []
         self._now = 0
 
@@ -33,21 +33,21 @@ class Scheduler:
         return len(self._entries)
 
     def enter(self, now: int, ms: int, do: Callable[[int], Iterable[Output]], group_id: str | None = None) -> None:
-        """Do something in so many milliseconds, of the group's time if one is named."""
+        """Schedule an action in `ms` milliseconds, of the group's time if a group is given."""
         self._now = now
         self._entries.append(ScheduledAction(self.group_now(now, group_id) + ms, group_id, do))
 
     def group_now(self, now: int, group_id: str | None) -> int:
-        """The time of a group; the node's, if there is none."""
-        clock = None if group_id is None else self._brokers.cluster.group_clocks.get(group_id)
+        """Return the time of a group; the node's time without a group."""
+        clock = None if group_id is None else self._runtime.cluster.group_clocks.get(group_id)
         return now if clock is None else clock.read(now)
 
     def deadline(self) -> int | None:
-        """When the next thing is to be done."""
+        """Return the next deadline, in the node's time."""
         return min((due for each in self._entries if (due := self._due(each)) is not None), default=None)
 
     def tick(self, now: int) -> list[Output]:
-        """Do what is to be done by now, in the order in which it is due."""
+        """Perform the actions that are due by now, in the order of their deadlines."""
         self._now = now
         outputs: list[Output] = []
         while True:
@@ -57,12 +57,12 @@ class Scheduler:
             outputs += self._entries.pop(min(due)[1]).do(now)
 
     def group_deadline(self, group_id: str) -> int | None:
-        """When the next thing is to be done that is due in the time of a group, in that time."""
+        """Return the next deadline of a group's actions, in the group's time."""
         return min((each.due for each in self._entries if each.group_id == group_id), default=None)
 
     def clock_changed(self, now: int, group_id: str) -> None:
-        """The clock of a group was moved: what is due by it is looked up when it is asked for."""
+        """Do nothing: deadlines are computed from the clocks on demand."""
 
-    def _due(self, later: ScheduledAction) -> int | None:
-        clock = None if later.group_id is None else self._brokers.cluster.group_clocks.get(later.group_id)
-        return later.due if clock is None else clock.due_at(later.due, self._now)
+    def _due(self, action: ScheduledAction) -> int | None:
+        clock = None if action.group_id is None else self._runtime.cluster.group_clocks.get(action.group_id)
+        return action.due if clock is None else clock.due_at(action.due, self._now)

@@ -17,6 +17,7 @@ from koordinator.wire.messages.offset_commit import (
 
 if TYPE_CHECKING:
     from koordinator.emulator.control.faults.actions import Action
+    from koordinator.emulator.control.results import HoldInfo, RuleInfo
 
 TRIGGERS = ("once", "times", "nth", "every", "probability")
 
@@ -38,19 +39,19 @@ class FaultyNodes(Nodes):
             "action": action_data(action),
             **{k: v for k, v in conditions.items() if k in ("id", "optional")},
         }
-        return str(self.faults.add_rule(self.now, rule=rule)["id"])
+        return self.faults.add_rule(self.now, rule=rule).id
 
-    def rule_data(self, rule: str) -> Any:
+    def rule_data(self, rule: str) -> RuleInfo:
         return self.faults.rule(self.now, rule=rule)
 
     def hits(self, rule: str) -> int:
-        return int(self.rule_data(rule)["hits"])
+        return self.rule_data(rule).hits
 
     def hold(self, api: str, **conditions: Any) -> str:
         """Add a hold and return its id."""
-        return str(self.holds.add(self.now, match={"api": api, **conditions})["id"])
+        return self.holds.add(self.now, match={"api": api, **conditions}).id
 
-    def hold_data(self, hold: str) -> Any:
+    def hold_data(self, hold: str) -> HoldInfo:
         return self.holds.look(self.now, hold=hold)
 
     def release(self, hold: str, **release_options: Any) -> None:

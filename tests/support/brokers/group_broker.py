@@ -11,6 +11,8 @@ from koordinator.emulator.control.verbs import Verbs
 if TYPE_CHECKING:
     from clients.frame_clients import Peer
 
+    from koordinator.emulator.control.results import Fired
+
 
 class Here(Nodes):
     """Two nodes, of which the second coordinates the group, and the controls of the group."""
@@ -56,5 +58,5 @@ class Here(Nodes):
         ]
 
 
-def brief(fired: list[dict[str, object]]) -> list[tuple[str, str | None]]:
-    return [(str(each["kind"]), each["instance_id"]) for each in fired]  # type: ignore[misc]
+def brief(fired: list[Fired]) -> list[tuple[str, str | None]]:
+    return [(each.kind, each.instance_id) for each in fired]

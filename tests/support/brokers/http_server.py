@@ -55,6 +55,6 @@ class Serving:
         async with trio.open_nursery() as nursery:
             self._scope = nursery.cancel_scope
             fleet = ClusterRegistry(nursery, self.logged.append, self._ports)
-            first = await fleet.create(self._options, FIRST)
-            serve = partial(serve_control, fleet, first.cluster.control, Options(), host="127.0.0.1", port=0)
+            await fleet.create(self._options, FIRST)
+            serve = partial(serve_control, fleet, Options(), host="127.0.0.1", port=0)
             self._started.set_result(await nursery.start(partial(serve, token=self._token)))

@@ -10,6 +10,7 @@ from koordinator.emulator.control.puppets.operations import Puppets
 from koordinator.emulator.control.time.clocks import Clocks
 
 if TYPE_CHECKING:
+    from koordinator.emulator.control.results import PuppetInfo
     from koordinator.emulator.core.groups.classic.group import ClassicGroup
 
 SESSION_MS = 6_000
@@ -27,29 +28,29 @@ class PuppetScene(Nodes):
         self.puppets = Puppets(self.runtime, self._perform)
         self.clocks = Clocks(self.runtime, self._perform)
 
-    def puppet(self, name: str, *, joins: bool = True, group: str = GROUP, **options: Any) -> dict[str, Any]:
+    def puppet(self, name: str, *, joins: bool = True, group: str = GROUP, **options: Any) -> PuppetInfo:
         """Create a puppet and, if `joins`, let it join."""
         options.setdefault("heartbeat_interval_ms", HEARTBEAT_MS)
         created = self.puppets.create(self.now, group=group, name=name, **options)
         return self.perform(name, "join", group=group) if joins else created
 
-    def perform(self, name: str, verb: str, group: str = GROUP, **options: Any) -> dict[str, Any]:
+    def perform(self, name: str, verb: str, group: str = GROUP, **options: Any) -> PuppetInfo:
         """Perform an operation on a puppet."""
         self._perform(self.runtime.tick(self.now))
-        data: dict[str, Any] = getattr(self.puppets, verb)(self.now, group=group, name=name, **options)
-        return data
+        info: PuppetInfo = getattr(self.puppets, verb)(self.now, group=group, name=name, **options)
+        return info
 
-    def describe(self, name: str, group: str = GROUP) -> dict[str, Any]:
+    def describe(self, name: str, group: str = GROUP) -> PuppetInfo:
         """Describe a puppet."""
         return self.puppets.describe(self.now, group=group, name=name)
 
     def state(self, name: str) -> str:
         """Return the state of a puppet."""
-        return str(self.describe(name)["state"])
+        return self.describe(name).state
 
     def holds(self, *names: str) -> dict[str, list[int]]:
         """Return the partitions of t that puppets hold."""
-        return {name: self.describe(name)["assignment"].get("t", []) for name in names}
+        return {name: self.describe(name).assignment.get("t", []) for name in names}
 
     def group(self, group: str = GROUP) -> ClassicGroup:
         """Return the group from its coordinator."""

@@ -1,0 +1,324 @@
+"""The results of operations: one frozen dataclass each, for the handles, the HTTP API and its OpenAPI document.
+
+The JSON object of a result has its fields, in their order. A result with a field `ok` ends a wait when `ok` is true;
+any other result ends a wait when it is true itself (`is_satisfied`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..core.groups.classic.group import ClassicGroupState
+from ..verify.conformance import Verdict  # noqa: TC001 - read at run time
+from ..verify.rebalances import Rebalance  # noqa: TC001 - read at run time
+
+Assignment = dict[str, list[int]]
+"""Partitions by topic, in order."""
+
+
+def is_satisfied(result: object) -> bool:
+    """Return whether a result ends a wait."""
+    return bool(getattr(result, "ok", result))
+
+
+# -- nodes and topics ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterInfo:
+    """A served cluster: its addresses and the values that reproduce it. `listeners` are bootstrap servers by name."""
+
+    id: str
+    bootstrap_servers: str
+    listeners: dict[str, str]
+    cluster_id: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """A node and its state: up, paused or down."""
+
+    node: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConnection:
+    """An open connection of a client, by its number in the trace. Puppets have none."""
+
+    connection: int
+    node: int
+    client_id: str
+    client_host: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionInfo:
+    """A partition: its leader's node id (-1 without a leader) and the offset after its last record."""
+
+    partition: int
+    leader: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInfo:
+    """A topic and its partitions, by number."""
+
+    topic: str
+    partitions: list[PartitionInfo]
+
+
+# -- groups ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a group at one moment.
+
+    `assignment` has the partitions of each topic; it is empty unless the group's protocol type is "consumer".
+    `protocols` are the names of the offered protocols, most preferred first. A Kafka broker does not report
+    protocols and timeouts: there they are empty and -1.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    assignment: Assignment
+    protocols: tuple[str, ...] = ()
+    session_timeout_ms: int = -1
+    rebalance_timeout_ms: int = -1
+
+    @property
+    def label(self) -> str:
+        """The `group.instance.id` of a static member, else the member id."""
+        return self.instance_id or self.member_id
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups."""
+
+    state: str = ClassicGroupState.DEAD.value
+    generation: int = -1
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str | None = None
+    """The member id of the leader."""
+    members: tuple[Member, ...] = ()
+    """The members, in the order in which they joined."""
+    waiting_for: tuple[str, ...] = ()
+    """The ids of the members that have not sent SyncGroup in this generation."""
+
+    def __str__(self) -> str:
+        size = f"{len(self.members)} member{'' if len(self.members) == 1 else 's'}"
+        owned = "".join(f"; {member.label}: {_brief(member.assignment)}" for member in self.members)
+        late = f"; no SyncGroup yet from {', '.join(self.waiting_for)}" if self.waiting_for else ""
+        return f"{self.state}, generation {self.generation}, {size}{owned}{late}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionOffset:
+    """The committed offset of a partition. A Kafka broker is not asked for the last three fields."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str | None = None
+    commit_timestamp: int = -1
+
+
+# -- clocks ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ClockReading:
+    """A group's clock: its mode, its time in ms since the epoch, and its lead over the node's clock in ms."""
+
+    mode: str
+    now_ms: int
+    ahead_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """A timer that fired: `kind` is session, pending, initial_delay, join, sync or offsets.
+
+    `deadline_ms` is in the group's time, in ms since the epoch. `member_id` and `instance_id` name the timer's member,
+    if it has one. `generation` is the group's generation before the timer fired.
+    """
+
+    kind: str
+    member_id: str | None
+    instance_id: str | None
+    deadline_ms: int
+    generation: int
+
+    def __str__(self) -> str:
+        label = self.instance_id or self.member_id
+        return self.kind if label is None else f"{self.kind} of {label}"
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A running timer; `remaining_ms` is in the group's time. The other fields are those of `Fired`."""
+
+    kind: str
+    member_id: str | None
+    instance_id: str | None
+    deadline_ms: int
+    remaining_ms: int
+    generation: int
+
+
+# -- checks ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of a check: `message` has the expectation, the observation and the closest miss, or is empty."""
+
+    ok: bool
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        if self.ok:
+            object.__setattr__(self, "message", "")
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceCheck(CheckResult):
+    """The result of a check for a rebalance, and the completed rebalance."""
+
+    rebalance: Rebalance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCheck(CheckResult):
+    """The result of a check of requests, and the sequence numbers of the matching requests in the trace."""
+
+    seqs: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ConformanceCheck(CheckResult):
+    """The result of the client checks C01 to C10, one verdict each."""
+
+    checks: list[Verdict] = field(default_factory=list)
+
+
+# -- faults ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request that a rule acted on, or that a hold has parked. Numbers are those of the trace."""
+
+    api: str
+    version: int
+    connection: int
+    correlation_id: int
+    client_id: str | None
+    group: str | None
+    member_id: str | None
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInfo:
+    """A rule and its counters: `matched` requests, `hits` (it acted), and the last `requests` it acted on."""
+
+    id: str
+    match: dict[str, object]
+    action: dict[str, object]
+    trigger: dict[str, object]
+    optional: bool
+    text: str
+    hits: int
+    matched: int
+    requests: list[Request]
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedRule:
+    """A rule that never acted, its description, and the closest miss."""
+
+    rule: dict[str, object]
+    text: str
+    near: str
+
+
+@dataclass(frozen=True, slots=True)
+class HoldInfo:
+    """A hold or a lock-step: `inside` are the parked requests, `behind` the requests queued on their connections.
+
+    `entered` counts every request that was parked; `rounds` counts the completed rounds of a lock-step, whose
+    participants are `clients`. `is_open`: the hold was released.
+    """
+
+    id: str
+    match: dict[str, object]
+    clients: list[str]
+    entered: int
+    inside: list[Request]
+    behind: list[Request]
+    rounds: int
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HoldEntry:
+    """The `first` request that a hold parked, or the reason why none can arrive (`deadlock`)."""
+
+    ok: bool
+    first: Request | None
+    deadlock: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LockstepRound:
+    """The completed rounds of a lock-step, and the clients that the current round lacks."""
+
+    ok: bool
+    rounds: int
+    missing: list[str]
+
+
+# -- puppets ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PuppetInfo:
+    """A puppet at one moment.
+
+    `state` is out, joining, joined (SyncGroup is still to be sent), syncing, stable, leaving or failed. `assignment`
+    are its partitions by topic; of a Connect worker the tasks by connector, where -1 is the connector itself.
+    `waits_for` is the API of its pending request, `error` the error of the last response; both may be None.
+    """
+
+    name: str
+    group: str
+    client_id: str
+    instance_id: str | None
+    protocol_type: str
+    behaviour: dict[str, object]
+    state: str
+    member_id: str
+    generation: int
+    protocol: str | None
+    is_leader: bool
+    assignment: Assignment
+    waits_for: str | None
+    error: str | None
+
+    def __str__(self) -> str:
+        pending = f", waiting for {self.waits_for}" if self.waits_for else ""
+        error = f", error {self.error}" if self.error else ""
+        return f"{self.state}, generation {self.generation}{pending}{error}"
+
+
+def _brief(assignment: Assignment) -> str:
+    return ", ".join(f"{topic} {partitions}" for topic, partitions in assignment.items()) or "nothing"

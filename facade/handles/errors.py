@@ -1,0 +1,13 @@
+"""Errors of handles."""
+
+
+class ClusterStopped(RuntimeError):
+    """A handle was used after its cluster stopped. If the cluster died of a bug, that is the cause."""
+
+
+class BlockingCallInLoop(RuntimeError):
+    """A blocking call was made in a thread that runs an asyncio or Trio loop."""
+
+
+class EmulatorOnly(RuntimeError):
+    """An operation of the emulator was called on a running Kafka, which does not have it."""
