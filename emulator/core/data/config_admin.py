@@ -64,9 +64,9 @@ def describe_configs(cluster: ClusterState, node_id: int, request: DescribeConfi
             names = resource.configuration_keys
             selected = (row for row in rows if names is None or row.name in names)
             if not request.include_synonyms:
-                selected = (_without_synonyms(row) for row in selected)
+                selected = (replace(row, synonyms=()) for row in selected)
             result = DescribeConfigsResult(error_message=None, configs=tuple(selected))
-        results.append(_for_resource(result, resource))
+        results.append(replace(result, resource_type=resource.resource_type, resource_name=resource.resource_name))
     return DescribeConfigsResponse(results=tuple(results))
 
 
@@ -232,11 +232,3 @@ def _no_topic(name: str) -> Refusal:
 
 def _not_emulated(resource_type: int) -> Refusal:
     return Refusal(Error.INVALID_REQUEST, f"Resources of type {resource_type} are not emulated")
-
-
-def _for_resource(result: DescribeConfigsResult, resource: DescribeConfigsResource) -> DescribeConfigsResult:
-    return replace(result, resource_type=resource.resource_type, resource_name=resource.resource_name)
-
-
-def _without_synonyms(row: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
-    return replace(row, synonyms=())

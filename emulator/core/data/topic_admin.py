@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import (
@@ -39,9 +39,14 @@ from .metadata_changes import RecordsDeleted
 from .topic_configs import refuse_configs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..cluster import ClusterState
     from .topic import Topic
 
+T = TypeVar("T", CreatableTopic, CreatePartitionsTopic)
+
+DUPLICATE_NAME = Refusal(Error.INVALID_REQUEST, "Duplicate topic name.")
 UNKNOWN_TOPIC = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
 
 
@@ -76,15 +81,23 @@ def not_controller(
 
 def create_topics(cluster: ClusterState, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """Create topics, or only validate the request. A name given twice is refused in one row."""
-    counts = Counter(topic.name for topic in request.topics)
-    rows = []
-    for requested in request.topics:
-        if counts[requested.name] == 1:
-            rows.append(_create(cluster, requested, validate_only=request.validate_only))
-        elif counts[requested.name] > 1:
-            counts[requested.name] = 0
-            rows.append(_create_error(requested.name, Refusal(Error.INVALID_REQUEST, "Duplicate topic name.")))
-    return CreateTopicsResponse(topics=tuple(rows))
+    return CreateTopicsResponse(
+        topics=tuple(
+            _create_error(topic.name, DUPLICATE_NAME)
+            if duplicate
+            else _create(cluster, topic, validate_only=request.validate_only)
+            for topic, duplicate in _by_name(request.topics)
+        )
+    )
+
+
+def _by_name(topics: Sequence[T]) -> list[tuple[T, bool]]:
+    """Return the first topic of each name, and whether the name is given more than once."""
+    counts = Counter(topic.name for topic in topics)
+    firsts: dict[str, T] = {}
+    for topic in topics:
+        firsts.setdefault(topic.name, topic)
+    return [(topic, counts[name] > 1) for name, topic in firsts.items()]
 
 
 def _create(cluster: ClusterState, requested: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
@@ -214,19 +227,12 @@ def _find_topic(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refus
 
 def create_partitions(cluster: ClusterState, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     """Add partitions to topics, or only validate the request. A name given twice is refused in one row."""
-    counts = Counter(topic.name for topic in request.topics)
     rows = []
-    for requested in request.topics:
-        if counts[requested.name] == 0:
-            continue
-        refusal = None
-        if counts[requested.name] > 1:
-            counts[requested.name] = 0
-            refusal = Refusal(Error.INVALID_REQUEST, "Duplicate topic name.")
-        refusal = refusal or _grow(cluster, requested, validate_only=request.validate_only)
+    for topic, duplicate in _by_name(request.topics):
+        refusal = DUPLICATE_NAME if duplicate else _grow(cluster, topic, validate_only=request.validate_only)
         rows.append(
             CreatePartitionsTopicResult(
-                name=requested.name,
+                name=topic.name,
                 error_code=refusal.error if refusal else Error.NONE,
                 error_message=refusal.message if refusal else None,
             )

@@ -70,6 +70,17 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
 }
 """The handler of each request class; called with the store, the node's time, the call and the request."""
 
+COMPLETIONS: Mapping[type, Callable[..., None]] = {
+    GroupCreated: join.group_created,
+    AssignmentStored: sync.assignment_stored,
+    StaticMemberReplaced: join.static_member_replaced,
+    OffsetsCommitted: offsets.offsets_committed,
+    OffsetsDeleted: offset_expiry.offsets_deleted,
+    GroupDeleted: group_admin.group_deleted,
+    GroupEmptied: membership.group_emptied,
+}
+"""The completion of each class of writes; called with the store, the write and its error."""
+
 
 class Coordinator:
     """The coordinator of classic groups, with the behaviour of the configured release (`kafka.version`).
@@ -121,21 +132,7 @@ class Coordinator:
         store.touch(now, write.group)
         if error is Error.NONE:
             write.group.stored = True
-        match write:
-            case GroupCreated():
-                join.group_created(store, write, error)
-            case AssignmentStored():
-                sync.assignment_stored(store, write, error)
-            case StaticMemberReplaced():
-                join.static_member_replaced(store, write, error)
-            case OffsetsCommitted():
-                offsets.offsets_committed(store, write, error)
-            case OffsetsDeleted():
-                offset_expiry.offsets_deleted(store, write, error)
-            case GroupDeleted():
-                group_admin.group_deleted(store, write, error)
-            case GroupEmptied():
-                membership.group_emptied(store, write, error)
+        COMPLETIONS[type(write)](store, write, error)
 
     def begin_load(self, now: int, partition: int) -> list[Effect]:
         """Take over a partition of `__consumer_offsets`; its groups answer "loading" until `loaded`."""

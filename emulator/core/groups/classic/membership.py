@@ -134,20 +134,11 @@ def group_emptied(store: GroupStore, write: GroupEmptied, error: Error) -> None:
 def _after_leave(store: GroupStore, group: ClassicGroup, left: list[MemberIdentity], *, may_rebalance: bool) -> None:
     member_ids = ", ".join(identity.member_id or identity.group_instance_id or "" for identity in left)
     reason = f"explicit `LeaveGroup` request for ({member_ids}) members."
-    match group.state:
-        case ClassicGroupState.STABLE | ClassicGroupState.COMPLETING_REBALANCE if may_rebalance:
-            rebalance.prepare(
-                store, group, Reason(Cause.MEMBER_LEAVE, reason, left[0].member_id or None, left[0].reason)
-            )
-        case ClassicGroupState.PREPARING_REBALANCE:
-            rebalance.complete_if_all_joined(store, group)
-        case (
-            ClassicGroupState.STABLE
-            | ClassicGroupState.COMPLETING_REBALANCE
-            | ClassicGroupState.EMPTY
-            | ClassicGroupState.DEAD
-        ):
-            pass
+    if group.state is ClassicGroupState.PREPARING_REBALANCE:
+        rebalance.complete_if_all_joined(store, group)
+    elif may_rebalance and group.state is not ClassicGroupState.EMPTY:
+        why = Reason(Cause.MEMBER_LEAVE, reason, left[0].member_id or None, left[0].reason)
+        rebalance.prepare(store, group, why)
 
 
 def _remove_leaving_member(store: GroupStore, group: ClassicGroup, identity: MemberIdentity) -> Error:
