@@ -155,6 +155,15 @@ class GroupTrace:
         return dict(exchanges)
 
     @cached_property
+    def joins(self) -> dict[int, list[Exchange]]:
+        """The successful JoinGroups of each generation."""
+        joins: dict[int, list[Exchange]] = defaultdict(list)
+        for exchange in self.exchanges:
+            if exchange.joined_generation is not None:
+                joins[exchange.joined_generation].append(exchange)
+        return dict(joins)
+
+    @cached_property
     def instances(self) -> dict[str, str]:
         """The `group.instance.id` of each static member id."""
         instances: dict[str, str] = {}

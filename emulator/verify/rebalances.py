@@ -58,6 +58,7 @@ def rebalances(trace: GroupTrace) -> list[Rebalance]:
     changes = [line for line in trace.group_lines if line["kind"] == "state"]
     starts = [at for at, line in enumerate(changes) if line["state_to"] == PREPARING]
     result: list[Rebalance] = []
+    timeouts = [line for line in trace.group_lines if line["kind"] == "member" and line.get("cause") == "join_timeout"]
     joined_before = 0
     for number, at in enumerate(starts, 1):
         joined = ended = None
@@ -71,7 +72,7 @@ def rebalances(trace: GroupTrace) -> list[Rebalance]:
                 continue
             outcome, ended = OUTCOMES[line["state_to"]], line
             break
-        result.append(_rebalance(trace, number, changes[at], joined, ended, outcome, joined_before))
+        result.append(_rebalance(trace, number, changes[at], joined, ended, outcome, timeouts, joined_before))
         joined_before = joined_before if joined is None else int(joined["seq"])
     return result
 
@@ -83,6 +84,7 @@ def _rebalance(  # noqa: PLR0913, PLR0917 - the lines of a rebalance
     joined: Line | None,
     ended: Line | None,
     outcome: str,
+    timeouts: list[Line],
     joined_before: int,
 ) -> Rebalance:
     barrier_end = joined or (ended if outcome == "emptied" else None)
@@ -90,10 +92,8 @@ def _rebalance(  # noqa: PLR0913, PLR0917 - the lines of a rebalance
     arrivals = [] if joined is None else _arrivals(trace, int(joined["generation"]), joined_before, int(joined["seq"]))
     timed_out = tuple(
         trace.label(line["member_id"])
-        for line in trace.group_lines
-        if line["kind"] == "member"
-        and line.get("cause") == "join_timeout"
-        and int(start["seq"]) < int(line["seq"]) < (int(barrier_end["seq"]) if barrier_end else 0)
+        for line in timeouts
+        if int(start["seq"]) < int(line["seq"]) < (int(barrier_end["seq"]) if barrier_end else 0)
     )
     straggler, wait_ms = _straggler(trace, arrivals, timed_out, barrier_end)
     trigger = start.get("member_id")
@@ -122,8 +122,8 @@ def _rebalance(  # noqa: PLR0913, PLR0917 - the lines of a rebalance
 def _arrivals(trace: GroupTrace, generation: int, after: int, before: int) -> list[Exchange]:
     """Return the last JoinGroup of each member of a generation, in the order of the requests."""
     joins: dict[str, Exchange] = {}
-    for exchange in trace.exchanges:
-        if exchange.joined_generation == generation and after < exchange.seq < before:
+    for exchange in trace.joins.get(generation, ()):
+        if after < exchange.seq < before:
             joins.pop(exchange.member_id, None)
             joins[exchange.member_id] = exchange
     return list(joins.values())
@@ -131,7 +131,7 @@ def _arrivals(trace: GroupTrace, generation: int, after: int, before: int) -> li
 
 def _members(trace: GroupTrace, generation: int) -> tuple[str, ...]:
     """Return the members in the leader's JoinGroup response; if the trace lacks it, the members that joined."""
-    joins = [exchange for exchange in trace.exchanges if exchange.joined_generation == generation]
+    joins = trace.joins.get(generation, [])
     listed = next((join.response_body["members"] for join in joins if join.response_body.get("members")), None)
     ids = [join.member_id for join in joins] if listed is None else listed
     return tuple(dict.fromkeys(trace.label(member_id) for member_id in ids))

@@ -10,6 +10,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, cast
 
+from koordinator.emulator.trace.vocabulary import is_expected_error
+
 from .timeline_text import Words, call_of
 
 if TYPE_CHECKING:
@@ -22,22 +24,15 @@ NAME_WIDTH = 19
 LINE_MAX = 200
 """Characters of a line; the trace has everything."""
 
-PART_OF_THE_GAME = frozenset(
-    {
-        ("JoinGroup", "MEMBER_ID_REQUIRED"),
-        ("SyncGroup", "REBALANCE_IN_PROGRESS"),
-        ("Heartbeat", "REBALANCE_IN_PROGRESS"),
-    }
-)
-"""Errors by which a coordinator tells members what to do next (KIP-394, and every rebalance)."""
-
 FIRST_ERROR = "   <-- first error"
 
 
 def is_error(event: Event) -> bool:
-    """Whether this is a response that refuses something, and not one of those that every rebalance has."""
+    """Return whether this is a response with an error that is not part of the protocol."""
     error = event.get("error")
-    return event["kind"] == "response" and error is not None and (event.get("api"), error) not in PART_OF_THE_GAME
+    return (
+        event["kind"] == "response" and error is not None and not is_expected_error(str(event.get("api")), str(error))
+    )
 
 
 def timeline(events: Sequence[Event], shown: int = 15) -> list[str]:

@@ -8,39 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
+from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS, Cause
 from koordinator.emulator.trace import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[2]
+TRACE = Path(__file__).parents[2] / "emulator" / "trace"
 
-CORE = ROOT / "emulator" / "core"
-
-TRACE = ROOT / "emulator" / "trace"
+PREPARING = ClassicGroupState.PREPARING_REBALANCE
 
 
 def trees(folder: Path) -> Iterator[ast.Module]:
     """Parse the modules of a folder."""
     for path in sorted(folder.rglob("*.py")):
         yield ast.parse(path.read_text(encoding="utf-8"))
-
-
-def texts(node: ast.expr) -> list[str]:
-    """Return the string constants of an expression."""
-    return [each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-
-
-def core_causes() -> set[str]:
-    """Return the causes that the core declares: the first argument of each `Reason`, and each `cause = …`."""
-    found: set[str] = set()
-    for tree in trees(CORE):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Reason":
-                found.update(texts(node.args[0]))
-            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "cause":
-                found.update(texts(node.value))
-    return found
 
 
 def test_the_json_export_is_current() -> None:
@@ -53,9 +35,10 @@ def test_group_states_are_those_of_the_core() -> None:
 
 
 def test_every_cause_of_the_core_is_declared() -> None:
-    causes = core_causes()
-    assert {"member_join", "session_expired", "joined", "protocol_change"} <= causes
+    causes = {cause.value for cause in Cause}
     assert causes <= {*vocabulary.REBALANCE_CAUSES, *vocabulary.OTHER_CAUSES}
+    starts = {cause.value for (_, cause), state in TRANSITIONS.items() if state is PREPARING}
+    assert starts <= {*vocabulary.REBALANCE_CAUSES}
 
 
 def test_every_kind_of_line_is_declared() -> None:

@@ -11,19 +11,20 @@ from koordinator.fixtures import rebalance_stats
 SUPPORT = Path(__file__).parents[1] / "support"
 
 
-def state(group: str, at_ms: int, state_to: str) -> dict[str, object]:
-    return {"kind": "state", "group_id": group, "wall_ts": at_ms * 1000, "state_to": state_to}
+def state(seq: int, group: str, at_ms: int, state_to: str) -> dict[str, object]:
+    times = {"wall_ts": at_ms * 1000, "group_ts_us": at_ms * 1000}
+    return {"seq": seq, "kind": "state", "group_id": group, "generation": 1, "state_to": state_to, **times}
 
 
 def test_the_figures_are_the_rebalances_and_the_time_in_join_phases_of_all_groups() -> None:
     first = [
-        state("a", 0, "PreparingRebalance"),
-        state("b", 100, "PreparingRebalance"),
-        state("a", 1000, "CompletingRebalance"),
-        state("a", 1500, "Stable"),
-        {"kind": "conn", "wall_ts": 2_000_000},
+        state(1, "a", 0, "PreparingRebalance"),
+        state(2, "b", 100, "PreparingRebalance"),
+        state(3, "a", 1000, "CompletingRebalance"),
+        state(4, "a", 1500, "Stable"),
+        {"seq": 5, "kind": "conn", "wall_ts": 2_000_000},
     ]
-    second = [state("a", 0, "PreparingRebalance"), state("a", 10, "Empty")]
+    second = [state(1, "a", 0, "PreparingRebalance"), state(2, "a", 10, "Empty")]
     assert rebalance_stats.properties([first, second]) == [
         ("koordinator_rebalances", 3),
         ("koordinator_join_ms", 1000 + 1900 + 10),
