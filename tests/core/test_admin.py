@@ -80,21 +80,21 @@ def test_kip_345_instances_are_shown_from_v4_on(play: Play, version: int, instan
 
 
 @pytest.mark.parametrize(
-    ("version", "asked", "operations"),
+    ("version", "sent", "operations"),
     [(2, "no", -(2**31)), (3, "no", -(2**31)), (3, "yes", 3400), (5, "yes", 3400)],
 )
-def test_kip_430_authorized_operations_are_sent(play: Play, version: int, asked: str, operations: int) -> None:
+def test_kip_430_authorized_operations_are_sent(play: Play, version: int, sent: str, operations: int) -> None:
     play.stable_member()
-    assert play.describe(version=version, operations=asked == "yes").authorized_operations == operations
+    assert play.describe(version=version, operations=sent == "yes").authorized_operations == operations
 
 
 @pytest.fixture
 def three(play: Play) -> Play:
     """Create a Stable, an Empty and a rebalancing group."""
     for name in ("stable", "empty", "joining"):
-        asked = play.join("", version=3, group=name, session=60_000)
+        sent = play.join("", version=3, group=name, session=60_000)
         play.settle()
-        member_id = asked.response.member_id
+        member_id = sent.response.member_id
         play.sync(1, member_id, group=name)
         if name == "empty":
             play.leave(member_id, group=name)
@@ -104,7 +104,7 @@ def three(play: Play) -> Play:
 
 
 @pytest.mark.parametrize(
-    ("states", "found"),
+    ("states", "result"),
     [
         ([], {"stable", "empty", "joining"}),
         (["Stable"], {"stable"}),
@@ -114,13 +114,15 @@ def three(play: Play) -> Play:
         (["Bogus"], set()),
     ],
 )
-def test_kip_518_states_filter_without_regard_to_case(three: Play, states: list[str], found: set[str]) -> None:
-    assert set(three.listed(states)) == found
+def test_kip_518_states_filter_without_regard_to_case(three: Play, states: list[str], result: set[str]) -> None:
+    assert set(three.listed(states)) == result
 
 
-@pytest.mark.parametrize(("types", "found"), [(["classic"], 3), (["Classic"], 3), (["consumer"], 0), (["nonsense"], 0)])
-def test_kip_848_every_group_here_is_classic(three: Play, types: list[str], found: int) -> None:
-    assert len(three.listed(types=types)) == found
+@pytest.mark.parametrize(
+    ("types", "result"), [(["classic"], 3), (["Classic"], 3), (["consumer"], 0), (["nonsense"], 0)]
+)
+def test_kip_848_every_group_here_is_classic(three: Play, types: list[str], result: int) -> None:
+    assert len(three.listed(types=types)) == result
 
 
 def test_states_are_spelled_as_kafka_spells_them(three: Play) -> None:
@@ -193,11 +195,11 @@ def test_the_response_waits_for_all_tombstones(play: Play) -> None:
     play.commit(group="g")
     play.commit(group="h")
     play.writes = None
-    asked = play.send(delete_groups.DeleteGroupsRequest(groups_names=("g", "h")), 2)
+    sent = play.send(delete_groups.DeleteGroupsRequest(groups_names=("g", "h")), 2)
     play._perform(play.coordinator.appended(play.now, play.in_flight.pop(0).token, Error.NONE))
-    assert asked.parked
+    assert sent.parked
     play.complete_writes()
-    assert {row.error_code for row in asked.response.results} == {Error.NONE}
+    assert {row.error_code for row in sent.response.results} == {Error.NONE}
 
 
 def test_describing_a_group_does_not_restart_sessions(play: Play) -> None:

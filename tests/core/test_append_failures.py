@@ -28,12 +28,12 @@ OF_A_GROUP = [
 FAILURE = Error.NOT_ENOUGH_REPLICAS
 
 
-@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_parked_syncs_get_the_error_and_a_rebalance_starts(play: Play, failure: Error, told: Error) -> None:
+@pytest.mark.parametrize(("failure", "expected"), OF_A_GROUP)
+def test_parked_syncs_get_the_error_and_a_rebalance_starts(play: Play, failure: Error, expected: Error) -> None:
     a, b = play.unsynced_pair()
     play.writes = failure
-    asks = [play.sync(2, b), play.sync(2, a, {a: b"a2", b: b"b2"})]
-    assert [(asked.error, asked.response.assignment) for asked in asks] == [(told, b"")] * 2
+    joins = [play.sync(2, b), play.sync(2, a, {a: b"a2", b: b"b2"})]
+    assert [(sent.error, sent.response.assignment) for sent in joins] == [(expected, b"")] * 2
     assert play.heartbeat(2, a) is play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
     assert {member.member_assignment for member in play.describe().members} == {b""}
     play.writes = Error.NONE
@@ -50,12 +50,12 @@ def test_a_second_write_of_an_assignment_is_ignored_after_the_first_failed(play:
     assert play.state() == "PreparingRebalance"
 
 
-@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_a_returned_static_member_is_reported_and_nothing_changes(play: Play, failure: Error, told: Error) -> None:
+@pytest.mark.parametrize(("failure", "expected"), OF_A_GROUP)
+def test_a_returned_static_member_is_reported_and_nothing_changes(play: Play, failure: Error, expected: Error) -> None:
     p, q = play.static_pair()
     play.writes = failure
     refused = play.join("", "i1", protocols=CHANGED, session=20_000, rebalance=90_000, version=9).response
-    assert (refused.error_code, refused.member_id, refused.generation_id) == (told, "", 2)
+    assert (refused.error_code, refused.member_id, refused.generation_id) == (expected, "", 2)
     assert (refused.leader, refused.protocol_type, refused.protocol_name) == (p, "consumer", "range")
     group: ClassicGroup = play.group()
     member = group.members[p]
@@ -116,12 +116,12 @@ def test_a_session_that_expires_during_a_write_restarts_with_the_next_heartbeat(
     assert play.keep_alive(6_000, (2, p, "i1")) is Error.REBALANCE_IN_PROGRESS
 
 
-@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_a_group_whose_first_write_fails_is_removed(failure: Error, told: Error) -> None:
+@pytest.mark.parametrize(("failure", "expected"), OF_A_GROUP)
+def test_a_group_whose_first_write_fails_is_removed(failure: Error, expected: Error) -> None:
     play = Play(group_initial_rebalance_delay_ms=3_000)
     play.writes = failure
     refused = play.join("", version=3).response
-    assert (refused.error_code, refused.member_id) == (told, "")
+    assert (refused.error_code, refused.member_id) == (expected, "")
     assert play.state() == "Dead"
     assert play.coordinator.deadline() is None
 
@@ -140,7 +140,7 @@ def test_a_failed_first_write_discards_changes_by_others(error: Error) -> None:
     first, second = play.new_id(), play.new_id()
     joining = [play.join(first), play.join(second)]
     play.wait(2_000)
-    assert [asked.response.generation_id for asked in joining] == [1, 1]
+    assert [sent.response.generation_id for sent in joining] == [1, 1]
     syncing, again = play.sync(1, second), play.join(second, protocols=CHANGED)
     assert (syncing.error, again.parked) == (Error.REBALANCE_IN_PROGRESS, True)
     play.complete_writes(error)
@@ -215,12 +215,12 @@ def test_a_failed_deletion_does_not_replace_a_new_group(play: Play) -> None:
     assert play.offset(*A) == -1
 
 
-@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_an_empty_generation_that_could_not_be_written_stays_empty(play: Play, failure: Error, told: Error) -> None:
+@pytest.mark.parametrize(("failure", "expected"), OF_A_GROUP)
+def test_an_empty_generation_that_could_not_be_written_stays_empty(play: Play, failure: Error, expected: Error) -> None:
     a = play.stable_member()
     play.writes = failure
     answer = play.leave(a)
-    assert (answer.error_code, answer.members) == (told, ())
+    assert (answer.error_code, answer.members) == (expected, ())
     assert (play.state(), play.group().generation) == ("Empty", 2)
 
 
@@ -233,21 +233,23 @@ def test_the_last_leave_is_answered_after_its_write(play: Play) -> None:
     assert [(row.member_id, row.error_code) for row in last.response.members] == [("", 0), (q, Error.UNKNOWN_MEMBER_ID)]
 
 
-@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_a_failed_commit_is_reported_per_partition_and_stores_nothing(play: Play, failure: Error, told: Error) -> None:
+@pytest.mark.parametrize(("failure", "expected"), OF_A_GROUP)
+def test_a_failed_commit_is_reported_per_partition_and_stores_nothing(
+    play: Play, failure: Error, expected: Error
+) -> None:
     play.commit(offsets={A: 1})
     play.writes = failure
     errors = play.commit_errors(offsets={A: 2, ("nosuch", 0): 1, ("u", 1): 2})
-    assert errors == [Error.UNKNOWN_TOPIC_OR_PARTITION, told, told]
+    assert errors == [Error.UNKNOWN_TOPIC_OR_PARTITION, expected, expected]
     assert (play.offset(*A), play.offset("u", 1)) == (1, -1)
     assert play.fetch(A, stable=True) == {A: (1, -1, "", 0)}
 
 
-@pytest.mark.parametrize(("failure", "told"), OF_A_GROUP)
-def test_a_failed_deletion_restores_the_offsets(play: Play, failure: Error, told: Error) -> None:
+@pytest.mark.parametrize(("failure", "expected"), OF_A_GROUP)
+def test_a_failed_deletion_restores_the_offsets(play: Play, failure: Error, expected: Error) -> None:
     play.commit(offsets={A: 1})
     play.writes = failure
-    assert play.delete_offsets(A) == (told, [])
+    assert play.delete_offsets(A) == (expected, [])
     assert play.offset(*A) == 1
 
 

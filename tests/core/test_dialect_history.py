@@ -26,11 +26,11 @@ def test_kip_389_a_rejection_ends_the_wait_for_the_rejected_member(on: On, seen:
     play = on()
     a, b, c = play.stable_trio()
     lower_the_limit(play, 2)
-    asks = [play.join(a), play.join(b)]
+    joins = [play.join(a), play.join(b)]
     assert play.join(c).error is Error.GROUP_MAX_SIZE_REACHED
-    assert {"waiting" if asked.parked else "completed" for asked in asks} == {seen}
+    assert {"waiting" if sent.parked else "completed" for sent in joins} == {seen}
     play.wait(30_000)
-    assert [asked.response.generation_id for asked in asks] == [4, 4]
+    assert [sent.response.generation_id for sent in joins] == [4, 4]
 
 
 @by_broker({"2.8": "waiting", "3.9 OLD": "completed", "3.9 NEW": "waiting"})
@@ -38,9 +38,9 @@ def test_kip_389_an_id_that_is_refused_is_forgotten(on: On, seen: str) -> None:
     play = on(group_max_size=2)
     a = play.stable_member()
     b, c = play.new_id(session=6_000), play.new_id(session=6_000)
-    asks = [play.join(b), play.join(a)]
+    joins = [play.join(b), play.join(a)]
     assert play.join(c).error is Error.GROUP_MAX_SIZE_REACHED
-    assert {"waiting" if asked.parked else "completed" for asked in asks} == {seen}
+    assert {"waiting" if sent.parked else "completed" for sent in joins} == {seen}
     # while it is pending, its rejection is repeated
     known = play.coordinator.store.dialect.rejection_removes_pending_id
     assert (c not in play.group().pending_members) is known
@@ -69,10 +69,10 @@ def test_kafka_9885_of_too_many_the_last_to_rejoin_is_shed(on: On, seen: list[st
     play = on()
     a, b, c = play.stable_trio()
     lower_the_limit(play, 2)
-    asks = {"a": play.join(a), "b": play.join(b), "c": play.join(c)}
+    joins = {"a": play.join(a), "b": play.join(b), "c": play.join(c)}
     play.wait(30_000)
-    assert [name for name, asked in asks.items() if asked.error is Error.GROUP_MAX_SIZE_REACHED] == seen
-    assert {asked.response.generation_id for name, asked in asks.items() if name not in seen} == {4}
+    assert [name for name, sent in joins.items() if sent.error is Error.GROUP_MAX_SIZE_REACHED] == seen
+    assert {sent.response.generation_id for name, sent in joins.items() if name not in seen} == {4}
 
 
 @by_broker({"2.4": Error.GROUP_MAX_SIZE_REACHED})
@@ -132,11 +132,11 @@ def test_kafka_14009_a_rejoin_changes_the_timeouts(on: On, seen: Error, instance
 def test_kafka_14009_a_rejoin_changes_how_long_is_waited_for_others(on: On, seen: int) -> None:
     play = on()
     a, b = play.stable_pair(rebalance=5_000, session=60_000)
-    asks = [play.join(a, rebalance=10_000, session=60_000), play.join(b, rebalance=10_000, session=60_000)]
+    joins = [play.join(a, rebalance=10_000, session=60_000), play.join(b, rebalance=10_000, session=60_000)]
     play.sync(3, a, {})
     play.sync(3, b)
     waiting = play.join(a, rebalance=10_000, session=60_000)
-    assert all(asked.response.generation_id == 3 for asked in asks)
+    assert all(sent.response.generation_id == 3 for sent in joins)
     play.wait(seen * 1_000)
     assert waiting.parked
     play.wait(1_000)

@@ -37,22 +37,22 @@ def test_sync_while_loading(on: On, seen: Error) -> None:
 
 
 @old_and_new(old=True, new=False)
-@pytest.mark.parametrize("why", AWAY)
-def test_a_join_at_the_wrong_node_echoes_its_id(on: On, *, seen: bool, why: Error) -> None:
+@pytest.mark.parametrize("reason", AWAY)
+def test_a_join_at_the_wrong_node_echoes_its_id(on: On, *, seen: bool, reason: Error) -> None:
     play = on()
     a = play.stable_member()
-    send_away(play, why)
+    send_away(play, reason)
     refused = play.join(a).response
-    assert (refused.error_code, refused.member_id) == (why, a if seen else "")
+    assert (refused.error_code, refused.member_id) == (reason, a if seen else "")
 
 
 @old_and_new(old=False, new=True)
-@pytest.mark.parametrize("why", AWAY)
-def test_the_session_timeout_is_checked_before_the_coordinator(on: On, *, seen: bool, why: Error) -> None:
+@pytest.mark.parametrize("reason", AWAY)
+def test_the_session_timeout_is_checked_before_the_coordinator(on: On, *, seen: bool, reason: Error) -> None:
     play = on()
-    send_away(play, why)
+    send_away(play, reason)
     refused = play.join("ghost", session=1_800_001).response
-    assert (refused.error_code, refused.member_id) == (Error.INVALID_SESSION_TIMEOUT if seen else why, "ghost")
+    assert (refused.error_code, refused.member_id) == (Error.INVALID_SESSION_TIMEOUT if seen else reason, "ghost")
 
 
 @old_and_new(["h"], [])
@@ -122,8 +122,8 @@ def test_deleting_a_group_waits_for_the_log(on: On, *, seen: bool) -> None:
     deleting = play.start_delete("g", "unknown")
     assert deleting.parked is seen
     play.complete_writes(FAILURE)
-    told = Error.COORDINATOR_NOT_AVAILABLE if seen else Error.NONE
-    assert [row.error_code for row in deleting.response.results] == [told, Error.GROUP_ID_NOT_FOUND]
+    expected = Error.COORDINATOR_NOT_AVAILABLE if seen else Error.NONE
+    assert [row.error_code for row in deleting.response.results] == [expected, Error.GROUP_ID_NOT_FOUND]
     assert (play.state(), play.offset(*T)) == (("Empty", 7) if seen else ("Dead", -1))
 
 
@@ -132,8 +132,8 @@ def test_deleting_offsets_waits_for_the_log(on: On, *, seen: bool) -> None:
     play = on()
     play.commit(offsets={T: 7, U: 8})
     play.writes = FAILURE
-    told = (Error.COORDINATOR_NOT_AVAILABLE, []) if seen else (Error.NONE, [Error.NONE])
-    assert play.delete_offsets(T) == told
+    expected = (Error.COORDINATOR_NOT_AVAILABLE, []) if seen else (Error.NONE, [Error.NONE])
+    assert play.delete_offsets(T) == expected
     assert (play.offset(*T), play.offset(*U)) == (7 if seen else -1, 8)
 
 
@@ -143,10 +143,10 @@ def test_kip_447_stable_offsets_wait_for_a_commit_that_is_being_written(on: On, 
     play.commit(offsets={T: 1, U: 1})
     play.writes = None
     play.commit(offsets={T: 2})
-    asked = play.start_fetch("g", topics={"t": (0,), "u": (0,)}, version=7)
-    assert asked.parked is seen
+    sent = play.start_fetch("g", topics={"t": (0,), "u": (0,)}, version=7)
+    assert sent.parked is seen
     play.complete_writes()
-    rows = [(topic.partitions[0].committed_offset, topic.partitions[0].error_code) for topic in asked.response.topics]
+    rows = [(topic.partitions[0].committed_offset, topic.partitions[0].error_code) for topic in sent.response.topics]
     assert rows == [(2, Error.NONE) if seen else (-1, Error.UNSTABLE_OFFSET_COMMIT), (1, Error.NONE)]
     assert play.fetch(T, stable=True) == {T: (2, -1, "", 0)}
 
@@ -284,20 +284,20 @@ def test_kip_134_the_initial_delay_of_a_later_join_phase_is_extended(on: On, see
     play.join(a)
     play.wait(3_000)
     play.leave(a)
-    asks = [play.join("", version=3)]
+    joins = [play.join("", version=3)]
     play.wait(1_000)
-    asks.append(play.join("", version=3))
-    assert seconds_until_answered(play, asks) == seen // 1_000 - 1
-    assert {asked.response.generation_id for asked in asks} == {3}
+    joins.append(play.join("", version=3))
+    assert seconds_until_answered(play, joins) == seen // 1_000 - 1
+    assert {sent.response.generation_id for sent in joins} == {3}
 
 
 @by_broker({"2.4": 5})
 def test_kip_134_the_first_initial_delay_of_a_group_is_extended(on: On, seen: int) -> None:
     play = on(group_initial_rebalance_delay_ms=3_000)
-    asks = [play.join("", version=3)]
+    joins = [play.join("", version=3)]
     play.wait(1_000)
-    asks.append(play.join("", version=3))
-    assert seconds_until_answered(play, asks) == seen
+    joins.append(play.join("", version=3))
+    assert seconds_until_answered(play, joins) == seen
 
 
 @old_and_new(old=3, new=1)
@@ -307,10 +307,10 @@ def test_kip_134_the_initial_delay_ends_with_the_last_id_that_is_waited_for(on: 
     assert seconds_until_answered(play, [play.join("", version=3)]) == seen
 
 
-def seconds_until_answered(play: Play, asks: list[Any]) -> int:
+def seconds_until_answered(play: Play, joins: list[Any]) -> int:
     """Return how long all of them are parked, in seconds."""
     for seconds in range(60):
-        if not any(asked.parked for asked in asks):
+        if not any(sent.parked for sent in joins):
             return seconds
         play.wait(1_000)
     raise AssertionError("not answered within a minute")

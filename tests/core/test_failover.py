@@ -267,8 +267,8 @@ class TestOldRecords:
         assert play.offset("t", 0) == 5, "who names the topic does not say which one"
         topic_id = play.cluster.topics["t"].topic_id
         row = OffsetFetchRequestTopics(topic_id=topic_id, partition_indexes=(0,))
-        asked = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=(row,)),))
-        ((fetched,),) = [each.partitions for each in play.send(asked, 10).response.groups[0].topics]
+        sent = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=(row,)),))
+        ((fetched,),) = [each.partitions for each in play.send(sent, 10).response.groups[0].topics]
         assert (fetched.committed_offset, fetched.error_code) == (-1, Error.NONE)
 
     def test_values_written_are_read_back(self) -> None:

@@ -176,8 +176,8 @@ def story(play: Play) -> None:
         dynamic = play.join("", version=3, group=group)
         play.wait(6_100)
         assert static.response.generation_id == 1
-        for asked in (static, dynamic):
-            play.sync(1, asked.response.member_id, group=group)
+        for sent in (static, dynamic):
+            play.sync(1, sent.response.member_id, group=group)
         play.commit(1, dynamic.response.member_id, offsets={A: 1, ("u", 0): 2}, group=group)
         play.join(static.response.member_id, "i1", group=group, protocols=CHANGED, **patient)
         play.advance(jump, group)
@@ -185,7 +185,7 @@ def story(play: Play) -> None:
     play.join("", version=3, group="last")
 
 
-def told(steps: Iterable[int]) -> tuple[list[object], list[object]]:
+def expected(steps: Iterable[int]) -> tuple[list[object], list[object]]:
     """Return the facts and responses of the story and one hour after it, in steps of `step` ms."""
     play = Play(
         group_initial_rebalance_delay_ms=3_000,
@@ -198,11 +198,11 @@ def told(steps: Iterable[int]) -> tuple[list[object], list[object]]:
         play.wait(min(step, end - play.now))
         if play.now == end:
             break
-    return list(play.facts), [(asked.call, asked.responses) for asked in play._exchanges.values()]
+    return list(play.facts), [(sent.call, sent.responses) for sent in play._exchanges.values()]
 
 
 def test_a_jump_of_an_hour_is_3600_ticks_of_a_second_is_uneven_steps() -> None:
-    facts, answers = told([HOUR])
+    facts, answers = expected([HOUR])
     assert {type(fact.key).__name__ for fact in facts if isinstance(fact, TimerFired)} == {
         "InitialDelay",
         "OffsetExpiryCheck",
@@ -211,8 +211,8 @@ def test_a_jump_of_an_hour_is_3600_ticks_of_a_second_is_uneven_steps() -> None:
         "RebalanceTimeout",
         "SessionExpiry",
     }
-    assert told(repeat(1_000)) == (facts, answers)
-    assert told(cycle([1, 40_000, 777, 120_000, 5])) == (facts, answers)
+    assert expected(repeat(1_000)) == (facts, answers)
+    assert expected(cycle([1, 40_000, 777, 120_000, 5])) == (facts, answers)
 
 
 def test_a_tick_with_nothing_due_has_no_effects(play: Play) -> None:

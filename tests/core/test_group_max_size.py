@@ -46,10 +46,10 @@ def test_pending_ids_do_not_count() -> None:
 def test_an_empty_group_hands_out_ids_without_limit_and_rejects_the_surplus() -> None:
     play = Play(group_max_size=2, group_initial_rebalance_delay_ms=1_000)
     ids = [play.new_id() for _ in range(3)]
-    asks = [play.join(each) for each in ids]
-    assert (asks[2].error, asks[2].response.member_id) == (Error.GROUP_MAX_SIZE_REACHED, "")
+    joins = [play.join(each) for each in ids]
+    assert (joins[2].error, joins[2].response.member_id) == (Error.GROUP_MAX_SIZE_REACHED, "")
     play.wait(2_000)
-    assert [asked.response.generation_id for asked in asks[:2]] == [1, 1]
+    assert [sent.response.generation_id for sent in joins[:2]] == [1, 1]
 
 
 def test_a_group_that_was_full_and_is_empty_has_room() -> None:
@@ -75,13 +75,13 @@ def test_a_refused_id_is_forgotten_and_the_join_phase_goes_on_until_its_timer() 
     a = play.stable_member(session=60_000)
     b, c = play.new_id(session=60_000), play.new_id(session=60_000)
     joining = [play.join(b, session=60_000), play.join(a, session=60_000)]
-    assert all(asked.parked for asked in joining)
+    assert all(sent.parked for sent in joining)
     assert play.join(c).error is Error.GROUP_MAX_SIZE_REACHED
     assert PendingMemberExpiry(c) not in play.group().timers
     play.wait(29_999)
-    assert all(asked.parked for asked in joining)
+    assert all(sent.parked for sent in joining)
     play.wait(1)
-    assert [asked.response.generation_id for asked in joining] == [2, 2]
+    assert [sent.response.generation_id for sent in joining] == [2, 2]
     assert play.join(c).error is Error.GROUP_MAX_SIZE_REACHED
 
 
@@ -91,7 +91,7 @@ def test_kafka_9885_parked_joins_count_and_later_ones_are_rejected() -> None:
     joining = [play.join(b, session=60_000, protocols=CHANGED), play.join("", version=3, session=60_000)]
     assert play.join(a, session=60_000).error is Error.GROUP_MAX_SIZE_REACHED
     assert play.heartbeat(2, a) is Error.UNKNOWN_MEMBER_ID
-    assert all(asked.parked for asked in joining)
+    assert all(sent.parked for sent in joining)
     # the next event does: a parked member joins again, and then no member is missing
     assert play.join(b, session=60_000).response.generation_id == joining[1].response.generation_id == 3
 

@@ -61,11 +61,11 @@ def test_a_silent_leader_is_succeeded(play: Play) -> None:
     assert (joined.leader, [row.member_id for row in joined.members]) == (b, [b])
 
 
-@pytest.mark.parametrize("told", [Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID])
-def test_a_refused_heartbeat_does_not_restart_the_session(play: Play, told: Error) -> None:
+@pytest.mark.parametrize("expected", [Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID])
+def test_a_refused_heartbeat_does_not_restart_the_session(play: Play, expected: Error) -> None:
     a = play.stable_member()
     play.wait(5_000)
-    assert play.heartbeat(*((9, a) if told is Error.ILLEGAL_GENERATION else (1, "ghost"))) is told
+    assert play.heartbeat(*((9, a) if expected is Error.ILLEGAL_GENERATION else (1, "ghost"))) is expected
     play.wait(5_000)
     assert play.heartbeat(1, a) is Error.UNKNOWN_MEMBER_ID
 

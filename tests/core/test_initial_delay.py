@@ -23,17 +23,17 @@ def play() -> Play:
 def answered_at(play: Play, arrivals: list[int], *, rebalance: int = 30_000) -> list[int]:
     """Return when joins sent at these times are answered, in ms; all in one generation."""
     start = play.now
-    asks: list[Exchange[JoinGroupResponse]] = []
+    joins: list[Exchange[JoinGroupResponse]] = []
     at: dict[int, int] = {}
     for now in range(0, 20_001, 100):
         play.wait(start + now - play.now)
         if now in arrivals:
-            asks.append(play.join("", version=3, rebalance=rebalance))
-        for number, asked in enumerate(asks):
-            if not asked.parked:
+            joins.append(play.join("", version=3, rebalance=rebalance))
+        for number, sent in enumerate(joins):
+            if not sent.parked:
                 at.setdefault(number, now)
-    assert len({asked.response.generation_id for asked in asks}) == 1
-    (leader,) = [asked.response for asked in asks if asked.response.members]
+    assert len({sent.response.generation_id for sent in joins}) == 1
+    (leader,) = [sent.response for sent in joins if sent.response.members]
     assert len(leader.members) == len(arrivals)
     return [at[number] for number in range(len(arrivals))]
 
@@ -62,17 +62,17 @@ def test_members_of_a_later_rebalance_do_not_extend_the_next_delay(play: Play) -
     # the second one joins a running join phase
     others = [play.join("", version=3), play.join("", version=3)]
     play.join(first.response.member_id)
-    play.leave(*(asked.response.member_id for asked in [first, *others]))
+    play.leave(*(sent.response.member_id for sent in [first, *others]))
     assert play.state() == "Empty"
     assert answered_at(play, [0]) == [DELAY]
 
 
 def test_a_group_that_became_empty_has_an_initial_delay_again(play: Play) -> None:
     """The old coordinator extends the delay only at generation 0."""
-    asked = play.join("", version=3)
+    sent = play.join("", version=3)
     play.wait(DELAY)
-    play.sync(1, asked.response.member_id)
-    play.leave(asked.response.member_id)
+    play.sync(1, sent.response.member_id)
+    play.leave(sent.response.member_id)
     assert play.state() == "Empty"
     assert answered_at(play, [0, 1_000]) == [6_000, 6_000]
 
@@ -96,13 +96,13 @@ def test_a_pending_id_neither_extends_nor_blocks_the_delay(play: Play) -> None:
 
 def test_the_delay_does_not_end_when_all_members_joined(play: Play) -> None:
     a, b = play.new_id(), play.new_id()
-    asks = [play.join(a)]
+    joins = [play.join(a)]
     play.wait(100)
-    asks.append(play.join(b))
+    joins.append(play.join(b))
     play.wait(2_899)
-    assert all(asked.parked for asked in asks)
+    assert all(sent.parked for sent in joins)
     play.wait(3_001)
-    assert [asked.response.generation_id for asked in asks] == [1, 1]
+    assert [sent.response.generation_id for sent in joins] == [1, 1]
 
 
 def test_the_delay_does_not_end_when_all_members_leave(play: Play) -> None:

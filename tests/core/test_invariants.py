@@ -79,9 +79,9 @@ class Clients(RuleBasedStateMachine):
         )
 
     def somebody(self, data: st.DataObject) -> str:
-        for asked in self.joins:
-            if asked.responses and asked.responses[0].member_id and asked.responses[0].member_id not in self.ids:
-                self.ids.append(asked.responses[0].member_id)
+        for sent in self.joins:
+            if sent.responses and sent.responses[0].member_id and sent.responses[0].member_id not in self.ids:
+                self.ids.append(sent.responses[0].member_id)
         return data.draw(st.sampled_from(self.ids[-6:]), label="who")
 
     def generation(self, data: st.DataObject, group: str) -> int:
@@ -198,10 +198,10 @@ class Clients(RuleBasedStateMachine):
         state=st.sampled_from([state for state in ClassicGroupState if state is not ClassicGroupState.DEAD]),
     )
     def freeze(self, group: str, state: ClassicGroupState) -> None:
-        found = self.play.coordinator.groups.get(group)
-        if found is None or not found.is_frozen:
+        result = self.play.coordinator.groups.get(group)
+        if result is None or not result.is_frozen:
             self.play.cluster.frozen_states[group] = state
-            if found is not None and found.state is state:
+            if result is not None and result.state is state:
                 self.play._perform(self.play.coordinator.override(self.play.now, group, overrides.freeze))
 
     @rule(group=GROUPS)
@@ -229,8 +229,8 @@ class Clients(RuleBasedStateMachine):
         for _ in range(20):
             play.wait(SILENCE // 20)
         superseded = {fact.call for fact in play.facts_of(Superseded)}
-        for asked in play._exchanges.values():
-            assert asked.responses or asked.call in superseded
+        for sent in play._exchanges.values():
+            assert sent.responses or sent.call in superseded
         for group in play.coordinator.groups.values():
             assert (group.state, group.members, group.pending_members) == (ClassicGroupState.EMPTY, {}, {})
             assert [key for _, key in group.timers.pending()] == [OffsetExpiryCheck()]
@@ -239,7 +239,7 @@ class Clients(RuleBasedStateMachine):
 
     @invariant()
     def no_call_is_answered_twice(self) -> None:
-        assert all(len(asked.responses) <= 1 for asked in self.play._exchanges.values())
+        assert all(len(sent.responses) <= 1 for sent in self.play._exchanges.values())
 
     @invariant()
     def what_is_unanswered_is_parked_or_superseded_or_waits_for_a_write(self) -> None:
@@ -253,7 +253,7 @@ class Clients(RuleBasedStateMachine):
         assert len(parked) == len(set(parked))
         waiting = [call for write in self.play.coordinator.store.writes.values() for call in _calls(write)]
         superseded = {fact.call for fact in self.play.facts_of(Superseded)}
-        unanswered = {asked.call for asked in self.play._exchanges.values() if asked.parked}
+        unanswered = {sent.call for sent in self.play._exchanges.values() if sent.parked}
         held = [call for group in self.play.coordinator.groups.values() for _, call, _ in group.held_requests]
         assert {*parked, *held} <= unanswered
         assert unanswered <= {*parked, *waiting, *superseded, *held}

@@ -55,25 +55,25 @@ def test_a_stranger_is_unknown_to_an_existing_group(play: Play) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "sent",
     [{"protocol_type": ""}, {"protocols": ()}],
     ids=["without a protocol type", "without a protocol"],
 )
-def test_the_first_member_needs_a_protocol_type_and_a_protocol(play: Play, asked: dict[str, Any]) -> None:
-    refused = play.join("", **asked).response
+def test_the_first_member_needs_a_protocol_type_and_a_protocol(play: Play, sent: dict[str, Any]) -> None:
+    refused = play.join("", **sent).response
     assert (refused.error_code, refused.member_id) == (Error.INCONSISTENT_GROUP_PROTOCOL, "")
     # refused, but it has created the group
     assert play.state() == "Empty"
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "sent",
     [{"protocol_type": "connect"}, {"protocols": ()}, {"protocols": (("roundrobin", b""),)}],
     ids=["another type", "no protocol", "no protocol in common"],
 )
-def test_a_joiner_needs_the_protocol_type_and_a_common_protocol(play: Play, asked: dict[str, Any]) -> None:
+def test_a_joiner_needs_the_protocol_type_and_a_common_protocol(play: Play, sent: dict[str, Any]) -> None:
     a = play.stable_member()
-    refused = play.join("", **asked).response
+    refused = play.join("", **sent).response
     assert (refused.error_code, refused.member_id) == (Error.INCONSISTENT_GROUP_PROTOCOL, "")
     assert play.heartbeat(1, a) is Error.NONE
 
@@ -94,8 +94,8 @@ def test_one_protocol_in_common_is_enough_and_the_vote_uses_the_new_list(play: P
 def test_a_protocol_that_one_member_lacks_is_no_candidate(play: Play) -> None:
     a = play.stable_member(protocols=two_protocols("x", "y"))
     b = play.new_id(protocols=(("y", b"y"),))
-    asks = [play.join(b, protocols=(("y", b"y"),)), play.join(a, protocols=two_protocols("x", "y"))]
-    assert {asked.response.protocol_name for asked in asks} == {"y"}
+    joins = [play.join(b, protocols=(("y", b"y"),)), play.join(a, protocols=two_protocols("x", "y"))]
+    assert {sent.response.protocol_name for sent in joins} == {"y"}
     refused = play.join("", protocols=(("x", b"x"),))
     assert refused.error is Error.INCONSISTENT_GROUP_PROTOCOL
 
@@ -122,8 +122,8 @@ def test_a_refusal_has_only_the_error_and_the_id(play: Play) -> None:
 
 @pytest.mark.parametrize(("version", "name"), [(6, ""), (7, None)])
 def test_kip_559_no_protocol_is_empty_before_v7_and_null_since(play: Play, version: int, name: str | None) -> None:
-    asked = play.join("", version=version).response
-    assert (asked.protocol_name, asked.protocol_type) == (name, None)
+    sent = play.join("", version=version).response
+    assert (sent.protocol_name, sent.protocol_type) == (name, None)
 
 
 def test_kip_559_a_join_answers_protocol_type_and_name(play: Play) -> None:
@@ -144,19 +144,19 @@ def test_only_the_leader_receives_the_members(play: Play) -> None:
 def test_the_common_protocol_with_most_votes_wins(play: Play) -> None:
     a = play.stable_member(protocols=two_protocols("range", "rr"))
     ids = [play.new_id(protocols=two_protocols("rr", "range")) for _ in range(2)]
-    asks = [play.join(each, protocols=two_protocols("rr", "range")) for each in ids]
+    joins = [play.join(each, protocols=two_protocols("rr", "range")) for each in ids]
     leader = play.join(a, protocols=two_protocols("range", "rr"))
-    assert {asked.response.protocol_name for asked in [*asks, leader]} == {"rr"}
+    assert {sent.response.protocol_name for sent in [*joins, leader]} == {"rr"}
     assert {row.metadata for row in leader.response.members} == {b"rr"}
 
 
 def test_a_tie_is_broken_for_all_members_alike(play: Play) -> None:
     a = play.stable_member(protocols=two_protocols("x", "y"))
     b = play.new_id(protocols=two_protocols("y", "x"))
-    asks = [play.join(b, protocols=two_protocols("y", "x")), play.join(a, protocols=two_protocols("x", "y"))]
-    (chosen,) = {asked.response.protocol_name for asked in asks}
+    joins = [play.join(b, protocols=two_protocols("y", "x")), play.join(a, protocols=two_protocols("x", "y"))]
+    (chosen,) = {sent.response.protocol_name for sent in joins}
     assert chosen is not None
-    assert {row.metadata for row in asks[1].response.members} == {chosen.encode()}
+    assert {row.metadata for row in joins[1].response.members} == {chosen.encode()}
 
 
 @pytest.mark.parametrize("reason", [None, "", "need to revoke partitions"])

@@ -29,11 +29,11 @@ def test_in_an_unknown_group_each_member_is_unknown(play: Play) -> None:
     ]
 
 
-@pytest.mark.parametrize("who", ["a member", "a stranger"])
-def test_before_v3_the_result_of_the_only_member_is_top_level(play: Play, who: str) -> None:
+@pytest.mark.parametrize("member", ["a member", "a stranger"])
+def test_before_v3_the_result_of_the_only_member_is_top_level(play: Play, member: str) -> None:
     a = play.stable_member()
-    member_id, told = (a, Error.NONE) if who == "a member" else ("ghost", Error.UNKNOWN_MEMBER_ID)
-    assert play.send(LeaveGroupRequest(group_id="g", member_id=member_id), 2).error is told
+    member_id, expected = (a, Error.NONE) if member == "a member" else ("ghost", Error.UNKNOWN_MEMBER_ID)
+    assert play.send(LeaveGroupRequest(group_id="g", member_id=member_id), 2).error is expected
 
 
 def test_kip_345_several_leave_at_once_each_with_its_own_result(play: Play) -> None:

@@ -25,10 +25,10 @@ class Away:
 
     play: Play
     member_id: str
-    told: Error
+    expected: Error
 
 
-@pytest.fixture(params=[LOADING, ELSEWHERE], ids=lambda told: told.name)
+@pytest.fixture(params=[LOADING, ELSEWHERE], ids=lambda expected: expected.name)
 def away(request: pytest.FixtureRequest) -> Away:
     play = Play()
     member_id = play.stable_member()
@@ -44,7 +44,7 @@ def away(request: pytest.FixtureRequest) -> Away:
 @pytest.mark.parametrize("version", [3, 5, 9])
 def test_join_is_refused_without_an_id(away: Away, version: int) -> None:
     answer = away.play.join(away.member_id, version=version).response
-    assert (answer.error_code, answer.member_id, answer.generation_id) == (away.told, "", -1)
+    assert (answer.error_code, answer.member_id, answer.generation_id) == (away.expected, "", -1)
 
 
 def test_a_join_is_validated_before_its_group_is_looked_up(away: Away) -> None:
@@ -56,7 +56,7 @@ def test_a_join_is_validated_before_its_group_is_looked_up(away: Away) -> None:
 
 def test_sync_is_refused(away: Away) -> None:
     answer = away.play.sync(1, away.member_id).response
-    assert (answer.error_code, answer.assignment) == (away.told, b"")
+    assert (answer.error_code, answer.assignment) == (away.expected, b"")
 
 
 def test_a_sync_without_protocol_is_refused_before_any_other_check(away: Away) -> None:
@@ -64,23 +64,23 @@ def test_a_sync_without_protocol_is_refused_before_any_other_check(away: Away) -
 
 
 def test_heartbeats_succeed_while_loading(away: Away) -> None:
-    told = Error.NONE if away.told is LOADING else ELSEWHERE
-    assert away.play.heartbeat(1, away.member_id) is told
-    assert away.play.heartbeat(99, "ghost", "i9") is told
+    expected = Error.NONE if away.expected is LOADING else ELSEWHERE
+    assert away.play.heartbeat(1, away.member_id) is expected
+    assert away.play.heartbeat(99, "ghost", "i9") is expected
     assert away.play.heartbeat(1, "", group="") is Error.INVALID_GROUP_ID
 
 
 def test_a_leave_is_refused_as_a_whole_while_loading(away: Away) -> None:
     answer = away.play.leave(away.member_id)
-    assert (answer.error_code, answer.members) == (away.told, ())
+    assert (answer.error_code, answer.members) == (away.expected, ())
 
 
 def test_commit_is_refused_for_every_partition_there_is(away: Away) -> None:
     offsets = {("t", 0): 9, ("nosuch", 0): 9, ("u", 0): 9}
     assert away.play.commit_errors(1, away.member_id, offsets=offsets) == [
         Error.UNKNOWN_TOPIC_OR_PARTITION,
-        away.told,
-        away.told,
+        away.expected,
+        away.expected,
     ]
 
 
@@ -88,29 +88,29 @@ def test_commit_is_refused_for_every_partition_there_is(away: Away) -> None:
 def test_fetch_is_refused_in_the_field_the_version_has_for_it(away: Away, version: int) -> None:
     answer = away.play.fetch_raw("g", version=version, topics={"t": (0,)})
     rows = answer.topics[0].partitions if version == 1 else answer.groups or (answer,)
-    assert [row.error_code for row in rows] == [away.told]
+    assert [row.error_code for row in rows] == [away.expected]
 
 
 def test_fetch_is_refused_for_one_group_and_answered_for_another(away: Away) -> None:
     away.play.commit(group="h")
     rows: tuple[offset_fetch.OffsetFetchResponseGroup, ...] = away.play.fetch_raw("g", "h").groups
-    assert [(row.error_code, len(row.topics)) for row in rows] == [(away.told, 0), (Error.NONE, 1)]
+    assert [(row.error_code, len(row.topics)) for row in rows] == [(away.expected, 0), (Error.NONE, 1)]
 
 
 def test_describe_is_refused_row_by_row(away: Away) -> None:
     row = away.play.describe(operations=True)
-    assert (row.error_code, row.group_state, row.protocol_type, row.protocol_data) == (away.told, "", "", "")
+    assert (row.error_code, row.group_state, row.protocol_type, row.protocol_data) == (away.expected, "", "", "")
     assert (row.members, row.authorized_operations) == ((), -(2**31))
     assert away.play.state("other") == "Dead"
 
 
 def test_delete_is_refused_row_by_row(away: Away) -> None:
     away.play.commit(group="h")
-    assert away.play.delete("g", "h") == {"g": away.told, "h": Error.NONE}
+    assert away.play.delete("g", "h") == {"g": away.expected, "h": Error.NONE}
 
 
 def test_offset_delete_is_refused(away: Away) -> None:
-    assert away.play.delete_offsets(("u", 0)) == (away.told, [])
+    assert away.play.delete_offsets(("u", 0)) == (away.expected, [])
 
 
 def test_list_is_refused_while_anything_is_loading() -> None:

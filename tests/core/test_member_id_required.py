@@ -13,17 +13,17 @@ def test_every_join_without_an_id_gets_a_new_one_and_all_are_valid() -> None:
     play = Play(group_initial_rebalance_delay_ms=1_000)
     first, second = play.new_id(version=4), play.new_id(version=4)
     assert first != second
-    asks = [play.join(first, version=4), play.join(second, version=4)]
+    joins = [play.join(first, version=4), play.join(second, version=4)]
     play.wait(2_000)
-    assert [asked.response.generation_id for asked in asks] == [1, 1]
+    assert [sent.response.generation_id for sent in joins] == [1, 1]
 
 
 @pytest.mark.parametrize("version", [0, 3])
 def test_before_v4_a_member_joins_at_once(play: Play, version: int) -> None:
-    asked = play.join("", version=version)
-    assert asked.parked
+    sent = play.join("", version=version)
+    assert sent.parked
     play.settle()
-    joined = asked.response
+    joined = sent.response
     assert (joined.generation_id, joined.leader) == (1, joined.member_id)
     assert [row.member_id for row in joined.members] == [joined.member_id]
 

@@ -114,9 +114,9 @@ def test_kafka_13636_nothing_expires_while_a_group_rebalances(play: Play) -> Non
 
 
 def test_a_group_of_another_protocol_type_keeps_everything_while_it_has_members(play: Play) -> None:
-    asked: dict[str, Any] = {"protocol_type": "connect", "protocols": (("v0", b""),), **LONG}
-    x = play.new_id(**asked)
-    play.join(x, **asked)
+    sent: dict[str, Any] = {"protocol_type": "connect", "protocols": (("v0", b""),), **LONG}
+    x = play.new_id(**sent)
+    play.join(x, **sent)
     play.settle()
     play.sync(1, x)
     play.commit(1, x, offsets={B: 1})
@@ -125,8 +125,8 @@ def test_a_group_of_another_protocol_type_keeps_everything_while_it_has_members(
 
 
 def test_subscriptions_that_cannot_be_read_protect_everything(play: Play) -> None:
-    asked = {"protocols": (("range", b"garbage"),), **LONG}
-    x = play.stable_member(**asked)
+    sent = {"protocols": (("range", b"garbage"),), **LONG}
+    x = play.stable_member(**sent)
     play.commit(1, x, offsets={B: 1})
     play.wait(RETENTION * 2)
     assert play.offset(*B) == 1
@@ -181,10 +181,10 @@ def test_a_check_whose_tombstones_cannot_be_written_deletes_nothing(play: Play) 
     assert play.state() == "Dead"
 
 
-@pytest.mark.parametrize(("group", "told"), [("unknown", Error.GROUP_ID_NOT_FOUND), ("", Error.INVALID_GROUP_ID)])
-def test_nothing_is_deleted_from_a_group_that_does_not_exist(play: Play, group: str, told: Error) -> None:
-    assert play.delete_offsets(A, group=group) == (told, [])
-    assert play.delete_offsets(("nosuch", 0), group=group) == (told, [])
+@pytest.mark.parametrize(("group", "expected"), [("unknown", Error.GROUP_ID_NOT_FOUND), ("", Error.INVALID_GROUP_ID)])
+def test_nothing_is_deleted_from_a_group_that_does_not_exist(play: Play, group: str, expected: Error) -> None:
+    assert play.delete_offsets(A, group=group) == (expected, [])
+    assert play.delete_offsets(("nosuch", 0), group=group) == (expected, [])
 
 
 def test_any_offset_of_an_empty_group_may_be_deleted_committed_or_not(play: Play) -> None:

@@ -39,7 +39,7 @@ def test_kip_320_a_commit_keeps_leader_epoch_and_metadata(play: Play) -> None:
 
 
 @pytest.mark.parametrize(
-    ("generation", "who", "told"),
+    ("generation", "member", "expected"),
     [
         (2, "a", Error.ILLEGAL_GENERATION),
         (1, "ghost", Error.UNKNOWN_MEMBER_ID),
@@ -50,10 +50,10 @@ def test_kip_320_a_commit_keeps_leader_epoch_and_metadata(play: Play) -> None:
     ],
 )
 def test_only_members_of_this_generation_commit_to_a_group_that_has_any(
-    play: Play, generation: int, who: str, told: Error
+    play: Play, generation: int, member: str, expected: Error
 ) -> None:
     a = play.stable_member()
-    assert play.commit_errors(generation, a if who == "a" else who) == [told]
+    assert play.commit_errors(generation, a if member == "a" else member) == [expected]
     assert play.fetch(A) == {A: NONE}
 
 
@@ -92,7 +92,7 @@ def test_a_refused_commit_does_not_restart_the_session(play: Play) -> None:
 
 
 @pytest.mark.parametrize(
-    ("generation", "member_id", "instance_id", "told"),
+    ("generation", "member_id", "instance_id", "expected"),
     [
         (-1, "", None, Error.NONE),
         (-1, "anybody", None, Error.NONE),
@@ -102,15 +102,15 @@ def test_a_refused_commit_does_not_restart_the_session(play: Play) -> None:
     ],
 )
 def test_kafka_14201_an_empty_group_accepts_commits_without_a_generation(
-    play: Play, generation: int, member_id: str, instance_id: str | None, told: Error
+    play: Play, generation: int, member_id: str, instance_id: str | None, expected: Error
 ) -> None:
     play.emptied()
-    assert play.commit_errors(generation, member_id, instance_id) == [told]
+    assert play.commit_errors(generation, member_id, instance_id) == [expected]
 
 
-@pytest.mark.parametrize(("version", "told"), [(8, Error.ILLEGAL_GENERATION), (9, Error.GROUP_ID_NOT_FOUND)])
-def test_kip_848_an_unknown_group_has_its_own_error_from_v9_on(play: Play, version: int, told: Error) -> None:
-    assert play.commit_errors(1, "x", version=version) == [told]
+@pytest.mark.parametrize(("version", "expected"), [(8, Error.ILLEGAL_GENERATION), (9, Error.GROUP_ID_NOT_FOUND)])
+def test_kip_848_an_unknown_group_has_its_own_error_from_v9_on(play: Play, version: int, expected: Error) -> None:
+    assert play.commit_errors(1, "x", version=version) == [expected]
     assert play.state() == "Dead"
 
 
@@ -131,7 +131,7 @@ def test_no_metadata_is_empty_metadata(play: Play) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "told"),
+    ("metadata", "expected"),
     [
         ("x" * 4096, Error.NONE),
         ("x" * 4097, Error.OFFSET_METADATA_TOO_LARGE),
@@ -141,10 +141,10 @@ def test_no_metadata_is_empty_metadata(play: Play) -> None:
     ],
     ids=["4096", "4097", "4096 of two bytes", "2048 emoji", "2049 emoji"],
 )
-def test_metadata_is_measured_in_utf_16_units(play: Play, metadata: str, told: Error) -> None:
+def test_metadata_is_measured_in_utf_16_units(play: Play, metadata: str, expected: Error) -> None:
     a = play.stable_member()
-    assert play.commit_errors(1, a, metadata=metadata) == [told]
-    assert play.offset(*A) == (1 if told is Error.NONE else -1)
+    assert play.commit_errors(1, a, metadata=metadata) == [expected]
+    assert play.offset(*A) == (1 if expected is Error.NONE else -1)
 
 
 def test_a_partition_with_too_much_metadata_does_not_affect_others(play: Play) -> None:
@@ -235,8 +235,8 @@ def test_from_v10_on_topics_are_named_by_their_ids(play: Play) -> None:
         for topic_id in (known, unknown)
     )
     answer = play.send(messages.OffsetCommitRequest(group_id="g", topics=topics), 10).response
-    told = [(topic.topic_id, topic.partitions[0].error_code) for topic in answer.topics]
-    assert told == [(unknown, Error.UNKNOWN_TOPIC_ID), (known, Error.NONE)]
+    expected = [(topic.topic_id, topic.partitions[0].error_code) for topic in answer.topics]
+    assert expected == [(unknown, Error.UNKNOWN_TOPIC_ID), (known, Error.NONE)]
     assert play.offset(*A) == 5
     (topic,) = play.fetch_raw("g", version=10).groups[0].topics
     assert (topic.topic_id, topic.partitions[0].committed_offset) == (known, 5)
@@ -253,11 +253,11 @@ def test_kip_709_several_groups_at_once(play: Play) -> None:
     play.commit(1, a, offsets={A: 1})
     play.commit(offsets={A: 2, B: 3}, group="simple")
     rows = play.fetch_raw("g", "unknown", "simple").groups
-    found = {
+    result = {
         row.group_id: [(topic.name, each.committed_offset) for topic in row.topics for each in topic.partitions]
         for row in rows
     }
-    assert found == {"g": [("t", 1)], "unknown": [], "simple": [("t", 2), ("u", 3)]}
+    assert result == {"g": [("t", 1)], "unknown": [], "simple": [("t", 2), ("u", 3)]}
     assert {row.error_code for row in rows} == {0}
 
 
@@ -315,13 +315,13 @@ def test_kip_447_no_other_group_waits(play: Play) -> None:
 def test_a_group_error_uses_the_field_of_the_version(play: Play, version: int) -> None:
     play.coordinator.store.owned.clear()
     answer = play.fetch_raw("g", version=version, topics={"t": (0, 1)})
-    told = Error.NOT_COORDINATOR
+    expected = Error.NOT_COORDINATOR
     seen: Any
     match version:
         case 1:
             seen = [(row.committed_offset, row.metadata, row.error_code) for row in answer.topics[0].partitions]
-            assert seen == [(-1, "", told), (-1, "", told)]
+            assert seen == [(-1, "", expected), (-1, "", expected)]
         case 5:
-            assert (answer.error_code, answer.topics) == (told, ())
+            assert (answer.error_code, answer.topics) == (expected, ())
         case _:
-            assert [(row.error_code, row.topics) for row in answer.groups] == [(told, ())]
+            assert [(row.error_code, row.topics) for row in answer.groups] == [(expected, ())]

@@ -16,10 +16,10 @@ PATIENT: dict[str, Any] = {"session": 60_000}
 
 
 def test_a_late_leader_is_removed_and_replaced(play: Play) -> None:
-    asked: dict[str, Any] = {"session": 60_000, "rebalance": 5_000}
-    a, b = play.stable_pair(**asked)
-    c = play.new_id(**asked)
-    joining = [play.join(c, **asked), play.join(b, **asked)]
+    sent: dict[str, Any] = {"session": 60_000, "rebalance": 5_000}
+    a, b = play.stable_pair(**sent)
+    c = play.new_id(**sent)
+    joining = [play.join(c, **sent), play.join(b, **sent)]
     play.keep_alive(4_999, (2, a))
     assert joining[0].parked
     play.wait(1)
@@ -120,8 +120,8 @@ def test_a_silent_member_that_has_not_rejoined_ends_the_phase_with_its_session(p
 
 def test_the_old_leader_stays_leader_if_it_rejoins(play: Play) -> None:
     a, b, c = play.stable_trio()
-    asks = [play.join(c, protocols=(("range", b"new"),)), play.join(b), play.join(a)]
-    assert {asked.response.leader for asked in asks} == {a}
+    joins = [play.join(c, protocols=(("range", b"new"),)), play.join(b), play.join(a)]
+    assert {sent.response.leader for sent in joins} == {a}
 
 
 @pytest.mark.parametrize("rebalance", [0, -1])
@@ -137,7 +137,7 @@ def test_a_rebalance_timeout_is_not_validated(play: Play, rebalance: int) -> Non
 def test_sessions_restart_when_the_join_phase_ends(play: Play) -> None:
     a, b = play.stable_pair()
     play.wait(9_000)
-    asks: list[Exchange[Any]] = [play.join(b, protocols=(("range", b"new"),)), play.join(a)]
-    assert asks[0].response.generation_id == 3
+    joins: list[Exchange[Any]] = [play.join(b, protocols=(("range", b"new"),)), play.join(a)]
+    assert joins[0].response.generation_id == 3
     members = play.group().members
     assert [play.group().timers[members[each].session] for each in (a, b)] == [play.now + 10_000] * 2

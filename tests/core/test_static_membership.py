@@ -160,8 +160,8 @@ def test_a_static_member_with_its_id_rejoins_like_any_other(play: Play) -> None:
 def test_static_and_dynamic_members_share_a_group(play: Play) -> None:
     p, q = play.static_pair()
     c = play.new_id()
-    asks = [play.join(c), play.join(p, "i1"), play.join(q, "i2")]
-    assert {asked.response.generation_id for asked in asks} == {3}
+    joins = [play.join(c), play.join(p, "i1"), play.join(q, "i2")]
+    assert {sent.response.generation_id for sent in joins} == {3}
     play.sync(3, p, instance_id="i1")
     play.sync(3, q, instance_id="i2")
     play.sync(3, c)
@@ -175,7 +175,7 @@ def test_static_and_dynamic_members_share_a_group(play: Play) -> None:
 
 
 @pytest.mark.parametrize(
-    ("generation", "who", "instance_id", "told"),
+    ("generation", "who", "instance_id", "expected"),
     [
         (1, "p", "i1", Error.NONE),
         (1, "ghost", "i1", Error.FENCED_INSTANCE_ID),
@@ -186,13 +186,13 @@ def test_static_and_dynamic_members_share_a_group(play: Play) -> None:
     ],
 )
 def test_fencing_precedes_membership_and_membership_the_generation(
-    play: Play, generation: int, who: str, instance_id: str | None, told: Error
+    play: Play, generation: int, who: str, instance_id: str | None, expected: Error
 ) -> None:
     p = play.static_member()
     member_id = p if who == "p" else who
-    assert play.heartbeat(generation, member_id, instance_id) is told
-    assert play.sync(generation, member_id, instance_id=instance_id).error is told
-    assert play.commit_errors(generation, member_id, instance_id) == [told]
+    assert play.heartbeat(generation, member_id, instance_id) is expected
+    assert play.sync(generation, member_id, instance_id=instance_id).error is expected
+    assert play.commit_errors(generation, member_id, instance_id) == [expected]
 
 
 def test_the_old_id_is_fenced_with_its_instance_and_unknown_without(play: Play) -> None:
@@ -210,18 +210,18 @@ def test_the_id_of_a_static_member_passes_without_its_instance(play: Play) -> No
 
 
 @pytest.mark.parametrize(
-    ("who", "instance_id", "told"),
+    ("who", "instance_id", "expected"),
     [
         ("x", "i1", Error.FENCED_INSTANCE_ID),
         ("p", "zz", Error.UNKNOWN_MEMBER_ID),
         ("x", "zz", Error.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_a_fenced_join_echoes_its_id(play: Play, who: str, instance_id: str, told: Error) -> None:
+def test_a_fenced_join_echoes_its_id(play: Play, who: str, instance_id: str, expected: Error) -> None:
     p = play.static_member()
     member_id = p if who == "p" else who
     refused = play.join(member_id, instance_id).response
-    assert (refused.error_code, refused.member_id) == (told, member_id)
+    assert (refused.error_code, refused.member_id) == (expected, member_id)
 
 
 def test_a_dynamic_member_has_no_instance(play: Play) -> None:
@@ -230,7 +230,7 @@ def test_a_dynamic_member_has_no_instance(play: Play) -> None:
 
 
 @pytest.mark.parametrize(
-    ("who", "instance_id", "told"),
+    ("who", "instance_id", "expected"),
     [
         ("ghost", "i2", Error.FENCED_INSTANCE_ID),
         ("q", "zz", Error.UNKNOWN_MEMBER_ID),
@@ -240,14 +240,14 @@ def test_a_dynamic_member_has_no_instance(play: Play) -> None:
         ("", "zz", Error.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_removal_of_static_members(play: Play, who: str, instance_id: str | None, told: Error) -> None:
+def test_removal_of_static_members(play: Play, who: str, instance_id: str | None, expected: Error) -> None:
     _, q = play.static_pair()
     (row,) = play.leave((q if who == "q" else who, instance_id)).members
-    assert row.error_code == told
+    assert row.error_code == expected
     # the response echoes the request
     assert (row.member_id, row.group_instance_id) == (q if who == "q" else who, instance_id)
     stays = play.heartbeat(2, q, "i2") is Error.NONE
-    assert stays is (told is not Error.NONE)
+    assert stays is (expected is not Error.NONE)
 
 
 def test_after_a_leave_the_instance_is_free_for_a_new_member(play: Play) -> None:

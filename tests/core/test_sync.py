@@ -57,7 +57,7 @@ def test_a_stable_group_ignores_assignments_even_of_the_leader(play: Play) -> No
 
 
 @pytest.mark.parametrize(
-    ("generation", "who", "group", "error"),
+    ("generation", "member", "group", "error"),
     [
         (1, "b", "g", Error.ILLEGAL_GENERATION),
         (3, "b", "g", Error.ILLEGAL_GENERATION),
@@ -67,10 +67,10 @@ def test_a_stable_group_ignores_assignments_even_of_the_leader(play: Play) -> No
     ],
 )
 def test_a_sync_of_a_stranger_or_of_another_generation_is_refused(
-    play: Play, generation: int, who: str, group: str, error: Error
+    play: Play, generation: int, member: str, group: str, error: Error
 ) -> None:
     _, b = play.unsynced_pair()
-    refused = play.sync(generation, b if who == "b" else who, group=group)
+    refused = play.sync(generation, b if member == "b" else member, group=group)
     assert (refused.error, refused.response.assignment) == (error, b"")
 
 
@@ -122,8 +122,8 @@ def test_kip_559_before_the_first_generation_there_is_no_name_to_compare_with() 
     play = Play(group_initial_rebalance_delay_ms=1_000)
     a = play.new_id()
     play.join(a)
-    asked = play.sync(0, a, version=5, protocol_type="consumer", protocol_name="anything")
-    assert asked.error is Error.REBALANCE_IN_PROGRESS
+    sent = play.sync(0, a, version=5, protocol_type="consumer", protocol_name="anything")
+    assert sent.error is Error.REBALANCE_IN_PROGRESS
 
 
 @pytest.mark.parametrize("version", [3, 4])
@@ -223,8 +223,8 @@ def test_kafka_12890_a_follower_that_syncs_late_but_in_time_stays(play: Play) ->
 def test_kafka_12890_a_rebalance_ends_the_wait_for_syncs(play: Play) -> None:
     a, b = play.unsynced_pair(**HASTY)
     play.wait(4_000)
-    asks = [play.join(a, **HASTY, protocols=(("range", b"new"),)), play.join(b, **HASTY)]
-    assert asks[0].response.generation_id == 3
+    joins = [play.join(a, **HASTY, protocols=(("range", b"new"),)), play.join(b, **HASTY)]
+    assert joins[0].response.generation_id == 3
     play.wait(4_000)
     assert play.heartbeat(3, b) is Error.NONE
 
@@ -232,8 +232,8 @@ def test_kafka_12890_a_rebalance_ends_the_wait_for_syncs(play: Play) -> None:
 def test_the_assignment_is_written_before_it_is_sent(play: Play) -> None:
     a, b = play.unsynced_pair()
     play.writes = None
-    asks = [play.sync(2, b), play.sync(2, a, {a: b"a2", b: b"b2"})]
-    assert all(asked.parked for asked in asks)
+    joins = [play.sync(2, b), play.sync(2, a, {a: b"a2", b: b"b2"})]
+    assert all(sent.parked for sent in joins)
     assert play.state() == "CompletingRebalance"
     (append,) = play.in_flight
     (record,) = append.records
@@ -243,7 +243,7 @@ def test_the_assignment_is_written_before_it_is_sent(play: Play) -> None:
     assert record.value.protocol_type == "consumer"
     assert {row.member_id: row.assignment for row in record.value.members} == {a: b"a2", b: b"b2"}
     play.complete_writes()
-    assert [asked.response.assignment for asked in asks] == [b"b2", b"a2"]
+    assert [sent.response.assignment for sent in joins] == [b"b2", b"a2"]
 
 
 def test_a_leader_may_sync_again_while_its_assignment_is_being_written(play: Play) -> None:

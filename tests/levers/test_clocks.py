@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from brokers.cluster import FORMING_MS, GROUP, SESSION_MS, joining, syncing
-from brokers.group_broker import Here
+from brokers.group_broker import GroupBroker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,11 +22,11 @@ REBALANCE_MS = 30_000
 
 
 @pytest.fixture
-def here() -> Here:
-    return Here()
+def here() -> GroupBroker:
+    return GroupBroker()
 
 
-def test_members_that_are_connected_and_heart_beating_live_through_a_week(here: Here) -> None:
+def test_members_that_are_connected_and_heart_beating_live_through_a_week(here: GroupBroker) -> None:
     here.form("a", "b")
     here.commit(here.node, 1, here.group.static_members["a"])
     assert here.advance("7d") == []
@@ -37,17 +37,17 @@ def test_members_that_are_connected_and_heart_beating_live_through_a_week(here: 
     assert not here.group.members
 
 
-def test_a_disconnected_member_expires_in_order(here: Here) -> None:
+def test_a_disconnected_member_expires_in_order(here: GroupBroker) -> None:
     a, b = here.form("a", "b")
     here.wait(1_000)
     here.heartbeat(here.node, a)
-    here.leave_all()
+    here.disconnect_all()
     first, second = here.clocks.advance(here.now, group=GROUP, by="60s")
     assert (first.kind, first.member_id, first.instance_id, first.generation) == ("session", b, "b", 1)
     assert (second.member_id, second.deadline_ms - here.now) == (a, SESSION_MS)
 
 
-def test_a_connected_member_silent_in_real_time_expires(here: Here) -> None:
+def test_a_connected_member_silent_in_real_time_expires(here: GroupBroker) -> None:
     here.form("a")
     here.clocks.set_mode(here.now, group=GROUP, mode="manual")
     here.wait(SESSION_MS)
@@ -55,7 +55,7 @@ def test_a_connected_member_silent_in_real_time_expires(here: Here) -> None:
     assert here.advance(10) == [("session", "a")]
 
 
-def test_a_named_victim_expires_and_the_others_live_on(here: Here) -> None:
+def test_a_named_victim_expires_and_the_others_live_on(here: GroupBroker) -> None:
     here.form("a", "b")
     assert here.advance("7d", expire=["b"]) == [("session", "b")]
     assert list(here.group.static_members) == ["a"]
@@ -63,12 +63,12 @@ def test_a_named_victim_expires_and_the_others_live_on(here: Here) -> None:
     assert here.group.state.value == "PreparingRebalance"
 
 
-def test_without_keep_alive_all_members_expire(here: Here) -> None:
+def test_without_keep_alive_all_members_expire(here: GroupBroker) -> None:
     here.form("a", "b")
     assert sorted(here.advance(60, keep_alive="none")) == [("session", "a"), ("session", "b")]
 
 
-def test_a_wait_that_had_begun_before_is_over_and_one_that_begins_on_the_way_is_not(here: Here) -> None:
+def test_a_wait_that_had_begun_before_is_over_and_one_that_begins_on_the_way_is_not(here: GroupBroker) -> None:
     (a, _) = here.form("a", "b")
     peer = here.connect(here.node)
     here.send(peer, here.request(peer, joining("a", a), 5))
@@ -80,21 +80,21 @@ def test_a_wait_that_had_begun_before_is_over_and_one_that_begins_on_the_way_is_
     assert here.group.state.value == "CompletingRebalance"
 
 
-def test_a_session_is_made_to_end_and_no_other(here: Here) -> None:
+def test_a_session_is_made_to_end_and_no_other(here: GroupBroker) -> None:
     (a, _) = here.form("a", "b")
-    here.leave_all()
-    assert here.pull("expire_session", member="b") == [("session", "b")]
+    here.disconnect_all()
+    assert here.control("expire_session", member="b") == [("session", "b")]
     assert list(here.group.static_members) == ["a"]
     assert a in here.group.members
 
 
 @pytest.mark.parametrize("name", ["a", "member id"])
-def test_a_member_is_named_by_instance_or_member_id(here: Here, name: str) -> None:
+def test_a_member_is_named_by_instance_or_member_id(here: GroupBroker, name: str) -> None:
     (a, _) = here.form("a", "b")
-    assert here.pull("expire_session", member=a if name == "member id" else name) == [("session", "a")]
+    assert here.control("expire_session", member=a if name == "member id" else name) == [("session", "a")]
 
 
-def test_a_join_barrier_is_made_to_end_with_all_sessions_intact(here: Here) -> None:
+def test_a_join_barrier_is_made_to_end_with_all_sessions_intact(here: GroupBroker) -> None:
     dynamic = joining()
     ids = []
     for _ in range(2):
@@ -107,39 +107,39 @@ def test_a_join_barrier_is_made_to_end_with_all_sessions_intact(here: Here) -> N
         here.request_at(here.node, syncing(member_id), 3)
     here.send(peer, here.request(peer, joining(None, ids[0]), 5))
     assert here.group.state.value == "PreparingRebalance"
-    here.leave_all()
-    assert here.pull("expire_join_barrier") == [("join", None)]
+    here.disconnect_all()
+    assert here.control("expire_join_barrier") == [("join", None)]
     assert list(here.group.members) == [ids[0]]
 
 
 def test_an_initial_delay_is_a_join_barrier_however_often_it_is_extended() -> None:
-    here = Here(group_initial_rebalance_delay_ms=3_000)
+    here = GroupBroker(group_initial_rebalance_delay_ms=3_000)
     for instance in ("a", "b"):
         peer = here.connect(here.node)
         here.send(peer, here.request(peer, joining(instance), 5))
-    assert here.pull("expire_join_barrier") == [("initial_delay", None), ("initial_delay", None)]
+    assert here.control("expire_join_barrier") == [("initial_delay", None), ("initial_delay", None)]
     assert here.group.generation == 1
 
 
-def test_a_member_that_does_not_sync_is_removed(here: Here) -> None:
+def test_a_member_that_does_not_sync_is_removed(here: GroupBroker) -> None:
     here.formed(here.node, "a", "b")
-    assert here.pull("expire_sync") == [("sync", None)]
+    assert here.control("expire_sync") == [("sync", None)]
     assert not here.group.members
 
 
-def test_a_handed_out_id_is_made_to_be_forgotten(here: Here) -> None:
+def test_a_handed_out_id_is_made_to_be_forgotten(here: GroupBroker) -> None:
     handed_out = here.request_at(here.node, joining(), 5).member_id
     assert here.clocks.expire_pending(here.now, group=GROUP, member=handed_out)[0].member_id == handed_out
     assert not here.group.pending_members
 
 
-def test_the_offsets_of_an_empty_group_are_made_to_expire(here: Here) -> None:
+def test_the_offsets_of_an_empty_group_are_made_to_expire(here: GroupBroker) -> None:
     here.commit(here.node, 5)
-    assert here.pull("expire_offsets") == [("offsets", None)]
+    assert here.control("expire_offsets") == [("offsets", None)]
     assert GROUP not in here.runtime.groups()
 
 
-def test_timers_are_listed_by_deadline(here: Here) -> None:
+def test_timers_are_listed_by_deadline(here: GroupBroker) -> None:
     (a,) = here.form("a")
     session, check = here.clocks.timers(here.now, group=GROUP)
     assert session == Timer("session", a, "a", here.now + SESSION_MS, SESSION_MS, 1)
@@ -147,7 +147,7 @@ def test_timers_are_listed_by_deadline(here: Here) -> None:
     assert here.clocks.timers(here.now, group="no such group") == []
 
 
-def test_the_trace_has_the_origin_and_range_of_a_clock_advance(here: Here) -> None:
+def test_the_trace_has_the_origin_and_range_of_a_clock_advance(here: GroupBroker) -> None:
     here.form("a")
     start = here.now
     here.advance("1m", keep_alive="none")
@@ -159,14 +159,14 @@ def test_the_trace_has_the_origin_and_range_of_a_clock_advance(here: Here) -> No
     ]
 
 
-def test_a_week_of_checks_that_find_nothing_is_no_event(here: Here) -> None:
+def test_a_week_of_checks_that_find_nothing_is_no_event(here: GroupBroker) -> None:
     here.form("a")
     before = here.trace.last_seq
     here.advance("7d")
     assert [line["kind"] for line in here.trace.events(before)] == ["clock"]
 
 
-def test_an_endless_instant_is_aborted(here: Here) -> None:
+def test_an_endless_instant_is_aborted(here: GroupBroker) -> None:
     class Endless:
         """A ticker that always has something to do."""
 
@@ -189,7 +189,7 @@ def test_an_endless_instant_is_aborted(here: Here) -> None:
         here.clocks.advance(here.now, group=GROUP, by=1)
 
 
-def test_a_timer_that_fires_again_and_again_at_one_instant_is_given_up(here: Here) -> None:
+def test_a_timer_that_fires_again_and_again_at_one_instant_is_given_up(here: GroupBroker) -> None:
     class Rearming:
         """A ticker that lets a member's session end again at once, whenever it has ended."""
 
@@ -221,7 +221,7 @@ def test_a_timer_that_fires_again_and_again_at_one_instant_is_given_up(here: Her
 )
 def test_an_advance_in_any_number_of_pieces_gives_the_same_facts(mode: str, cuts: list[int], offset: int) -> None:
     def told(pieces: list[int]) -> list[tuple[object, ...]]:
-        here = Here(offsets_retention_minutes=600)
+        here = GroupBroker(offsets_retention_minutes=600)
         (a, _) = here.form("a", "b")
         here.commit(here.node, 1, a)
         here.clocks.set_mode(here.now, group=GROUP, mode=mode)
@@ -239,7 +239,7 @@ def test_an_advance_in_any_number_of_pieces_gives_the_same_facts(mode: str, cuts
 @settings(max_examples=40)
 @given(data=st.data())
 def test_an_advance_never_expires_connected_members_with_heartbeats(data: st.DataObject) -> None:
-    here = Here()
+    here = GroupBroker()
     names = ["a", "b", "c"]
     ids = dict(zip(names, here.form(*names), strict=True))
     for _ in range(data.draw(st.integers(1, 5))):
@@ -261,7 +261,7 @@ class TestBadInput:
     """Nothing has changed then."""
 
     @pytest.fixture(autouse=True)
-    def _nothing_changes(self, here: Here) -> Any:
+    def _nothing_changes(self, here: GroupBroker) -> Any:
         here.form("a", "b")
         here.wait(500)
         before = here.trace.events(), here.clocks.timers(here.now, group=GROUP)
@@ -289,32 +289,34 @@ class TestBadInput:
             ("set_mode", {"mode": "off"}, "clock 'off': must be real, manual or auto"),
         ],
     )
-    def test_invalid_values_are_refused(self, here: Here, lever: str, arguments: dict[str, Any], said: str) -> None:
+    def test_invalid_values_are_refused(
+        self, here: GroupBroker, lever: str, arguments: dict[str, Any], said: str
+    ) -> None:
         with pytest.raises(ValueError, match=said):
-            here.pull(lever, **arguments)
+            here.control(lever, **arguments)
 
-    def test_a_group_that_is_not_there_has_no_session_to_end(self, here: Here) -> None:
+    def test_a_group_that_is_not_there_has_no_session_to_end(self, here: GroupBroker) -> None:
         with pytest.raises(ValueError, match="there is no group 'h'; there is 'g'"):
             here.clocks.expire_session(here.now, group="h", member="a")
 
 
-def test_a_member_that_waits_for_an_answer_has_no_session_that_could_end(here: Here) -> None:
+def test_a_member_that_waits_for_an_answer_has_no_session_that_could_end(here: GroupBroker) -> None:
     (a, _) = here.form("a", "b")
     peer = here.connect(here.node)
     here.send(peer, here.request(peer, joining("a", a), 5))
     with pytest.raises(ValueError, match=r"the JoinGroup of member .* is parked"):
-        here.pull("expire_session", member="a")
+        here.control("expire_session", member="a")
 
 
-def test_a_name_that_several_have_is_refused(here: Here) -> None:
+def test_a_name_that_several_have_is_refused(here: GroupBroker) -> None:
     here.form("a", "b")
     (client_id,) = {member.client_id for member in here.group.members.values()}
     assert client_id == "c"
     with pytest.raises(ValueError, match="names several members of group 'g': use one of 'a', 'b'"):
-        here.pull("expire_session", member=client_id)
+        here.control("expire_session", member=client_id)
 
 
-def test_while_its_coordinator_is_paused_a_clock_is_not_moved(here: Here) -> None:
+def test_while_its_coordinator_is_paused_a_clock_is_not_moved(here: GroupBroker) -> None:
     here.do(here.runtime.pause_node, here.node)
     with pytest.raises(ValueError, match="which coordinates group 'g', is paused: resume it first"):
         here.advance(1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from brokers.cluster import FORMING_MS, GROUP, SESSION_MS, joining, syncing
-from brokers.group_broker import Here
+from brokers.group_broker import GroupBroker
 
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.wire.errors import Error
@@ -15,21 +15,21 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdent
 
 
 @pytest.fixture
-def here() -> Here:
-    return Here()
+def here() -> GroupBroker:
+    return GroupBroker()
 
 
-def states(here: Here) -> list[tuple[object, ...]]:
+def states(here: GroupBroker) -> list[tuple[object, ...]]:
     events = here.trace.events(group=GROUP)
     return [(line["state_to"], line["cause"], line["reason"]) for line in events if line["kind"] == "state"]
 
 
-def removed(here: Here) -> list[tuple[object, ...]]:
+def removed(here: GroupBroker) -> list[tuple[object, ...]]:
     events = here.trace.events(group=GROUP)
     return [(line["change"], line["cause"], line["reason"]) for line in events if line["kind"] == "member"]
 
 
-def dynamic(here: Here) -> str:
+def dynamic(here: GroupBroker) -> str:
     """A stable group of one dynamic member, of client c; its id."""
     member_id = str(here.request_at(here.node, joining(), 5).member_id)
     peer = here.connect(here.node)
@@ -39,14 +39,14 @@ def dynamic(here: Here) -> str:
     return member_id
 
 
-def test_a_forced_rebalance_has_the_reason_it_was_given(here: Here) -> None:
+def test_a_forced_rebalance_has_the_reason_it_was_given(here: GroupBroker) -> None:
     (a,) = here.form("a")
     here.verbs.rebalance(here.now, group=GROUP, cause="because I say so")
     assert states(here)[-1] == ("PreparingRebalance", "forced", "because I say so")
     assert here.heartbeat(here.node, a) is Error.REBALANCE_IN_PROGRESS
 
 
-def test_a_poll_timeout_eviction_looks_like_the_clients_leave(here: Here) -> None:
+def test_a_poll_timeout_eviction_looks_like_the_clients_leave(here: GroupBroker) -> None:
     a = dynamic(here)
     here.verbs.evict(here.now, group=GROUP, member=a)
     said = f"Removing member {a} on LeaveGroup; client reason: consumer poll timeout has expired."
@@ -54,7 +54,7 @@ def test_a_poll_timeout_eviction_looks_like_the_clients_leave(here: Here) -> Non
     assert here.heartbeat(here.node, a) is Error.UNKNOWN_MEMBER_ID
 
 
-def test_a_session_eviction_is_immediate(here: Here) -> None:
+def test_a_session_eviction_is_immediate(here: GroupBroker) -> None:
     (a, _) = here.form("a", "b")
     here.verbs.evict(here.now, group=GROUP, member="a", as_if="session")
     assert removed(here)[-1] == ("removed", "session_expired", f"removing member {a} on heartbeat expiration.")
@@ -62,7 +62,7 @@ def test_a_session_eviction_is_immediate(here: Here) -> None:
     assert here.clocks.read(here.now, group=GROUP).ahead_ms == 0
 
 
-def test_the_previous_holder_of_an_instance_id_is_fenced(here: Here) -> None:
+def test_the_previous_holder_of_an_instance_id_is_fenced(here: GroupBroker) -> None:
     (a, _) = here.form("a", "b")
     here.verbs.fence(here.now, group=GROUP, instance="a")
     request = joining("a", a)
@@ -73,7 +73,7 @@ def test_the_previous_holder_of_an_instance_id_is_fenced(here: Here) -> None:
     assert here.advance(f"{SESSION_MS}ms") == [("session", "a")]
 
 
-def test_a_parked_member_is_fenced_at_once_by_its_replacement(here: Here) -> None:
+def test_a_parked_member_is_fenced_at_once_by_its_replacement(here: GroupBroker) -> None:
     (a, _) = here.form("a", "b")
     peer = here.connect(here.node)
     here.send(peer, here.request(peer, joining("a", a), 5))
@@ -81,7 +81,7 @@ def test_a_parked_member_is_fenced_at_once_by_its_replacement(here: Here) -> Non
     assert peer.answers()[-1][1].error_code == Error.FENCED_INSTANCE_ID
 
 
-def test_the_trace_has_an_override_before_its_effects(here: Here) -> None:
+def test_the_trace_has_an_override_before_its_effects(here: GroupBroker) -> None:
     (a,) = here.form("a")
     here.verbs.evict(here.now, group=GROUP, member="a", as_if="session")
     here.verbs.add_partitions(here.now, topic="t", count=1)
@@ -91,7 +91,7 @@ def test_the_trace_has_an_override_before_its_effects(here: Here) -> None:
     assert ("verb", "add_partitions", {"topic": "t", "count": 1}) in lines
 
 
-def test_offsets_are_set_whoever_is_in_the_group(here: Here) -> None:
+def test_offsets_are_set_whoever_is_in_the_group(here: GroupBroker) -> None:
     here.form("a")
     here.verbs.set_offsets(here.now, group=GROUP, offsets=[{"topic": "t", "partition": 0, "offset": 7}])
     assert here.committed(here.node) == 7
@@ -99,12 +99,12 @@ def test_offsets_are_set_whoever_is_in_the_group(here: Here) -> None:
     assert here.committed(3 - here.node) == 7
 
 
-def test_offsets_of_a_group_that_is_not_there_make_it(here: Here) -> None:
+def test_offsets_of_a_group_that_is_not_there_make_it(here: GroupBroker) -> None:
     here.verbs.set_offsets(here.now, group=GROUP, offsets=[{"topic": "t", "partition": 3, "offset": 0}])
     assert (here.group.state.value, list(here.group.offsets)) == ("Empty", [("t", 3)])
 
 
-def test_a_new_maximum_size_applies_to_later_joins(here: Here) -> None:
+def test_a_new_maximum_size_applies_to_later_joins(here: GroupBroker) -> None:
     here.form("a", "b")
     here.verbs.set_max_size(here.now, size=2)
     assert here.request_at(here.node, joining("c"), 5).error_code == Error.GROUP_MAX_SIZE_REACHED
@@ -114,14 +114,14 @@ def test_a_new_maximum_size_applies_to_later_joins(here: Here) -> None:
     assert here.group.state.value == "PreparingRebalance"
 
 
-def test_a_new_largest_size_counts_at_nodes_that_come_up_later(here: Here) -> None:
+def test_a_new_largest_size_counts_at_nodes_that_come_up_later(here: GroupBroker) -> None:
     here.do(here.runtime.stop_node, here.node)
     here.verbs.set_max_size(here.now, size=1)
     here.do(here.runtime.start_node, here.node)
     assert here.runtime.broker(here.node).node.coordinator.store.settings.group_max_size == 1
 
 
-def test_a_topic_gets_more_partitions(here: Here) -> None:
+def test_a_topic_gets_more_partitions(here: GroupBroker) -> None:
     assert here.verbs.add_partitions(here.now, topic="t", count=2) == 6
     assert here.cluster.partition_count("t") == 6
 
@@ -129,15 +129,15 @@ def test_a_topic_gets_more_partitions(here: Here) -> None:
 class TestFrozen:
     """A frozen group stays where it is; what would end its state waits, and nothing is lost by that."""
 
-    def describe(self, here: Here) -> Any:
+    def describe(self, here: GroupBroker) -> Any:
         return here.request_at(here.node, DescribeGroupsRequest(groups=(GROUP,)), 3).groups[0]
 
-    def joins(self, here: Here, instance: str) -> Any:
+    def joins(self, here: GroupBroker, instance: str) -> Any:
         peer = here.connect(here.node)
         here.send(peer, here.request(peer, joining(instance), 5))
         return peer
 
-    def test_a_frozen_stable_group_holds_membership_changes_only(self, here: Here) -> None:
+    def test_a_frozen_stable_group_holds_membership_changes_only(self, here: GroupBroker) -> None:
         a, b = here.form("a", "b")
         here.verbs.freeze(here.now, group=GROUP)
         newcomer, leaver = self.joins(here, "c"), here.connect(here.node)
@@ -154,7 +154,7 @@ class TestFrozen:
         assert here.group.state.value == "PreparingRebalance"
         assert sorted(here.group.static_members) == ["a", "c"]
 
-    def test_in_a_join_phase_members_come_and_the_phase_does_not_end(self, here: Here) -> None:
+    def test_in_a_join_phase_members_come_and_the_phase_does_not_end(self, here: GroupBroker) -> None:
         here.verbs.freeze(here.now, group=GROUP, state="PreparingRebalance")
         first, second = self.joins(here, "a"), self.joins(here, "b")
         here.wait(1_000_000)
@@ -163,7 +163,7 @@ class TestFrozen:
         here.wait(2 * FORMING_MS)
         assert {answer.generation_id for peer in (first, second) for _, answer in peer.answers()} == {1}
 
-    def test_a_complete_join_phase_ends_when_it_thaws(self, here: Here) -> None:
+    def test_a_complete_join_phase_ends_when_it_thaws(self, here: GroupBroker) -> None:
         (a,) = here.form("a")
         here.verbs.rebalance(here.now, group=GROUP)
         here.verbs.freeze(here.now, group=GROUP)
@@ -173,7 +173,7 @@ class TestFrozen:
         here.verbs.thaw(here.now, group=GROUP)
         assert peer.answers()[-1][1].generation_id == 2
 
-    def test_before_the_assignment_the_leader_waits(self, here: Here) -> None:
+    def test_before_the_assignment_the_leader_waits(self, here: GroupBroker) -> None:
         here.verbs.freeze(here.now, group=GROUP, state="CompletingRebalance")
         leader, *_ = here.formed(here.node, "a", "b")
         peer = here.connect(here.node)
@@ -184,7 +184,7 @@ class TestFrozen:
         assert peer.answers()[-1][1].error_code == 0
         assert here.group.state.value == "Stable"
 
-    def test_an_empty_group_stays_empty_and_its_offsets_stay(self, here: Here) -> None:
+    def test_an_empty_group_stays_empty_and_its_offsets_stay(self, here: GroupBroker) -> None:
         here.commit(here.node, 1)
         here.verbs.freeze(here.now, group=GROUP)
         here.clocks.advance(here.now, group=GROUP, by="30d")
@@ -195,7 +195,7 @@ class TestFrozen:
         here.wait(2 * FORMING_MS)
         assert newcomer.answers()[-1][1].generation_id == 1
 
-    def test_timers_stand_still_meanwhile(self, here: Here) -> None:
+    def test_timers_stand_still_meanwhile(self, here: GroupBroker) -> None:
         here.form("a")
         here.wait(1_000)
         here.verbs.freeze(here.now, group=GROUP)
@@ -206,7 +206,9 @@ class TestFrozen:
         here.wait(1)
         assert not here.group.members
 
-    def test_a_freeze_survives_a_coordinator_move_and_held_requests_get_not_coordinator(self, here: Here) -> None:
+    def test_a_freeze_survives_a_coordinator_move_and_held_requests_get_not_coordinator(
+        self, here: GroupBroker
+    ) -> None:
         here.form("a")
         here.verbs.freeze(here.now, group=GROUP)
         newcomer = self.joins(here, "b")
@@ -215,7 +217,7 @@ class TestFrozen:
         assert newcomer.answers()[-1][1].error_code == Error.NOT_COORDINATOR
         assert here.runtime.broker(there).node.coordinator.groups[GROUP].is_frozen
 
-    def test_a_group_can_be_frozen_in_the_state_in_which_it_begins(self, here: Here) -> None:
+    def test_a_group_can_be_frozen_in_the_state_in_which_it_begins(self, here: GroupBroker) -> None:
         here.verbs.freeze(here.now, group=GROUP, state="Empty")
         newcomer = self.joins(here, "b")
         here.wait(1_000)
@@ -226,7 +228,7 @@ class TestBadInput:
     """Nothing has changed then."""
 
     @pytest.fixture(autouse=True)
-    def _nothing_changes(self, here: Here) -> Any:
+    def _nothing_changes(self, here: GroupBroker) -> Any:
         here.form("a", "b")
         before = here.trace.events(), here.clocks.timers(here.now, group=GROUP), here.cluster.settings
         yield
@@ -251,7 +253,9 @@ class TestBadInput:
             ("set_offsets", {"offsets": [{"topic": "t", "partition": 0, "offset": -1}]}, "an integer from 0, not -1"),
         ],
     )
-    def test_invalid_values_are_refused(self, here: Here, verb: str, arguments: dict[str, Any], said: str) -> None:
+    def test_invalid_values_are_refused(
+        self, here: GroupBroker, verb: str, arguments: dict[str, Any], said: str
+    ) -> None:
         with pytest.raises(ValueError, match=said):
             getattr(here.verbs, verb)(here.now, **{"group": GROUP, **arguments})
 
@@ -265,17 +269,17 @@ class TestBadInput:
         ],
     )
     def test_impossible_cluster_options_are_refused(
-        self, here: Here, verb: str, arguments: dict[str, Any], said: str
+        self, here: GroupBroker, verb: str, arguments: dict[str, Any], said: str
     ) -> None:
         with pytest.raises(ValueError, match=said):
             getattr(here.verbs, verb)(here.now, **arguments)
 
-    def test_more_partitions_than_kafka_allows_are_refused_as_by_kafka(self, here: Here) -> None:
+    def test_more_partitions_than_kafka_allows_are_refused_as_by_kafka(self, here: GroupBroker) -> None:
         with pytest.raises(RefusedError, match="must not exceed 10000"):
             here.verbs.add_partitions(here.now, topic="t", count=10_000)
 
 
-def test_a_group_in_a_join_phase_cannot_be_made_to_begin_one(here: Here) -> None:
+def test_a_group_in_a_join_phase_cannot_be_made_to_begin_one(here: GroupBroker) -> None:
     here.form("a")
     here.verbs.rebalance(here.now, group=GROUP)
     with pytest.raises(ValueError, match="is PreparingRebalance: only a Stable or CompletingRebalance group"):
@@ -286,7 +290,9 @@ def test_a_group_in_a_join_phase_cannot_be_made_to_begin_one(here: Here) -> None
     ("verb", "arguments"),
     [("rebalance", {}), ("evict", {"member": "a", "as_if": "session"}), ("fence", {"instance": "a"})],
 )
-def test_overrides_of_a_frozen_groups_state_are_refused(here: Here, verb: str, arguments: dict[str, Any]) -> None:
+def test_overrides_of_a_frozen_groups_state_are_refused(
+    here: GroupBroker, verb: str, arguments: dict[str, Any]
+) -> None:
     here.form("a")
     here.verbs.freeze(here.now, group=GROUP)
     with pytest.raises(ValueError, match="group 'g' is frozen in Stable: thaw it first"):

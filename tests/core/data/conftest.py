@@ -187,9 +187,9 @@ class Desk:
 
     def offsets(self, timestamp: int, topic: str = "t", partition: int = 0, version: int = 11, **fields: Any) -> Any:
         """Send ListOffsets for one partition; return its row of the response."""
-        asked = list_offsets.ListOffsetsPartition(partition_index=partition, timestamp=timestamp, **fields)
+        sent = list_offsets.ListOffsetsPartition(partition_index=partition, timestamp=timestamp, **fields)
         request = list_offsets.ListOffsetsRequest(
-            replica_id=-1, topics=(list_offsets.ListOffsetsTopic(name=topic, partitions=(asked,)),)
+            replica_id=-1, topics=(list_offsets.ListOffsetsTopic(name=topic, partitions=(sent,)),)
         )
         return self.send(request, version).response.topics[0].partitions[0]
 

@@ -88,8 +88,8 @@ def test_kip_516_topics_are_found_by_id_from_version_12_on(desk: Desk) -> None:
     by_id = MetadataRequest(
         topics=(MetadataRequestTopic(name=None, topic_id=topic_id), MetadataRequestTopic(name=None, topic_id=unknown))
     )
-    found, missing = desk.send(by_id, 12).response.topics
-    assert (found.error_code, found.name) == (0, "t")
+    result, missing = desk.send(by_id, 12).response.topics
+    assert (result.error_code, result.name) == (0, "t")
     assert (missing.error_code, missing.name, missing.topic_id) == (Error.UNKNOWN_TOPIC_ID, None, unknown)
     for version in (10, 11):
         assert [t.error_code for t in desk.send(by_id, version).response.topics] == [Error.INVALID_REQUEST] * 2

@@ -40,7 +40,7 @@ def test_the_last_value_of_each_key_is_there_at_its_offset(writes: list[list[tup
     end = log.end
     fill(log)
     kept = {record.key: (record.offset, record.value) for record in log.records() if record.offset < end}
-    assert kept == {key: found for key, found in last.items() if found[1] is not None}
+    assert kept == {key: result for key, result in last.items() if result[1] is not None}
     assert {record.timestamp for record in log.records()} == {7}
 
 
@@ -52,9 +52,9 @@ def test_reading_on_from_any_offset_makes_progress(writes: list[list[tuple[int, 
     fill(log)
     for offset in range(log.end):
         assert log.readable_bytes(offset, 1) > 0
-        found = read(log, offset)
-        assert found[-1].offset >= offset, "a client would fetch this offset again and again"
-        assert all(record.offset in range(log.end) for record in found)
+        result = read(log, offset)
+        assert result[-1].offset >= offset, "a client would fetch this offset again and again"
+        assert all(record.offset in range(log.end) for record in result)
 
 
 def test_the_last_segment_keeps_its_tombstones() -> None:

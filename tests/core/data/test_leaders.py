@@ -43,8 +43,8 @@ def move(desk: Desk, partition: int, to: int) -> None:
 
 def epoch_end(desk: Desk, epoch: int, partition: int = 0, **fields: Any) -> tuple[int, int, int]:
     """Return error, epoch and end offset of an OffsetForLeaderEpoch."""
-    asked = epochs.OffsetForLeaderPartition(partition=partition, leader_epoch=epoch, **fields)
-    topic = epochs.OffsetForLeaderTopic(topic="t", partitions=(asked,))
+    sent = epochs.OffsetForLeaderPartition(partition=partition, leader_epoch=epoch, **fields)
+    topic = epochs.OffsetForLeaderTopic(topic="t", partitions=(sent,))
     answer = desk.send(epochs.OffsetForLeaderEpochRequest(topics=(topic,))).response
     (row,) = answer.topics[0].partitions
     return row.error_code, row.leader_epoch, row.end_offset
@@ -53,8 +53,8 @@ def epoch_end(desk: Desk, epoch: int, partition: int = 0, **fields: Any) -> tupl
 class TestServing:
     def test_only_the_leader_accepts_records(self, desk: Desk) -> None:
         batch = desk.batch(b"a")
-        told = [desk.produce(batch, partition=partition).error_code for partition in range(4)]
-        assert told == [Error.NONE, NOT_LEADER, Error.NONE, NOT_LEADER]
+        expected = [desk.produce(batch, partition=partition).error_code for partition in range(4)]
+        assert expected == [Error.NONE, NOT_LEADER, Error.NONE, NOT_LEADER]
         assert desk.values(partition=1) == []
 
     def test_only_the_leader_serves_records(self, desk: Desk) -> None:
@@ -88,11 +88,11 @@ class TestEpochs:
     def test_kip_320_a_client_with_another_epoch_gets_an_error(self, desk: Desk) -> None:
         move(desk, 0, to=2)
         move(desk, 0, to=1)
-        told = {
+        expected = {
             epoch: desk.fetch({("t", 0): 0}, leader_epoch=epoch, max_wait_ms=0).partitions["t", 0].error_code
             for epoch in (-1, 1, 2, 3)
         }
-        assert told == {-1: 0, 1: Error.FENCED_LEADER_EPOCH, 2: 0, 3: Error.UNKNOWN_LEADER_EPOCH}
+        assert expected == {-1: 0, 1: Error.FENCED_LEADER_EPOCH, 2: 0, 3: Error.UNKNOWN_LEADER_EPOCH}
         assert desk.offsets(-1, current_leader_epoch=1).error_code == Error.FENCED_LEADER_EPOCH
         assert epoch_end(desk, 0, current_leader_epoch=3)[0] == Error.UNKNOWN_LEADER_EPOCH
 
@@ -131,13 +131,13 @@ class TestHints:
 
     def test_fetch_v16_names_the_leader_and_its_address(self, desk: Desk) -> None:
         topic_id = desk.cluster.topics["t"].topic_id
-        asked = desk.fetch({(topic_id, 0): 0, (topic_id, 1): 0}, version=16)
+        sent = desk.fetch({(topic_id, 0): 0, (topic_id, 1): 0}, version=16)
         leads = {
             key[1]: (row.current_leader.leader_id, row.current_leader.leader_epoch)
-            for key, row in asked.partitions.items()
+            for key, row in sent.partitions.items()
         }
         assert leads == {0: (-1, -1), 1: (2, 0)}
-        assert asked.response.node_endpoints == (fetch.NodeEndpoint(node_id=2, host="127.0.0.1", port=9093),)
+        assert sent.response.node_endpoints == (fetch.NodeEndpoint(node_id=2, host="127.0.0.1", port=9093),)
 
     @pytest.mark.parametrize(("version", "leader"), [(9, -1), (10, 2)])
     def test_produce_v10_names_the_leader_and_its_address(self, desk: Desk, version: int, leader: int) -> None:
@@ -147,9 +147,9 @@ class TestHints:
     def test_a_leader_that_cannot_be_reached_is_named_without_an_address(self, desk: Desk) -> None:
         desk.cluster.fence(2)
         topic_id = desk.cluster.topics["t"].topic_id
-        asked = desk.fetch({(topic_id, 1): 0}, version=16)
-        assert asked.partitions[topic_id, 1].current_leader.leader_id == NO_LEADER
-        assert asked.response.node_endpoints == ()
+        sent = desk.fetch({(topic_id, 1): 0}, version=16)
+        assert sent.partitions[topic_id, 1].current_leader.leader_id == NO_LEADER
+        assert sent.response.node_endpoints == ()
 
 
 class TestMetadata:
@@ -200,8 +200,8 @@ class TestMetadata:
 
     def test_described_partitions_agree_with_metadata(self, desk: Desk) -> None:
         desk.cluster.fence(2)
-        asked = describe_topic_partitions.TopicRequest(name="t")
-        answer = desk.send(describe_topic_partitions.DescribeTopicPartitionsRequest(topics=(asked,))).response
+        sent = describe_topic_partitions.TopicRequest(name="t")
+        answer = desk.send(describe_topic_partitions.DescribeTopicPartitionsRequest(topics=(sent,))).response
         rows = answer.topics[0].partitions
         assert [(row.leader_id, row.leader_epoch) for row in rows] == [(1, 0), (-1, 1), (1, 0), (-1, 1)]
         assert rows[1].offline_replicas == (2,)
@@ -234,7 +234,7 @@ def test_kip_590_with_zookeeper_only_the_controller_administers_topics(
     desk = new_desk(brokers=2, kafka_version=release)
     desk.topic("t")
 
-    def told() -> list[int]:
+    def expected() -> list[int]:
         new = create_topics.CreatableTopic(name="u", num_partitions=1, replication_factor=1)
         more = create_partitions.CreatePartitionsTopic(name="t", count=2, assignments=None)
         gone = delete_topics.DeleteTopicState(name="t")
@@ -245,8 +245,8 @@ def test_kip_590_with_zookeeper_only_the_controller_administers_topics(
         ]
 
     desk.cluster.fence(1)
-    assert told() == [error] * 3
+    assert expected() == [error] * 3
     assert sorted(desk.cluster.topics) == (["t"] if error else ["u"])
     if error:
         desk.cluster.unfence(1)
-        assert told() == [Error.NONE] * 3
+        assert expected() == [Error.NONE] * 3

@@ -30,7 +30,7 @@ def filled(desk: Desk) -> Desk:
 
 
 @pytest.mark.parametrize(
-    ("timestamp", "found"),
+    ("timestamp", "result"),
     [
         (-1, (6, -1)),
         (-2, (1, -1)),
@@ -45,10 +45,10 @@ def filled(desk: Desk) -> Desk:
         (901, (-1, -1)),
     ],
 )
-def test_offsets_by_time_are_exact_to_the_record(filled: Desk, timestamp: int, found: tuple[int, int]) -> None:
+def test_offsets_by_time_are_exact_to_the_record(filled: Desk, timestamp: int, result: tuple[int, int]) -> None:
     row = filled.offsets(timestamp)
-    assert (row.error_code, row.offset, row.timestamp) == (0, *found)
-    assert row.leader_epoch == (0 if found[0] >= 0 else -1)
+    assert (row.error_code, row.offset, row.timestamp) == (0, *result)
+    assert row.leader_epoch == (0 if result[0] >= 0 else -1)
 
 
 @pytest.mark.parametrize("version", range(1, 12))
@@ -88,13 +88,13 @@ def test_a_partition_named_twice_is_42_each_time(filled: Desk) -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_the_only_epoch_ends_where_the_log_ends(filled: Desk, version: int) -> None:
-    asked = tuple(OffsetForLeaderPartition(partition=p, leader_epoch=e) for p, e in ((0, 0), (0, 1), (0, -1), (1, 0)))
-    request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=asked),))
+    sent = tuple(OffsetForLeaderPartition(partition=p, leader_epoch=e) for p, e in ((0, 0), (0, 1), (0, -1), (1, 0)))
+    request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=sent),))
     rows = filled.send(request, version).response.topics[0].partitions
     assert [(row.error_code, row.end_offset) for row in rows] == [(0, 6), (0, -1), (0, -1), (3, -1)]
 
 
 def test_kip_320_a_later_epoch_than_the_leaders_is_75(filled: Desk) -> None:
-    asked = (OffsetForLeaderPartition(partition=0, leader_epoch=0, current_leader_epoch=3),)
-    request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=asked),))
+    sent = (OffsetForLeaderPartition(partition=0, leader_epoch=0, current_leader_epoch=3),)
+    request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=sent),))
     assert filled.send(request).response.topics[0].partitions[0].error_code == Error.UNKNOWN_LEADER_EPOCH

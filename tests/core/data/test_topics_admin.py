@@ -203,10 +203,10 @@ def test_growing_a_topic_named_twice_is_refused_in_one_row(desk: Desk) -> None:
 
 
 def _cut(desk: Desk, offset: int, topic: str = "t", partition: int = 0) -> tuple[int, int]:
-    asked = DeleteRecordsTopic(
+    sent = DeleteRecordsTopic(
         name=topic, partitions=(DeleteRecordsPartition(partition_index=partition, offset=offset),)
     )
-    row = desk.send(DeleteRecordsRequest(topics=(asked,))).response.topics[0].partitions[0]
+    row = desk.send(DeleteRecordsRequest(topics=(sent,))).response.topics[0].partitions[0]
     return row.error_code, row.low_watermark
 
 
@@ -372,8 +372,8 @@ def test_kip_966_topics_come_in_pages(desk: Desk) -> None:
 
 
 def test_kip_966_unknown_and_illegal_names_and_a_bad_cursor_have_errors(desk: Desk) -> None:
-    asked = tuple(TopicRequest(name=name) for name in ("u", "a b"))
-    topics = desk.send(DescribeTopicPartitionsRequest(topics=asked)).response.topics
+    sent = tuple(TopicRequest(name=name) for name in ("u", "a b"))
+    topics = desk.send(DescribeTopicPartitionsRequest(topics=sent)).response.topics
     assert [(t.name, t.error_code) for t in topics] == [("a b", 17), ("u", 3)]
-    bad = DescribeTopicPartitionsRequest(topics=asked, cursor=Cursor(topic_name="u", partition_index=-1))
+    bad = DescribeTopicPartitionsRequest(topics=sent, cursor=Cursor(topic_name="u", partition_index=-1))
     assert [t.error_code for t in desk.send(bad).response.topics] == [42, 42]

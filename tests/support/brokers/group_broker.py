@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.control.results import Fired
 
 
-class Here(Nodes):
+class GroupBroker(Nodes):
     """Two nodes, of which the second coordinates the group, and the controls of the group."""
 
     def __init__(self, **settings: object) -> None:
@@ -38,14 +38,14 @@ class Here(Nodes):
     def advance(self, by: float | str, **arguments: Any) -> list[tuple[str, str | None]]:
         return brief(self.clocks.advance(self.now, group=GROUP, by=by, **arguments))
 
-    def pull(self, lever: str, **arguments: Any) -> list[tuple[str, str | None]]:
+    def control(self, lever: str, **arguments: Any) -> list[tuple[str, str | None]]:
         return brief(getattr(self.clocks, lever)(self.now, group=GROUP, **arguments))
 
     @property
     def group(self) -> Any:
         return self.runtime.broker(self.node).node.coordinator.groups[GROUP]
 
-    def leave_all(self) -> None:
+    def disconnect_all(self) -> None:
         for peer in self.peers.values():
             self.runtime.disconnected(self.now, peer.number)
 

@@ -56,10 +56,10 @@ On = Any
 """Creates a play on the broker of the test; its arguments are further settings."""
 
 
-def send_away(play: Play, why: Error) -> None:
+def send_away(play: Play, reason: Error) -> None:
     """Make the node stop serving group g."""
     partition = play.coordinator.store.partition_of("g")
-    if why is Error.COORDINATOR_LOAD_IN_PROGRESS:
+    if reason is Error.COORDINATOR_LOAD_IN_PROGRESS:
         play.coordinator.store.loading.add(partition)
     else:
         play.coordinator.store.owned.remove(partition)

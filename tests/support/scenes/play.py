@@ -69,12 +69,12 @@ class Play(CoordinatorRequests):
 
         Returns the error of the first member's last heartbeat.
         """
-        told = Error.NONE
+        expected = Error.NONE
         for passed in range(0, ms, 1_000):
             self.wait(min(1_000, ms - passed))
             answers = [self.heartbeat(*member, group=group) for member in alive]
-            told = answers[0]
-        return told
+            expected = answers[0]
+        return expected
 
     def settle(self) -> None:
         """Fire what is due now."""
@@ -114,12 +114,12 @@ class Play(CoordinatorRequests):
         release = self.settings.kafka_version
         assert version in ACCEPTED[release][key], f"a broker of {release} does not serve {APIS[key].name} v{version}"
         call = Call(self._correlation, self._correlation, key, version, client_id, "/127.0.0.1")
-        asked: Exchange[Any] = Exchange(call)
-        self._exchanges[call] = asked
+        sent: Exchange[Any] = Exchange(call)
+        self._exchanges[call] = sent
         self._perform(
             self.coordinator.handle(self.now, call, ADAPTERS[key].normalize_request(cast("Any", request), version))
         )
-        return asked
+        return sent
 
     def advance(self, ms: int, group: str = "g") -> None:
         """Advance a group's clock."""
@@ -152,9 +152,9 @@ class Play(CoordinatorRequests):
     def joined_by(self, *members: str, **join: Any) -> tuple[str, int]:
         """Add a dynamic member to a Stable group, without syncing; return its id and the generation."""
         b = self.new_id(**join)
-        asks = [self.join(b, **join), *(self.join(member, **join) for member in members)]
-        generation = asks[0].response.generation_id
-        assert all(asked.response.generation_id == generation for asked in asks)
+        joins = [self.join(b, **join), *(self.join(member, **join) for member in members)]
+        generation = joins[0].response.generation_id
+        assert all(sent.response.generation_id == generation for sent in joins)
         return b, generation
 
     def unsynced_pair(self, **join: Any) -> tuple[str, str]:
@@ -181,9 +181,9 @@ class Play(CoordinatorRequests):
 
     def static_member(self, **join: Any) -> str:
         """Form a Stable group of one static member, i1, at generation 1; return its id."""
-        asked = self.join("", "i1", **join)
+        sent = self.join("", "i1", **join)
         self.settle()
-        p = asked.response.member_id
+        p = sent.response.member_id
         self.sync(1, p, {p: b"p1"}, instance_id="i1")
         return p
 
