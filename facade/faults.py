@@ -1,4 +1,4 @@
-"""What rules do to requests and answers: an action for `group.rule(api, action, …)` and `cluster.rule(api, action, …)`.
+"""Actions of rules, for `group.rule(api, action, …)` and `cluster.rule(api, action, …)`.
 
     from koordinator import faults
 
@@ -6,8 +6,8 @@
     group.rule("JoinGroup", faults.delay(lognormal_ms=(90, 0.4)))
     group.rule("Heartbeat", faults.error("REBALANCE_IN_PROGRESS"), times=3)
 
-Each is a small frozen dataclass (see `koordinator.emulator.control.faults.actions`); RuleError (a ValueError) is
-raised for what cannot be. Times are in milliseconds, sizes in bytes.
+Each is a frozen dataclass of `koordinator.emulator.control.faults.actions`. An invalid action raises RuleError (a
+ValueError). Times are in milliseconds, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ __all__ = [
 
 
 def error(name: str, at: str | None = None) -> ReturnError:
-    """Answer with an error, by its name in Kafka, instead of applying the request.
+    """Respond with an error, by its name in Kafka, instead of applying the request.
 
-    `at` is "top", "partition" or "member": where the answer says it, if its API has several places for errors.
+    `at` is the place of the error in the response, "top", "partition" or "member", if its API has several.
     """
     return ReturnError(name, at)
 
@@ -63,58 +63,58 @@ def delay(
     lognormal_ms: tuple[float, float] | None = None,
     clock: str = "wall",
 ) -> Delay:
-    """Apply the request at once and let its answer leave later: by `ms`, or a time drawn from the cluster's seed.
+    """Apply the request at once and delay its response by `ms`, or by a time drawn from the cluster's seed.
 
-    `uniform_ms` is (from, to), `lognormal_ms` (median, sigma). `clock` "group": in the group's own time.
+    `uniform_ms` is (from, to), `lognormal_ms` (median, sigma). `clock` "group" measures in the group's time.
     """
     return Delay(ms, uniform_ms, lognormal_ms, clock)
 
 
 def drop() -> Drop:
-    """Close the connection; the request is not applied."""
+    """Close the connection without applying the request."""
     return Drop()
 
 
 def lose_reply() -> LoseReply:
-    """Apply the request, and close the connection instead of answering."""
+    """Apply the request, and close the connection instead of responding."""
     return LoseReply()
 
 
 def never_answer(*, apply: bool = False) -> NeverAnswer:
-    """Say nothing, and leave the connection open; `apply` says whether the request is applied."""
+    """Send no response and leave the connection open; apply the request only if `apply`."""
     return NeverAnswer(apply)
 
 
 def truncate(at: int) -> Truncate:
-    """Apply the request, send the first `at` bytes of the answer (its length included), and close the connection."""
+    """Apply the request, send the first `at` bytes of the response, including its length, and close the connection."""
     return Truncate(at)
 
 
 def drip(piece_bytes: int, every_ms: int) -> Drip:
-    """Apply the request, and send the answer in pieces of so many bytes, one every so many milliseconds."""
+    """Apply the request, and send the response in pieces of `piece_bytes`, one every `every_ms` milliseconds."""
     return Drip(piece_bytes, every_ms)
 
 
 def wrong_correlation_id() -> WrongCorrelationId:
-    """Apply the request, and answer under another correlation id."""
+    """Apply the request, and respond with another correlation id."""
     return WrongCorrelationId()
 
 
 def throttle(ms: int) -> Throttle:
-    """Say `throttle_time_ms` in the answer. Nothing is delayed by it: clients wait of themselves."""
+    """Set `throttle_time_ms` in the response. The response is not delayed: clients delay their next request."""
     return Throttle(ms)
 
 
 def evict(member: str | None = None, as_if: str = "poll_timeout") -> Evict:
-    """Let a member go just before the request is looked at: who asks, or the one that is named. See `Group.evict`."""
+    """Evict the request's member, or a named one, before the request is applied. See `Group.evict`."""
     return Evict(member, as_if)
 
 
 def fence(instance: str | None = None) -> Fence:
-    """Let another take over a `group.instance.id` just before the request is looked at: that of who asks, or this."""
+    """Fence the request's `group.instance.id`, or a named one, before the request is applied. See `Group.fence`."""
     return Fence(instance)
 
 
 def rebalance(cause: str = FORCED) -> ForceRebalance:
-    """Start a rebalance of the group just before the request is looked at."""
+    """Start a rebalance of the group before the request is applied."""
     return ForceRebalance(cause)

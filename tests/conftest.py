@@ -47,7 +47,7 @@ def _docker() -> str:
     if command is None:
         return "no docker found"
     asked = subprocess.run([command, "info"], capture_output=True, text=True, timeout=60, check=False)
-    return "" if asked.returncode == 0 else "no Docker engine answers (DOCKER_HOST, or KOORDINATOR_DOCKER_BOOTSTRAP=1)"
+    return "" if asked.returncode == 0 else "no Docker engine responds (DOCKER_HOST, or KOORDINATOR_DOCKER_BOOTSTRAP=1)"
 
 
 def _mounts() -> str:

@@ -1,6 +1,6 @@
-"""The emulator in a container, with the same handle: for tests whose program under test runs in containers as well.
+"""The emulator in a container, with the same handle, for tests of programs that run in containers.
 
-Needs the extra `koordinator[docker]`, an engine (`DOCKER_HOST`, or the one of this machine) and the image
+Needs the extra `koordinator[docker]`, an engine (`DOCKER_HOST`, or the local one) and the image
 (`docker build -f compose/Dockerfile -t koordinator .`).
 """
 
@@ -33,29 +33,29 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 IMAGE = "koordinator"
-"""The image that is run if no other is named."""
+"""The default image."""
 
 KAFKA_PORT, CONTROL_PORT, INSIDE_PORT = 9092, 9080, 9094
-"""What it listens on in the container: clients, control, and clients in other containers (listener INSIDE)."""
+"""The ports in the container: for clients, for control, and for clients in other containers (listener INSIDE)."""
 
 INSIDE = "INSIDE"
 
 OWNER = "koordinator.owner"
-"""The label that says which process has started a container: `HOST/PID`."""
+"""The label with the process that started a container, `HOST/PID`."""
 
 READY_S = 60.0
-"""How long a container may take until it serves; it takes less than a second, once the machine has time for it."""
+"""The timeout of a start, in seconds; on an idle machine a start takes less than a second."""
 
 POLL_S = 0.02
 
 LOOPBACK = "127.0.0.1"
 
 STOP_S = 5
-"""How long it may take to end before it is killed."""
+"""The time to stop before the container is killed, in seconds."""
 
 
 class NoEngine(RuntimeError):
-    """No Docker engine answers; the text says why."""
+    """No Docker engine responds; the text says why."""
 
 
 class KoordinatorContainer:
@@ -65,13 +65,13 @@ class KoordinatorContainer:
             run_my_service(bootstrap=container.bootstrap_servers)
             container.cluster.group("svc").wait_stable(members=2)
 
-    `arguments` are those of `koordinator serve`; `environment` has its variables; whatever else is given goes to
-    `docker run` as the Docker SDK calls it (`volumes`, `mem_limit`, `name`, …).
+    `arguments` are those of `koordinator serve`, `environment` its variables. Other options are passed to
+    `containers.run` of the Docker SDK (`volumes`, `mem_limit`, `name`, …).
 
-    Its ports are mapped to free ones of this machine, and that is what clients are told. Clients in other containers
-    of the same `network` connect to `inside`. With `network_mode="host"` nothing is mapped: free ports are taken.
+    Its ports are mapped to free ports of this machine, which it advertises to clients. Clients in other containers of
+    the same `network` connect to `inside`. With `network_mode="host"` it listens on free ports without mapping.
 
-    Raises NoEngine, RuntimeError with the log of a container that does not serve, and docker's own errors.
+    Raises NoEngine, RuntimeError with the log of a container that does not serve, and errors of the Docker SDK.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class KoordinatorContainer:
         *,
         arguments: Sequence[str] = (),
         environment: dict[str, str] | None = None,
-        **run: Any,  # noqa: ANN401 - the SDK's
+        **run: Any,  # noqa: ANN401 - those of the SDK
     ) -> None:
         self._image = image
         self._arguments = list(arguments)
@@ -92,7 +92,7 @@ class KoordinatorContainer:
         self._cluster: Cluster | None = None
         self._starts = 0
         self.ready_s = 0.0
-        """How long the last start has taken, from `docker run` until clients were told the right address."""
+        """The duration of the last start, from `docker run` to the advertised address, in seconds."""
 
     def __enter__(self) -> Self:
         return self.start()
@@ -103,7 +103,7 @@ class KoordinatorContainer:
         self.stop()
 
     def start(self) -> Self:
-        """Start it, and wait until it serves. What dead processes have left on this engine is removed first."""
+        """Start the container and wait until it serves. Containers of dead processes are removed first."""
         self._client = client = engine()
         remove_leftovers(client)
         begun = time.monotonic()
@@ -124,9 +124,9 @@ class KoordinatorContainer:
         return self
 
     def restart(self) -> None:
-        """Start it again after it has ended, or was killed; its volumes are as they were, and so are mapped ports.
+        """Start the container again after it ended or was killed, with the same volumes and mapped ports.
 
-        On the network of the host it serves at other ports.
+        With the host's network its ports change.
         """
         begun = time.monotonic()
         self.container.restart(timeout=STOP_S)
@@ -134,13 +134,13 @@ class KoordinatorContainer:
         self.ready_s = time.monotonic() - begun
 
     def stop(self) -> None:
-        """End it and remove it, with the volumes it made."""
+        """Stop the container and remove it, with its anonymous volumes."""
         if self._server is not None:
             self._server.close()
         container, self._container, client, self._client = self._container, None, self._client, None
         if container is not None:
             with suppress(NotFound):
-                # a paused one does not end
+                # a paused container does not stop
                 with suppress(APIError):
                     container.unpause()
                 container.stop(timeout=STOP_S)
@@ -150,39 +150,39 @@ class KoordinatorContainer:
 
     @property
     def container(self) -> Container:
-        """The container, as the Docker SDK has it: `pause()`, `kill()`, `exec_run(…)`, `stats(…)`."""
+        """The container of the Docker SDK: `pause()`, `kill()`, `exec_run(…)`, `stats(…)`."""
         if self._container is None:
             raise RuntimeError("the container is not running: use `with`, or start()")
         return self._container
 
     @property
     def cluster(self) -> Cluster:
-        """The handle of its cluster, the same as in process."""
+        """The handle of its cluster."""
         if self._cluster is None:
             raise RuntimeError("the container is not running: use `with`, or start()")
         return self._cluster
 
     @property
     def server(self) -> Remote:
-        """Its control over HTTP, with which more clusters can be made."""
+        """The handle of its server, which can create more clusters."""
         if self._server is None:
             raise RuntimeError("the container is not running: use `with`, or start()")
         return self._server
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients on this machine connect to."""
+        """The bootstrap servers for clients on this machine."""
         return self.cluster.bootstrap_servers
 
     @property
     def inside(self) -> str:
-        """What clients in other containers of its network connect to; with the host's network the same as others."""
+        """The bootstrap servers for clients in other containers of its network."""
         if self._is_on_host:
             return self.bootstrap_servers
         return host_port(self.container.attrs["Config"]["Hostname"], INSIDE_PORT)
 
     def logs(self) -> str:
-        """Everything it has said so far."""
+        """Return the container's output."""
         return str(self.container.logs().decode(errors="replace"))
 
     # -- inside ----------------------------------------------------------------------------------------------
@@ -198,22 +198,22 @@ class KoordinatorContainer:
 
     def _network(self) -> dict[str, Any]:
         if self._is_on_host:
-            # the health check does not know the port
+            # the image's health check uses a fixed port
             return {"healthcheck": {"test": ["NONE"]}}
-        # an engine elsewhere has no use for a port that only its own machine reaches
+        # a remote engine must publish the ports beyond its loopback interface
         address = LOOPBACK if _engine_host() == LOOPBACK else "0.0.0.0"  # noqa: S104
         return {"ports": {f"{port}/tcp": (address, None) for port in (KAFKA_PORT, CONTROL_PORT)}}
 
     def _connect(self, begun: float) -> None:
-        """Wait for the first line, and let clients be told what they can reach."""
-        said = self._first_line(begun + READY_S)
+        """Wait for the first line, and advertise the mapped ports."""
+        announcement = self._first_line(begun + READY_S)
         if self._server is not None:
             self._server.close()
         if self._is_on_host:
-            host, port = LOOPBACK, urlsplit(said["control_url"]).port or 0
+            host, port = LOOPBACK, urlsplit(announcement["control_url"]).port or 0
         else:
             host, port = self._mapped(CONTROL_PORT)
-        self._server = Remote(f"http://{host_port(host, port)}", said.get("control_token") or self._token)
+        self._server = Remote(f"http://{host_port(host, port)}", announcement.get("control_token") or self._token)
         self._cluster = self._server.cluster()
         if not self._is_on_host:
             node = self._cluster.nodes[1]
@@ -225,34 +225,34 @@ class KoordinatorContainer:
         return self._environment.get("KOORDINATOR_CONTROL_TOKEN")
 
     def _mapped(self, port: int) -> tuple[str, int]:
-        """Where a port of the container is reached from here."""
+        """Return the address on this side of a mapped port."""
         bindings = self.container.attrs["NetworkSettings"]["Ports"].get(f"{port}/tcp")
         if not bindings:
             raise RuntimeError(f"port {port} of the container is not mapped")
         return _engine_host(), int(bindings[0]["HostPort"])
 
     def _first_line(self, end: float) -> dict[str, Any]:
-        """What it says when it serves; RuntimeError with its log if it does not."""
+        """Return the announcement of the server. Raises RuntimeError with its log if it does not serve."""
         container = self.container
         while True:
             container.reload()
-            said = container.logs(stdout=True, stderr=False).decode(errors="replace").splitlines()
-            # those of earlier starts are still there
-            lines = [line for line in said if line.startswith("{")]
+            output = container.logs(stdout=True, stderr=False).decode(errors="replace").splitlines()
+            # the output includes earlier starts
+            lines = [line for line in output if line.startswith("{")]
             if len(lines) > self._starts:
                 self._starts = len(lines)
-                told: dict[str, Any] = json.loads(lines[-1])
-                return told
+                announcement: dict[str, Any] = json.loads(lines[-1])
+                return announcement
             if container.status in {"exited", "dead"} or time.monotonic() > end:
                 raise RuntimeError(f"the container is {container.status} and does not serve; its log:\n{self.logs()}")
             time.sleep(POLL_S)
 
 
 def engine() -> DockerClient:
-    """A client of the engine in DOCKER_HOST, or of this machine's; NoEngine if none answers."""
+    """Return a client of the engine in DOCKER_HOST, or of the local one. Raises NoEngine if none responds."""
     client, problem = None, ""
     with warnings.catch_warnings():
-        # the SDK forgets the socket with which it could not connect
+        # the SDK does not close the socket of a failed connection
         warnings.simplefilter("ignore", ResourceWarning)
         try:
             client = docker.from_env()
@@ -263,16 +263,16 @@ def engine() -> DockerClient:
                 client.close()
         if problem:
             gc.collect()
-            raise NoEngine(f"no Docker engine answers: {problem}")
+            raise NoEngine(f"no Docker engine responds: {problem}")
     return client
 
 
 def remove_leftovers(client: DockerClient) -> list[str]:
-    """Remove the containers that processes of this machine have left which are no more; returns their names."""
+    """Remove the containers of dead processes of this machine, and return their names."""
     removed = []
     for container in client.containers.list(all=True, filters={"label": OWNER}):
         host, _, pid = container.labels[OWNER].rpartition("/")
-        if host == socket.gethostname() and pid.isdigit() and not _lives(int(pid)):
+        if host == socket.gethostname() and pid.isdigit() and not _is_alive(int(pid)):
             with suppress(APIError):
                 container.remove(v=True, force=True)
                 removed.append(str(container.name))
@@ -280,7 +280,7 @@ def remove_leftovers(client: DockerClient) -> list[str]:
 
 
 def _engine_host() -> str:
-    """Where mapped ports are reached: on the machine of the engine."""
+    """Return the host of mapped ports: the machine of the engine."""
     place = urlsplit(os.environ.get("DOCKER_HOST", ""))
     return place.hostname or LOOPBACK if place.scheme in {"tcp", "http", "https", "ssh"} else LOOPBACK
 
@@ -289,7 +289,7 @@ def _owner() -> str:
     return f"{socket.gethostname()}/{os.getpid()}"
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

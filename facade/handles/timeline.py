@@ -1,4 +1,4 @@
-"""Events of the trace as lines for people: in the message of a failed wait, and in the report of a failed test.
+"""Events of the trace as readable lines, for messages of failed waits and reports of failed tests.
 
 +0.004s  ====     PreparingRebalance => CompletingRebalance, generation 1, after 2 ms
 +1.310s  svc-1    OffsetCommit v8, generation 1, orders-2: 41 HELD by hold-1
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from koordinator.emulator.trace.vocabulary import is_expected_error
 
-from .timeline_text import Words, call_of
+from .timeline_text import EventTexts, call_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAME_WIDTH = 19
 
 LINE_MAX = 200
-"""Characters of a line; the trace has everything."""
+"""The maximum length of a line, in characters."""
 
 FIRST_ERROR = "   <-- first error"
 
@@ -36,37 +36,37 @@ def is_error(event: Event) -> bool:
 
 
 def timeline(events: Sequence[Event], shown: int = 15) -> list[str]:
-    """The last `shown` events, one line each, before them the first error; time counts from the first of all events.
+    """Return the last `shown` events, one line each, preceded by the first error; times start at the first event.
 
-    Heartbeats that went well are only counted, and a request that was answered at once is seen in its response.
+    Successful heartbeats are only counted, and a request with an immediate response is shown in that response.
     """
     if not events:
         return []
     start = cast("int", events[0]["wall_ts"])
-    words = Words(events)
-    telling = [event for event, after in zip_longest(events, events[1:]) if not _is_dull(event, after)]
-    first_error = next((event for event in telling if is_error(event)), None)
-    last = telling[-shown:]
-    lines = [_line(words, event, start) + (FIRST_ERROR if event is first_error else "") for event in last]
+    texts = EventTexts(events)
+    shown_events = [event for event, after in zip_longest(events, events[1:]) if not _is_redundant(event, after)]
+    first_error = next((event for event in shown_events if is_error(event)), None)
+    last = shown_events[-shown:]
+    lines = [_line(texts, event, start) + (FIRST_ERROR if event is first_error else "") for event in last]
     if first_error is not None and all(event is not first_error for event in last):
-        lines = [_line(words, first_error, start) + FIRST_ERROR, f"{'…':>10}", *lines]
-    beats = sum(_is_beat(event) and event["kind"] == "response" for event in events)
-    return [*lines, f"and {beats} heartbeats that went well"] if beats else lines
+        lines = [_line(texts, first_error, start) + FIRST_ERROR, f"{'…':>10}", *lines]
+    heartbeats = sum(_is_heartbeat(event) and event["kind"] == "response" for event in events)
+    return [*lines, f"and {heartbeats} successful heartbeats"] if heartbeats else lines
 
 
-def _is_dull(event: Event, after: Event | None) -> bool:
+def _is_redundant(event: Event, after: Event | None) -> bool:
     if after is not None and event["kind"] == "request" and after["kind"] == "response":
-        return _is_beat(event) or call_of(event) == call_of(after)
-    # a member that comes is told as the cause of the rebalance that it brings about
-    is_told = after is not None and after["kind"] == "state" and event.get("reason") == after.get("reason")
-    return _is_beat(event) or (event["kind"] == "member" and is_told)
+        return _is_heartbeat(event) or call_of(event) == call_of(after)
+    # the rebalance that a member causes has the same reason
+    is_repeated = after is not None and after["kind"] == "state" and event.get("reason") == after.get("reason")
+    return _is_heartbeat(event) or (event["kind"] == "member" and is_repeated)
 
 
-def _is_beat(event: Event) -> bool:
+def _is_heartbeat(event: Event) -> bool:
     return event["kind"] in {"request", "response"} and event.get("api") == "Heartbeat" and not event.get("error")
 
 
-def _line(words: Words, event: Event, start_us: int) -> str:
+def _line(texts: EventTexts, event: Event, start_us: int) -> str:
     at_s = (cast("int", event["wall_ts"]) - start_us) / 1e6
-    line = f"{at_s:+9.3f}s  {words.who(event):<{NAME_WIDTH}} {words.what(event)}".rstrip()
+    line = f"{at_s:+9.3f}s  {texts.subject(event):<{NAME_WIDTH}} {texts.text(event)}".rstrip()
     return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"

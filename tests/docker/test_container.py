@@ -123,5 +123,5 @@ def test_a_living_process_keeps_its_containers(image: str, koordinator_container
 
 def test_no_engine_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    with pytest.raises(NoEngine, match="no Docker engine answers"):
+    with pytest.raises(NoEngine, match="no Docker engine responds"):
         engine()

@@ -23,7 +23,7 @@ def test_without_an_engine_the_test_is_skipped_with_the_reason(pytester: pytest.
     pytester.makepyfile(ASKS)
     result = pytester.runpytest_subprocess("-rs", "-W", "error", timeout=60)
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["SKIPPED*koordinator_container: no Docker engine answers: *"])
+    result.stdout.fnmatch_lines(["SKIPPED*koordinator_container: no Docker engine responds: *"])
 
 
 @pytest.mark.usefixtures("no_engine")
@@ -32,7 +32,7 @@ def test_where_docker_is_required_it_is_an_error(pytester: pytest.Pytester, monk
     pytester.makepyfile(ASKS)
     result = pytester.runpytest_subprocess(timeout=60)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*no Docker engine answers: *KOORDINATOR_REQUIRE names docker*"])
+    result.stdout.fnmatch_lines(["*no Docker engine responds: *KOORDINATOR_REQUIRE names docker*"])
 
 
 @pytest.mark.needs("docker")

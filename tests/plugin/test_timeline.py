@@ -95,7 +95,7 @@ def test_expected_rebalance_errors_are_not_errors() -> None:
 
 def test_heartbeats_that_went_well_are_counted() -> None:
     beats = [call(number, kind, "Heartbeat", id=number // 2) for number in range(8) for kind in ("request", "response")]
-    assert timeline(beats) == ["and 8 heartbeats that went well"]
+    assert timeline(beats) == ["and 8 successful heartbeats"]
     assert timeline([]) == []
 
 
