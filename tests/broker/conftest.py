@@ -1,4 +1,4 @@
-"""Fixtures of the broker ring's tests."""
+"""Fixtures of the broker's tests."""
 
 from __future__ import annotations
 

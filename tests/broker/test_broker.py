@@ -1,4 +1,4 @@
-"""The broker ring, bytes to bytes: muting, order, and what closes a connection."""
+"""The broker, bytes to bytes: muting, order of responses, and reasons for closing a connection."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def joining(member_id: str = "", instance_id: str | None = None) -> JoinGroupReq
 
 
 def parked_join(wire: Wire) -> Peer:
-    """A peer whose JoinGroup waits for the initial delay."""
+    """Return a peer whose JoinGroup waits for the initial delay."""
     peer = wire.connect()
     assert wire.ask(peer, joining(instance_id="i"), 5) is None
     return peer
@@ -83,7 +83,7 @@ class TestMuting:
         wire.send(first, wire.request(first, joining(instance_id="i"), 5) + wire.request(first, HEARTBEAT, 3))
         assert first.answers() == []
 
-        wire.ask(second, joining(instance_id="i"), 5)  # fences the first
+        wire.ask(second, joining(instance_id="i"), 5)  # fences the first member
 
         fenced, heartbeat = (answer for _, answer in first.answers())
         assert fenced.error_code == Error.FENCED_INSTANCE_ID
@@ -159,7 +159,7 @@ class TestWhatClosesAConnection:
         assert peer.closed is not None
 
     def test_an_answer_that_cannot_be_encoded(self, wire: Wire) -> None:
-        """The member id made of a very long instance id does not fit into a string of JoinGroup v5."""
+        """The member id contains the instance id, which is too long for a string of JoinGroup v5."""
         peer = wire.connect()
 
         wire.send(peer, wire.request(peer, joining(instance_id="i" * 32_760), 5))
@@ -233,7 +233,7 @@ class TestApiVersions:
             ("2.4", (0, 6), (0, 8), (0, 8)),
             ("2.8", (0, 7), (0, 8), (0, 9)),
             ("3.9", (0, 9), (0, 9), (0, 11)),
-            # Produce 0-2 is only said (KAFKA-18659)
+            # Produce 0-2 is advertised and not served (KAFKA-18659)
             ("4.0", (0, 9), (2, 9), (0, 12)),
             ("4.3", (0, 9), (2, 10), (0, 13)),
         ],
@@ -259,7 +259,7 @@ class TestApiVersions:
 
 
 def listed(wire: Wire, version: int) -> dict[int, tuple[int, int]]:
-    """What ApiVersions says, by api key."""
+    """Return the advertised version ranges by API key."""
     request = ApiVersionsRequest(client_software_name="x", client_software_version="1.0-rc")
     answer = wire.ask(wire.connect(), request, version)
     return {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
@@ -316,7 +316,7 @@ class TestFindCoordinator:
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
 def test_every_version_a_release_has_is_answered_and_no_other(api: Api, release: str) -> None:
-    """A request of defaults, in each version: an answer that decodes, whatever it says. Or else a closed connection."""
+    """A default request in each version gets a decodable response or a closed connection."""
     wire = Wire(kafka_version=release)
     answered, closed = [], []
     for version in api.versions:
@@ -332,7 +332,7 @@ def test_every_version_a_release_has_is_answered_and_no_other(api: Api, release:
 
     assert answered == list(ACCEPTED[release].get(api.key, ()))
     others = [version for version in api.versions if version not in answered]
-    # ApiVersions is not closed upon
+    # an unsupported ApiVersions does not close the connection
     assert closed == ([] if api.key == ApiKey.API_VERSIONS else others)
 
 

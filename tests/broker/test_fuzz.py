@@ -1,4 +1,4 @@
-"""The short form of `make fuzz`: seconds of it, in every test run."""
+"""A short run of `make fuzz`, in every test run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups in a file: readable, short to write, exact, and refused with the place of what is wrong."""
+"""Groups files: defaults, exact output, round trips, and errors with their place."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def there_and_back(records: Iterable[CoordinatorRecord]) -> list[CoordinatorReco
     return parsed(*map(to_json, to_lines(records)))
 
 
-# -- what is left out ----------------------------------------------------------------------------------------
+# -- defaults ----------------------------------------------------------------------------------------
 
 
 def test_two_short_lines_make_a_stable_group_of_two_static_members() -> None:
@@ -101,7 +101,7 @@ def test_a_dynamic_member_has_an_id_made_of_its_client_id() -> None:
     assert (member.member_id, member.group_instance_id) == ("java-00000000-0000-0000-0000-000000000001", None)
 
 
-# -- what is written -----------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------
 
 
 def member_line(subscription: bytes = b"", assignment: bytes = b"") -> dict[str, object]:
@@ -191,7 +191,7 @@ def test_the_id_of_a_topic_is_left_out_because_it_is_another_one_elsewhere() -> 
     ]
 
 
-# -- there and back ------------------------------------------------------------------------------------------
+# -- round trips ------------------------------------------------------------------------------------------
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NAME = st.from_regex(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,20}", fullmatch=True)
@@ -231,13 +231,13 @@ MEMBER = st.builds(
 
 
 def instance(member: MemberMetadata) -> str | int:
-    """What no two members have in common."""
+    """Strategy for ids that are unique among members."""
     return id(member) if member.group_instance_id is None else member.group_instance_id
 
 
 @st.composite
 def groups(draw: st.DrawFn) -> CoordinatorRecord:
-    """A group as Kafka may have written it: ids are of one member each, and the leader is a member."""
+    """Strategy for a group that Kafka may have written: unique member ids, and a leader among them."""
     members = draw(st.lists(MEMBER, max_size=3, unique_by=(lambda one: one.member_id, instance)))
     value = GroupMetadataValue(
         protocol_type=draw(TEXT),
@@ -265,7 +265,7 @@ def test_every_record_comes_back_as_it_was(records: list[CoordinatorRecord]) -> 
     assert list(records_of(read_records(batch_of(found, 1)))) == found
 
 
-# -- what is refused -----------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------
 
 GROUP = '{"group_id": "g", "members": [{"instance_id": "a"}, %s]}'
 

@@ -30,7 +30,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 def memory() -> Iterator[None]:
-    """tracemalloc, for a test."""
+    """Run tracemalloc during a test."""
     tracemalloc.start()
     yield
     tracemalloc.stop()
@@ -45,7 +45,7 @@ def other_is_fine(wire: Wire) -> None:
 
 
 def parked(wire: Wire) -> Peer:
-    """A peer with a JoinGroup in hand."""
+    """Return a peer with a JoinGroup in flight."""
     peer = wire.connect()
     protocols = (JoinGroupRequestProtocol(name="range", metadata=b"\0\0"),)
     join = JoinGroupRequest(
@@ -67,7 +67,9 @@ CASES = [
 class TestWhatIsOnlyAnnounced:
     @pytest.mark.parametrize(("api", "version"), CASES)
     def test_counts_and_lengths_that_are_lies_allocate_nothing(self, wire: Wire, api: Api, version: int) -> None:
-        wire.ask(wire.connect(), api.request(), version)  # compiles the codec, which takes memory once
+        wire.ask(
+            wire.connect(), api.request(), version
+        )  # the first request compiles the codec, which takes memory once
         before = peak()
         for lie in LIES:
             for begin in (b"", b"\0", b"\0\1g", b"\2g"):
@@ -133,7 +135,7 @@ class TestText:
 
     @pytest.mark.parametrize("text", [b"\xed\xa0\x80", b"\xc0\x80", b"\xff", b"\xf4\x90\x80\x80"], ids=bytes.hex)
     def test_invalid_utf_8_closes_the_connection(self, wire: Wire, text: bytes) -> None:
-        """Lone surrogates, overlong forms, and what lies beyond Unicode."""
+        """Lone surrogates, overlong forms, and code points beyond Unicode."""
         in_header, in_body = wire.connect(), wire.connect()
         wire.send(in_header, headers.frame(struct.pack(">hhih", 12, 3, 1, len(text)) + text))
         head = headers.request_header(ApiKey.HEARTBEAT, 3, 1, "c")
@@ -143,7 +145,7 @@ class TestText:
         other_is_fine(wire)
 
     def test_names_of_any_characters_are_names(self, wire: Wire) -> None:
-        """Kafka does not look at a group's name; the trace must be able to say it."""
+        """Kafka does not check group ids; the trace must be able to encode them."""
         for name in self.NAMES:
             request = HeartbeatRequest(group_id=name, generation_id=1, member_id=name)
             assert wire.ask(wire.connect(), request, 4, client_id=name) is not None
@@ -174,7 +176,7 @@ class TestTurns:
         assert wire.broker.flushed(wire.now, peer.number) == []
 
     def test_large_answers_leave_one_by_one(self, wire: Wire) -> None:
-        """A read of 64 KiB can ask for a thousand times fetch.max.bytes."""
+        """A read of 64 KiB can request a thousand times fetch.max.bytes."""
         peer = wire.connect()
         records = write_batch([Record(value=bytes(200_000))])
         data = TopicProduceData(name="t", partition_data=(PartitionProduceData(index=0, records=records),))
@@ -224,7 +226,7 @@ class TestTurns:
 
 class TestReadingAhead:
     def test_a_little_is_read_behind_a_request_in_hand_and_then_no_more(self, wire: Wire) -> None:
-        """So the shell sees a client go whose request is parked, and yet none can fill memory."""
+        """So the server notices a disconnect during a parked request, and no client fills memory."""
         peer = parked(wire)
         assert not wire.broker.is_muted(peer.number)
 

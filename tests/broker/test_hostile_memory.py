@@ -41,7 +41,7 @@ def _traced() -> Iterator[None]:
 
 
 def held() -> int:
-    """Bytes in use."""
+    """Return the memory in use in bytes."""
     gc.collect()
     return tracemalloc.get_traced_memory()[0]
 
@@ -85,7 +85,7 @@ class TestJoinGroup:
         wire.wait(10_000)
         assert group.pending_members == {}
         assert len(group.timers._heap) < 100
-        # a dict that was large stays large until something is put into it again
+        # a dict shrinks only on its next insertion
         assert held() - before < 100 * flood
 
     def test_ids_given_back_at_once_leave_nothing(self) -> None:
@@ -186,7 +186,7 @@ class TestTrace:
         before = held()
 
         for _ in range(40):
-            # three batches are joined for each answer
+            # each response joins three batches
             wire.ask(peer, fetch, 11)
             forget(peer)
 
@@ -194,7 +194,7 @@ class TestTrace:
         assert [event["api"] for event in wire.trace.events()[-2:]] == ["Fetch", "Fetch"]
 
     def test_the_ring_is_bounded_in_bytes_too(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-        """By default a hundred thousand events, each of which might name a client of 32 KiB."""
+        """The default is a hundred thousand events, and each might have a client id of 32 KiB."""
         bytes_max = 2 * MIB
         monkeypatch.setattr(trace_module, "BYTES_MAX", bytes_max)
         peer = wire.connect()
@@ -245,11 +245,11 @@ def test_sessions_for_partitions_that_do_not_exist_do_not_grow_for_ever(
     assert (without.error_code, without.session_id) == (0, 0)
 
 
-# -- a few bytes that stand for many -------------------------------------------------------------------------
+# -- compressed input -------------------------------------------------------------------------
 
 
 def bomb(count: int, record: bytes, *, timestamp: int) -> bytes:
-    """A gzip batch of equal records whose header tells of a timestamp that none of them has."""
+    """Return a gzip batch of equal records whose header has a timestamp of no record."""
     packer = zlib.compressobj(wbits=31)
     body = packer.compress(record * count) + packer.flush()
     length = records._HEADER.size - 12 + len(body)
@@ -301,7 +301,7 @@ def test_headers_that_lie_are_not_looked_behind_one_after_the_other(wire: Wire) 
 
 
 def test_old_messages_that_stand_for_too_much_are_refused_as_corrupt() -> None:
-    """Those of magic 0 and 1 are opened, because they are converted (KIP-98); release 4.0 takes none any more."""
+    """Messages of magic 0 and 1 are decompressed for conversion (KIP-98); release 4.0 refuses them."""
     wire = Wire(kafka_version="3.9")
     inner = struct.pack(">qiIbbqii", 0, 22, 0, 1, 0, 0, -1, -1)
     packer = zlib.compressobj(wbits=31)

@@ -56,7 +56,7 @@ def test_a_session_timeout_out_of_bounds_is_refused(wire: Wire, timeout: int) ->
 @pytest.mark.parametrize("timeout", INTS)
 @pytest.mark.parametrize("delay_ms", [0, 3_000])
 def test_any_rebalance_timeout_is_one(timeout: int, delay_ms: int) -> None:
-    """Kafka does not look at it; one that is not positive is over at once."""
+    """Kafka does not check it; a timeout that is not positive expires at once."""
     wire = Wire(group_initial_rebalance_delay_ms=delay_ms)
     first, second = wire.connect(), wire.connect()
     assert wire.ask(first, joining(10_000, timeout, "i"), 5) is None

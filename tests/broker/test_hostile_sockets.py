@@ -1,4 +1,4 @@
-"""Peers that are hostile to sockets, and a server in a process of its own that serves the others all the while."""
+"""Hostile use of sockets, against a server process that must keep serving other clients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
 LIMIT_S = 60
-"""Of everything a test does; a busy machine is slow, not wrong."""
+"""Limit in s for a whole test; generous, because a busy machine is slow."""
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 ALL_TOPICS = MetadataRequest(topics=None)
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc,
 
 
 class Server:
-    """A running `koordinator serve`, seen from outside."""
+    """A running `koordinator serve` process."""
 
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
         self.process = process
@@ -44,23 +44,23 @@ class Server:
         self._clients: list[Client] = []
 
     async def connect(self) -> Client:
-        """A new client; it is closed at the latest when the scene ends."""
+        """Connect a client, which is closed at the end of the scene."""
         self._clients.append(Client(await trio.open_tcp_stream("127.0.0.1", self.port)))
         return self._clients[-1]
 
     def leave(self) -> None:
-        """Close all clients there are."""
+        """Close all clients."""
         for client in self._clients:
             client.stream.socket.close()
 
     @property
     def files(self) -> int:
-        """How many files and sockets it has open."""
+        """Return the number of open files and sockets."""
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
     @property
     def resident_kib(self) -> int:
-        """Its memory."""
+        """Return the resident memory."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * resource.getpagesize() // 1024
 
@@ -72,7 +72,7 @@ class Server:
 
 @contextmanager
 def served(*arguments: str) -> Iterator[Server]:
-    """`koordinator serve` until the end of the block; it must still be running then."""
+    """Run `koordinator serve` for the block, and check that it still runs at the end."""
     command = [sys.executable, "-m", "koordinator", "serve", "--port", "0", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
@@ -85,7 +85,7 @@ def served(*arguments: str) -> Iterator[Server]:
 
 
 def run(scene: Callable[[Server], Awaitable[None]], server: Server) -> None:
-    """Play a scene with a server, within LIMIT_S."""
+    """Run a scene with a server, within LIMIT_S."""
 
     async def main() -> None:
         try:
@@ -98,7 +98,7 @@ def run(scene: Callable[[Server], Awaitable[None]], server: Server) -> None:
 
 
 class Client:
-    """One connection."""
+    """A client connection."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self.stream = stream
@@ -136,7 +136,7 @@ class Client:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that can only be looked at; the scene's limit bounds it."""
+    """Poll until a condition holds; the limit of the scene bounds the wait."""
     while not condition():  # noqa: ASYNC110 - what happens in another process wakes nobody here
         await trio.sleep(0.02)
 
@@ -151,7 +151,7 @@ def need_files(count: int) -> None:
 
 
 def test_2000_idle_connections_beside_50_busy_ones() -> None:
-    """Half of them say nothing, the others have begun a request and leave it at that."""
+    """Half of the clients send nothing, the others an incomplete request."""
     idle_count, busy_count, rounds = 2_000, 50, 20
     need_files(idle_count + busy_count + 100)
     took: list[float] = []
@@ -190,7 +190,7 @@ def test_running_out_of_files_affects_only_new_connections() -> None:
         early = await server.connect()
         assert await early.ask(HEARTBEAT, 4)
         server.limit_files(server.files + 10)
-        # the system accepts them, the server cannot
+        # the system accepts these connections, and the server cannot
         late = [await server.connect() for _ in range(40)]
         for client in late:
             await client.stream.send_all(Client.frame(HEARTBEAT, 4))
@@ -223,7 +223,7 @@ def test_resets_in_the_middle_of_answers_end_only_their_connections() -> None:
 
 
 def test_a_client_that_does_not_read_is_not_served_endlessly() -> None:
-    """A request of 20 bytes is answered with 130 KB here; a read of 64 KiB can bring 3,000 of them."""
+    """A request of 20 bytes gets a response of 130 KB here, and a read of 64 KiB can contain 3,000 requests."""
 
     async def scene(server: Server) -> None:
         other = await server.connect()
@@ -243,7 +243,7 @@ def test_a_client_that_does_not_read_is_not_served_endlessly() -> None:
 
 
 def test_clients_that_go_while_their_join_waits_leave_nothing_open() -> None:
-    """Each join is overtaken by the next one of its member, so that it will never be answered."""
+    """The next join of its member supersedes each join, which gets no response."""
 
     def joining(member_id: str) -> JoinGroupRequest:
         return JoinGroupRequest(

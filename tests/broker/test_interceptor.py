@@ -1,6 +1,6 @@
-"""The gate of the broker ring: where it is asked, and what each step it takes does."""
+"""The interceptor of a broker: its calls, and the effect of each step."""
 
-# ruff: noqa: ARG002 - a gate is told more than this one wants to know
+# ruff: noqa: ARG002 - this interceptor ignores some arguments
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REFUSED = HeartbeatResponse(error_code=Error.REBALANCE_IN_PROGRESS)
 
 @dataclass
 class RecordingInterceptor:
-    """Takes these steps at the first request, and these at its answer; then lets everything pass."""
+    """Takes given steps at the first request and at its response, and passes everything else."""
 
     first: tuple[Step, ...] | None = None
     then: tuple[Step, ...] | None = None

@@ -177,7 +177,7 @@ def test_kip_389_a_group_over_capacity_rebalances_when_it_is_loaded() -> None:
 
 @pytest.fixture
 def nodes() -> Nodes:
-    """Two nodes; the second coordinates group g."""
+    """Return two nodes, of which the second coordinates group g."""
     nodes = Nodes()
     nodes.do(nodes.runtime.move_coordinator, "g", 2)
     return nodes
@@ -217,7 +217,7 @@ def test_groups_loaded_without_a_coordinator_appear_with_the_next(nodes: Nodes) 
     assert nodes.heartbeat(2, A, 7) == Error.NONE
 
 
-# -- what cannot be loaded -----------------------------------------------------------------------------------
+# -- unreadable records -----------------------------------------------------------------------------------
 
 UNREADABLE = wire_records.write_batch([wire_records.Record(timestamp=1, key=b"\0\2\0\1g", value=b"\0\x09")])
 
@@ -238,7 +238,7 @@ def commit(wire: Wire, offset: int) -> int:
 
 
 def damaged(batch: bytes) -> bytes:
-    """Its records cannot be read, and its checksum is right."""
+    """The records are unreadable, and the checksum matches."""
     body = batch[21:-3] + b"\xff\xff\xff"
     return batch[:17] + crc32c.crc32c(body).to_bytes(4, "big") + body
 
@@ -254,7 +254,7 @@ def batch(*records: wire_records.Record) -> bytes:
 )
 def test_records_that_compaction_cannot_handle_are_refused(wire: Wire, content: bytes) -> None:
     assert produce(wire, content).error_code == Error.INVALID_RECORD
-    # enough for the topic to be compacted
+    # enough to compact the topic
     assert {commit(wire, offset) for offset in range(400)} == {Error.NONE}
 
 

@@ -1,4 +1,4 @@
-"""The entry of puppets: connections that speak messages instead of bytes, and are otherwise like any other."""
+"""Connections of puppets: messages in place of bytes, otherwise like client connections."""
 
 from __future__ import annotations
 

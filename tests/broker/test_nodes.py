@@ -1,4 +1,4 @@
-"""Several nodes: coordinators, responses of other nodes, and state that outlives a node (coordinator.md D)."""
+"""Several nodes: coordinators, responses of other nodes, and state that outlives a node."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ LONG_MS = 400_000
 
 
 class Cluster(RuleBasedStateMachine):
-    """Operations on nodes and requests of members, in any order, at any node, right or wrong."""
+    """Operations on nodes and valid or invalid requests of members, in any order, at any node."""
 
     @initialize(replicas=st.integers(1, 3), release=st.sampled_from(["2.8", "3.9", "4.3"]))
     def begin(self, replicas: int, release: str) -> None:
@@ -138,12 +138,12 @@ class Cluster(RuleBasedStateMachine):
         node = self.node(data, "up")
         if node is not None:
             self.nodes.request_at(node, DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1), 6)
-        # with ZooKeeper only the controller does that
+        # with ZooKeeper only the controller does this
         if "t" not in self.nodes.cluster.topics:
             self.acknowledged.clear()
             self.nodes.cluster.create_topic("t", 4)
 
-    # -- what always holds -----------------------------------------------------------------------------------
+    # -- invariants -----------------------------------------------------------------------------------
 
     @invariant()
     def a_partition_has_one_coordinator_among_those_that_run(self) -> None:

@@ -70,7 +70,7 @@ def join(wire: Wire, peer: Peer, instance_id: str = "i1") -> str:
 
 
 def formed(wire: Wire) -> str:
-    """A static member, i1, alone and stable at generation 1."""
+    """Form a stable group of one static member, i1, at generation 1."""
     peer = wire.connect()
     member_id = join(wire, peer)
     plan = (SyncGroupRequestAssignment(member_id=member_id, assignment=b"p1"),)

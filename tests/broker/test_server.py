@@ -34,7 +34,7 @@ LIMIT_S = 3600
 
 
 class FakeBroker:
-    """Understands words: `later` is answered after 5 s, `other` answers all who wait, `close` closes."""
+    """Answers words: `later` after 5 s, `other` with responses for all parked ones, `close` with a close."""
 
     def __init__(self) -> None:
         self.log: list[str] = []
@@ -108,7 +108,7 @@ class FakeBroker:
 
 
 class InMemory:
-    """The server's end of a stream in memory. Like a slow network it takes nothing at once."""
+    """The server's end of a memory stream; like a slow network, it takes no bytes at once."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self.send_all = stream.send_all
@@ -295,7 +295,7 @@ def test_held_back_frames_are_served_after_the_send() -> None:
 
 
 def test_a_disconnect_during_a_request_in_flight_is_noticed() -> None:
-    """As long as the broker wants to read on; its answer may never come."""
+    """The broker reads on, because the response may never come."""
 
     async def scene(stage: Scene) -> None:
         stage.broker.is_muted = lambda _: False  # type: ignore[method-assign]
@@ -384,7 +384,7 @@ Visit = Callable[[FakeBroker, Connect], Awaitable[None]]
 
 
 def serve(visit: Visit, host: str = "127.0.0.1") -> FakeBroker:
-    """Run a server, and visit it with a function that connects; measure how long it takes to stop."""
+    """Run a server, call `visit` with a function that connects, and measure the time to stop."""
     broker = FakeBroker()
     visitors: list[trio.SocketStream] = []
 
@@ -426,7 +426,7 @@ def test_over_real_sockets() -> None:
             await stream.receive_some()
         assert broker.is_muted(1)
 
-    # and the stop with a client connected, and one request unanswered
+    # it stops with a connected client and a parked request
     assert serve(visit).log == ["1 connected /127.0.0.1", "1 disconnected the emulator stopped"]
 
 
@@ -566,7 +566,7 @@ def test_a_wildcard_address_is_not_advertised() -> None:
     assert listeners_module.host_port("::1", 9092) == "[::1]:9092"
 
 
-# -- listening_sockets -----------------------------------------------------------------------------------------------
+# -- listening sockets -----------------------------------------------------------------------------------------------
 
 
 def at_listening_sockets(visit: Callable[[Server, FakeBroker], Awaitable[None]]) -> FakeBroker:

@@ -31,7 +31,7 @@ LATEST, EARLIEST = -1, -2
 def fetch(
     nodes: Nodes, peer: Peer, offset: int, *, wait_ms: int = 0, bytes_max: int = 1 << 20, topic: str = NAME
 ) -> Any:
-    """The row of the partition; None if the fetch waits."""
+    """Fetch from the trace; return the partition's row, None if the fetch is parked."""
     wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=bytes_max)
     request = FetchRequest(max_wait_ms=wait_ms, min_bytes=1, topics=(FetchTopic(topic=topic, partitions=(wanted,)),))
     answer = nodes.ask(peer, request, 12)
@@ -105,7 +105,7 @@ def test_reading_the_trace_leaves_no_trace(nodes: Nodes) -> None:
     nodes.ask(nodes.connect(), DescribeClusterRequest(), 1)
     assert nodes.trace.last_seq == before + 3
     before += 3
-    # and everything else does
+    # all other requests are traced
     metadata(nodes, reader, NAME, "t")
     assert nodes.trace.last_seq == before + 2
 
@@ -136,7 +136,7 @@ def test_dropped_events_move_the_start_and_are_reported(nodes: Nodes) -> None:
     nodes.trace._capacity = 10
     for _ in range(20):
         beat(nodes, client)
-    # two connections, and two events for each heartbeat
+    # two connections, and two events per heartbeat
     assert nodes.trace.last_seq == 42
     assert offset_of(nodes, reader, EARLIEST) == 31
     assert fetch(nodes, reader, 30).error_code == Error.OFFSET_OUT_OF_RANGE

@@ -35,7 +35,7 @@ def contents(path: Path) -> dict[str, bytes]:
     return {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
 
 
-# -- what is there again -------------------------------------------------------------------------------------
+# -- restored state -------------------------------------------------------------------------------------
 
 
 def test_topics_records_and_offsets_survive_a_restart_with_their_ids(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_compacted_partition_is_on_disk_as_in_memory(tmp_path: Path, monkeypat
     assert again(durable, tmp_path).committed("g0", "t") == 500
 
 
-# -- what is written when ------------------------------------------------------------------------------------
+# -- durability ------------------------------------------------------------------------------------
 
 
 def test_nothing_is_acknowledged_or_readable_before_it_is_durable(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_nothing_is_acknowledged_or_readable_before_it_is_durable(tmp_path: Path
         for peer in (waiting, other):
             durable.client = peer
             with pytest.raises(AttributeError):
-                # no answer, hence nothing to look at
+                # no response, so the helper fails
                 durable.produce("t", b"x")
         assert (waiting.pieces, other.pieces, frames) == ([], [], [])
         durable.client = durable.connect()
@@ -227,11 +227,11 @@ def test_an_input_without_writes_does_not_touch_the_disk() -> None:
     assert files.steps == before
 
 
-# -- what is cut off -----------------------------------------------------------------------------------------
+# -- cut-off tails -----------------------------------------------------------------------------------------
 
 
 def written(tmp_path: Path) -> tuple[Path, bytes, list[int]]:
-    """A directory with ten batches in t-0: the file, its bytes, and where batches end."""
+    """Make a directory with ten batches in t-0; return the file, its bytes, and the ends of the batches."""
     durable = DurableCluster(tmp_path)
     durable.create("t")
     for number in range(10):
@@ -335,7 +335,7 @@ def test_only_groups_of_an_unreadable_partition_are_not_served(tmp_path: Path) -
     assert line.startswith("__consumer_offsets-3 cannot be loaded by node 1: ")
 
 
-# -- who is refused ------------------------------------------------------------------------------------------
+# -- refused directories ------------------------------------------------------------------------------------------
 
 
 def newer(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The lines of a data directory in docs/durability.md are those that are written."""
+"""The log lines in docs/durability.md equal those of the data directory."""
 
 from __future__ import annotations
 

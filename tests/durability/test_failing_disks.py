@@ -1,4 +1,4 @@
-"""A disk that is full, or fails: nothing is acknowledged that is not on it, and serving goes on."""
+"""A full or failing disk: only durable writes are acknowledged, and serving continues."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_on_a_full_disk_writes_are_refused_and_everything_else_is_served() -> No
     full(files, durable)
 
     assert durable.produce("t", b"lost") is Error.KAFKA_STORAGE_ERROR
-    # Kafka's coordinator says so of a log that fails (`GroupMetadataManager`, `CoordinatorOperationExceptionHelper`)
+    # Kafka's coordinator answers so if its log fails (`GroupMetadataManager`, `CoordinatorOperationExceptionHelper`)
     assert durable.commit("g", "t", 2) is Error.NOT_COORDINATOR
     assert durable.commit("new", "t", 2) is Error.NOT_COORDINATOR
     assert durable.create("u") is Error.KAFKA_STORAGE_ERROR

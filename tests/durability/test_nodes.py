@@ -77,7 +77,7 @@ def test_writes_in_flight_are_known_to_the_next_coordinator(
     at_coordinator(durable, "g").commit("g", "t", 1)
     settle, durable.settle = durable.settle, lambda: None  # type: ignore[method-assign]
     with pytest.raises(AttributeError):
-        # it has not been answered
+        # no response yet
         durable.commit("g", "t", 2)
     durable._perform(change(durable.broker, durable.now, first))
     settle()
