@@ -1,4 +1,4 @@
-"""Assertions about the members of a group: who left, and who was fenced.
+"""Assertions about the members of a group: leaving, fencing.
 
 A member's name is its `group.instance.id`, its member id or its client id; a name covers every member that had it.
 """

@@ -1,4 +1,4 @@
-"""Waits and assertions on a group, over puppets on virtual time: when they hold, and what each says when not."""
+"""Waits and assertions on a group of puppets on virtual time: when they hold, and their failure messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def group(cluster: Cluster) -> Group:
 
 @pytest.fixture
 def member(group: Group) -> Callable[..., Puppet]:
-    """Lets a puppet join, and waits until the group is stable with it."""
+    """Return a function that joins a puppet and waits until the group is stable with it."""
 
     def join(name: str, instance: str | None = None) -> Puppet:
         generation = group.generation
@@ -47,7 +47,7 @@ def member(group: Group) -> Callable[..., Puppet]:
 
 
 def says(call: Callable[[], object], *expected: str, kind: type[AssertionError] = AssertionError) -> str:
-    """What a failing assertion says: first what is expected here, then how the group is, and what happened last."""
+    """Check the message of a failing assertion: the expected lines, then the group's state and its last events."""
     with pytest.raises(kind) as caught:
         call()
     text = str(caught.value)
@@ -58,7 +58,7 @@ def says(call: Callable[[], object], *expected: str, kind: type[AssertionError] 
 
 
 def plain(text: str) -> str:
-    """Without what a test does not know: sequence numbers and the ends of member ids."""
+    """Return the text without sequence numbers and the random ends of member ids."""
     return re.sub(r"#\d+", "#", re.sub(r"-[0-9a-f]{8}-[0-9a-f-]{27}", "-…", text))
 
 
@@ -80,7 +80,7 @@ def test_a_wait_for_stable_may_ask_for_members_owners_and_a_newer_generation(
 
 
 def test_all_owned_means_every_partition_has_an_owner(group: Group) -> None:
-    # a leader that leaves somebody out is stable with it, for the coordinator
+    # to the coordinator a group is stable even if its leader omits members
     leader = group.puppet("leader", topics=["t"], behaviour="omits_members").join()
     group.wait_stable(members=1)
     group.puppet("left-out", topics=["t"]).join()
@@ -121,7 +121,7 @@ def test_an_expected_rebalance_is_returned(group: Group, member: Callable[..., P
     rebalance = expected.rebalance
     assert (rebalance.cause, rebalance.trigger) == ("member_join", "one")
     assert (rebalance.generation_before, rebalance.generation, rebalance.outcome) == (1, 2, "completed")
-    # a learns of it in its next heartbeat
+    # "a" learns of the rebalance from its next heartbeat
     assert (rebalance.straggler, rebalance.straggler_wait_ms, rebalance.join_ms) == (rebalance.members[0], 2000, 2000)
     assert rebalance.members[1:] == ("one",)
     assert group.rebalances()[-1] == rebalance
@@ -188,7 +188,7 @@ def test_no_rebalance(group: Group, member: Callable[..., Puppet]) -> None:
     )
 
 
-def test_so_many_rebalances(group: Group, member: Callable[..., Puppet]) -> None:
+def test_the_number_of_rebalances(group: Group, member: Callable[..., Puppet]) -> None:
     group.assert_rebalances(exactly=0)
     member("a")
     member("b", "one")
@@ -202,7 +202,7 @@ def test_so_many_rebalances(group: Group, member: Callable[..., Puppet]) -> None
     )
 
 
-# -- who owns what -------------------------------------------------------------------------------------------
+# -- ownership -----------------------------------------------------------------------------------------------
 
 
 def test_the_assignment_by_instance_id_client_id_or_member_id(group: Group, member: Callable[..., Puppet]) -> None:
@@ -259,7 +259,7 @@ def test_committed(group: Group, member: Callable[..., Puppet]) -> None:
 # -- requests ------------------------------------------------------------------------------------------------
 
 
-def test_a_request_and_how_often(group: Group, member: Callable[..., Puppet]) -> None:
+def test_the_number_of_requests(group: Group, member: Callable[..., Puppet]) -> None:
     member("a")
     b = member("b", "one")
     for at in range(7):
@@ -421,7 +421,7 @@ def test_a_silent_member_is_not_conformant(group: Group) -> None:
     assert "sent no heartbeat for 6 s" in group.conformance()["C04"].message
 
 
-def test_of_a_group_that_never_was_nothing_is_known(group: Group) -> None:
+def test_an_unknown_group_has_no_requests_and_no_members(group: Group) -> None:
     says(
         lambda: group.assert_request("JoinGroup"),
         "group 'g': expected at least 1 JoinGroup, seen 0",

@@ -1,4 +1,4 @@
-"""The client checks C01 to C10: what passes, what fails, and what cannot be said, each over lines written by hand."""
+"""The client checks C01 to C10 over hand-written trace lines: passes, failures and inconclusive cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tale() -> Tale:
     return Tale()
 
 
-def test_there_are_ten_and_each_can_be_left_out(tale: Tale) -> None:
+def test_there_are_ten_checks_and_each_can_be_ignored(tale: Tale) -> None:
     assert [each.id for each in conformance(tale.trace)] == list(CHECKS)
     assert [each.id for each in conformance(tale.trace, ignore=["C05", "C01"])] == [
         each for each in CHECKS if each not in ("C01", "C05")
@@ -31,11 +31,11 @@ def test_there_are_ten_and_each_can_be_left_out(tale: Tale) -> None:
         conformance(tale.trace, ignore=["C11"])
 
 
-def test_of_a_group_that_has_done_nothing_nothing_applies(tale: Tale) -> None:
+def test_no_check_applies_to_an_empty_trace(tale: Tale) -> None:
     assert {each.status for each in conformance(tale.trace)} == {"not_applicable"}
 
 
-def test_a_pass_is_inconclusive_when_the_trace_has_forgotten_its_beginning(tale: Tale) -> None:
+def test_a_pass_is_inconclusive_if_the_ring_dropped_events(tale: Tale) -> None:
     tale.line("dropped", of_group=False, count=7)
     tale.forms({"a": [0]})
     tale.beat("a")
@@ -43,7 +43,7 @@ def test_a_pass_is_inconclusive_when_the_trace_has_forgotten_its_beginning(tale:
     assert (verdict.status, verdict.message) == ("inconclusive", "the trace lacks its first 7 events")
 
 
-# -- C01: the id that was given ------------------------------------------------------------------------------
+# -- C01: the assigned member id -----------------------------------------------------------------------------
 
 
 def required(tale: Tale, given: str = "a-1") -> int:
@@ -74,7 +74,7 @@ def test_c01_an_id_that_is_not_used_in_time(tale: Tale, used: bool) -> None:  # 
     assert said in verdict.message
 
 
-def test_c01_an_id_that_is_thrown_away_for_another(tale: Tale) -> None:
+def test_c01_an_id_that_is_replaced_by_another(tale: Tale) -> None:
     # librdkafka #5569
     first, second = required(tale, "a-1"), required(tale, "a-2")
     tale.call("JoinGroup", "a", member_id="a-2")
@@ -101,12 +101,12 @@ def test_c01_a_closed_client_uses_nothing(tale: Tale) -> None:
     assert judge(tale, "C01").status == "pass"
 
 
-# -- C02: who is the coordinator -----------------------------------------------------------------------------
+# -- C02: coordinator lookup ---------------------------------------------------------------------------------
 
 
-def test_c02_the_coordinator_is_looked_for(tale: Tale) -> None:
+def test_c02_the_coordinator_is_looked_up(tale: Tale) -> None:
     beat = tale.beat("a", error="NOT_COORDINATOR")
-    # librdkafka looks twice a second at most, and goes on beating
+    # librdkafka looks up at most twice a second, and keeps sending heartbeats
     tale.passes(500)
     tale.commits("a", 1, error="NOT_COORDINATOR")
     lookup = tale.call("FindCoordinator", "a", connection="another")
@@ -117,7 +117,7 @@ def test_c02_the_coordinator_is_looked_for(tale: Tale) -> None:
     assert {beat, lookup} <= set(verdict.evidence)
 
 
-def test_c02_the_same_broker_is_asked_again_without_looking(tale: Tale) -> None:
+def test_c02_a_retry_without_a_lookup(tale: Tale) -> None:
     first = tale.beat("a", error="NOT_COORDINATOR")
     tale.passes(1001)
     second = tale.beat("a", error="NOT_COORDINATOR")
@@ -162,7 +162,7 @@ def test_c03_commits_in_the_generation_the_member_is_in(tale: Tale) -> None:
     tale.commits("a", 1)
     asked = tale.joins("a")
     tale.state(STABLE, PREPARING, 1, "leader_rejoin")
-    # on another connection, and before the answer: it is in no other generation yet
+    # before the JoinGroup response the member is still in its old generation
     tale.call("OffsetCommit", "a", connection="other", member_id="a", generation=1, body={"offsets": [["t", 0, 9]]})
     tale.completes({"a": asked}, {"a": [0]})
     tale.commits("a", 2)
@@ -216,7 +216,7 @@ def test_c04_a_member_that_goes_silent(tale: Tale) -> None:
     assert judge(tale, "C04").status == "fail"
 
 
-def test_c04_a_member_that_is_silent_still(tale: Tale) -> None:
+def test_c04_a_member_that_is_still_silent(tale: Tale) -> None:
     tale.forms({"a": [0], "b": [1]})
     for _ in range(2):
         tale.passes(SESSION_MS / 3)
@@ -252,7 +252,7 @@ def test_c04_when_a_member_owes_no_heartbeat(tale: Tale, excuse: str) -> None:
     assert judge(tale, "C04").status == "pass"
 
 
-def test_c04_heartbeats_behind_a_request_that_is_held_cannot_come(tale: Tale) -> None:
+def test_c04_heartbeats_behind_a_held_request_are_not_late(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.beat("a")
     asked = tale.asks("OffsetCommit", "a", member_id="a", generation=1, body={"offsets": [["t", 0, 1]]})
@@ -263,7 +263,7 @@ def test_c04_heartbeats_behind_a_request_that_is_held_cannot_come(tale: Tale) ->
     tale.passes(SESSION_MS / 2 - 1)
     tale.beat("a")
     assert judge(tale, "C04").status == "pass"
-    # what it takes for itself counts
+    # the client's own delay counts
     tale.passes(SESSION_MS / 2)
     tale.beat("a")
     assert judge(tale, "C04").status == "fail"
@@ -349,7 +349,7 @@ COOPERATIVE = "cooperative-sticky"
 def test_c06_a_moved_partition_has_no_owner_for_a_generation(tale: Tale) -> None:
     tale.forms({"a": [0, 1]}, protocol=COOPERATIVE)
     tale.forms({"a": [0], "b": []}, before=STABLE, protocol=COOPERATIVE, owned={"a": [0, 1]})
-    # in the second generation it commits what it has just given up: nobody has it
+    # in the second generation it commits a revoked partition, which has no owner
     tale.commits("a", 2, 1)
     tale.forms({"a": [0], "b": [1]}, before=STABLE, protocol=COOPERATIVE, owned={"a": [0]})
     assert judge(tale, "C06").status == "pass"
@@ -377,7 +377,7 @@ def test_c06_a_partition_that_two_use(tale: Tale) -> None:
     assert verdict.message == f"#{seq} OffsetCommit v9 from a (generation 1) -> OK: it commits t 1 of b"
 
 
-def test_c06_eager_members_give_up_everything_first(tale: Tale) -> None:
+def test_c06_eager_members_revoke_everything_first(tale: Tale) -> None:
     tale.forms({"a": [0, 1]})
     tale.forms({"a": [0], "b": [1]}, before=STABLE)
     assert judge(tale, "C06").status == "not_applicable"
@@ -455,10 +455,10 @@ def test_c08_a_member_that_does_not_rejoin_in_time(tale: Tale, way: str) -> None
 def test_c08_when_a_member_need_not_rejoin(tale: Tale, excuse: str) -> None:
     tale.forms({"a": [0]})
     if excuse == "joining":
-        # its heartbeat comes on another connection while its JoinGroup waits there
+        # a heartbeat on another connection while the JoinGroup is parked
         tale.joins("a")
     if excuse == "commit":
-        # within the rebalance: it has joined already
+        # during the rebalance, after the member has joined
         tale.commits("a", 1, error="REBALANCE_IN_PROGRESS")
     else:
         tale.call("Heartbeat", "a", "REBALANCE_IN_PROGRESS", member_id="a", generation=1, connection="second")
@@ -478,7 +478,7 @@ def test_c08_when_a_member_need_not_rejoin(tale: Tale, excuse: str) -> None:
     assert judge(tale, "C08").status in ("pass", "not_applicable")
 
 
-def test_c08_a_join_behind_a_request_that_is_held_cannot_come(tale: Tale) -> None:
+def test_c08_a_join_behind_a_held_request_is_not_late(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.beat("a", error="REBALANCE_IN_PROGRESS")
     asked = tale.asks("OffsetCommit", "a", member_id="a", generation=1, body={"offsets": [["t", 0, 1]]})
@@ -503,7 +503,7 @@ FATAL = ["FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED", "INCONSISTENT_GROUP_PRO
 
 
 @pytest.mark.parametrize("error", FATAL)
-def test_c09_asking_again_with_a_pause(tale: Tale, error: str) -> None:
+def test_c09_retries_with_backoff(tale: Tale, error: str) -> None:
     for _ in range(30):
         tale.call("JoinGroup", "a", error)
         tale.passes(72)
@@ -535,7 +535,7 @@ def consumed(tale: Tale, *, commits: bool) -> None:
     tale.commits("a", 1)
     tale.fetches("a")
     tale.beat("a", error="REBALANCE_IN_PROGRESS")
-    # what comes now is given to nobody
+    # the client discards records that arrive now
     tale.fetches("a")
     if commits:
         tale.commits("a", 1)
@@ -543,13 +543,13 @@ def consumed(tale: Tale, *, commits: bool) -> None:
 
 
 @pytest.mark.parametrize("auto_commit", [True, None])
-def test_c10_a_commit_before_the_partitions_are_given_up(tale: Tale, auto_commit: bool | None) -> None:  # noqa: FBT001
+def test_c10_a_commit_before_the_revoke(tale: Tale, auto_commit: bool | None) -> None:  # noqa: FBT001
     consumed(tale, commits=True)
     assert judge(tale, "C10", auto_commit=auto_commit).status == "pass"
 
 
 @pytest.mark.parametrize(("auto_commit", "status"), [(True, "fail"), (None, "inconclusive"), (False, "not_applicable")])
-def test_c10_no_commit_before_the_partitions_are_given_up(tale: Tale, auto_commit: bool | None, status: str) -> None:  # noqa: FBT001
+def test_c10_no_commit_before_the_revoke(tale: Tale, auto_commit: bool | None, status: str) -> None:  # noqa: FBT001
     consumed(tale, commits=False)
     verdict = judge(tale, "C10", auto_commit=auto_commit)
     assert verdict.status == status
@@ -558,16 +558,16 @@ def test_c10_no_commit_before_the_partitions_are_given_up(tale: Tale, auto_commi
         assert "has committed nothing since it fetched at #" in verdict.message
 
 
-def test_c10_nor_before_it_leaves(tale: Tale) -> None:
+def test_c10_no_commit_before_leaving(tale: Tale) -> None:
     tale.forms({"a": [0]})
     tale.fetches("a")
     tale.call("LeaveGroup", "a", member_id="a")
     assert judge(tale, "C10", auto_commit=True).status == "fail"
-    # it may be one that never commits
+    # the client may never commit
     assert judge(tale, "C10").status == "not_applicable"
 
 
-def test_c10_cooperative_members_give_up_nothing_to_join(tale: Tale) -> None:
+def test_c10_cooperative_members_revoke_nothing_to_join(tale: Tale) -> None:
     tale.forms({"a": [0]}, protocol=COOPERATIVE)
     tale.fetches("a")
     tale.forms({"a": [0]}, before=STABLE, protocol=COOPERATIVE)

@@ -1,4 +1,4 @@
-"""Real clients, judged: an ordinary life of a group is conformant, whatever client its members are."""
+"""Groups of real clients are conformant in normal operation, and violations are found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.koordinator(topics={"t": 6})
 EACH_ASSIGNOR = [(kind, assignor) for kind in KINDS for assignor in ASSIGNORS[kind]]
 
 ALWAYS = {"C01", "C03", "C04", "C05", "C07", "C08"}
-"""What an ordinary life shows of every client."""
+"""The checks that apply to every client in normal operation."""
 
 
 def produce(cluster: Cluster, count: int) -> None:
@@ -28,7 +28,7 @@ def consumed(*members: Member) -> int:
 
 
 @pytest.mark.parametrize(("kind", "assignor"), EACH_ASSIGNOR)
-def test_an_ordinary_life_is_conformant(koordinator: Cluster, join: Members, kind: str, assignor: str) -> None:
+def test_normal_operation_is_conformant(koordinator: Cluster, join: Members, kind: str, assignor: str) -> None:
     group = koordinator.group("g")
     settings = assignor_settings(kind, assignor)
     produce(koordinator, 30)
@@ -61,7 +61,7 @@ def test_an_ordinary_life_is_conformant(koordinator: Cluster, join: Members, kin
 
 @pytest.mark.koordinator(brokers=2)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_coordinator_that_moves_is_looked_for(koordinator: Cluster, join: Members, kind: str) -> None:
+def test_a_moved_coordinator_is_looked_up(koordinator: Cluster, join: Members, kind: str) -> None:
     group = koordinator.group("g")
     member = join(kind)
     group.wait_stable(members=1, owned="all")
@@ -79,7 +79,7 @@ def test_a_coordinator_that_moves_is_looked_for(koordinator: Cluster, join: Memb
 
 
 LOOPS = [("kafka-python", 20, "fail"), ("confluent-kafka", 3, "pass"), ("aiokafka", 20, "fail")]
-"""How often each asks while it is watched, and what is said of that: confluent-kafka asks once a second."""
+"""The number of requests of each client during the test, and the verdict: confluent-kafka sends one a second."""
 
 
 @pytest.mark.koordinator(config={"group.max.size": 1})
@@ -87,7 +87,7 @@ LOOPS = [("kafka-python", 20, "fail"), ("confluent-kafka", 3, "pass"), ("aiokafk
 def test_endless_joins_of_a_full_group_are_found(
     koordinator: Cluster, join: Members, kind: str, times: int, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # an application that polls on at once, whatever poll raises
+    # an application that polls again at once after every exception
     monkeypatch.setattr("clients.consumers.POLL_MS", 1)
     group = koordinator.group("g")
     first = join("aiokafka", client_id="first", **assignor_settings("aiokafka", "range"))

@@ -1,4 +1,4 @@
-"""The rebalances of a group, read out of its trace: cause, generations, straggler, outcome."""
+"""The rebalances in the trace of a group: cause, generations, straggler, outcome."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_other_groups_are_no_part_of_it(tale: Tale) -> None:
 def test_assignments_by_generation(tale: Tale) -> None:
     tale.forms({"a": [0, 1], "b": [2]}, instances={"b": "one"})
     tale.forms({"a": [0]}, before=STABLE)
-    # of somebody who does not lead, or too late
+    # from a follower, or too late
     tale.call(
         "SyncGroup",
         "b",

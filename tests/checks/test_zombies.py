@@ -1,4 +1,4 @@
-"""Commits that come from the past: of an old generation, of who is out, of what another owns."""
+"""Zombie commits: of an old generation, of a former member, of another member's partitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tale() -> Tale:
 def test_commits_of_members_in_good_standing_are_none(tale: Tale) -> None:
     tale.commits("a", 1, 0)
     tale.commits("b", 1, 1, 7)
-    # a consumer that assigns its partitions itself, an administrator
+    # a consumer that assigns its partitions itself, or an administrator
     tale.call("OffsetCommit", "admin", generation=-1, body={"offsets": [["t", 0, 1]]})
     assert zombies(tale.trace) == []
 
@@ -56,7 +56,7 @@ def test_a_partition_owned_by_another_member(tale: Tale) -> None:
     assert found.reason == "it commits t 1 of one"
 
 
-def test_a_commit_is_judged_by_when_it_came(tale: Tale) -> None:
+def test_the_time_of_the_request_decides(tale: Tale) -> None:
     asked = tale.asks("OffsetCommit", "a", member_id="a", generation=1, body={"offsets": [["t", 0, 1]]})
     tale.member("removed", "a", "session_expired")
     tale.answers(asked, "UNKNOWN_MEMBER_ID")

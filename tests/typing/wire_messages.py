@@ -1,6 +1,6 @@
-"""Mistakes with messages that type checkers must find: each line with a `type: ignore` is one.
+"""Mistakes with messages that type checkers find, each on a line with a `type: ignore`.
 
-Not run, but checked by mypy, which complains of an ignore where there is no such error.
+mypy checks this module and reports an ignore without an error; nothing runs it.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from koordinator.wire.schema import array, binary, entity, int32, message, neste
 
 @entity
 class Right:
-    """What is right."""
+    """A correct declaration."""
 
     number: int = int32("1+", default=-1)
     text: str = string()
@@ -28,7 +28,7 @@ class Right:
 
 @message(key=None, versions="0", flexible="none")
 class Wrong:
-    """What is declared wrongly."""
+    """Wrong declarations."""
 
     text: str = int32()  # type: ignore[assignment]
     number: int = binary()  # type: ignore[assignment]
@@ -42,7 +42,7 @@ class Wrong:
 
 
 def use(request: JoinGroupRequest) -> Message:
-    """What is used wrongly, and at the end what is right."""
+    """Wrong uses, and at the end correct ones."""
     JoinGroupRequest(grup_id="g")  # type: ignore[call-arg]
     JoinGroupRequest(group_id=1)  # type: ignore[arg-type]
     JoinGroupRequest("g")  # type: ignore[call-arg]

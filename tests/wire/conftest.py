@@ -1,4 +1,4 @@
-"""Messages by chance, for the tests that compare with other people's codecs."""
+"""Random messages for the tests that compare with the codecs of other libraries."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from koordinator.wire.schema import FieldSpec, Kind, fields_of
 
 Override = Callable[[str, FieldSpec], st.SearchStrategy[Any] | None]
-"""Given the name and the declaration of a field: another strategy for its value, or None."""
+"""From the name and declaration of a field to a special strategy for its value, or None."""
 
 Messages = Callable[..., st.SearchStrategy[Any]]
 
@@ -37,7 +37,7 @@ PRIMITIVES: dict[Kind, st.SearchStrategy[Any]] = {
 
 
 def messages(cls: Any, version: int, override: Override = lambda _name, _spec: None) -> st.SearchStrategy[Any]:
-    """Messages of one version: what the version lacks keeps its default."""
+    """Return a strategy for messages of one version; fields that it lacks keep their defaults."""
     values = {}
     for name, spec in fields_of(cls).items():
         if version not in spec.versions:

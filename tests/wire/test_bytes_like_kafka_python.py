@@ -1,4 +1,4 @@
-"""kafka-python reads every message of ours, understands the same, and writes the same bytes again."""
+"""kafka-python decodes every message to the same values and encodes it to the same bytes."""
 
 import importlib
 import pkgutil
@@ -25,17 +25,17 @@ NAMES = {
     ("MetadataResponseTopic", "topic_authorized_operations"): "authorized_operations",
     ("DescribeClusterResponse", "cluster_authorized_operations"): "authorized_operations",
 }
-"""Fields that kafka-python calls otherwise than Kafka's schema does."""
+"""Fields that kafka-python names differently from Kafka's schema."""
 
 BIT_FIELDS = {
     *NAMES,
     ("DescribedGroup", "authorized_operations"),
 }
-"""Numbers that kafka-python gives as the set of the bits that are set, or as None for "not asked for"."""
+"""Numbers that kafka-python returns as a set of bits, or as None if not requested."""
 
 
 def is_none_to_kafka_python(value: Any, spec: FieldSpec) -> bool:
-    """Kafka knows no null here: the UUID of zeros, and a struct in a tagged field that was not sent."""
+    """Return whether kafka-python has None: for the zero UUID, and for a tagged struct that was not sent."""
     if spec.type is Kind.UUID:
         return bool(value == ZERO_UUID)
     return spec.tag is not None and not isinstance(spec.type, Kind) and bool(value == spec.default)
@@ -60,7 +60,7 @@ CASES = [
 
 
 def same(ours: Any, theirs: Any, version: int) -> None:
-    """Assert that both say the same in every field of the version."""
+    """Assert that both have equal values in every field of the version."""
     for name, spec in fields_of(type(ours)).items():
         if version not in spec.versions:
             continue
@@ -94,7 +94,7 @@ def test_kafka_python_reads_the_same_and_writes_the_same_bytes(
     messages: Messages, cls: Any, version: int, data: st.DataObject
 ) -> None:
     def override(name: str, _: FieldSpec) -> st.SearchStrategy[Any] | None:
-        # an ApiVersions answer with an error is read as version 0, whatever was asked for (KIP-511)
+        # an ApiVersions response with an error is decoded as version 0 (KIP-511)
         return st.just(0) if cls is ApiVersionsResponse and name == "error_code" and version else None
 
     ours = data.draw(messages(cls, version, override))

@@ -1,4 +1,4 @@
-"""Every version of every message: what is written is read, and nothing else is."""
+"""Every version of every message: encoded messages decode to themselves, other bytes are malformed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -48,7 +48,7 @@ FLEXIBLE = [
 ]
 
 few = settings(max_examples=max(4, settings.default.max_examples // 20 if settings.default else 0), deadline=None)
-"""There are hundreds of versions: a few messages of each are thousands."""
+"""Few examples per version: there are hundreds of versions."""
 
 FILLED = {
     Kind.BOOLEAN: True,
@@ -67,7 +67,7 @@ FILLED = {
 
 
 def filled(cls: type[Any], version: int) -> Any:
-    """A message in which no field that the version has is empty or its default."""
+    """Return a message in which no field of the version is empty or its default."""
 
     def value(spec: FieldSpec) -> Any:
         single = FILLED[spec.type] if isinstance(spec.type, Kind) else filled(spec.type, version)

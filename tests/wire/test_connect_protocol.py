@@ -1,4 +1,4 @@
-"""What workers of Kafka Connect put inside JoinGroup and SyncGroup: the bytes that Kafka Connect 3.9.2 writes."""
+"""The protocol of Kafka Connect workers: the bytes of Kafka Connect 3.9.2."""
 
 import contextlib
 from dataclasses import replace

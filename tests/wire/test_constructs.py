@@ -1,4 +1,4 @@
-"""The parts of which messages are made, in messages of their own: interpreted and compiled mean the same."""
+"""The parts of messages: the interpreted and the compiled form agree."""
 
 from collections.abc import Callable
 from io import BytesIO
@@ -38,7 +38,7 @@ class Inner:
 
 @entity
 class Empty:
-    """In versions before 9 it has no field at all."""
+    """A message without fields before version 9."""
 
     later: int = int8("9+")
 

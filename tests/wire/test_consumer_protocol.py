@@ -1,4 +1,4 @@
-"""What consumers put inside JoinGroup and SyncGroup: our own bytes, the clients' code, and blobs from the future."""
+"""The consumer protocol: hand-made bytes, the clients' own code, and blobs of future versions."""
 
 import contextlib
 import struct
@@ -137,7 +137,7 @@ def test_aiokafka_and_we_read_each_other() -> None:
     assert decoded.assignment == [("a", [0, 1])]
 
 
-# The records of __consumer_offsets, which open with their version in the same way
+# Records of __consumer_offsets, which also start with their version
 
 OFFSET = OffsetCommitValue(offset=10, leader_epoch=2, metadata="n", commit_timestamp=5)
 MEMBER = MemberMetadata(

@@ -1,4 +1,4 @@
-"""kio, whose readers are generated from Kafka's schemas and written in Rust, consumes all of our bytes."""
+"""kio, whose readers are generated from Kafka's schemas, consumes every message."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,12 +24,12 @@ NARROWER = {
     # kio's errors are a closed enumeration
     "error_code": st.sampled_from(ERROR_CODES),
     "topic_config_error_code": st.sampled_from(ERROR_CODES),
-    # kio makes times of Python's datetime and timedelta, which end earlier than int64
+    # kio uses datetime and timedelta, whose range is smaller than int64
     "commit_timestamp": st.integers(-1, YEAR_9999),
     "log_append_time_ms": st.integers(-1, YEAR_9999),
     "retention_time_ms": st.integers(-1, YEAR_9999),
 }
-"""Fields for which kio takes fewer values than Kafka."""
+"""Fields for which kio accepts fewer values than Kafka."""
 
 
 def narrower(name: str, _: FieldSpec) -> st.SearchStrategy[Any] | None:
@@ -37,7 +37,7 @@ def narrower(name: str, _: FieldSpec) -> st.SearchStrategy[Any] | None:
 
 
 def kios(cls: Any, version: int) -> Any:
-    """kio's class for the message, or None where it has none."""
+    """Return kio's class for the message, or None."""
     kind = EntityType.request if cls.__name__.endswith("Request") else EntityType.response
     try:
         module = kio_index.load_payload_module(declaration_of(cls).key, version, kind)
@@ -66,7 +66,7 @@ FIRST_IN_KAFKA_4 = {
     "OffsetForLeaderEpoch": 2,
     "Produce": 3,
 }
-"""APIs of which kio has no older version: Kafka 4.0 removed them."""
+"""APIs whose older versions kio lacks, because Kafka 4.0 removed them."""
 
 
 def test_kio_has_every_version_that_kafka_4_has() -> None:

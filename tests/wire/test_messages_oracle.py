@@ -1,4 +1,4 @@
-"""Our declarations, written from the tables of the protocol, against Apache Kafka's JSON schemas.
+"""The declarations of messages equal Apache Kafka's JSON schemas.
 
 The schemas are those that kafka-python carries. They are an oracle and not our source: whoever changes a
 declaration changes it by hand, and this test says whether Kafka agrees.
@@ -41,7 +41,7 @@ FEWER_VERSIONS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One field of one version, as either side describes it."""
+    """A field of one version, in a form that both sides share."""
 
     path: str
     type: str
@@ -54,7 +54,7 @@ class Row:
 @cache
 def schema_of(name: str) -> dict[str, Any]:
     with warnings.catch_warnings():
-        # kafka-python reads its own files in a way that Python has deprecated
+        # kafka-python reads its files through a deprecated API
         warnings.simplefilter("ignore", DeprecationWarning)
         schema: dict[str, Any] = kafka_schemas.load_json(name)
     return schema
@@ -110,7 +110,7 @@ def kafkas(fields: list[dict[str, Any]], version: int, path: str = "") -> list[R
 
 
 def default_of(field: dict[str, Any]) -> object:
-    """The default, given or implied, of a field in Kafka's JSON (MessageGenerator, FieldType)."""
+    """Return the explicit or implicit default of a field in Kafka's JSON (MessageGenerator, FieldType)."""
     kind, given = field["type"], field.get("default")
     if given == "null":
         return None
@@ -152,7 +152,7 @@ def test_every_message_declared_is_in_the_registry() -> None:
 def test_versions_and_key_are_kafkas(name: str) -> None:
     declaration, schema = declaration_of(CLASSES[name]), schema_of(name)
     assert declaration.key == schema.get("apiKey")
-    # versions that 4.0 has removed are still declared, so the first is always 0
+    # versions that Kafka 4.0 removed stay declared, so the first is always 0
     assert declaration.versions.min == 0
     assert declaration.versions.max == FEWER_VERSIONS.get(name, Versions(schema["validVersions"]).max)
     flexible = Versions(schema["flexibleVersions"])

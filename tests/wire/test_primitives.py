@@ -142,7 +142,7 @@ def test_a_count_leaves_the_stream_behind_itself() -> None:
 
 
 def test_numbers_are_not_allocated_before_their_bytes_are_there() -> None:
-    # the count passes, for there are as many bytes, but not as many numbers
+    # the count passes: there are as many bytes, but fewer numbers
     with pytest.raises(Malformed, match="2400 bytes expected, 300 received"):
         primitives.read_numbers(BytesIO(uvarint(301) + b"x" * 300), primitives.read_compact_count, "q", 8)
 
@@ -158,7 +158,7 @@ def test_the_uuid_of_the_same_bytes_is_made_once() -> None:
     assert read_uuid(BytesIO(data)) is read_uuid(BytesIO(data))
 
 
-def test_a_tag_that_comes_twice_is_malformed() -> None:
+def test_a_repeated_tag_is_malformed() -> None:
     with pytest.raises(Malformed, match="tag 5 is repeated"):
         primitives.skip_tags(BytesIO(bytes.fromhex("02 05 00 05 00")))
 

@@ -1,4 +1,4 @@
-"""Record batches: a batch made by hand, the libraries of the clients both ways, and damage of every kind."""
+"""Record batches: a hand-made batch, the client libraries in both directions, and damaged data."""
 
 import struct
 import sys
@@ -35,12 +35,12 @@ RECORDS = [
 
 
 def sealed(batch: bytes) -> bytes:
-    """The batch with its checksum put right."""
+    """Return the batch with a correct checksum."""
     return batch[:17] + struct.pack(">I", crc32c.crc32c(batch[21:])) + batch[21:]
 
 
 # One record (key "k", value null, one header "h" = null, 1 ms after the base) at offset 5, counted out by
-# hand from the tables of the format.
+# hand from the tables of the format
 BATCH = sealed(
     bytes.fromhex(
         "0000000000000005"  # base offset
@@ -70,13 +70,13 @@ BATCH = sealed(
 
 
 def with_records(body: bytes, count: int, attributes: int = 0) -> bytes:
-    """A batch with these bytes for records, whatever they are."""
+    """Return a batch with these bytes as its records."""
     header = (0, 49 + len(body), -1, 2, 0, attributes, 0, 0, 0, -1, -1, -1, count)
     return sealed(struct.pack(">qiibIhiqqqhii", *header) + body)
 
 
 def message(magic: int, value: bytes | None, *, offset: int = 0, attributes: int = 0, timestamp: int = 9) -> bytes:
-    """A message of magic 0 or 1 with a null key."""
+    """Return a message of magic 0 or 1 with a null key."""
     body = struct.pack(">bb", magic, attributes)
     body += struct.pack(">q", timestamp) if magic else b""
     body += struct.pack(">i", -1)
@@ -301,7 +301,7 @@ def test_decompression_stops_at_the_limit(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_batch_that_stands_for_more_than_the_limit_is_malformed(codec: str) -> None:
+def test_a_batch_that_expands_beyond_the_limit_is_malformed(codec: str) -> None:
     batch = write_batch([Record(value=bytes(MIB))], compression=codec)
     assert len(read_records(batch)[0].value or b"") == MIB
     with pytest.raises(Malformed, match="more than"):
@@ -340,7 +340,7 @@ def test_a_missing_library_is_named(codec: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_messages_of_old_are_read_one_by_one(magic: int) -> None:
+def test_messages_of_magic_0_and_1_are_read_one_by_one(magic: int) -> None:
     data = message(magic, b"a", offset=4) + message(magic, None, offset=5)
     found = list(read_batches(data))
     assert [(h.magic, h.base_offset, h.last_offset, h.record_count, h.producer_id) for h, _ in found] == [
@@ -424,7 +424,7 @@ Plain = tuple[int, int | None, bytes | None, bytes | None, list[tuple[str, bytes
 
 
 def plain(record: Any) -> Plain:
-    """A record of kafka-python, aiokafka or ours as comparable values."""
+    """Return a record of kafka-python, aiokafka or koordinator as comparable values."""
     return (record.offset, record.timestamp, record.key, record.value, list(record.headers))
 
 
@@ -437,7 +437,7 @@ def _aiokafka(name: str) -> Any:
 
 
 def _needs(library: str, codec: str | None) -> None:
-    """Skip when the codec is one that this client, as installed, cannot do."""
+    """Skip the test if the installed client lacks the codec."""
     codecs = pytest.importorskip(f"{library}.codec")
     if codec and not getattr(codecs, f"has_{codec}")():
         pytest.skip(f"{library} has no {codec} here")

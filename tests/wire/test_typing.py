@@ -1,4 +1,4 @@
-"""What mypy must say of messages stands in tests/typing/wire_messages.py, as `type: ignore` with a code."""
+"""mypy reports the errors that tests/typing/wire_messages.py expects with `type: ignore`."""
 
 import os
 import site
@@ -15,7 +15,7 @@ CLAIMS = Path(__file__).parents[1] / "typing" / "wire_messages.py"
 
 def test_mypy_finds_the_mistakes_in_using_and_declaring_messages_and_no_others(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
-    # an error that is not there makes its `type: ignore` unused, which is an error, too
+    # a missing error makes its `type: ignore` unused, which is an error, too
     root = str(Path(koordinator.wire.schema.__file__).parents[2])
     installed = root in {*site.getsitepackages(), site.getusersitepackages()}
     checked = subprocess.run(

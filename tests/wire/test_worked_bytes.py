@@ -1,4 +1,4 @@
-"""Messages counted out byte by byte from the tables of the protocol, without any codec."""
+"""Messages equal bytes written by hand from the tables of the protocol."""
 
 from typing import Any
 from uuid import UUID
@@ -34,7 +34,7 @@ TOPIC_ID = UUID(UUID_HEX)
 
 
 def join_request(**fields: Any) -> join_group.JoinGroupRequest:
-    """A JoinGroup of a consumer, as every version can say it."""
+    """Return a consumer's JoinGroup that every version can express."""
     protocol = join_group.JoinGroupRequestProtocol(name="range", metadata=b"\1\2")
     return join_group.JoinGroupRequest(
         group_id="g", session_timeout_ms=10_000, protocol_type="consumer", protocols=(protocol,), **fields
@@ -42,14 +42,14 @@ def join_request(**fields: Any) -> join_group.JoinGroupRequest:
 
 
 def commit(topic: offset_commit.OffsetCommitRequestTopic) -> offset_commit.OffsetCommitRequest:
-    """A commit by member m of generation 3."""
+    """Return a commit by member m of generation 3."""
     return offset_commit.OffsetCommitRequest(
         group_id="g", generation_id_or_member_epoch=3, member_id="m", topics=(topic,)
     )
 
 
 def one_partition(metadata: str | None) -> tuple[offset_commit.OffsetCommitRequestPartition, ...]:
-    """Offset 10 of partition 0."""
+    """Return offset 10 of partition 0."""
     return (offset_commit.OffsetCommitRequestPartition(committed_offset=10, committed_metadata=metadata),)
 
 
@@ -58,7 +58,7 @@ def case(name: str, version: int, message: object, hexadecimal: str) -> Any:
 
 
 CASES = [
-    # ApiVersions: the answer has tagged fields, of which only those with a value are there
+    # ApiVersions: the response has tagged fields, sent only with a value
     case(
         "api_versions_request_v3",
         3,
@@ -84,7 +84,7 @@ CASES = [
         "02 00 08 02 0266 0001 0002 00"  # two tags; tag 0 of 8 bytes: one feature
         "01 08 0000000000000005",  # tag 1 of 8 bytes
     ),
-    # topics that are null, and none at all
+    # null topics, and an empty list
     case("metadata_request_v0_no_topics", 0, metadata.MetadataRequest(), "00000000"),
     case("metadata_request_v1_all", 1, metadata.MetadataRequest(topics=None), "ffffffff"),
     case("metadata_request_v9_all", 9, metadata.MetadataRequest(topics=None), "00 01 00 00 00"),
@@ -187,7 +187,7 @@ CASES = [
         leave_group.LeaveGroupRequest(group_id="g", members=(leave_group.MemberIdentity(reason="r"),)),
         "0267 02 01 00 0272 00 00",
     ),
-    # Offsets: fields that came and went
+    # Offsets: added and removed fields
     case(
         "offset_commit_request_v1_with_a_timestamp",
         1,
