@@ -16,6 +16,7 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdent
 from ..config.settings import INT_MAX
 from ..config.suggest import did_you_mean
 from ..core import overrides
+from ..core.data.topic_rules import refuse_shape
 from ..core.effects import Call
 from ..core.groups.classic.group import ClassicGroupState
 from ..core.refusal import RefusedError
@@ -180,7 +181,7 @@ class Verbs:
         if not _is_integer(count) or count < 1:
             raise ValueError(f"topic {topic!r}: count={count!r} partitions to add: must be an integer from 1")
         total = len(existing.logs) + count
-        refusal = cluster.refuse_shape(total, -1)
+        refusal = refuse_shape(cluster, total, -1)
         if refusal is not None:
             raise RefusedError(refusal)
         cluster.grow_topic(existing, total)

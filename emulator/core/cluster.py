@@ -25,8 +25,9 @@ from .data.metadata_changes import (
     discard_changes,
 )
 from .data.producer_ids import ProducerIds
-from .data.topic import NO_LEADER, OFFSETS_TOPIC, PARTITIONS_MAX, Topic, illegal_name
+from .data.topic import NO_LEADER, OFFSETS_TOPIC, Topic, illegal_name
 from .data.topic_configs import refuse_configs
+from .data.topic_rules import refuse_assignment, refuse_shape
 from .groups.records import offsets_partition
 from .refusal import Refusal, RefusedError
 
@@ -254,42 +255,6 @@ class ClusterState:
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
         return None
 
-    def refuse_shape(self, partitions: int, replication_factor: int) -> Refusal | None:
-        """Return why a topic cannot have this many partitions (37) or replicas (38); -1 is the broker's default."""
-        if partitions == 0 or partitions < -1:
-            return Refusal(Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
-        if partitions > PARTITIONS_MAX:
-            return Refusal(Error.INVALID_PARTITIONS, f"Number of partitions must not exceed {PARTITIONS_MAX}.")
-        if replication_factor == 0 or replication_factor < -1:
-            return Refusal(
-                Error.INVALID_REPLICATION_FACTOR,
-                "Replication factor was set to an invalid non-positive value.",
-            )
-        replicas = self.replication_factor(replication_factor)
-        if replicas > max(1, len(self.brokers)):
-            return Refusal(
-                Error.INVALID_REPLICATION_FACTOR,
-                f"Unable to replicate the partition {replicas} time(s): The target replication factor of {replicas} "
-                f"cannot be reached because only {len(self.brokers)} broker(s) are registered.",
-            )
-        return None
-
-    def refuse_assignment(self, assignment: Sequence[Sequence[int]]) -> Refusal | None:
-        """Return why replicas cannot be placed like this (39); the index in `assignment` is the partition."""
-        for partition, replicas in enumerate(assignment):
-            if not replicas:
-                problem = f"The manual partition assignment for partition {partition} includes no replicas."
-            elif len(set(replicas)) != len(replicas):
-                problem = f"The manual partition assignment includes the partition {partition} with a broker twice."
-            elif len(replicas) != len(assignment[0]):
-                problem = "The manual partition assignment includes partitions with different replication factors."
-            elif unknown := [node for node in replicas if node not in self.brokers]:
-                problem = f"The manual partition assignment includes broker {unknown[0]}, which is not registered."
-            else:
-                continue
-            return Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
-        return None
-
     def batch_bytes_max(self, topic: Topic) -> int:
         """Return the size limit of a batch in bytes: `max.message.bytes` of the topic, else `message.max.bytes`."""
         own = topic.configs.get("max.message.bytes")
@@ -325,9 +290,9 @@ class ClusterState:
         """Create a topic; -1 takes the broker's default. Raises RefusedError where Kafka refuses it."""
         refusal = (
             self.refuse_topic(name)
-            or self.refuse_shape(partitions, replication_factor)
+            or refuse_shape(self, partitions, replication_factor)
             or refuse_configs(configs or {})
-            or (self.refuse_assignment(replicas) if replicas is not None else None)
+            or (refuse_assignment(self, replicas) if replicas is not None else None)
         )
         if refusal is not None:
             raise RefusedError(refusal)

@@ -37,6 +37,7 @@ from ..refusal import Refusal, RefusedError
 from .config_admin import topic_config_rows
 from .metadata_changes import RecordsDeleted
 from .topic_configs import refuse_configs
+from .topic_rules import refuse_assignment, refuse_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +108,7 @@ def _create(cluster: ClusterState, requested: CreatableTopic, *, validate_only: 
     if refusal is None and requested.assignments:
         replicas, refusal = _assignment(cluster, requested)
     elif refusal is None:
-        refusal = cluster.refuse_shape(requested.num_partitions, requested.replication_factor)
+        refusal = refuse_shape(cluster, requested.num_partitions, requested.replication_factor)
     if refusal is not None:
         return _create_error(requested.name, refusal)
     topic_id = ZERO_UUID
@@ -164,7 +165,7 @@ def _assignment(
         problem = "partitions should be a consecutive 0-based integer sequence"
         return None, Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
     replicas = [by_index[partition] for partition in range(len(by_index))]
-    return replicas, cluster.refuse_assignment(replicas) or cluster.refuse_shape(len(replicas), -1)
+    return replicas, refuse_assignment(cluster, replicas) or refuse_shape(cluster, len(replicas), -1)
 
 
 def _create_error(name: str, refusal: Refusal) -> CreatableTopicResult:
@@ -252,11 +253,11 @@ def _grow(cluster: ClusterState, requested: CreatePartitionsTopic, *, validate_o
             f"The topic {topic.name} currently has {before} partition(s); {requested.count} would not be an increase."
         )
         return Refusal(Error.INVALID_PARTITIONS, problem)
-    refusal = cluster.refuse_shape(requested.count, -1)
+    refusal = refuse_shape(cluster, requested.count, -1)
     replicas = None
     if refusal is None and requested.assignments is not None:
         replicas = [tuple(assignment.broker_ids) for assignment in requested.assignments]
-        refusal = cluster.refuse_assignment(replicas)
+        refusal = refuse_assignment(cluster, replicas)
         if len(replicas) != requested.count - before:
             problem = (
                 f"Attempted to add {requested.count - before} additional partition(s), "
