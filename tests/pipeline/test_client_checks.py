@@ -70,13 +70,13 @@ def test_verdicts_equal_those_of_the_emulator(spark: SparkSession) -> None:
     mismatches = []
     for trace_id, lines in traces.items():
         for group_id in groups_of(lines):
-            for wanted in conformance(GroupTrace(lines, group_id)):
-                row = rows[trace_id, group_id, wanted.id]
-                ends = (min(wanted.evidence), max(wanted.evidence)) if wanted.evidence else (None, None)
-                expected = (wanted.status, *ends, wanted.message)
+            for verdict in conformance(GroupTrace(lines, group_id)):
+                row = rows[trace_id, group_id, verdict.id]
+                ends = (min(verdict.evidence), max(verdict.evidence)) if verdict.evidence else (None, None)
+                expected = (verdict.status, *ends, verdict.message)
                 seen = (row.status, row.first_seq, row.last_seq, row.message)
                 if expected != seen:
-                    mismatches.append(f"{trace_id}: {wanted.id}\n  wanted {expected}\n  is     {seen}")
-                assert row.title == wanted.title
+                    mismatches.append(f"{trace_id}: {verdict.id}\n  wanted {expected}\n  is     {seen}")
+                assert row.title == verdict.title
     assert len(traces) >= 80
     assert not mismatches, f"{len(mismatches)} of {len(rows)}\n" + "\n".join(mismatches)

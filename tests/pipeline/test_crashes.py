@@ -68,17 +68,17 @@ def observe_load(spark: SparkSession, root: Path, inputs: Path, begun: Path | No
     real = store.overwrite
     left: dict[str, Path] = {}
 
-    def kept(what: str) -> Path:
-        point = left[what] = root / f"{len(left)}"
+    def kept(step: str) -> Path:
+        point = left[step] = root / f"{len(left)}"
         return copied(here, point) if here.exists() else point
 
     def overwrite(frame: Any, path: str, partitions: tuple[str, ...]) -> None:
-        what = os.path.relpath(path, here)
-        while f"before {what}" in left:
-            what += " again"
-        kept(f"before {what}")
+        step = os.path.relpath(path, here)
+        while f"before {step}" in left:
+            step += " again"
+        kept(f"before {step}")
         real(frame, path, partitions)
-        tear(kept(f"while writing {what}"), left[f"before {what}"], os.path.relpath(path, here))
+        tear(kept(f"while writing {step}"), left[f"before {step}"], os.path.relpath(path, here))
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (store, file_streams):
@@ -100,7 +100,7 @@ def tear(point: Path, before: Path, table: str) -> None:
 def differences_after_reload(spark: SparkSession, found: ObservedLoad, points: dict[str, Path]) -> dict[str, Any]:
     """Load again from each of these points, two at a time; return the tables with wrong rows."""
 
-    def wrong(point: Path) -> dict[str, list[Any]]:
+    def differences(point: Path) -> dict[str, list[Any]]:
         # Spark ends a stream when another with the same id begins, and the copies share their id
         for path in point.glob("checkpoint/*/metadata"):
             path.write_text(json.dumps({"id": str(uuid4())}))
@@ -109,7 +109,7 @@ def differences_after_reload(spark: SparkSession, found: ObservedLoad, points: d
         return differing(tables(point), found.whole)
 
     with ThreadPoolExecutor(2) as pool:
-        return {what: rows for what, rows in zip(points, pool.map(wrong, points.values()), strict=True) if rows}
+        return {step: rows for step, rows in zip(points, pool.map(differences, points.values()), strict=True) if rows}
 
 
 def uncommitted_points(found: ObservedLoad, root: Path, stream: str, number: int) -> dict[str, Path]:
@@ -117,9 +117,9 @@ def uncommitted_points(found: ObservedLoad, root: Path, stream: str, number: int
     point = copied(found.left["before bronze/trace"], root / f"{stream}: read, and Spark has not said so")
     points = [point]
     _forget(point, f"{stream}/commits/{number}")
-    for what, state in (("offsets", "listed, not planned"), ("sources/0", "not listed")):
+    for step, state in (("offsets", "listed, not planned"), ("sources/0", "not listed")):
         point = copied(point, root / f"{stream}: {state}")
-        _forget(point, f"{stream}/{what}/{number}")
+        _forget(point, f"{stream}/{step}/{number}")
         for table in ("line", "file"):
             shutil.rmtree(point / "bronze" / table / f"batch={stream}-{number}", ignore_errors=True)
         points.append(point)
@@ -135,16 +135,16 @@ def _forget(point: Path, name: str) -> None:
 def chosen_points(found: ObservedLoad) -> dict[str, Path]:
     """Return all points, or the important ones: the ingestion, the last write, and a few in between.
 
-    In the middle of a write the store contains what it contained before it, or less.
+    In the middle of a write the store contains at most what it contained before it.
     """
     if ALL_POINTS:
         return found.left
-    writes = [what for what in found.left if what.startswith("while")]
+    writes = [step for step in found.left if step.startswith("while")]
     begins = next(
-        (n for n, what in enumerate(writes) if what.endswith(layers.PER_HOME_STEPS[0].table.path)), len(writes)
+        (n for n, step in enumerate(writes) if step.endswith(layers.PER_HOME_STEPS[0].table.path)), len(writes)
     )
-    again = [*random.Random(0).sample(writes[begins:-1], SECOND_HALF - 1), writes[-1]]
-    return {what: found.left[what] for what in writes[:begins] + again}
+    later = [*random.Random(0).sample(writes[begins:-1], SECOND_HALF - 1), writes[-1]]
+    return {step: found.left[step] for step in writes[:begins] + later}
 
 
 def test_a_crash_while_loading_old_and_new_traces_is_completed(tmp_path: Path, spark: SparkSession) -> None:
@@ -166,5 +166,5 @@ def test_a_crash_while_loading_parquet_into_a_new_store_is_completed(tmp_path: P
     WRITERS["parquet"](TWO, inputs / "two.parquet")
     found = observe_load(spark, tmp_path / "observe_load", inputs, None)
     assert len(found.whole["silver/event"]) == len(TWO.lines) - 2
-    points = found.left if ALL_POINTS else {what: found.left[what] for what in ("while writing bronze/file",)}
+    points = found.left if ALL_POINTS else {step: found.left[step] for step in ("while writing bronze/file",)}
     assert differences_after_reload(spark, found, points | uncommitted_points(found, tmp_path, "parquet", 0)) == {}

@@ -54,21 +54,26 @@ def one(frame: DataFrame) -> Row:
 
 def test_every_line_of_a_trace_becomes_an_event(spark: SparkSession) -> None:
     found = ingested(read(spark, TRACES / "cooperative.jsonl"))
-    said = [json.loads(line) for line in (TRACES / "cooperative.jsonl").read_text().splitlines()]
+    trace_lines = [json.loads(line) for line in (TRACES / "cooperative.jsonl").read_text().splitlines()]
     events = {row.seq: row for row in found.event.collect()}
     assert found.event.columns == EVENT.names
-    assert sorted(events) == [line["seq"] for line in said[1:]]
+    assert sorted(events) == [line["seq"] for line in trace_lines[1:]]
     others = {"wall_ts": "wall_us", "group_ts_us": "group_us"}
-    for line in said[1:]:
+    for line in trace_lines[1:]:
         row = events[line["seq"]].asDict()
         for name, value in line.items():
             if name == "body":
                 assert json.loads(row["body"]) == value
             else:
                 assert row[others.get(name, name)] == value, name
-    assert one(found.header).cluster == said[0]["cluster"]
+    assert one(found.header).cluster == trace_lines[0]["cluster"]
     counts = one(found.counts)
-    assert (counts.read, counts.event, counts.header, counts.quarantined) == (len(said), len(said) - 1, 1, 0)
+    assert (counts.read, counts.event, counts.header, counts.quarantined) == (
+        len(trace_lines),
+        len(trace_lines) - 1,
+        1,
+        0,
+    )
     assert (counts.source, found.quarantine.count()) == ("koordinator", 0)
 
 

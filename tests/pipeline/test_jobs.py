@@ -105,8 +105,8 @@ def _cell(value: Any) -> str:
 
 
 def assert_as_after_one_run(store: Path, run_store: Path) -> None:
-    found, wanted = tables(store), tables(run_store)
-    assert differing(found, {path: wanted[path] for path in found}) == {}
+    found, expected = tables(store), tables(run_store)
+    assert differing(found, {path: expected[path] for path in found}) == {}
     assert set(FEW_TABLES) <= set(found)
 
 
@@ -167,10 +167,10 @@ def test_watch_loads_new_files_until_interrupted_and_continues_after_a_restart(
     assert watch.read_line().startswith(f"1 files, {len(STORIES[first].lines) - 2} events, 0.000% bad; in all ")
     assert watch.interrupt() == (0, "", "")
     move_in(inputs, second)
-    again = run_process(command("watch", inputs, store, "--looks", "2", "--every", "0"))
-    assert (again.returncode, again.stderr) == (0, "")
-    assert again.stdout.startswith(f"1 files, {len(STORIES[second].lines) - 2} events, 0.000% bad; in all ")
-    assert len(again.stdout.splitlines()) == 1
+    second_run = run_process(command("watch", inputs, store, "--looks", "2", "--every", "0"))
+    assert (second_run.returncode, second_run.stderr) == (0, "")
+    assert second_run.stdout.startswith(f"1 files, {len(STORIES[second].lines) - 2} events, 0.000% bad; in all ")
+    assert len(second_run.stdout.splitlines()) == 1
     assert_as_after_one_run(store, run_store)
 
 

@@ -31,10 +31,10 @@ HALF = len(A) // 2
 @pytest.fixture(scope="module", autouse=True)
 def _few_tables() -> Iterator[None]:
     """Build a few tables only: the behaviour of a load does not depend on their number; its duration does."""
-    wanted = {"silver/trace", "silver/call", "silver/member_span", "silver/round", "gold/state_time"}
+    paths = {"silver/trace", "silver/call", "silver/member_span", "silver/round", "gold/state_time"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            layers, "PER_HOME_STEPS", tuple(step for step in layers.PER_HOME_STEPS if step.table.path in wanted)
+            layers, "PER_HOME_STEPS", tuple(step for step in layers.PER_HOME_STEPS if step.table.path in paths)
         )
         yield
 

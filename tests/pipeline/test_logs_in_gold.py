@@ -63,9 +63,11 @@ def _by_trace(rows: list[Row]) -> dict[str, list[Row]]:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_rebalances_equal_those_that_the_broker_stabilized(found: Found, release: str) -> None:
-    said = [re.search(r"Stabilized group (\S+) generation (\d+)", line) for line in recorded(release)]
+    matches = [re.search(r"Stabilized group (\S+) generation (\d+)", line) for line in recorded(release)]
     rows = [row for row in found[0][release] if row.join_seq is not None]
-    assert [(row.group_id, row.gen_after) for row in rows] == sorted((each[1], int(each[2])) for each in said if each)
+    assert [(row.group_id, row.gen_after) for row in rows] == sorted(
+        (each[1], int(each[2])) for each in matches if each
+    )
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -38,9 +38,9 @@ def store(spark: SparkSession, tmp_path: Path) -> Path:
         store.write(read(table).withColumns({name: F.lit("text-0") for name in table.partitions}), table)
     event = [("t", 3, "response", "C03")]
     frame = spark.createDataFrame(event, "trace_id string, seq long, kind string, group_id string")
-    wanted = [F.col(name) if name in frame.columns else F.lit(None).cast(kind.dataType).alias(name)
+    columns = [F.col(name) if name in frame.columns else F.lit(None).cast(kind.dataType).alias(name)
               for name, kind in zip(schema.EVENT.names, schema.EVENT.columns.fields, strict=True)]  # fmt: skip
-    store.write(frame.select(*wanted, F.lit("text-0").alias("home"), F.lit("text-0").alias("batch")), schema.EVENT)
+    store.write(frame.select(*columns, F.lit("text-0").alias("home"), F.lit("text-0").alias("batch")), schema.EVENT)
     return tmp_path / "store"
 
 

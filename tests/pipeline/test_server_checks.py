@@ -27,23 +27,23 @@ def skipped_generation(tale: Tale) -> None:
 def two_leaders(tale: Tale) -> None:
     joins = {"a": tale.joins("a"), "b": tale.joins("b")}
     tale.state(PREPARING, COMPLETING, 1, "joined")
-    for name, asked in joins.items():
-        told = {"protocol": "range", "leader": name, "members": ["a", "b"] if name == "a" else []}
-        tale.answers(asked, generation=1, body=told)
+    for name, request in joins.items():
+        body = {"protocol": "range", "leader": name, "members": ["a", "b"] if name == "a" else []}
+        tale.answers(request, generation=1, body=body)
 
 
 def leader_outside_the_generation(tale: Tale) -> None:
-    asked = tale.joins("a")
+    request = tale.joins("a")
     tale.state(PREPARING, COMPLETING, 1, "joined")
-    tale.answers(asked, generation=1, body={"protocol": "range", "leader": "nobody", "members": []})
+    tale.answers(request, generation=1, body={"protocol": "range", "leader": "nobody", "members": []})
 
 
 def member_list_for_a_follower(tale: Tale) -> None:
     joins = {"a": tale.joins("a"), "b": tale.joins("b")}
     tale.state(PREPARING, COMPLETING, 1, "joined")
-    for asked in joins.values():
-        told = {"protocol": "range", "leader": "a", "members": ["a", "b"]}
-        tale.answers(asked, generation=1, body=told)
+    for request in joins.values():
+        body = {"protocol": "range", "leader": "a", "members": ["a", "b"]}
+        tale.answers(request, generation=1, body=body)
 
 
 def old_generation_accepted(tale: Tale) -> None:
@@ -76,8 +76,8 @@ def member_refused_as_unknown(tale: Tale) -> None:
 
 
 def join_without_an_id_accepted(tale: Tale) -> None:
-    asked = tale.asks("JoinGroup", "a")
-    tale.answers(asked, member_id="a-1", generation=1)
+    request = tale.asks("JoinGroup", "a")
+    tale.answers(request, member_id="a-1", generation=1)
 
 
 def id_required_twice(tale: Tale) -> None:
@@ -116,12 +116,12 @@ def one_member_too_many(tale: Tale) -> None:
 
 def back(tale: Tale, *, rebalances: bool) -> None:
     tale.forms({"one-1": [0]}, instances={"one-1": "one"})
-    asked = tale.asks("JoinGroup", "one", instance_id="one", body={"protocols": ["range"]})
+    request = tale.asks("JoinGroup", "one", instance_id="one", body={"protocols": ["range"]})
     tale.member("replaced", "one-1", "fenced", "one")
     if rebalances:
         tale.state(STABLE, PREPARING, 1, "metadata_change", member_id="one-2")
-    told = {"protocol": "range", "leader": "one-1", "members": []}
-    tale.answers(asked, member_id="one-2", generation=1, body=told)
+    body = {"protocol": "range", "leader": "one-1", "members": []}
+    tale.answers(request, member_id="one-2", generation=1, body=body)
 
 
 def static_rejoin_with_a_rebalance(tale: Tale) -> None:
@@ -152,9 +152,9 @@ def two_requests_in_flight(tale: Tale) -> None:
 
 
 def two_responses(tale: Tale) -> None:
-    asked = tale.asks("Heartbeat", "a", member_id="a", generation=1)
-    tale.answers(asked)
-    tale.answers(asked)
+    request = tale.asks("Heartbeat", "a", member_id="a", generation=1)
+    tale.answers(request)
+    tale.answers(request)
 
 
 WRONG: tuple[tuple[Callable[[Tale], None], str, str], ...] = (
@@ -204,8 +204,8 @@ def static_rejoin(tale: Tale) -> None:
 
 def response_by_a_rule(tale: Tale) -> None:
     tale.forms({"a": [0]})
-    asked = tale.asks("Heartbeat", "a", member_id="a", generation=1)
-    tale.answers(asked, "ILLEGAL_GENERATION", rule_id="r1", synthetic=True)
+    request = tale.asks("Heartbeat", "a", member_id="a", generation=1)
+    tale.answers(request, "ILLEGAL_GENERATION", rule_id="r1", synthetic=True)
 
 
 RIGHT: tuple[tuple[Callable[[Tale], None], set[str]], ...] = (
@@ -218,13 +218,15 @@ RIGHT: tuple[tuple[Callable[[Tale], None], set[str]], ...] = (
 
 
 def test_each_violation_fails_its_check_and_a_correct_coordinator_passes(spark: SparkSession) -> None:
-    told = {}
+    traces = {}
     for tell in (*(tell for tell, _, _ in WRONG), *(tell for tell, _ in RIGHT)):
         tale = Tale()
         tell(tale)
-        told[tell.__name__] = tale.lines
-    told |= {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in TRACES.glob("*.jsonl")}
-    rows = [row for row in verdicts(spark, told).collect() if row.check_id.startswith("S")]
+        traces[tell.__name__] = tale.lines
+    traces |= {
+        path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in TRACES.glob("*.jsonl")
+    }
+    rows = [row for row in verdicts(spark, traces).collect() if row.check_id.startswith("S")]
     found = {(row.trace_id, row.check_id): row for row in rows}
     for tell, check, message in WRONG:
         row = found[tell.__name__, check]

@@ -153,9 +153,9 @@ def events(spark: SparkSession) -> dict[str, list[Row]]:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_every_stabilized_generation_is_found(events: dict[str, list[Row]], release: str) -> None:
-    said = [re.search(r"Stabilized group (\S+) generation (\d+)", line) for line in recorded(release)]
+    matches = [re.search(r"Stabilized group (\S+) generation (\d+)", line) for line in recorded(release)]
     found = [(row.group_id, row.generation) for row in events[release] if row.state_to == "CompletingRebalance"]
-    assert found == [(each[1], int(each[2])) for each in said if each]
+    assert found == [(each[1], int(each[2])) for each in matches if each]
     assert len(found) >= 12
     assert not [row.raw for row in events[release] if row.reject_reason]
 
@@ -169,10 +169,10 @@ def test_a_returning_static_member_has_its_group(events: dict[str, list[Row]], r
 @pytest.mark.parametrize("release", RELEASES)
 def test_members_are_removed_for_the_causes_in_the_churn(events: dict[str, list[Row]], release: str) -> None:
     removed = {(row.group_id, row.cause) for row in events[release] if row.change == "removed"}
-    wanted = {("orders", "member_leave"), ("orders", "session_expired"), ("billing", "session_expired")}
+    expected = {("orders", "member_leave"), ("orders", "session_expired"), ("billing", "session_expired")}
     # Kafka 2.4 does not log the former, and does not know the latter
     by_hand = {("stubborn", "join_timeout"), ("stubborn", "sync_timeout")} if release != "2.4" else set()
-    assert removed >= wanted | by_hand
+    assert removed >= expected | by_hand
 
 
 @pytest.mark.parametrize("layout", ["old", "new"])

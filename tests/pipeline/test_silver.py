@@ -146,7 +146,7 @@ def test_the_stay_of_a_replacing_static_member_starts_with_its_join(spark: Spark
 @pytest.mark.parametrize("name", ["cooperative", "late_commit", "static_bounce"])
 def test_assignments_equal_those_of_the_emulator(spark: SparkSession, name: str) -> None:
     lines = [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
-    wanted = {
+    expected = {
         (generation, who, topic, number)
         for generation, held in assignments(GroupTrace(lines, "orders-svc")).items()
         for who, topics in held.items()
@@ -156,5 +156,5 @@ def test_assignments_equal_those_of_the_emulator(spark: SparkSession, name: str)
     event = events_of(spark, name)
     calls = call(event)
     found = assignment(calls, member_span(event, calls)).collect()
-    assert {(row.generation, row.member, row.topic, row.partition) for row in found} == wanted
-    assert len(found) == len(wanted)
+    assert {(row.generation, row.member, row.topic, row.partition) for row in found} == expected
+    assert len(found) == len(expected)

@@ -63,8 +63,8 @@ def split(chance: random.Random, *, by_line: bool) -> list[File]:
             owners = [parts[sum(cut <= line for cut in cuts)] for line in range(count)]
         for line, owner in enumerate(owners):
             owner.lines.append((number, line))
-    again = files[chance.randrange(len(files))].lines
-    chance.choice(files).lines.extend(chance.sample(again, len(again) // 2))
+    repeated = files[chance.randrange(len(files))].lines
+    chance.choice(files).lines.extend(chance.sample(repeated, len(repeated) // 2))
     return [file for file in files if file.lines]
 
 

@@ -38,8 +38,8 @@ def by_member(rows: list[Row], trace_id: str, rebalance_no: int) -> dict[str, Ro
 
 def delivers(tale: Tale, client: str, partition: int, upto: int) -> None:
     """Let a client receive the records of a partition up to an offset."""
-    asked = tale.asks("Fetch", client, of_group=False)
-    tale.answers(asked, body={"fetched": [["t", partition, 0, upto]]})
+    request = tale.asks("Fetch", client, of_group=False)
+    tale.answers(request, body={"fetched": [["t", partition, 0, upto]]})
 
 
 @TALES.told
@@ -146,9 +146,9 @@ def superseded(tale: Tale) -> None:
     joins = {name: tale.joins(name) for name in ("a", "b")}
     tale.state(STABLE, PREPARING, 1, "metadata_change", member_id="a")
     tale.state(PREPARING, COMPLETING, 2, "joined")
-    for name, asked in joins.items():
+    for name, request in joins.items():
         listed = ["a", "b"] if name == "a" else []
-        tale.answers(asked, generation=2, body={"protocol": "range", "leader": "a", "members": listed})
+        tale.answers(request, generation=2, body={"protocol": "range", "leader": "a", "members": listed})
     tale._generation = 2
     tale.passes(40)
     tale.forms({"a": [1], "b": [0]}, before=COMPLETING)

@@ -176,20 +176,20 @@ def test_every_commit_has_a_row_and_stale_commits_are_zombies(
 def test_heartbeats_and_avoided_rebalances_are_counted_completely(
     gold: Gold, stories: dict[tuple[str, str], GroupTrace]
 ) -> None:
-    beats = {(row.trace_id, row.group_id, row.member_id): row.n for row in gold.rows(schema.HEARTBEAT)}
-    asked = Counter(
+    heartbeats = {(row.trace_id, row.group_id, row.member_id): row.n for row in gold.rows(schema.HEARTBEAT)}
+    heartbeat_lines = Counter(
         (*key, call.member_id)
         for key, story in stories.items()
         for call in story.exchanges
         if call.api == "Heartbeat" and call.member_id
     )
-    assert beats == dict(asked)
+    assert heartbeats == dict(heartbeat_lines)
     avoided = Counter((row.trace_id, row.group_id) for row in gold.rows(schema.AVOIDED))
-    told = Counter(
+    avoided_lines = Counter(
         key for key, story in stories.items() for line in story.group_lines if line["kind"] == "avoided_static"
     )
-    assert avoided == told
-    assert sum(told.values()) > 1
+    assert avoided == avoided_lines
+    assert sum(avoided_lines.values()) > 1
 
 
 def test_state_times_add_up_to_the_time_from_first_change_to_end(

@@ -87,10 +87,10 @@ def test_necessary_moves_do_not_lower_the_stickiness(rebalances: list[Row]) -> N
 
 @TALES.told
 def superseded(tale: Tale) -> None:
-    asked = tale.joins("a")
+    request = tale.joins("a")
     tale.state(EMPTY, PREPARING, 0, "member_join", member_id="a")
     tale.state(PREPARING, COMPLETING, 1, "joined")
-    tale.answers(asked, generation=1, body={"protocol": "range", "leader": "a", "members": ["a"]})
+    tale.answers(request, generation=1, body={"protocol": "range", "leader": "a", "members": ["a"]})
     tale._generation = 1
     tale.forms({"b": [1], "a": [0]}, before=COMPLETING)
 
