@@ -12,7 +12,7 @@ import pytest
 from spark.gold_frames import Gold
 
 from koordinator import Simulation
-from koordinator.emulator.http.metrics import Watched
+from koordinator.emulator.http.metrics import ClusterCounters
 from koordinator.emulator.trace import vocabulary
 from koordinator.emulator.verify.rebalances import rebalances
 from koordinator.emulator.verify.zombies import STALE, zombies
@@ -49,7 +49,7 @@ SAME = {
 """Columns whose names differ between the emulator and the table."""
 
 
-COUNTED: dict[str, Watched] = {}
+COUNTED: dict[str, ClusterCounters] = {}
 """The emulator's own counters for /metrics, by trace."""
 
 
@@ -59,7 +59,7 @@ def churn(
     """Let members join, pause, leave, crash and return; return the lines of the trace."""
     simulation = Simulation(topics={"t": 7}, config={"group.initial.rebalance.delay.ms": 1000}, seed=seed)
     with simulation as cluster:
-        COUNTED[name] = Watched(cast("RegisteredCluster", SimpleNamespace(parts=simulation._running[-1].world)))
+        COUNTED[name] = ClusterCounters(cast("RegisteredCluster", SimpleNamespace(cluster=simulation._ports[-1].built)))
         group = cluster.group("svc")
         a, b, c = (
             group.puppet(
