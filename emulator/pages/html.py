@@ -88,7 +88,7 @@ def bundle(entry: str) -> str:
 
 
 def _as_function(name: str) -> str:
-    text = _IMPORT.sub(lambda found: f"const {found[1]} = ${found[2]};\n", static(f"{name}.js"))
+    text = _IMPORT.sub(lambda match: f"const {match[1]} = ${match[2]};\n", static(f"{name}.js"))
     exports = ", ".join(_EXPORT.findall(text))
     return f"const ${name} = (() => {{\n{_EXPORT.sub('', text)}return {{ {exports} }};\n}})();\n"
 

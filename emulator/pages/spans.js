@@ -11,13 +11,13 @@
 export function spanAt(spans, at) {
   let low = 0;
   let high = spans.length - 1;
-  let found = null;
+  let match = null;
   while (low <= high) {
     const middle = (low + high) >> 1;
     if (spans[middle].start <= at) {
-      found = spans[middle];
+      match = spans[middle];
       low = middle + 1;
     } else high = middle - 1;
   }
-  return found && (found.end === null || found.end > at) ? found : null;
+  return match && (match.end === null || match.end > at) ? match : null;
 }

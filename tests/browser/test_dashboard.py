@@ -34,7 +34,9 @@ def looking_at(browser: Browser, served: Served, scheme: Any = "light") -> Itera
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("request", lambda asked: None if asked.url.startswith((served.url, "data:")) else wrong.append(asked.url))
+    page.on(
+        "request", lambda request: None if request.url.startswith((served.url, "data:")) else wrong.append(request.url)
+    )
     page.goto(served.url)
     yield page
     context.close()
@@ -53,13 +55,13 @@ def http(served: Served) -> Iterator[httpx.Client]:
         yield client
 
 
-def puppet(http: httpx.Client, name: str, **wanted: object) -> None:
-    http.post(f"{GROUP}/puppets/{name}", json={"topics": ["orders"], **wanted}).raise_for_status()
+def puppet(http: httpx.Client, name: str, **options: object) -> None:
+    http.post(f"{GROUP}/puppets/{name}", json={"topics": ["orders"], **options}).raise_for_status()
     http.post(f"{GROUP}/puppets/{name}/join").raise_for_status()
 
 
-def settled(http: httpx.Client, members: int, **wanted: object) -> None:
-    query = {"state": "Stable", "members": members, "owned": "all", "timeout": WAIT_S, **wanted}
+def settled(http: httpx.Client, members: int, **options: object) -> None:
+    query = {"state": "Stable", "members": members, "owned": "all", "timeout": WAIT_S, **options}
     assert http.get(f"{GROUP}/wait", params=query).raise_for_status().json() is True
 
 

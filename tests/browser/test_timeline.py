@@ -106,8 +106,10 @@ def test_actions_of_a_test_are_shown_in_their_lanes(opened: Open) -> None:
 
 def test_html_in_a_trace_is_shown_as_text(opened: Open) -> None:
     evil = "<img src=x onerror=alert(1)></script>"
-    asked = {"kind": "request", "api": "JoinGroup", "api_version": 9, "conn_id": 1, "correlation_id": 1, "node": 1}
-    lines = [{**asked, "seq": 1, "wall_ts": 1_000_000, "client_id": evil, "group_id": evil, "body": {"topics": [evil]}}]
+    request = {"kind": "request", "api": "JoinGroup", "api_version": 9, "conn_id": 1, "correlation_id": 1, "node": 1}
+    lines = [
+        {**request, "seq": 1, "wall_ts": 1_000_000, "client_id": evil, "group_id": evil, "body": {"topics": [evil]}}
+    ]
     page = opened(lines, title=evil, subtitle=evil)
     assert page.locator("h1").inner_text() == evil
     assert page.locator(".k-l-lane").all_inner_texts() == [evil]
@@ -135,8 +137,8 @@ def test_fifty_members_and_ten_thousand_events_open_in_seconds(opened: Open) -> 
     took_ms = page.evaluate(
         """() => {
             const before = performance.now();
-            const given = JSON.parse(document.getElementById("trace").textContent).lines;
-            Koordinator.timeline = Koordinator.mount(document.getElementById("timeline"), given, {title: "again"});
+            const lines = JSON.parse(document.getElementById("trace").textContent).lines;
+            Koordinator.timeline = Koordinator.mount(document.getElementById("timeline"), lines, {title: "again"});
             return performance.now() - before;
         }"""
     )
@@ -173,10 +175,10 @@ def test_appended_lines_extend_the_story(opened: Open) -> None:
     whole = titles(page)
     page.evaluate(
         """() => {
-            const given = JSON.parse(document.getElementById("trace").textContent).lines;
+            const lines = JSON.parse(document.getElementById("trace").textContent).lines;
             const root = document.getElementById("timeline");
-            Koordinator.timeline = Koordinator.mount(root, given.slice(0, 50), {title: "live"});
-            Koordinator.timeline.append(given.slice(50));
+            Koordinator.timeline = Koordinator.mount(root, lines.slice(0, 50), {title: "live"});
+            Koordinator.timeline.append(lines.slice(50));
         }"""
     )
     page.wait_for_function("count => document.querySelectorAll('.k-item').length === count", arg=len(whole))

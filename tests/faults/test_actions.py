@@ -58,13 +58,13 @@ def ask_once(nodes: FaultyNodes, message: Any, version: int, client_id: str = "c
 
 def codes(response: Any) -> list[int]:
     """Return every error code in a message, including its rows."""
-    found = [] if not hasattr(response, "error_code") else [response.error_code]
+    result = [] if not hasattr(response, "error_code") else [response.error_code]
     for name in getattr(type(response), "__dataclass_fields__", ()):
         value = getattr(response, name)
         if isinstance(value, tuple):
             for row in value:
-                found += codes(row)
-    return found
+                result += codes(row)
+    return result
 
 
 class TestErrors:

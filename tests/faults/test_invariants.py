@@ -117,9 +117,9 @@ def test_responses_keep_their_order_and_no_request_hangs(steps: list[tuple[Any, 
         if peer.closed is not None:
             continue
         answered = [number for number, _ in peer.answers()]
-        asked = list(peer.sent)
-        assert answered == asked[: len(answered)]
+        requested = list(peer.sent)
+        assert answered == requested[: len(answered)]
         # as in Kafka, a JoinGroup replaced by a newer one is never answered
-        assert len(answered) == len(asked) or peer.sent[asked[len(answered)]][0] in joins
+        assert len(answered) == len(requested) or peer.sent[requested[len(answered)]][0] in joins
     play.nodes.injector.update_registration()
     assert play.nodes.runtime.interceptor is None or any(peer.closed is None for peer in play.all)

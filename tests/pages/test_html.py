@@ -20,23 +20,23 @@ class Elements(HTMLParser):
 
     def __init__(self, page: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: dict[str, str] = {}
         self.feed(page)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
-        tag, attributes = self.found[-1] if self.found else ("", {})
+        tag, attributes = self.elements[-1] if self.elements else ("", {})
         self.texts[attributes.get("id") or tag] = self.texts.get(attributes.get("id") or tag, "") + data
 
 
 def test_a_page_loads_nothing() -> None:
     page = html_of(lines_of("static_bounce"), title="a static bounce")
     assert re.findall(r"https?://[^\"'\s]*", page) == []
-    for tag, attributes in Elements(page).found:
+    for tag, attributes in Elements(page).elements:
         assert not {"src", "href", "srcset", "action"} & attributes.keys(), tag
         assert tag not in {"link", "iframe", "object", "img", "base"}
     assert not re.search(r"@import [\"']|url\(|\bfetch\(|XMLHttpRequest|import\s*\(", page)
@@ -46,7 +46,7 @@ def test_the_content_of_a_trace_cannot_leave_its_script_element() -> None:
     evil = "</script><script>alert(1)</script><!-- & \u2028 ' \""
     lines = [{"kind": "conn", "seq": 1, "wall_ts": 1, "client_id": evil}]
     elements = Elements(html_of(lines, title=evil, subtitle=evil))
-    assert [tag for tag, _ in elements.found].count("script") == 3
+    assert [tag for tag, _ in elements.elements].count("script") == 3
     assert not set("<>&") & set(elements.texts["trace"])
     assert json.loads(elements.texts["trace"]) == {"title": evil, "subtitle": evil, "lines": lines}
     assert elements.texts["title"].strip() == evil

@@ -16,14 +16,14 @@ Event = dict[str, Any]
 
 
 @pytest.fixture(params=[*NAMES, "crowd"])
-def given(request: pytest.FixtureRequest) -> list[Event]:
+def lines(request: pytest.FixtureRequest) -> list[Event]:
     return lines_of(request.param) if request.param in NAMES else crowd(members=5, events=3000)
 
 
 @pytest.fixture
-def events(given: list[Event]) -> list[Event]:
-    found: list[Event] = json.loads(json.dumps(perfetto_of(given)))["traceEvents"]
-    return found
+def events(lines: list[Event]) -> list[Event]:
+    traced: list[Event] = json.loads(json.dumps(perfetto_of(lines)))["traceEvents"]
+    return traced
 
 
 def of(events: list[Event], *phases: str) -> list[Event]:
@@ -71,7 +71,7 @@ def test_every_track_has_a_name(events: list[Event]) -> None:
     assert {event["pid"] for event in events} == processes
 
 
-def test_a_flow_leads_from_the_leader_to_every_assignment(given: list[Event], events: list[Event]) -> None:
+def test_a_flow_leads_from_the_leader_to_every_assignment(lines: list[Event], events: list[Event]) -> None:
     starts = {event["id"]: event for event in of(events, "s")}
     ends = {event["id"]: event for event in of(events, "f")}
     assert starts.keys() == ends.keys()
@@ -80,26 +80,26 @@ def test_a_flow_leads_from_the_leader_to_every_assignment(given: list[Event], ev
     for event in of(events, "s", "f"):
         here = slices[event["pid"], event["tid"]]
         assert any(each["ts"] <= event["ts"] <= each["ts"] + each["dur"] for each in here), event
-    assigned = [line for line in given if line.get("api") == "SyncGroup" and (line.get("body") or {}).get("assignment")]
+    assigned = [line for line in lines if line.get("api") == "SyncGroup" and (line.get("body") or {}).get("assignment")]
     assert assigned
     assert {line["seq"] for line in assigned} <= {event["args"]["seq"] for event in ends.values()}
 
 
-def test_events_of_a_group_are_in_the_order_of_the_trace(given: list[Event], events: list[Event]) -> None:
+def test_events_of_a_group_are_in_the_order_of_the_trace(lines: list[Event], events: list[Event]) -> None:
     when = {event["args"]["seq"]: event["ts"] for event in of(events, "b", "e", "i")}
-    seqs = [line["seq"] for line in given if "group_id" in line and line["seq"] in when]
+    seqs = [line["seq"] for line in lines if "group_id" in line and line["seq"] in when]
     assert [when[seq] for seq in seqs] == sorted(when[seq] for seq in seqs)
 
 
-def test_timestamps_are_in_group_time(given: list[Event], events: list[Event]) -> None:
-    clock = {line["seq"]: line["group_ts_us"] for line in given if "group_ts_us" in line}
+def test_timestamps_are_in_group_time(lines: list[Event], events: list[Event]) -> None:
+    clock = {line["seq"]: line["group_ts_us"] for line in lines if "group_ts_us" in line}
     for event in of(events, "b", "e"):
         if event["args"]["seq"] in clock:
             assert 0 <= event["ts"] - clock[event["args"]["seq"]] < 1000
 
 
-def test_the_counters_end_with_the_final_values(given: list[Event], events: list[Event]) -> None:
-    bodies = [line["body"] for line in given if line.get("api") == "SyncGroup" and "body" in line]
+def test_the_counters_end_with_the_final_values(lines: list[Event], events: list[Event]) -> None:
+    bodies = [line["body"] for line in lines if line.get("api") == "SyncGroup" and "body" in line]
     assigned = [partitions for body in bodies for partitions in (body.get("assignment") or {}).values()]
     partitions = len({partition for group in assigned for partition in group})
     last: dict[tuple[int, str], int] = {}

@@ -75,18 +75,18 @@ def test_the_straggler_is_the_member_that_joined_last(tables: sqlite3.Connection
 
 
 def test_the_commit_of_a_removed_member_is_reported(tables: sqlite3.Connection) -> None:
-    found = tables.execute(QUERIES["commits of members that are none any more, or of an older generation"]).fetchall()
-    assert [(member, error) for member, _, error in found] == [("slow", "UNKNOWN_MEMBER_ID")]
+    rows = tables.execute(QUERIES["commits of members that are none any more, or of an older generation"]).fetchall()
+    assert [(member, error) for member, _, error in rows] == [("slow", "UNKNOWN_MEMBER_ID")]
 
 
 def test_idle_members_are_summed_by_state(tables: sqlite3.Connection) -> None:
-    found = {state: seconds for _, state, seconds in tables.execute(QUERIES["member-seconds without work"])}
-    assert found["unjoined"] > 1
-    assert all(seconds >= 0 for seconds in found.values())
+    rows = {state: seconds for _, state, seconds in tables.execute(QUERIES["member-seconds without work"])}
+    assert rows["unjoined"] > 1
+    assert all(seconds >= 0 for seconds in rows.values())
 
 
 def test_waits_are_summed_by_api(tables: sqlite3.Connection) -> None:
-    found = {
+    rows = {
         api: longest for api, _, longest, _ in tables.execute(QUERIES["how long clients waited for an answer, by API"])
     }
-    assert found["JoinGroup"] == max(found.values())
+    assert rows["JoinGroup"] == max(rows.values())

@@ -20,7 +20,7 @@ def role(*protocols: str, topics: tuple[str, ...] | None = ("t",), **owned: tupl
     return ConsumerRole(Nodes(1).cluster, protocols, topics, owned)
 
 
-def given(*partitions: int) -> bytes:
+def encoded(*partitions: int) -> bytes:
     return write_assignment(
         ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic="t", partitions=partitions),))
     )
@@ -28,25 +28,25 @@ def given(*partitions: int) -> bytes:
 
 def test_an_eager_consumer_revokes_all_but_the_sticky_assignor_sends_the_last_assignment() -> None:
     one = role("sticky")
-    assert one.take(0, "sticky", 3, given(1, 2)) is None
+    assert one.take(0, "sticky", 3, encoded(1, 2)) is None
     one.prepare("sticky")
     ((_, metadata),) = one.offers()
-    said = read_subscription(metadata)
-    assert (one.holds, said.owned_partitions, said.generation_id) == ({}, (), -1)
+    subscription = read_subscription(metadata)
+    assert (one.holds, subscription.owned_partitions, subscription.generation_id) == ({}, (), -1)
     # KIP-54
-    assert said.user_data == ASSIGNORS["sticky"].user_data({"t": (1, 2)}, 3)
+    assert subscription.user_data == ASSIGNORS["sticky"].user_data({"t": (1, 2)}, 3)
 
 
 def test_a_cooperative_consumer_keeps_and_reports_its_partitions() -> None:
     one = role("cooperative-sticky")
-    one.take(0, "cooperative-sticky", 3, given(1, 2))
+    one.take(0, "cooperative-sticky", 3, encoded(1, 2))
     one.prepare("cooperative-sticky")
     ((_, metadata),) = one.offers()
-    said = read_subscription(metadata)
+    subscription = read_subscription(metadata)
     assert one.holds == {"t": [1, 2]}
     # KIP-429, KIP-792
-    assert said.owned_partitions == (TopicPartition(topic="t", partitions=(1, 2)),)
-    assert said.generation_id == 3
+    assert subscription.owned_partitions == (TopicPartition(topic="t", partitions=(1, 2)),)
+    assert subscription.generation_id == 3
 
 
 @pytest.mark.parametrize(
@@ -54,24 +54,24 @@ def test_a_cooperative_consumer_keeps_and_reports_its_partitions() -> None:
 )
 def test_a_consumer_is_cooperative_only_if_all_its_assignors_are(protocols: tuple[str, ...], *, keeps: bool) -> None:
     one = role(*protocols)
-    one.take(0, "cooperative-sticky", 3, given(1, 2))
+    one.take(0, "cooperative-sticky", 3, encoded(1, 2))
     # KIP-429: a consumer with revoked partitions rejoins for a second round
-    assert one.take(0, "cooperative-sticky", 4, given(1)) == (0 if keeps else None)
+    assert one.take(0, "cooperative-sticky", 4, encoded(1)) == (0 if keeps else None)
     one.prepare("cooperative-sticky")
     assert bool(one.holds) == keeps
 
 
 def test_a_consumer_without_revoked_partitions_does_not_rejoin() -> None:
     one = role("cooperative-sticky")
-    one.take(0, "cooperative-sticky", 3, given(1))
-    assert one.take(0, "cooperative-sticky", 4, given(1, 2)) is None
+    one.take(0, "cooperative-sticky", 3, encoded(1))
+    assert one.take(0, "cooperative-sticky", 4, encoded(1, 2)) is None
 
 
 def test_initial_claims_are_sent_without_a_generation() -> None:
     ((_, metadata),) = role("cooperative-sticky", t=(0, 3)).offers()
-    said = read_subscription(metadata)
-    assert said.owned_partitions == (TopicPartition(topic="t", partitions=(0, 3)),)
-    assert said.generation_id == -1
+    subscription = read_subscription(metadata)
+    assert subscription.owned_partitions == (TopicPartition(topic="t", partitions=(0, 3)),)
+    assert subscription.generation_id == -1
 
 
 def test_a_member_with_an_unreadable_subscription_gets_no_partitions() -> None:

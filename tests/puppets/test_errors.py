@@ -100,8 +100,8 @@ def test_error_22_resets_the_generation_and_25_also_the_member_id(
     group.rule(api, faults.error(error), once=True)
     group.puppet("one").join()
     simulation.pass_time(1)
-    asked = [line for line in group.events() if line["kind"] == "request" and line["api"] == "JoinGroup"]
-    (again,) = [line for line in asked if str(line.get("client_reason")).startswith("encountered ")]
+    requests = [line for line in group.events() if line["kind"] == "request" and line["api"] == "JoinGroup"]
+    (again,) = [line for line in requests if str(line.get("client_reason")).startswith("encountered ")]
     assert (
         again["client_reason"]
         == f"encountered {error} from {'HEARTBEAT' if api == 'Heartbeat' else 'SYNC_GROUP'} response"

@@ -29,8 +29,8 @@ def test_a_puppet_looks_up_its_coordinator() -> None:
     scene = PuppetScene(3)
     scene.puppet("one")
     assert scene.state("one") == "stable"
-    asked = scene.events("request", api="FindCoordinator")
-    assert asked[0]["node"] == 1
+    requests = scene.events("request", api="FindCoordinator")
+    assert requests[0]["node"] == 1
     assert scene.events("request", api="JoinGroup")[0]["node"] == scene.runtime.cluster.coordinator_of(GROUP)
 
 
@@ -83,10 +83,10 @@ def test_lookups_back_off_while_nodes_disagree_about_the_coordinator() -> None:
         scene.runtime.override_coordinator(node, GROUP, there)
     scene.perform("one", "stop")
     scene.perform("one", "join")
-    asked = len(scene.events("request", api="FindCoordinator"))
+    requests = len(scene.events("request", api="FindCoordinator"))
     scene.wait(1_000)
     # librdkafka #3396
-    assert len(scene.events("request", api="FindCoordinator")) - asked == 1_000 // RETRY_BACKOFF_MS
+    assert len(scene.events("request", api="FindCoordinator")) - requests == 1_000 // RETRY_BACKOFF_MS
     for node in (1, 2):
         scene.runtime.override_coordinator(node, GROUP, None)
     scene.wait(RETRY_BACKOFF_MS + HEARTBEAT_MS)
@@ -109,9 +109,9 @@ def test_a_puppet_rediscovers_its_coordinator_after_a_silent_session() -> None:
     scene = formed(3)
     before = scene.runtime.cluster.coordinator_of(GROUP)
     scene.do(scene.runtime.pause_node, before)
-    found = len(scene.events("request", api="FindCoordinator"))
+    lookups = len(scene.events("request", api="FindCoordinator"))
     scene.wait(SESSION_MS + 2 * HEARTBEAT_MS)
-    assert len(scene.events("request", api="FindCoordinator")) > found or scene.runtime.states[1] == "paused"
+    assert len(scene.events("request", api="FindCoordinator")) > lookups or scene.runtime.states[1] == "paused"
     scene.do(scene.runtime.resume_node, before)
     scene.wait(REQUEST_TIMEOUT_MS + 5 * HEARTBEAT_MS)
     assert scene.is_settled()

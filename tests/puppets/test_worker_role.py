@@ -27,9 +27,10 @@ class Round:
             JoinGroupResponseMember(member_id=name, metadata=dict(worker.offers())[self.protocol])
             for name, worker in self.workers.items()
         ]
-        given = self.workers[leader_id].assign(now, self.protocol, self.generation, leader_id, members)
+        assignments = self.workers[leader_id].assign(now, self.protocol, self.generation, leader_id, members)
         return {
-            name: worker.take(now, self.protocol, self.generation, given[name]) for name, worker in self.workers.items()
+            name: worker.take(now, self.protocol, self.generation, assignments[name])
+            for name, worker in self.workers.items()
         }
 
     @property
@@ -82,8 +83,8 @@ def test_the_delay_is_the_leaders_setting() -> None:
 def test_a_worker_reports_its_url_and_tasks() -> None:
     offered = dict(worker(url="http://w1:8083", running={"c": [0]}).offers())
     assert list(offered) == list(ALL)
-    said = read_worker_subscription(offered["sessioned"])
-    assert (said.url, said.allocation is not None) == ("http://w1:8083", True)
+    subscription = read_worker_subscription(offered["sessioned"])
+    assert (subscription.url, subscription.allocation is not None) == ("http://w1:8083", True)
     assert read_worker_subscription(offered["default"]).allocation is None
     assert read_worker_subscription(dict(worker().offers())["sessioned"]).allocation is None
 
@@ -91,8 +92,8 @@ def test_a_worker_reports_its_url_and_tasks() -> None:
 def test_the_assignment_names_the_leader_and_its_url() -> None:
     leader = worker(url="http://w1:8083")
     member = JoinGroupResponseMember(member_id="w1", metadata=dict(leader.offers())["sessioned"])
-    given = read_worker_assignment(leader.assign(0, "sessioned", 1, "w1", [member])["w1"])
-    assert (given.leader, given.leader_url, given.error) == ("w1", "http://w1:8083", 0)
+    assignment = read_worker_assignment(leader.assign(0, "sessioned", 1, "w1", [member])["w1"])
+    assert (assignment.leader, assignment.leader_url, assignment.error) == ("w1", "http://w1:8083", 0)
 
 
 def test_a_change_of_connectors_makes_the_assignment_stale() -> None:

@@ -34,9 +34,9 @@ def by_kafka_python(name: str, members: Sequence[Candidate], partitions: Mapping
     sticky: Any = pytest.importorskip("kafka.coordinator.assignors.sticky.sticky_assignor")
     cooperative: Any = pytest.importorskip("kafka.coordinator.assignors.cooperative_sticky")
     theirs = sticky.StickyPartitionAssignor if name == "sticky" else cooperative.CooperativeStickyAssignor
-    wanted = {topic: size for topic, size in partitions.items() if any(topic in m.topics for m in members)}
+    subscribed = {topic: size for topic, size in partitions.items() if any(topic in m.topics for m in members)}
     with theirs_takes_the_smallest():
-        return kafka_python(theirs(), sorted(members, key=lambda m: m.member_id), wanted)
+        return kafka_python(theirs(), sorted(members, key=lambda m: m.member_id), subscribed)
 
 
 def settled(name: str, members: Sequence[Candidate], partitions: Mapping[str, int], generation: int = 1) -> Assignment:
@@ -116,9 +116,9 @@ def agree_about(random: Random) -> None:
 
 
 def disputed_by_strangers(name: str, members: Sequence[Candidate]) -> bool:
-    """Whether a partition is claimed twice, and not by subscribers of one generation each.
+    """Return whether a partition has several claims that are not those of subscribers with distinct generations.
 
-    kafka-python 3.0.12 gives such a partition back to somebody who does not want it, or raises KeyError.
+    kafka-python 3.0.12 returns such a partition to a member that is not subscribed to it, or raises KeyError.
     """
     claimed: dict[tuple[str, int], list[Candidate]] = {}
     for member in members:

@@ -49,8 +49,8 @@ def tab(browser: Browser) -> Iterator[Page]:
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if said.type in {"error", "warning"} else None)
-    page.on("request", lambda asked: None if asked.url.startswith("file:") else wrong.append(asked.url))
+    page.on("console", lambda message: wrong.append(message.text) if message.type in {"error", "warning"} else None)
+    page.on("request", lambda request: None if request.url.startswith("file:") else wrong.append(request.url))
     yield page
     context.close()
     assert wrong == []

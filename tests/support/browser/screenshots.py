@@ -43,7 +43,7 @@ COUNT = """([inside, names, near]) => {
         probe.fillRect(0, 0, 1, 1);
         return probe.getImageData(0, 0, 1, 1).data;
     };
-    const wanted = Object.fromEntries(names.map((name) => [name, rgb(name)]));
+    const expected = Object.fromEntries(names.map((name) => [name, rgb(name)]));
     const counts = Object.fromEntries(names.map((name) => [name, 0]));
     for (const canvas of document.querySelectorAll(inside + " canvas")) {
         [copy.width, copy.height] = [canvas.width, canvas.height];
@@ -51,7 +51,7 @@ COUNT = """([inside, names, near]) => {
         const data = probe.getImageData(0, 0, canvas.width, canvas.height).data;
         for (let n = 0; n < data.length; n += 4)
             for (const name of names)
-                if ([0, 1, 2].every((c) => Math.abs(data[n + c] - wanted[name][c]) <= near)) counts[name] += 1;
+                if ([0, 1, 2].every((c) => Math.abs(data[n + c] - expected[name][c]) <= near)) counts[name] += 1;
     }
     return counts;
 }"""
