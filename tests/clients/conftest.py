@@ -1,4 +1,4 @@
-"""Real clients are members here."""
+"""Fixtures for tests with real clients."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def member(koordinator: Cluster, join: Members) -> Member:
     return busy
 
 
-# -- kafka-python ----------------------------------------------------------------------------------------------
+# -- kafka-python ---
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_kafka_python_deletes_groups_and_removes_members(
     }
     assert [group.id for group in koordinator.groups()] == ["busy"]
     member.close()
-    # a static member does not leave by itself
+    # a static member sends no LeaveGroup when it closes
     assert koordinator.group("busy").state == "Stable"
     removed = kafka_python.remove_group_members("busy", [MemberToRemove(group_instance_id="one")])
     assert list(removed.values()) == [NoError]
@@ -151,7 +151,7 @@ def test_kafka_python_describes_the_cluster(koordinator: Cluster, kafka_python: 
     assert configs["group.max.size"]["value"] == "2147483647"
 
 
-# -- confluent-kafka -------------------------------------------------------------------------------------------
+# -- confluent-kafka ---
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def confluent(koordinator: Cluster) -> Iterator[Any]:
 
 
 def outcomes(futures: dict[Any, Any]) -> list[Any]:
-    """What each future brought, or the name of the client's own error."""
+    """Return the result of each future, or the name of the client's error."""
     from confluent_kafka import KafkaException  # noqa: PLC0415
 
     found = []
@@ -266,7 +266,7 @@ def test_confluent_describes_the_cluster(koordinator: Cluster, confluent: Any) -
     assert configs["group.max.size"].value == "2147483647"
 
 
-# -- aiokafka --------------------------------------------------------------------------------------------------
+# -- aiokafka ---
 
 
 def with_aiokafka(cluster: Cluster, use: Callable[[Any], Awaitable[None]]) -> None:
@@ -289,7 +289,7 @@ def test_aiokafka_lists_and_describes_groups_and_lists_offsets(koordinator: Clus
 
     async def use(admin: Any) -> None:
         assert sorted(await admin.list_consumer_groups()) == [("busy", "consumer"), ("idle", "consumer")]
-        # one at a time: it reads the answer (v3) as if it were a v2, which goes well for one group only
+        # one group at a time: aiokafka decodes the response (v3) as v2, which works for a single group
         for name, state in (("busy", "Stable"), ("idle", "Empty"), ("nobody", "Dead")):
             (answer,) = await admin.describe_consumer_groups([name])
             (row,) = answer.groups

@@ -1,4 +1,4 @@
-"""What becomes of an exception in a rebalance callback, as docs/clients.md has it."""
+"""The effect of an exception in a rebalance callback, as docs/clients.md describes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.koordinator(topics={"t": 2})
 
 POLLS = 400
-"""So many polls are enough on any machine."""
+"""The limit of polls, with room for a busy machine."""
 
 
 def config(cluster: Cluster, kind: str, assignor: Any) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def test_kafka_python_cannot_commit_in_a_callback(koordinator: Cluster) -> None:
         with pytest.raises(kafka.errors.KafkaError, match="User rebalance callback throws an error"):
             poll_until(members=2)
         assert "Cannot block on net.run() from the IO thread itself" in committed[0]
-        # which is what it says until the callback does not raise
+        # the client reports this until the callback no longer raises
         poll_until(members=2)
     koordinator.group("g").assert_left("m", timeout=10)
 

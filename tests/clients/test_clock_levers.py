@@ -44,7 +44,7 @@ class Client(Protocol):
 
 class KafkaPython:
     def __init__(self, bootstrap_servers: str) -> None:
-        # its import warns
+        # importing it warns
         import kafka  # noqa: PLC0415
 
         self._kafka = kafka
@@ -84,7 +84,7 @@ class Confluent:
         )
 
     def subscribe(self, topic: str) -> None:
-        # with a callback it revokes, and so rejoins, only where it is polled
+        # with a callback it revokes and rejoins only while it is polled
         self._consumer.subscribe([topic], on_revoke=lambda *_: None)
 
     def assign(self, topic: str) -> None:
@@ -111,7 +111,7 @@ CLIENTS: dict[str, Callable[[str], Client]] = {"kafka-python": KafkaPython, "con
 
 
 class Polled:
-    """A member that a thread of its own polls, until it is told to rest."""
+    """A member that its own thread polls until `rest`."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -135,17 +135,17 @@ class Polled:
                     self._jobs.task_done()
 
     def wait_until_it_owns(self, partitions: int) -> None:
-        """Wait until the client itself knows of so many partitions."""
+        """Wait until the client has this number of partitions."""
         with self._polled:
             assert self._polled.wait_for(lambda: self._owns == partitions, PATIENCE_S)
 
     def commit(self, topic: str, offset: int) -> None:
-        """Commit, between two polls."""
+        """Commit between two polls."""
         self._jobs.put(lambda: self.client.commit(topic, offset))
         self._jobs.join()
 
     def rest(self) -> None:
-        """Do not poll it any more: its heartbeats go on."""
+        """Stop polling; heartbeats continue."""
         self._ends.set()
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
@@ -156,14 +156,14 @@ Join = Callable[[], Polled]
 
 @pytest.fixture(params=CLIENTS)
 def join(request: pytest.FixtureRequest, koordinator: Cluster) -> Iterator[Join]:
-    """Makes a consumer with default settings that subscribes to t, polled until the end of the test."""
+    """A function that starts a consumer of t with default settings, polled until the end of the test."""
     there: list[Polled] = []
 
     def begin() -> Polled:
         client = CLIENTS[request.param](koordinator.bootstrap_servers)
         client.subscribe("t")
         there.append(Polled(client))
-        # what the group says its clients learn a little later
+        # clients learn their assignment a little after the group is stable
         share = 4 // len(there)
         for each in there:
             each.wait_until_it_owns(share)
@@ -178,7 +178,7 @@ def join(request: pytest.FixtureRequest, koordinator: Cluster) -> Iterator[Join]
 
 @pytest.fixture(params=CLIENTS)
 def simple(request: pytest.FixtureRequest, koordinator: Cluster) -> Iterator[Client]:
-    """A consumer that assigns its partition itself: its group is Empty."""
+    """A consumer with a manual assignment: its group is Empty."""
     client = CLIENTS[request.param](koordinator.bootstrap_servers)
     client.assign("t")
     yield client
@@ -191,7 +191,7 @@ def group(koordinator: Cluster) -> Group:
 
 
 def at_once(lever: Callable[[], list[Fired]]) -> list[Fired]:
-    """What a lever gives, which must be there at once."""
+    """Return the result of a control, which must take no real time."""
     began = time.perf_counter()
     fired = lever()
     assert time.perf_counter() - began < AT_ONCE_S
@@ -199,7 +199,7 @@ def at_once(lever: Callable[[], list[Fired]]) -> list[Fired]:
 
 
 def wait_for_heartbeat(group: Group, since: int) -> None:
-    """Wait for one that goes well."""
+    """Wait for a successful heartbeat."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         events = group._port.wait(Events.read, PATIENCE_S, group=group.id, since=since)
@@ -216,7 +216,7 @@ def test_a_session_of_45_seconds_ends_at_once(join: Join, group: Group) -> None:
     (fired,) = at_once(lambda: group.advance("45s", keep_alive="none"))
     assert (fired.kind, fired.member_id) == ("session", member.member_id)
     assert group.members == []
-    # its client finds out, and is back
+    # the client detects it and rejoins
     group.wait_stable(members=1, timeout=PATIENCE_S)
 
 
@@ -243,7 +243,7 @@ def test_a_rebalance_timeout_of_5_minutes_is_over_at_once(join: Join, group: Gro
 
 
 def at_once_without(group: Group, member_id: str) -> list[Fired]:
-    # until the other one has noticed, which takes up to its heartbeat interval, nothing is measured
+    # measure only after the other member has noticed, which takes up to its heartbeat interval
     assert group._port.wait(Clocks.awaits_only, PATIENCE_S, group=group.id, members=[member_id])
     return at_once(group.expire_join_barrier)
 
@@ -280,7 +280,7 @@ def test_no_connected_member_with_heartbeats_is_lost_in_seven_days(join: Join, g
     before = group.snapshot()
     since = int(str(group.events()[-1]["seq"]))
     assert at_once(lambda: group.advance("7d", keep_alive="connected")) == []
-    # it goes on as if nothing had been
+    # the member continues unaffected
     with group.assert_no_rebalance():
         wait_for_heartbeat(group, since)
     assert group.snapshot() == before

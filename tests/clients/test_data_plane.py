@@ -1,4 +1,4 @@
-"""Producers and consumers of the real clients: what is sent arrives, wherever one begins to read; nobody hammers."""
+"""Producers and consumers of the real clients: records arrive from any start offset, without busy polling."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE_S = 20
 
 
 def needs_codec(kind: str, codec: str | None) -> None:
-    """kafka-python has its compression from other libraries."""
+    """kafka-python compresses with other libraries."""
     if kind == "kafka-python" and codec is not None:
         from kafka import codec as codecs  # noqa: PLC0415
 
@@ -58,10 +58,10 @@ def test_records_of_one_client_reach_another(
 @pytest.mark.parametrize("acks", [0, 1, "all"])
 def test_records_arrive_however_they_are_acknowledged(koordinator: Cluster, kind: str, acks: object) -> None:
     send(kind, koordinator.bootstrap_servers, "t", VALUES, acks=acks, enable_idempotence=False)
-    # nobody says when a record without acknowledgement is there
+    # without acknowledgement the producer cannot know when the record is stored
     end = time.monotonic() + PATIENCE_S
     while len(koordinator.records("t")) < len(VALUES) and time.monotonic() < end:
-        # asking takes its turn between two requests
+        # the control call runs between two requests
         continue
     assert sorted(record.value or b"" for record in koordinator.records("t")) == sorted(VALUES)
     produced = [event for event in koordinator.trace() if (event["kind"], event.get("api")) == ("response", "Produce")]
@@ -88,7 +88,7 @@ def test_reading_creates_a_topic(koordinator: Cluster, join: Members, kind: str)
 
 
 def test_a_topic_that_is_made_later_is_found(koordinator: Cluster, join: Members) -> None:
-    # confluent-kafka forbids to make the topics it subscribes to, whatever allow.auto.create.topics says
+    # confluent-kafka never creates the topics it subscribes to, whatever allow.auto.create.topics is
     member = join("confluent-kafka", topics=["wanted"], allow_auto_create_topics=True)
     wait_until("it has asked", lambda: member.missed == ["wanted"], member)
     koordinator.create_topic("wanted", records=["first"])
@@ -111,7 +111,7 @@ def test_new_partitions_are_found_and_shared(koordinator: Cluster, join: Members
 
 
 def shares(group: Group) -> list[int]:
-    """How many partitions of t each member of a stable group has."""
+    """Return the number of partitions of t that each member of a stable group owns."""
     seen = group.snapshot()
     return [len(member.assignment.get("t", ())) for member in seen.members] if seen.state == "Stable" else []
 
@@ -124,7 +124,7 @@ def test_offsets_are_found_by_time_and_a_seek_reads_from_there(koordinator: Clus
         koordinator.produce("t", {"value": value, "partition": 0, "timestamp": start + 1000 * number})
     member = join(kind)
     wait_until("all is consumed", lambda: len(member.records) == 10, member)
-    # the first record that is not older; none is as young as the last time
+    # the first record that is not older than the time; no record for the last time
     assert offset_at(member, start + 6_500) == 7
     assert offset_at(member, start) == 0
     assert offset_at(member, start + 60_000) in (None, -1)
@@ -134,7 +134,7 @@ def test_offsets_are_found_by_time_and_a_seek_reads_from_there(koordinator: Clus
 
 
 def offset_at(member: Member, timestamp: int) -> int | None:
-    """The offset in partition 0 that a client finds for a time in milliseconds."""
+    """Return the offset in partition 0 that a client finds for a time in milliseconds."""
     of = partition_of(member.kind, "t", 0)
 
     if member.kind == "confluent-kafka":
@@ -175,7 +175,7 @@ def test_a_consumer_with_nothing_to_read_waits_and_does_not_hammer(
         int(str(event.get("empty_fetches", 0))) + ((event["kind"], event.get("api")) == ("response", "Fetch"))
         for event in koordinator.trace()
     )
-    # each waits for half a second if nothing comes
+    # each poll waits half a second if there are no records
     assert 2 <= fetches <= 2 * seconds + 4
 
 
@@ -183,7 +183,7 @@ def count_beats(cluster: Cluster) -> int:
     return sum(event.get("api") == "Heartbeat" and event["kind"] == "response" for event in cluster.trace())
 
 
-# the traceback of the refusal keeps the producer
+# the traceback of the error keeps a reference to the producer
 @pytest.mark.koordinator(leaks="ignore")
 @pytest.mark.parametrize(
     ("kind", "error"),

@@ -1,4 +1,4 @@
-"""`examples/demo.py`: it is true on this cluster, it ends what it starts, and it would say so if it were not true."""
+"""`examples/demo.py`: its claims hold, it ends its processes, and it reports a claim that fails."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 PATIENCE_S = 180
-"""The demo takes less than 60 s on a machine of its own; here others may run beside it."""
+"""The demo takes less than 60 s on an idle machine; other tests may run beside it."""
 
 NAMES = [f"{client}-{number}" for client in ("kafka-python", "confluent-kafka", "aiokafka") for number in (1, 2)]
 
@@ -81,7 +81,7 @@ def test_an_interrupted_demo_ends_its_members() -> None:
         for line in demo.stdout:
             if "records produced" in line:
                 break
-        # the members are being started just now
+        # the members are just starting
         members: set[int] = set()
         while len(members) < 6:
             assert demo.poll() is None
@@ -89,7 +89,7 @@ def test_an_interrupted_demo_ends_its_members() -> None:
         demo.send_signal(signal.SIGINT)
         demo.communicate(timeout=PATIENCE_S)
         assert demo.returncode == 130
-    # a member that was being started ends by itself, as in the next test
+    # a member that was just starting ends without a signal, as in the next test
     until = time.monotonic() + PATIENCE_S
     while any(is_alive(pid) for pid in members):
         assert time.monotonic() < until, members
@@ -97,7 +97,7 @@ def test_an_interrupted_demo_ends_its_members() -> None:
 
 def test_a_member_process_ends_with_its_parent() -> None:
     clients = import_module("bouncing.clients")
-    # nothing listens there: the client tries for ever
+    # nothing listens there: the client retries without end
     nowhere = clients.Membership("127.0.0.1:1", "t", "g", "m", None, 10_000, 500)
     with subprocess.Popen(
         [sys.executable, "-m", "bouncing.member", "confluent-kafka", json.dumps(asdict(nowhere))],
@@ -125,8 +125,8 @@ def test_the_page_is_kept_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "threading", SimpleNamespace(Event=Interrupted))
     with import_module("bouncing.server").Server() as server:
         demo.hold(Console(file=shown, width=200), server)
-        (said,) = waits
-        assert server.page in said
+        (line,) = waits
+        assert server.page in line
         assert httpx.get(server.page, trust_env=False).status_code == 200
     with pytest.raises(httpx.ConnectError):
         httpx.get(server.page, trust_env=False)
@@ -139,7 +139,7 @@ def test_a_failed_wait_names_its_condition() -> None:
 
 
 def status(pid: int) -> tuple[str, int] | None:
-    """State and parent of a process; None if there is none."""
+    """Return state and parent of a process; None for a missing process."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -175,7 +175,7 @@ def test_consecutive_records_are_reported_as_one_run() -> None:
     assert member.runs([(0, 4), (0, 5), (1, 0), (0, 6), (0, 8)]) == [[0, 4, 5], [1, 0, 0], [0, 6, 6], [0, 8, 8]]
 
 
-# -- the verdicts: of a story in which all is as it should be, and of one with a flaw ---------------------------
+# -- verdicts on a correct run and on runs with a flaw ---
 
 
 def heartbeat(generation: int) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def rebalance(generation: int) -> list[dict[str, Any]]:
     ]
 
 
-def told(story: ModuleType, *, static: bool) -> Any:
+def bounce_story(story: ModuleType, *, static: bool) -> Any:
     held = {name: (number,) for number, name in enumerate(NAMES)}
     before = story.Described("STABLE", held, {name: f"{name}-old" for name in NAMES})
     after = story.Described("STABLE", held, {name: f"{name}-new" for name in NAMES})
@@ -325,7 +325,7 @@ DYNAMIC_FLAWS: list[tuple[str, Callable[[Any], Any], str]] = [
 
 
 def test_a_true_story_has_true_verdicts_only(story: ModuleType, verdicts: ModuleType) -> None:
-    static, dynamic = told(story, static=True), told(story, static=False)
+    static, dynamic = bounce_story(story, static=True), bounce_story(story, static=False)
     assert false_claims(verdicts.of_static(static)) == []
     assert false_claims(verdicts.of_dynamic(dynamic)) == []
     again = replace(static, consumed=static.consumed + static.consumed)
@@ -336,7 +336,7 @@ def test_a_true_story_has_true_verdicts_only(story: ModuleType, verdicts: Module
 def test_a_flaw_in_the_static_bounces_is_a_false_claim(
     story: ModuleType, verdicts: ModuleType, flaw: str, change: Callable[[Any], Any], claim: str
 ) -> None:
-    false = false_claims(verdicts.of_static(change(told(story, static=True))))
+    false = false_claims(verdicts.of_static(change(bounce_story(story, static=True))))
     assert any(claim in each for each in false), flaw
 
 
@@ -344,12 +344,12 @@ def test_a_flaw_in_the_static_bounces_is_a_false_claim(
 def test_a_flaw_in_the_dynamic_bounces_is_a_false_claim(
     story: ModuleType, verdicts: ModuleType, flaw: str, change: Callable[[Any], Any], claim: str
 ) -> None:
-    false = false_claims(verdicts.of_dynamic(change(told(story, static=False))))
+    false = false_claims(verdicts.of_dynamic(change(bounce_story(story, static=False))))
     assert any(claim in each for each in false), flaw
 
 
 def test_dynamic_members_do_not_pass_for_static_ones(story: ModuleType, verdicts: ModuleType) -> None:
-    false = " ".join(false_claims(verdicts.of_static(told(story, static=False))))
+    false = " ".join(false_claims(verdicts.of_static(bounce_story(story, static=False))))
     for way in ("as described is the same", "no callback in the survivors", "none in the trace"):
         assert way in false
 

@@ -26,22 +26,22 @@ SELDOM: dict[str, Any] = {
     "heartbeat_interval_ms": 60_000,
     "max_poll_interval_ms": 300_000,
 }
-"""With these no heartbeat comes before what a test does."""
+"""Settings with which no heartbeat precedes the requests of a test."""
 
 
 def static(join: Members, kind: str, **settings: Any) -> Member:
-    """The client with the instance id "one"; it commits only when it is told to."""
+    """The client with instance id "one"; it commits only when the test calls commit."""
     settings |= {"enable_auto_commit": False, **assignor_settings(kind, "range")}
     return join(kind, instance="one", goes_on=True, **settings)
 
 
 def static_that_waits(join: Members, row: Row, numbering: str) -> Member:
-    """The same, of which no poll ends while an answer is waited for that it is to raise (see the last test)."""
+    """The client of `one` with polls that last until the awaited response arrives (see the last test)."""
     return static(join, row.kind, poll_ms=patient_poll_ms(row.kind) if row.reaction(numbering).told else POLL_MS)
 
 
 def commit(member: Member) -> object:
-    """Commit what was consumed, for a second if need be; what that raises."""
+    """Commit the consumed offsets, for up to a second, and return the exception."""
     limit = {"timeout_ms": 1_000} if member.kind == "kafka-python" else {}
     sync = {"asynchronous": False} if member.kind == "confluent-kafka" else {}
     try:
@@ -58,7 +58,7 @@ def test_kip_345_replaced_while_its_join_waits(
     leader.join()
     member = static_that_waits(join, row, numbering)
     seen = Watched(koordinator.group("g"), member, row, numbering)
-    # until the leader joins again, which it does not
+    # until the leader rejoins, which it never does
     seen.wait("its JoinGroup waits", lambda: seen.requests("JoinGroup"))
     rival.send_join()
     seen.wait_refused()
@@ -84,7 +84,7 @@ def test_kip_345_replaced_while_its_sync_waits(
     seen = Watched(koordinator.group("g"), member, row, numbering)
     seen.wait("its JoinGroup waits", lambda: seen.requests("JoinGroup"))
     leader.join()
-    # until the leader assigns, which it does not
+    # until the leader assigns, which it never does
     seen.wait("its SyncGroup waits", lambda: seen.requests("SyncGroup"))
     rival.send_join()
     seen.wait_refused()
@@ -174,15 +174,15 @@ def test_kip_345_an_admin_removes_a_member_by_an_id_it_had_before(
         removed = admin.remove_group_members("g", wanted)
     finally:
         admin.close()
-    said = {member_id: outcome.__name__ for member_id, outcome in removed.items()}
+    outcomes = {member_id: outcome.__name__ for member_id, outcome in removed.items()}
     reaction = row.reaction(numbering)
     assert reaction.then is Then.IN_THE_RESULT
-    assert said == {"one-before": reaction.told, "nobody": "UnknownMemberIdError"}
+    assert outcomes == {"one-before": reaction.told, "nobody": "UnknownMemberIdError"}
     assert [each.member_id for each in group.members] == [rival.member_id]
 
 
 def check_takes_its_place_back(seen: Watched, rival: Rival) -> None:
-    """Its request names no instance, so that it is a stranger; its next JoinGroup does."""
+    """Its request has no instance id, so the member is unknown; its next JoinGroup has one."""
     seen.wait("its request is refused", lambda: seen.refusals(seen.row.api, UNKNOWN_MEMBER_ID))
     seen.wait("it is back", lambda: rival.member_id not in {each.member_id for each in seen.group.members})
     seen.wait("it owns the topic", lambda: len(seen.member.assignment) == 6)
@@ -191,14 +191,14 @@ def check_takes_its_place_back(seen: Watched, rival: Rival) -> None:
 
 
 def test_kip_345_an_older_client_is_a_dynamic_member_whatever_its_instance(koordinator: Cluster, join: Members) -> None:
-    # JoinGroup v4, of Kafka 2.2, has no room for the instance: "downgrade static membership towards dynamic membership"
+    # JoinGroup v4, of Kafka 2.2, has no instance id: "downgrade static membership towards dynamic membership"
     group = koordinator.group("g")
     members = [join("kafka-python", instance="one", api_version=(2, 2)) for _ in range(2)]
     halves = "nobody is fenced, each owns its half"
     wait_until(halves, lambda: all(len(member.assignment) == 3 for member in members), *members, patience_s=WAIT_S)
     assert [each.instance_id for each in group.members] == [None, None]
     members.pop().close()
-    # a static one would stay until its session ends
+    # a static member would stay until its session expires
     group.wait_stable(members=1, timeout=WAIT_S)
 
 
@@ -219,6 +219,6 @@ def test_kafka_python_never_raises_errors_between_polls(
 
     member.do(between_polls)
     seen.wait_refused()
-    # the next poll has forgotten the failed join, and begins another
+    # the next poll ignores the failed join and joins again
     assert rival.receive().error_code == seen.code
     assert member.errors == []

@@ -27,7 +27,7 @@ def test_kip_389_a_full_group_refuses_one_more_until_there_is_room(
 def test_kip_389_a_client_older_than_the_error_is_refused_alike(
     koordinator: Cluster, join: Members, leader: Rival, row: Row, numbering: str
 ) -> None:
-    # the JoinGroup of Kafka 2.1 is v3, and the error came with 2.2
+    # Kafka 2.1 has JoinGroup v3; the error was introduced in 2.2
     check_refused_until_there_is_room(koordinator, join, leader, row, numbering, api_version=(2, 1))
 
 

@@ -1,4 +1,4 @@
-"""KIP-394 on the real clients: 79 in JoinGroup gives a new dynamic member its id, which it then joins with."""
+"""KIP-394 on the real clients: a JoinGroup response with error 79 assigns the id of a new dynamic member."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_kip_345_a_static_member_is_not_sent_back_for_an_id(koordinator: Cluster
 
 
 def test_kip_394_a_client_older_than_the_error_is_let_in_without(koordinator: Cluster, join: Members) -> None:
-    # the JoinGroup of Kafka 2.1 is v3: the last one that "will still be blindly accepted"
+    # Kafka 2.1 has JoinGroup v3: the last version that "will still be blindly accepted"
     group = koordinator.group("g")
     member = join("kafka-python", api_version=(2, 1))
     seen = Watched(group, member, row_of(MEMBER_ID_REQUIRED, "JoinGroup", "kafka-python"), "kafka")

@@ -1,4 +1,4 @@
-"""Rules and holds, and what real clients make of them."""
+"""Rules and holds, and the reaction of real clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLIENTS = pytest.mark.parametrize("kind", ["kafka-python", "confluent-kafka"])
 
 
 def consuming(koordinator: Cluster, join: Members, kind: str, **extra: object) -> Member:
-    """A member that has all of topic t and has read its four records."""
+    """A member that owns all of topic t and has read its four records."""
     koordinator.create_topic("t", partitions=2, records=4)
     member = join(kind, client_id="svc-1", enable_auto_commit=False, **extra)
     koordinator.group("g").wait_stable(members=1, timeout=PATIENCE_S)
@@ -44,13 +44,13 @@ def test_kafka_python_sends_a_commit_again_that_was_applied_and_not_answered(
 def test_confluent_kafka_may_lose_its_session_over_a_commit_that_was_applied_and_not_answered(
     koordinator: Cluster, join: Members
 ) -> None:
-    """It connects and hangs up again until the session has ended: docs/clients.md."""
+    """The client reconnects until its session expires: docs/clients.md."""
     member = consuming(koordinator, join, "confluent-kafka", session_timeout_ms=1_000)
     group = koordinator.group("g")
     rule = group.rule("OffsetCommit", faults.lose_reply(), once=True)
     committing = member.begin_commit()
     wait_until("the end of the commit", committing.done, member)
-    assert (rule.hits, sum(group.offsets.values())) == (1, 4), "whatever it was told"
+    assert (rule.hits, sum(group.offsets.values())) == (1, 4), "the commit was applied despite the response"
     error = committing.exception()
     assert error is None or error_name(error) in {"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"}
     group.wait_stable(members=1, timeout=PATIENCE_S)
@@ -87,13 +87,13 @@ def test_a_request_that_is_never_answered_runs_into_the_clients_own_timeout(
     rule = group.rule("OffsetCommit", faults.never_answer(), once=True)
     committing = member.begin_commit()
     if kind == "kafka-python":
-        # it has waited as long as a commit may take; on a slow machine it hears first that its session has ended
+        # the commit times out; on a slow machine the client first learns that its session expired
         with pytest.raises(Exception) as failed:  # noqa: PT011 - the client's own
             committing.result(PATIENCE_S)
         assert error_name(failed.value) in {"KafkaTimeoutError", "CommitFailedError", "UnknownMemberIdError"}
         assert group.offsets == {}
     else:
-        # it sends it again, on another connection
+        # the client retries on another connection
         committing.result(PATIENCE_S)
         assert sum(group.offsets.values()) == 4
     assert rule.hits == 1
@@ -116,7 +116,7 @@ def test_a_truncated_answer_costs_a_connection_and_no_rebalance(koordinator: Clu
 
 @CLIENTS
 def test_a_member_joins_over_a_slow_network(koordinator: Cluster, join: Members, kind: str) -> None:
-    """kafka_ex #540: MEMBER_ID_REQUIRED that comes late."""
+    """kafka_ex #540: a delayed MEMBER_ID_REQUIRED."""
     group = koordinator.group("g")
     rule = group.rule("JoinGroup", faults.delay(300), member="", version=">=4")
     consuming(koordinator, join, kind)
@@ -136,7 +136,7 @@ def test_clients_that_take_turns_form_one_generation(koordinator: Cluster, join:
     with group.lockstep("JoinGroup", clients=names) as step:
         for name in names:
             join(kind, client_id=name)
-        step.wait_round(PATIENCE_S)  # they are told their ids
+        step.wait_round(PATIENCE_S)  # both receive their member ids
         step.wait_round(PATIENCE_S)
     group.wait_stable(members=2, timeout=PATIENCE_S)
     assert group.generation == 1
@@ -147,7 +147,7 @@ def test_in_lockstep_the_outcome_is_independent_of_arrival_order(kind: str) -> N
     """Determinism level D2."""
 
     def outcome(*names: str) -> tuple[list[str], str | None]:
-        """Who was let in, in order, and the client that leads."""
+        """Return the order in which clients joined, and the leader."""
         delay = {"group.initial.rebalance.delay.ms": 100}
         with Emulator(topics={"t": 6}, seed=11, config=delay) as cluster, Members(cluster) as join:
             group = cluster.group("g")
@@ -165,5 +165,5 @@ def test_in_lockstep_the_outcome_is_independent_of_arrival_order(kind: str) -> N
 
 
 def has_come(cluster: Cluster, joins: int) -> bool:
-    """Whether so many JoinGroups have come in."""
+    """Return whether this number of JoinGroups has arrived."""
     return sum(event["kind"] == "request" and event["api"] == "JoinGroup" for event in cluster.trace()) >= joins

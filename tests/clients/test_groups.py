@@ -1,4 +1,4 @@
-"""Consumers of the real clients form groups: every assignor they have, static and dynamic, alone and together."""
+"""Consumers of the real clients in groups: every assignor, static and dynamic, one client and several."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ EACH_ASSIGNOR = [(kind, assignor) for kind in KINDS for assignor in ASSIGNORS[ki
 
 
 def is_shared(*members: Member) -> bool:
-    """Whether each partition is owned by exactly one of them, and none of them is idle."""
+    """Return whether each partition has exactly one owner and no member is idle."""
     owned = [partition for member in members for partition in member.assignment]
     return len(owned) == len(PARTITIONS) and set(owned) == PARTITIONS and all(member.assignment for member in members)
 
 
 def wait_shared(group: Group, *members: Member, size: int | None = None) -> None:
-    """Wait until they share the topic, and the coordinator sees it as they do."""
+    """Wait until the members share the topic and the coordinator has the same assignment."""
     wait_until("the topic is shared", lambda: is_shared(*members), *members)
     group.wait_stable(members=size or len(members))
     seen = sorted(tuple(held.get("t", ())) for held in group.assignment.values())
@@ -39,7 +39,7 @@ def wait_shared(group: Group, *members: Member, size: int | None = None) -> None
 
 
 def produce(cluster: Cluster, values: Iterable[int]) -> list[bytes]:
-    """Records over all partitions in turn; returns their values."""
+    """Write records to all partitions in turn and return their values."""
     texts = [str(value) for value in values]
     for number, text in enumerate(texts):
         cluster.produce("t", {"value": text, "partition": number % 6})
@@ -47,7 +47,7 @@ def produce(cluster: Cluster, values: Iterable[int]) -> list[bytes]:
 
 
 def wait_consumed(values: Iterable[bytes], *members: Member) -> None:
-    """Wait until each of the values was given to one of the members."""
+    """Wait until a member has received each of the values."""
     expected = set(values)
     wait_until(
         f"{len(expected)} records consumed",
@@ -85,7 +85,7 @@ def test_members_come_and_go_and_every_record_is_consumed(
     wait_shared(group, one, two, three)
     if "sticky" in assignor:
         assert all(each.assignment < held for each, held in before.items()), "who was there keeps what it can"
-    # each partition goes to who owns it, and to nobody else
+    # only the owner receives the records of a partition
     owners = {partition: each for each in (one, two, three) for partition in each.assignment}
     seen = {each: len(each.records) for each in owners.values()}
     late = produce(koordinator, range(100, 130))
@@ -97,7 +97,7 @@ def test_members_come_and_go_and_every_record_is_consumed(
     generation = group.generation
     two.close()
     if names == STATIC:
-        # it did not leave: its partitions wait for it
+        # the member did not leave: its partitions stay assigned
         two = member(names[1])
         wait_shared(group, one, two, three)
         assert group.generation == generation
@@ -115,7 +115,7 @@ def test_the_three_clients_share_a_group(koordinator: Cluster, join: Members, na
     members: dict[str, Member] = {}
 
     def member(kind: str) -> Member:
-        # by default aiokafka offers something else than the others prefer
+        # by default aiokafka offers another assignor than the others prefer
         return join(kind, instance=names[KINDS.index(kind)], **assignor_settings(kind, "range"))
 
     for kind in KINDS:
@@ -124,7 +124,7 @@ def test_the_three_clients_share_a_group(koordinator: Cluster, join: Members, na
     assert group.protocol == "range"
     wait_consumed(early, *members.values())
     assert all(len(member.assignment) == 2 for member in members.values())
-    # whoever leads, the others find their place when it goes
+    # the others rebalance when the leader leaves
     for kind in KINDS:
         members.pop(kind).close()
         if names == DYNAMIC:
@@ -140,17 +140,17 @@ def test_the_three_clients_share_a_group(koordinator: Cluster, join: Members, na
 
 def test_the_three_clients_share_a_group_with_their_default_settings(koordinator: Cluster, join: Members) -> None:
     group = koordinator.group("g")
-    # by default they begin at the end of the log, wherever that is when they look
+    # by default clients start at the end of the log at the time of the lookup
     commit_zero(koordinator)
     members = [join.default(kind) for kind in KINDS]
     wait_shared(group, *members)
-    # aiokafka offers nothing else
+    # aiokafka offers no other assignor
     assert group.protocol == "roundrobin"
     values = produce(koordinator, range(60))
     wait_consumed(values, *members)
     for member in members:
         member.close()
-    # each committed at its end, by itself
+    # each client commits when it closes
     assert group.offsets == ends(koordinator)
     assert group.state == "Empty"
 
@@ -208,7 +208,7 @@ def test_a_consumer_without_commits_starts_from_the_reset_policy(
     wait_consumed(values, second)
 
 
-# not kafka-python: its leader learns of the other's topic only now, see `patient_poll_ms`
+# not kafka-python: its leader fetches metadata of the other topic only now, see `patient_poll_ms`
 @pytest.mark.parametrize("kind", ["confluent-kafka", "aiokafka"])
 def test_members_with_different_topics_get_only_their_own(koordinator: Cluster, join: Members, kind: str) -> None:
     koordinator.create_topic("other", 2)

@@ -1,8 +1,8 @@
-"""Real consumers across what happens to their coordinator: nobody rebalances, if it is over within the session.
+"""Real consumers while their coordinator fails or moves: groups do not rebalance within the session timeout.
 
-That holds because the generation is written to `__consumer_offsets`, and sessions begin anew where it is loaded
-(KIP-345, "static membership survives a coordinator change"; it is the same for dynamic members). Clients are to notice
-no more than that the coordinator is another one: librdkafka #3396 and kafka-python #1134 are about those that did.
+The new coordinator loads the generation from `__consumer_offsets` and restarts the sessions (KIP-345, "static
+membership survives a coordinator change"; the same holds for dynamic members). Clients notice only that the coordinator
+is another broker; librdkafka #3396 and kafka-python #1134 report clients that failed to.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.koordinator(
 SESSION_MS = 20_000
 
 BEATS = 6
-"""So many heartbeats that go well say that a group goes on."""
+"""Successful heartbeats that prove that a group continues."""
 
 INSTANCES = [pytest.param(("a", "b"), id="static"), pytest.param((None, None), id="dynamic")]
 
 
 def beats(group: Group) -> int:
-    """How many heartbeats have gone well."""
+    """Return the number of successful heartbeats."""
     return sum(
         event["kind"] == "response" and event.get("api") == "Heartbeat" and not event.get("error_code")
         for event in group.events()
@@ -39,7 +39,7 @@ def beats(group: Group) -> int:
 
 
 def stable(cluster: Cluster, join: Members, kind: str, instances: tuple[str | None, ...]) -> tuple[Member, ...]:
-    """A stable group of consumers that offer one assignor, and beat."""
+    """A stable group of consumers with one assignor that send heartbeats."""
     settings: dict[str, Any] = {"session_timeout_ms": SESSION_MS, **assignor_settings(kind, "range")}
     members = tuple(join(kind, instance=instance, goes_on=True, **settings) for instance in instances)
     wait_until("all own something", lambda: [len(each.assignment) for each in members] == [3, 3], *members)
@@ -49,7 +49,7 @@ def stable(cluster: Cluster, join: Members, kind: str, instances: tuple[str | No
 
 
 def goes_on(group: Group, members: tuple[Member, ...]) -> None:
-    """Wait for heartbeats of every member that go well."""
+    """Wait for successful heartbeats of every member."""
     before = beats(group)
     wait_until("heartbeats that go well", lambda: beats(group) >= before + BEATS, *members)
 
@@ -83,13 +83,13 @@ def paused(cluster: Cluster) -> None:
     node, group = coordinator(cluster), cluster.group("g")
     before = len(group.events())
     node.pause()
-    # nothing of the group can happen in the meantime, which is what is waited for
+    # wait out the time in which the group cannot do anything
     assert not cluster._port.wait_until(lambda: len(group_events(cluster)) > before, 2, "test")
     node.resume()
 
 
 def group_events(cluster: Cluster) -> list[dict[str, object]]:
-    """The group's events, from the cluster's own thread."""
+    """Return the group's events, read on the cluster's thread."""
     return cluster._port.served.trace.events(group="g")
 
 
@@ -105,7 +105,7 @@ def test_no_member_rebalances(
 ) -> None:
     group = koordinator.group("g")
     members = stable(koordinator, join, kind, instances)
-    before, told = group.snapshot(), [list(member.callbacks) for member in members]
+    before, callbacks = group.snapshot(), [list(member.callbacks) for member in members]
     happens(koordinator)
     goes_on(group, members)
     koordinator.produce("t", *({"partition": partition, "value": "after"} for partition in range(6)))
@@ -113,7 +113,7 @@ def test_no_member_rebalances(
     for member in members:
         member.commit()
     assert group.snapshot() == before
-    assert [member.callbacks for member in members] == told
+    assert [member.callbacks for member in members] == callbacks
     assert sum(group.offsets.values()) == 6
 
 

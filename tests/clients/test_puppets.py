@@ -24,7 +24,7 @@ EACH_ASSIGNOR = [(kind, assignor) for kind in KINDS for assignor in ASSIGNORS[ki
 
 
 def owned(members: list[Member], puppets: list[Puppet]) -> list[tuple[str, int]]:
-    """Everything that is held, by whomever."""
+    """Return all owned partitions."""
     theirs = chain.from_iterable(member.assignment for member in members)
     ours = ((topic, number) for puppet in puppets for topic, held in puppet.assignment.items() for number in held)
     return sorted([*theirs, *ours])
@@ -73,7 +73,7 @@ def test_a_puppet_that_leads_assigns_to_a_client(kind: str, assignor: str, koord
 
 @pytest.mark.parametrize("kind", ["kafka-python", "confluent-kafka"])
 def test_an_eager_puppet_is_not_let_in_by_a_cooperative_client(kind: str, koordinator: Cluster, join: Members) -> None:
-    """Why KIP-429 has two rolling bounces, and a client that cannot offer both kinds of protocol no way at all."""
+    """KIP-429 needs two rolling bounces; a client that cannot offer both protocols cannot migrate."""
     group = koordinator.group("g")
     member = join(kind, **assignor_settings(kind, "cooperative-sticky"))
     group.wait_stable(members=1)
@@ -85,13 +85,13 @@ def test_an_eager_puppet_is_not_let_in_by_a_cooperative_client(kind: str, koordi
 
 
 def test_clients_wait_for_a_straggler(koordinator: Cluster, join: Members) -> None:
-    """KIP-62: a member that processes for longer than its session does not lose the group; others wait for it."""
+    """KIP-62: a member that processes longer than its session timeout stays; the others wait for it."""
     group = koordinator.group("g")
     late = {"kind": "straggler", "delay_s": 60}
     slow = group.puppet("slow", topics=["t"], behaviour=late, rebalance_timeout_s=300).join().wait("stable")
     member = join("confluent-kafka", **assignor_settings("confluent-kafka", "range"))
     wait_until("the client waits", lambda: group.state == "PreparingRebalance", member)
-    wait_until("it is told to join again", lambda: slow.error == "REBALANCE_IN_PROGRESS", member)
+    wait_until("the response asks it to rejoin", lambda: slow.error == "REBALANCE_IN_PROGRESS", member)
     before = slow.member_id
     group.advance(59)
     assert group.state == "PreparingRebalance"

@@ -1,4 +1,4 @@
-"""Puppets and real consumers in one group: each of them is the leader in its turn, and assigns to the other."""
+"""Puppets and real consumers in one group: each leads in turn and assigns to the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EACH_ASSIGNOR = [(kind, assignor) for kind in KINDS for assignor in ASSIGNORS[ki
 
 
 def share(member: Member, puppet: Puppet) -> bool:
-    """Whether the two have three partitions each, and all six together."""
+    """Return whether each of the two owns three of the six partitions."""
     held = puppet.assignment.get("t", [])
     owned = [number for _, number in member.assignment]
     return len(held) == len(owned) == 3 and sorted(held + owned) == list(range(6))

@@ -1,4 +1,4 @@
-"""Real consumers while the cluster is stopped, and started again on its data directory: nobody rebalances."""
+"""Real consumers while the cluster restarts on its data directory: the group does not rebalance."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def state_of(cluster: Cluster) -> tuple[str, int, dict[str, Any]]:
 
 @pytest.fixture
 def running(caplog: pytest.LogCaptureFixture) -> Iterator[list[Cluster]]:
-    """Clusters that are stopped after the members have ended, who cannot end without one."""
-    # what it logs of an attempt to connect that failed keeps the socket of it, which kafka-python does not close
+    """Clusters that stop after the members, which cannot close without a cluster."""
+    # the log record of a failed connection attempt refers to its socket, which kafka-python does not close
     caplog.set_level(logging.CRITICAL + 1, logger="kafka")
     clusters: list[Cluster] = []
     yield clusters
@@ -41,13 +41,13 @@ def test_three_clients_static_and_dynamic_go_on_without_a_rebalance(tmp_path: Pa
     running.append(cluster)
     port = int(cluster.bootstrap_servers.rpartition(":")[2])
     with Members(cluster) as join:
-        # one static member of each client, and a dynamic one
+        # one static member of each client, and a dynamic member
         members = [join(kind, instance=f"static-{kind}", session_timeout_ms=SESSION_MS) for kind in KINDS]
         members.append(join("confluent-kafka", session_timeout_ms=SESSION_MS))
         for member in members:
             wait_until("four members", lambda member=member: 1 <= len(member.assignment) <= 2, member)  # type: ignore[misc]
         cluster.group("g").wait_stable(members=4, timeout=30)
-        before, told = state_of(cluster), [len(member.callbacks) for member in members]
+        before, callbacks = state_of(cluster), [len(member.callbacks) for member in members]
         cluster.stop()
         restarted = Emulator(port=port, data_dir=tmp_path).start()
         running.append(restarted)
@@ -62,6 +62,6 @@ def test_three_clients_static_and_dynamic_go_on_without_a_rebalance(tmp_path: Pa
 
         wait_until("heartbeats of all", all_beat, *members)
         assert state_of(restarted) == before
-        assert [len(member.callbacks) for member in members] == told
+        assert [len(member.callbacks) for member in members] == callbacks
         changes = [event["cause"] for event in restarted.trace(group="g") if event["kind"] == "state"]
         assert changes == ["loaded"]

@@ -1,4 +1,4 @@
-"""Static members of the real clients (KIP-345): back within their session, or fenced."""
+"""Static members of the real clients (KIP-345): they return within their session, or are fenced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.koordinator(topics={"t": 6})
 
 
 def events(group: Group, kind: str, **columns: object) -> list[dict[str, Any]]:
-    """The group's events of one kind, with these values in these columns."""
+    """Return the group's events of one kind with the given values."""
     return [
         event
         for event in group.events()
@@ -33,7 +33,7 @@ def test_a_static_member_killed_and_started_again_within_its_session_does_not_re
     with join.process(kind, group_instance_id="bounced", **settings) as first:
         wait_until("two members", lambda: len(survivor.assignment) == 3, survivor)
         group.wait_stable(members=2)
-        before, told = group.snapshot(), len(survivor.callbacks)
+        before, callbacks = group.snapshot(), len(survivor.callbacks)
         states = len(events(group, "state"))
         first.kill()
         first.wait()
@@ -46,7 +46,7 @@ def test_a_static_member_killed_and_started_again_within_its_session_does_not_re
         old = {member.instance_id: member.member_id for member in before.members}["bounced"]
         wait_until("it is back", lambda: old not in {member.member_id for member in group.members}, survivor)
         wait_until("it has its assignment", is_back, survivor)
-        # it, and the survivor, beat on
+        # both members continue to send heartbeats
         beats = len(events(group, "response", api="Heartbeat", error_code=0))
         wait_until(
             "heartbeats", lambda: len(events(group, "response", api="Heartbeat", error_code=0)) > beats + 5, survivor
@@ -56,7 +56,7 @@ def test_a_static_member_killed_and_started_again_within_its_session_does_not_re
     assert group.assignment == {member.label: member.assignment for member in before.members}
     assert [event["instance_id"] for event in events(group, "avoided_static")] == ["bounced"]
     assert len(events(group, "state")) == states
-    assert len(survivor.callbacks) == told
+    assert len(survivor.callbacks) == callbacks
     given = events(group, "response", api="SyncGroup")[-1]["body"]["assignment"]
     assert given == {"t": group.assignment["bounced"]["t"]}
 
@@ -88,7 +88,7 @@ def test_of_two_with_one_instance_id_the_older_is_fenced(
     koordinator: Cluster, join: Members, kind: str, error: str, younger: str
 ) -> None:
     group = koordinator.group("g")
-    # kafka-python learns it in a commit
+    # kafka-python learns of it in a commit
     older = join(kind, instance="one", auto_commit_interval_ms=200, **assignor_settings(kind, "range"))
     wait_until("it owns the topic", lambda: len(older.assignment) == 6, older)
     koordinator.produce("t", "1", "2", "3")
@@ -108,7 +108,7 @@ def test_of_two_with_one_instance_id_the_older_is_fenced(
 
 
 def test_aiokafka_cannot_be_fenced_and_takes_its_place_back(koordinator: Cluster, join: Members) -> None:
-    # its Heartbeat v1 does not name the instance: it is told 25, and joins again
+    # its Heartbeat v1 has no instance id: the response has error 25, and the client rejoins
     group = koordinator.group("g")
     one = join("aiokafka", instance="one")
     wait_until("it owns the topic", lambda: len(one.assignment) == 6, one)

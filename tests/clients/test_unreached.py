@@ -1,4 +1,4 @@
-"""A mapped port: clients that come by it, and what is said of those that are told the wrong address."""
+"""A mapped port: clients that use it, and the log line for clients that get the wrong address."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 UNREACHABLE = ("127.0.0.3", 1)
 
 PATIENCE_S = 30
-"""How long the line may take: it comes after WAIT_MS."""
+"""Seconds until the log line, which is written after WAIT_MS."""
 
 
 class Mapped:
-    """A cluster that is reached by a mapped port, and what its server has said."""
+    """A cluster behind a mapped port, and the log of its server."""
 
     def __init__(self, cluster: Cluster, port: MappedPort, logged: list[str]) -> None:
         self.cluster = cluster
@@ -34,11 +34,11 @@ class Mapped:
         self.logged = logged
 
     def lines(self) -> list[str]:
-        """What was said about clients that did not arrive."""
+        """Return the log lines about clients that did not connect."""
         return [line for line in self.logged if "has not connected to it" in line]
 
     def line(self) -> str:
-        """The one line of that kind, when it has come."""
+        """Wait for the only log line of this kind."""
         end = time.monotonic() + PATIENCE_S
         while not self.lines():
             assert time.monotonic() < end, self.cluster.trace()
@@ -63,7 +63,7 @@ def test_a_client_with_the_mapped_port_joins_its_group(mapped: Mapped) -> None:
             join(kind, group=kind)
         for kind in ("kafka-python", "confluent-kafka", "aiokafka"):
             mapped.cluster.group(kind).wait_stable(members=1, timeout=PATIENCE_S)
-        # past the time after which somebody would be missed
+        # after the time at which a missing client would be reported
         joined = mapped.cluster.group("confluent-kafka").members
         assert joined
         mapped.cluster.nodes[1].advertise(*UNREACHABLE)

@@ -1,4 +1,4 @@
-"""The cookbook has a recipe for everything it is to have one for, and each is what a recipe is."""
+"""The cookbook has a recipe for each failure, and every recipe has the required parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from scenes.cookbook import CLIENTS, FOLDER, Recipe, recipes
 
 ROWS = [*range(1, 20), 21, 22, 24, 25]
-"""The failures that were found in the issues of clients and applications; 20 and 23 are the affair of other clients."""
+"""Failures from the issues of clients and applications; 20 and 23 concern other clients."""
 
 LINES_MAX = 95
 

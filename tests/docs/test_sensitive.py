@@ -13,8 +13,8 @@ LIST = ROOT / "tests" / "soak" / "sensitive.txt"
 def test_the_ten_most_timing_sensitive_tests_exist() -> None:
     listed = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert len(set(listed)) == len(listed) == 10
-    # each test may be there for several clients
+    # a test may be listed once for each client
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *listed]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
-    assert said.returncode == 0, said.stdout + said.stderr
-    assert {line.partition("[")[0] for line in said.stdout.splitlines() if "::" in line} == set(listed)
+    collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert collected.returncode == 0, collected.stdout + collected.stderr
+    assert {line.partition("[")[0] for line in collected.stdout.splitlines() if "::" in line} == set(listed)

@@ -1,4 +1,4 @@
-"""The wheel under test: the one `make` built and installed, or else one built here."""
+"""The wheel under test: the one that `make` built and installed, or one built here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 IN_THE_WHEEL = ("facade", "emulator", "fixtures", "pipeline", "wire")
-"""The folders that are packages."""
+"""The package folders."""
 
 
 @pytest.fixture(scope="session")
@@ -23,11 +23,11 @@ def repository() -> Path:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel of the present tree."""
+    """A wheel of the working tree."""
     given = os.environ.get("KOORDINATOR_WHEEL")
     if given:
         return REPOSITORY / given
-    # in a copy, because setuptools builds beside the sources
+    # in a copy: setuptools builds beside the sources
     copy = tmp_path_factory.mktemp("tree")
     for name in IN_THE_WHEEL:
         shutil.copytree(REPOSITORY / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))

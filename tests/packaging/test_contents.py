@@ -1,4 +1,4 @@
-"""What is in the wheel, and what it asks of those who install it."""
+"""The contents of the wheel and its requirements."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pyproject(repository: Path) -> dict[str, Any]:
 
 
 def packages_in(repository: Path, mapping: dict[str, str]) -> dict[str, set[str]]:
-    """Package name to the Python files in its folder, for every folder that has any."""
+    """Return the Python files of every package folder, by package name."""
     found: dict[str, set[str]] = {}
     for package, folder in mapping.items():
         for path in sorted((repository / folder).rglob("*.py")):

@@ -1,4 +1,4 @@
-"""The wheel in somebody's project, which has folders named as ours are."""
+"""The wheel in a user's project whose folders have the names of ours."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_it_is_the_wheel():
 
 @pytest.fixture(scope="session")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel in it; what the wheel depends on comes from the environment of the tests."""
+    """An environment with the wheel; its dependencies come from the environment of the tests."""
     home = tmp_path_factory.mktemp("environment")
     venv.create(home, with_pip=False)
     python = home / "bin" / "python"
     install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", str(wheel)]
     subprocess.run(install, check=True, capture_output=True, timeout=120)
     (site_packages,) = home.glob("lib/python*/site-packages")
-    # behind its own site-packages, so that its koordinator goes first
+    # after its own site-packages, so that its koordinator takes precedence
     (site_packages / "tests.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     return python
 

@@ -15,7 +15,7 @@ CONFTEST = Path(__file__).parent.parent / "conftest.py"
 
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.RunResult]:
-    """Two tests that need a tool, in a project with our conftest, where `docker` is here and nothing else is."""
+    """Two tests that need a tool, in a project with our conftest, on a machine that has only `docker`."""
     tools = 'TOOLS = {"chromium": lambda: "none found", "docker": lambda: "", "java": lambda: "no mvn found"}'
     pytester.makeconftest(f"{CONFTEST.read_text()}\n\n{tools}\n")
     pytester.makeini("[pytest]\nmarkers = needs(*tools): what is needed\naddopts = --strict-markers -p no:koordinator")

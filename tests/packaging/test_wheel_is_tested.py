@@ -1,4 +1,4 @@
-"""`make test` tests what is installed, not the folders somebody edits."""
+"""`make test` tests the installed package, not the working tree."""
 
 from __future__ import annotations
 

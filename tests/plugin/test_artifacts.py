@@ -1,4 +1,4 @@
-"""What is kept and told of a test that failed."""
+"""The files and report sections of a failed test."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-def test_the_trace_of_a_failed_test_is_kept_and_that_of_a_good_one_is_not(project: pytest.Pytester) -> None:
+def test_only_the_trace_of_a_failed_test_is_kept(project: pytest.Pytester) -> None:
     run(project).assert_outcomes(passed=1, failed=1)
     assert kept(project) == [f"test_app-test_bad/trace.{suffix}" for suffix in ("html", "json", "jsonl")]
     lines = (project.path / "test-results" / "test_app-test_bad" / "trace.jsonl").read_text().splitlines()
@@ -79,11 +79,11 @@ def test_traces_are_kept_of_no_test_of_every_test_or_of_those_that_failed(
     result = run(project, f"--koordinator-trace={mode}", "--koordinator-trace-dir=kept/here")
     result.assert_outcomes(passed=1, failed=1)
     assert len(list(project.path.glob("kept/here/*/trace.jsonl"))) == tests
-    # what the report says does not depend on files
+    # the report does not depend on the files
     result.stdout.fnmatch_lines(["*koordinator timeline (svc)*", "rerun: pytest test_app.py::test_bad --koordinator-*"])
 
 
-def test_the_section_tells_the_story_the_files_and_how_to_run_it_again(project: pytest.Pytester) -> None:
+def test_the_section_has_the_timeline_the_files_and_the_rerun_command(project: pytest.Pytester) -> None:
     result = run(project, "--koordinator-seed=4711")
     result.stdout.fnmatch_lines(
         [
@@ -96,11 +96,11 @@ def test_the_section_tells_the_story_the_files_and_how_to_run_it_again(project: 
     )
 
 
-# -- where it is seen ----------------------------------------------------------------------------------------
+# -- reports ---
 
 
 def properties(path: Path) -> dict[str, dict[str, str]]:
-    """Of each test case in a JUnit file."""
+    """Return the properties of each test case in a JUnit file."""
     cases = ET.parse(path).iter("testcase")  # noqa: S314 - pytest has written it
     return {
         str(case.get("name")): {str(each.get("name")): str(each.get("value")) for each in case.iter("property")}
@@ -109,7 +109,9 @@ def properties(path: Path) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
-def test_the_junit_file_links_the_trace_and_has_the_figures(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_the_junit_file_has_the_trace_and_the_rebalance_stats(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
     result = project.runpytest_subprocess("--junitxml=j.xml", "--koordinator-seed=3", *workers, timeout=120)
     result.assert_outcomes(passed=1, failed=1)
     page = project.path / "test-results" / "test_app-test_bad" / "trace.html"
@@ -162,7 +164,7 @@ def test_without(): raise RuntimeError("without a cluster")
 """
 
 
-def test_whatever_phase_fails_leaves_the_traces_of_all_its_clusters(pytester: pytest.Pytester) -> None:
+def test_a_failure_in_any_phase_keeps_the_traces_of_all_clusters(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it=PHASES)
     result = run(pytester)
     result.assert_outcomes(failed=4, passed=1, errors=3, xfailed=1, skipped=1)
@@ -174,7 +176,7 @@ def test_whatever_phase_fails_leaves_the_traces_of_all_its_clusters(pytester: py
         "test_it-test_two/trace-2.jsonl",
         "test_it-test_two/trace.jsonl",
     ]
-    # in call and in teardown
+    # both in the call phase and in the teardown
     assert result.stdout.str().count("full trace: test-results/test_it-test_call_and_teardown/trace.html") == 2
     result.stdout.fnmatch_lines(["*- koordinator timeline (cluster 1) -*", "*- koordinator timeline (cluster 2) -*"])
 
@@ -200,7 +202,7 @@ def test_an_uncreatable_folder_is_reported_without_hiding_the_failure(project: p
     )
 
 
-def test_a_mistake_of_ours_in_writing_it_hides_nothing(
+def test_an_error_while_writing_artifacts_does_not_hide_the_failure(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(perfetto, "perfetto_of", lambda lines: lines["no such thing"])
@@ -233,7 +235,7 @@ def test_of_many_groups_those_with_errors_and_the_last_are_shown(pytester: pytes
 
 
 def test_a_rerun_has_a_folder_of_its_own(pytester: pytest.Pytester) -> None:
-    # as plugins for reruns do it
+    # like plugins that rerun tests
     pytester.makeconftest(
         """
         from _pytest.runner import runtestprotocol

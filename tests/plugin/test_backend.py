@@ -1,4 +1,4 @@
-"""`--koordinator-backend=kafka`, with an emulator in a process of its own as the running Kafka."""
+"""`--koordinator-backend=kafka`, with an emulator in another process as the running Kafka."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ END_S = 10
 
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
-    """Where the running Kafka is."""
+    """The bootstrap servers of the running Kafka."""
     command = [sys.executable, "-m", "koordinator", "serve", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -65,7 +65,7 @@ def test_topics_and_records_are_as_on_the_emulator(kafka: Cluster, bootstrap: st
     assert kafka.client_config("kafka-python")["bootstrap_servers"] == bootstrap
 
 
-def test_a_group_is_described_waited_for_and_judged(kafka: Cluster) -> None:
+def test_groups_support_description_waits_and_assertions(kafka: Cluster) -> None:
     group = kafka.group("g")
     assert (group.state, group.generation, group.members, group.offsets) == ("Dead", -1, [], {})
     kafka.create_topic("t", partitions=2)
@@ -129,7 +129,7 @@ def test_only_the_tests_own_data_is_removed_after_it(bootstrap: str) -> None:
 
 
 def commit_as_nobody(bootstrap: str, group: str, topic: str) -> None:
-    """As a consumer that assigns itself does."""
+    """Commit like a consumer with a manual assignment."""
     offsets = (OffsetCommitRequestPartition(partition_index=0, committed_offset=1),)
     rows = (OffsetCommitRequestTopic(name=topic, partitions=offsets),)
     with Rival(bootstrap) as rival:
@@ -160,7 +160,7 @@ def test_an_unreachable_cluster_is_reported_with_its_address() -> None:
         KafkaPort("nowhere")
 
 
-# -- the plugin ----------------------------------------------------------------------------------------------
+# -- the plugin ---
 
 TESTS = """
 import pytest
@@ -179,10 +179,10 @@ def test_marked(koordinator):
     koordinator.group("svc").events()
 
 @pytest.mark.koordinator(brokers=3)
-def test_wishes_too_much(koordinator):
+def test_asks_the_marker_for_more(koordinator):
     pass
 
-def test_wishes_too_much_in_a_call(koordinator_factory):
+def test_asks_the_factory_for_more(koordinator_factory):
     koordinator_factory(config={"group.max.size": 2})
 
 def test_plain():
@@ -198,7 +198,7 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest("-p", "no:hypothesispytest", *arguments)
 
 
-def test_the_same_tests_run_there_and_those_for_the_emulator_are_skipped_and_counted(
+def test_tests_run_on_kafka_and_those_for_the_emulator_are_skipped_and_counted(
     pytester: pytest.Pytester, bootstrap: str
 ) -> None:
     here = ("--koordinator-backend=kafka", f"--koordinator-bootstrap={bootstrap}")
@@ -217,13 +217,13 @@ def test_the_same_tests_run_there_and_those_for_the_emulator_are_skipped_and_cou
     run(pytester, "-k", "not fails").assert_outcomes(passed=6)
 
 
-def test_a_kafka_that_is_not_there_is_one_clear_error(pytester: pytest.Pytester) -> None:
+def test_an_unreachable_kafka_is_an_error_of_one_line(pytester: pytest.Pytester) -> None:
     result = run(pytester, "--koordinator-backend=kafka", "--koordinator-bootstrap=127.0.0.1:1", "-k", "same")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*UsageError: koordinator: 127.0.0.1:1: cannot connect*"])
 
 
-def test_seeds_cannot_be_explored_there(pytester: pytest.Pytester, bootstrap: str) -> None:
+def test_explore_is_refused_on_a_running_kafka(pytester: pytest.Pytester, bootstrap: str) -> None:
     here = ("--koordinator-backend=kafka", f"--koordinator-bootstrap={bootstrap}", "--koordinator-explore=2")
     run(pytester, *here).stderr.fnmatch_lines(
         ["*--koordinator-explore needs the emulator: a running Kafka has no seed"]

@@ -1,4 +1,4 @@
-"""`client_config`: each client library joins with it, at once and under both profiles."""
+"""`client_config`: each client library joins with it at once, in both profiles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMIT_S = 30
 def kafka_python(cluster: Cluster) -> int:
     kafka = pytest.importorskip("kafka")
     consumer = kafka.KafkaConsumer("orders", **cluster.client_config("kafka-python", group_id="g"))
-    # else it joins before it knows the partitions, and may forget to look at the second join (see docs/clients.md)
+    # otherwise it joins before it knows the partitions, and may ignore the second join (see docs/clients.md)
     consumer.partitions_for_topic("orders")
     read, end = 0, time.monotonic() + LIMIT_S
     while read < RECORDS and time.monotonic() < end:
@@ -61,7 +61,7 @@ def aiokafka(cluster: Cluster) -> int:
 @pytest.mark.parametrize("client", [kafka_python, confluent_kafka, aiokafka])
 @pytest.mark.parametrize("profile", ["fast", "kafka-defaults"])
 def test_a_consumer_reads_everything_with_these_settings(client: Callable[[Cluster], int], profile: str) -> None:
-    # the initial delay alone would be 3 s, and shows nothing here
+    # without the initial rebalance delay, which alone would take 3 s
     config = {"group.initial.rebalance.delay.ms": 0}
     with Emulator(topics={"orders": 2}, profile=profile, config=config) as cluster:
         cluster.produce("orders", *(str(number) for number in range(RECORDS)))

@@ -1,4 +1,4 @@
-"""`with Emulator(…) as cluster:`, without pytest's help."""
+"""`with Emulator(…) as cluster:`, without the pytest plugin."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def ask(cluster: Cluster, request: object) -> list[Effect]:
-    """Let the cluster handle a request that nobody sent; its answers go nowhere."""
+    """Let the cluster handle a request without a connection; its responses are discarded."""
     parts = cluster._port.served
     seen: list[Effect] = []
 
@@ -70,7 +70,7 @@ def joining(instance_id: str | None = None) -> JoinGroupRequest:
 
 
 def join(cluster: Cluster, *requests: JoinGroupRequest) -> None:
-    """Let members join, all of them before anything else happens, and wait for the end of the join phase."""
+    """Let all members join between two other requests, and wait for the end of the join phase."""
     parts = cluster._port.served
 
     def handle(now: int) -> None:
@@ -106,7 +106,7 @@ def emulators_port() -> int:
     return sum(thread.name == "koordinator" for thread in threading.enumerate())
 
 
-# -- start and stop ------------------------------------------------------------------------------------------
+# -- start and stop ---
 
 
 def test_a_cluster_runs_between_with_and_its_end() -> None:
@@ -120,7 +120,7 @@ def test_a_cluster_runs_between_with_and_its_end() -> None:
 
 def test_it_starts_and_stops_in_milliseconds() -> None:
     with Emulator():
-        pass  # whatever is done once
+        pass
     before = time.perf_counter()
     for _ in range(10):
         with Emulator(topics={"orders": 4}):
@@ -146,7 +146,7 @@ def test_a_second_stop_does_nothing(cluster: Cluster) -> None:
     cluster.stop()
 
 
-def test_one_emulator_can_be_started_again_and_twice_at_a_time() -> None:
+def test_an_emulator_can_be_restarted_and_run_twice_at_a_time() -> None:
     emulator = Emulator(topics={"orders": 1})
     with emulator as one, emulator as two:
         one.produce("orders", "a")
@@ -162,7 +162,7 @@ def test_no_thread_is_left() -> None:
     assert emulators_port() == 0
 
 
-def test_a_handle_of_a_stopped_cluster_says_so_at_once(cluster: Cluster) -> None:
+def test_a_handle_of_a_stopped_cluster_raises_at_once(cluster: Cluster) -> None:
     group = cluster.group("g")
     cluster.stop()
     uses: dict[str, Callable[[], object]] = {
@@ -215,7 +215,7 @@ def test_the_error_that_stopped_the_cluster_is_raised_at_the_end() -> None:
     assert before.__cause__ is caught.value
 
 
-# -- what can be asked for -----------------------------------------------------------------------------------
+# -- options ---
 
 
 def test_the_seed_decides_every_id() -> None:
@@ -310,7 +310,7 @@ def test_a_trace_file_that_becomes_unwritable_is_one_warning_and_serving_goes_on
     ]
 
 
-# -- topics and records --------------------------------------------------------------------------------------
+# -- topics and records ---
 
 
 def test_records_can_be_written_in_every_way(cluster: Cluster) -> None:
@@ -323,7 +323,7 @@ def test_records_can_be_written_in_every_way(cluster: Cluster) -> None:
     assert (last.partition, last.timestamp, last.key, last.headers) == (3, 1_000, b"k", (("h", b"x"),))
 
 
-def test_a_topic_can_be_made_with_records(cluster: Cluster) -> None:
+def test_a_topic_can_be_created_with_records(cluster: Cluster) -> None:
     cluster.create_topic("many", partitions=2, records=5)
     assert sorted(record.value or b"" for record in cluster.records("many")) == [b"0", b"1", b"2", b"3", b"4"]
     cluster.create_topic("few", records=["a"])
@@ -346,7 +346,7 @@ def test_of_records_with_a_bad_one_none_is_written(cluster: Cluster, record: obj
     assert cluster.records("orders") == []
 
 
-def test_a_topic_that_cannot_be_is_refused(cluster: Cluster) -> None:
+def test_an_invalid_topic_is_refused(cluster: Cluster) -> None:
     with pytest.raises(ValueError, match="already exists"):
         cluster.create_topic("orders")
     with pytest.raises(ValueError, match="at least 1 partition, not 0"):
@@ -355,7 +355,7 @@ def test_a_topic_that_cannot_be_is_refused(cluster: Cluster) -> None:
         cluster.create_topic("new", records="abc")
 
 
-# -- groups --------------------------------------------------------------------------------------------------
+# -- groups ---
 
 
 def test_a_group_that_does_not_exist_is_dead(cluster: Cluster) -> None:
@@ -382,7 +382,7 @@ def test_a_group_is_stable_when_its_members_have_their_assignment(cluster: Clust
 
 
 def test_a_group_is_not_stable_while_a_follower_has_not_asked_for_its_assignment() -> None:
-    # with a delay both join before the phase ends
+    # the delay lets both join before the phase ends
     with Emulator(config={"group.initial.rebalance.delay.ms": 1}) as cluster:
         group = cluster.group("g")
         join(cluster, joining("i1"), joining("i2"))

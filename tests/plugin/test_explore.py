@@ -54,7 +54,7 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest("-p", "no:hypothesispytest", "--koordinator-seed=100", *arguments)
 
 
-def test_a_test_with_a_cluster_is_run_under_so_many_seeds_with_fixtures_of_its_own(pytester: pytest.Pytester) -> None:
+def test_a_test_with_a_cluster_runs_once_per_seed_with_new_fixtures(pytester: pytest.Pytester) -> None:
     run(pytester, "--koordinator-explore=5", "-k", "good or without").assert_outcomes(passed=2)
     shape = ["a seed" if each.isdigit() else each for each in notes(pytester)]
     each_time = ["narrow begins", "a seed", "narrow ends"]
@@ -62,12 +62,12 @@ def test_a_test_with_a_cluster_is_run_under_so_many_seeds_with_fixtures_of_its_o
     assert len({each for each in notes(pytester) if each.isdigit()}) == 5
 
 
-def test_wider_fixtures_stay_from_run_to_run_of_the_last_test_too(pytester: pytest.Pytester) -> None:
+def test_wider_fixtures_stay_between_attempts_even_for_the_last_test(pytester: pytest.Pytester) -> None:
     run(pytester, "--koordinator-explore=5", "-k", "good").assert_outcomes(passed=1)
     assert [each for each in notes(pytester) if each.startswith("wide")] == ["wide begins", "wide ends"]
 
 
-def test_it_stops_at_the_first_seed_that_fails_and_says_how_to_repeat_it(pytester: pytest.Pytester) -> None:
+def test_it_stops_at_the_first_failing_seed_and_shows_the_rerun_command(pytester: pytest.Pytester) -> None:
     result = run(pytester, "--koordinator-explore=5", "-k", "third")
     result.assert_outcomes(failed=1)
     assert notes(pytester) == ["third"] * 3
@@ -155,7 +155,7 @@ def test_it(koordinator):
 """
 
 
-def test_a_race_that_is_always_won_otherwise_is_lost_under_some_seed(pytester: pytest.Pytester) -> None:
+def test_a_race_that_is_usually_won_is_lost_with_some_seed(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it=RACE)
     pytester.runpytest("-p", "no:hypothesispytest").assert_outcomes(passed=1)
     result = pytester.runpytest("-p", "no:hypothesispytest", "--koordinator-explore=50", "--koordinator-seed=1")

@@ -1,4 +1,4 @@
-"""Clients that are still connected when a test has ended."""
+"""Clients that are still connected when a test ends."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ def run(pytester: pytest.Pytester, *arguments: str, more: str = "") -> pytest.Ru
     return pytester.runpytest("-p", "no:hypothesispytest", "-W", "default::UserWarning", *arguments)
 
 
-def test_a_client_that_is_left_connected_is_warned_of_by_name(pytester: pytest.Pytester) -> None:
+def test_a_leaked_client_is_a_warning_with_its_name(pytester: pytest.Pytester) -> None:
     result = run(pytester)
     result.assert_outcomes(passed=2, warnings=1)
     result.stdout.fnmatch_lines([f"*LeakWarning: {STILL_OPEN} Close the client in the test, or set leaks='ignore' *"])
 
 
-def test_it_is_an_error_or_ignored_where_that_is_chosen(pytester: pytest.Pytester) -> None:
+def test_the_option_turns_the_warning_into_an_error_or_off(pytester: pytest.Pytester) -> None:
     result = run(pytester, "--koordinator-leaks=error")
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines([f"{STILL_OPEN}*", "*- koordinator timeline -*", "full trace: *"])
     run(pytester, "--koordinator-leaks=ignore").assert_outcomes(passed=2)
 
 
-def test_the_marker_and_the_argument_come_before_the_command_line(pytester: pytest.Pytester) -> None:
+def test_the_marker_and_the_argument_override_the_command_line(pytester: pytest.Pytester) -> None:
     more = """
 @pytest.mark.koordinator(leaks="ignore")
 def test_marked(koordinator, koordinator_factory):
@@ -78,14 +78,14 @@ def test_clients_left_by_a_failed_test_are_not_reported(pytester: pytest.Pyteste
     result.assert_outcomes(passed=1, failed=1)
 
 
-def test_an_unknown_choice_is_one_clear_error(pytester: pytest.Pytester) -> None:
+def test_an_unknown_action_is_an_error_of_one_line(pytester: pytest.Pytester) -> None:
     more = "@pytest.mark.koordinator(leaks='wran')\ndef test_marked(koordinator): pass\n"
     result = run(pytester, "-k", "marked", more=more)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*UsageError: @pytest.mark.koordinator: leaks='wran': must be one of ignore, *"])
 
 
-def test_members_are_named_that_their_client_has_leaked_clients() -> None:
+def test_the_members_of_a_leaked_client_are_named() -> None:
     with Emulator(topics={"orders": 1}) as cluster, Rival(cluster.bootstrap_servers, "one") as rival:
         rival.send_join()
         rival.receive()
@@ -115,7 +115,7 @@ def test_a_client_that_closes_in_the_background_is_waited_for(monkeypatch: pytes
         closing_soon.join(10)
 
 
-def test_a_test_that_leaves_clients_open_ends_soon() -> None:
+def test_a_test_that_leaks_clients_ends_quickly() -> None:
     took = []
     for _ in range(5):
         with Emulator() as cluster:
@@ -129,4 +129,4 @@ def test_a_test_that_leaves_clients_open_ends_soon() -> None:
             took.append(time.perf_counter() - before)
             for link in links:
                 link.close()
-    assert min(took) < 0.5, "it is to take 50 ms at most; a busy machine is given more"
+    assert min(took) < 0.5, "the target is 50 ms; a busy machine needs more"

@@ -1,4 +1,4 @@
-"""A prepared world from Python: `cluster.load_groups` and `cluster.dump_groups`."""
+"""Prepared groups in Python: `cluster.load_groups` and `cluster.dump_groups`."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_dump_can_be_loaded(cluster: Cluster) -> None:
         check(other)
 
 
-def test_a_member_of_the_file_goes_on_where_it_was(cluster: Cluster) -> None:
+def test_a_member_of_the_file_continues_its_membership(cluster: Cluster) -> None:
     cluster.load_groups(WORLD)
     there = link(cluster.bootstrap_servers)
     request = HeartbeatRequest(group_id="svc", generation_id=1, member_id=A, group_instance_id="a")

@@ -1,4 +1,4 @@
-"""Several brokers behind real sockets, and what tests may do to them."""
+"""Several brokers behind real sockets, and the controls over them."""
 
 from __future__ import annotations
 
@@ -74,20 +74,20 @@ def ask(address: str, message: Any, version: int) -> Any:
 
 
 def coordinator(address: str) -> tuple[int, str]:
-    """Node id and address, as FindCoordinator says."""
+    """Return node id and address from FindCoordinator."""
     (row,) = ask(address, FindCoordinatorRequest(coordinator_keys=(GROUP,)), 4).coordinators
     assert row.error_code == Error.NONE
     return row.node_id, f"{row.host}:{row.port}"
 
 
 def brokers(address: str) -> dict[int, str]:
-    """The brokers a client is told of."""
+    """Return the brokers in the metadata."""
     rows = ask(address, MetadataRequest(topics=None), 9).brokers
     return {row.node_id: f"{row.host}:{row.port}" for row in rows}
 
 
 def beat(address: str) -> int:
-    """What a heartbeat of a stranger is told: that the group does not know it, if the broker has the group."""
+    """Return the error of an unknown member's heartbeat: UNKNOWN_MEMBER_ID from the coordinator of the group."""
     request = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="nobody")
     return int(ask(address, request, 3).error_code)
 
@@ -108,15 +108,15 @@ def test_each_broker_has_a_port_and_knows_all_of_them(cluster: Cluster) -> None:
         assert brokers(address) == dict(enumerate(addresses, start=1))
 
 
-def test_every_broker_names_the_same_coordinator_and_the_others_are_not(cluster: Cluster) -> None:
+def test_all_brokers_name_the_same_coordinator_and_only_it_serves_the_group(cluster: Cluster) -> None:
     addresses = cluster.bootstrap_servers.split(",")
     named = {coordinator(address) for address in addresses}
     here = cluster.coordinator(GROUP)
     assert here is not None
     assert named == {(here.id, here.address())}
-    told = {node.id: beat(node.address()) for node in cluster.nodes.values()}
-    assert told.pop(here.id) == Error.UNKNOWN_MEMBER_ID
-    assert set(told.values()) == {Error.NOT_COORDINATOR}
+    errors = {node.id: beat(node.address()) for node in cluster.nodes.values()}
+    assert errors.pop(here.id) == Error.UNKNOWN_MEMBER_ID
+    assert set(errors.values()) == {Error.NOT_COORDINATOR}
 
 
 def test_topics_are_spread_over_the_brokers(cluster: Cluster) -> None:
@@ -141,7 +141,7 @@ def test_the_coordinator_can_be_moved(cluster: Cluster) -> None:
     assert beat(cluster.nodes[there].address()) == Error.UNKNOWN_MEMBER_ID
 
 
-def test_it_can_take_a_while_to_load(cluster: Cluster) -> None:
+def test_loading_may_take_time(cluster: Cluster) -> None:
     cluster.move_coordinator(GROUP, to=1, load_s=60)
     assert beat(cluster.nodes[1].address()) == Error.NONE, "answered blindly while it loads"
     cluster.move_coordinator(GROUP, to=1, load_s=0.05)
@@ -198,7 +198,7 @@ def test_the_only_broker_may_be_stopped_too() -> None:
         assert [record.value for record in cluster.records("orders")] == [b"a"]
 
 
-def test_a_paused_broker_accepts_and_answers_when_it_goes_on(cluster: Cluster) -> None:
+def test_a_paused_broker_accepts_connections_and_answers_after_it_resumes(cluster: Cluster) -> None:
     node = cluster.nodes[1]
     node.pause()
     assert node.state == "paused"
@@ -268,7 +268,7 @@ def test_clients_get_the_addresses_of_their_listener() -> None:
 
 
 def at_a_fixed_port(brokers: int, attempts: int = 50) -> tuple[int, Cluster]:
-    """A cluster at a port that is free, and whose following one is; on a busy machine that may take some attempts."""
+    """A cluster at a free port with a free successor; on a busy machine this may take several attempts."""
     for _ in range(attempts):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]

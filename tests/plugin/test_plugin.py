@@ -1,4 +1,4 @@
-"""The fixtures and the marker, as a user's project meets them, mistakes included."""
+"""The fixtures and the marker in a user's project, with mistakes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import koordinator.handles.emulator  # noqa: F401 - once, instead of anew in eac
 
 
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    """Run pytest on the test's project, without a plugin that takes a second to say nothing."""
+    """Run pytest on the test's project, without Hypothesis's plugin, which takes a second to load."""
     return pytester.runpytest("-p", "no:hypothesispytest", *arguments)
 
 
@@ -49,7 +49,7 @@ def test_each_test_gets_a_fresh_cluster_on_its_own_port(pytester: pytest.Pyteste
     run(pytester).assert_outcomes(passed=3)
 
 
-def test_the_factory_makes_more_clusters_and_stops_them_all(pytester: pytest.Pytester) -> None:
+def test_the_factory_starts_more_clusters_and_stops_them_all(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import threading
@@ -72,7 +72,7 @@ def test_the_factory_makes_more_clusters_and_stops_them_all(pytester: pytest.Pyt
     run(pytester).assert_outcomes(passed=2)
 
 
-def test_arguments_come_before_the_nearer_marker_the_farther_marker_and_the_config(pytester: pytest.Pytester) -> None:
+def test_arguments_override_the_nearer_marker_the_farther_marker_and_the_config(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(
         """
         import pytest
@@ -128,7 +128,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("marker", "message"), MISTAKES.items(), ids=MISTAKES.keys())
-def test_a_mistake_in_the_marker_is_one_clear_error(pytester: pytest.Pytester, marker: str, message: str) -> None:
+def test_a_mistake_in_the_marker_is_an_error_of_one_line(pytester: pytest.Pytester, marker: str, message: str) -> None:
     pytester.makepyfile(
         f"""
         import pytest
@@ -153,7 +153,9 @@ def test_a_mistake_in_the_marker_is_one_clear_error(pytester: pytest.Pytester, m
         ("{'max_size': 2}", "koordinator_config: unknown argument 'max_size'; known: host,*"),
     ],
 )
-def test_a_mistake_in_the_config_is_one_clear_error(pytester: pytest.Pytester, returned: str, message: str) -> None:
+def test_a_mistake_in_the_config_is_an_error_of_one_line(
+    pytester: pytest.Pytester, returned: str, message: str
+) -> None:
     pytester.makeconftest(
         f"""
         import pytest
@@ -169,7 +171,7 @@ def test_a_mistake_in_the_config_is_one_clear_error(pytester: pytest.Pytester, r
     result.stdout.fnmatch_lines([f"*UsageError: {message}"])
 
 
-def test_a_mistake_in_a_call_of_the_factory_is_one_clear_error(pytester: pytest.Pytester) -> None:
+def test_a_mistake_in_a_call_of_the_factory_is_an_error_of_one_line(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_it(koordinator_factory): koordinator_factory(sed=1)")
     result = run(pytester)
     result.assert_outcomes(failed=1)
@@ -214,7 +216,7 @@ def test_the_marker_and_the_fixtures_are_documented(pytester: pytest.Pytester) -
     )
 
 
-def test_having_the_plugin_installed_imports_no_emulator() -> None:
+def test_the_plugin_alone_does_not_import_the_emulator() -> None:
     heavy = "('trio', 'construct', 'crc32c', 'click', 'rich', 'koordinator.emulator.core', 'koordinator.wire')"
     code = f"import sys, koordinator.fixtures.plugin; print([name for name in {heavy} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

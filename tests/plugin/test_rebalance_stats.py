@@ -1,4 +1,4 @@
-"""How much each test rebalanced, for people who read summaries."""
+"""Rebalances and join phases of each test in summaries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def state(seq: int, group: str, at_ms: int, state_to: str) -> dict[str, object]:
     return {"seq": seq, "kind": "state", "group_id": group, "generation": 1, "state_to": state_to, **times}
 
 
-def test_the_figures_are_the_rebalances_and_the_time_in_join_phases_of_all_groups() -> None:
+def test_the_numbers_are_the_rebalances_and_join_times_of_all_groups() -> None:
     first = [
         state(1, "a", 0, "PreparingRebalance"),
         state(2, "b", 100, "PreparingRebalance"),
@@ -49,7 +49,7 @@ def test_it(koordinator, members):
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
-def test_the_slowest_tests_are_shown_and_github_gets_a_table(
+def test_the_slowest_tests_are_listed_and_github_gets_a_table(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
 ) -> None:
     summary = pytester.path / "summary.md"

@@ -1,4 +1,4 @@
-"""Events as lines for people."""
+"""Events as readable lines."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def call(seq: int, kind: str, api: str, **columns: object) -> dict[str, object]:
     return event(seq, kind, api=api, **named, **columns)
 
 
-def said(*events: dict[str, object], shown: int = 15) -> list[str]:
-    """The lines without their times and names."""
+def lines_of(*events: dict[str, object], shown: int = 15) -> list[str]:
+    """Return the lines without times and names."""
     return [line.partition("s  ")[2][20:] for line in timeline(events, shown)]
 
 
@@ -27,13 +27,13 @@ def test_a_commit_has_its_offsets_error_and_duration() -> None:
     request = call(1, "request", "OffsetCommit", generation=1, body={"offsets": offsets[:1]})
     held = call(2, "hold", "OffsetCommit", id=1, change="entered", hold_id="hold-1")
     answer = call(3, "response", "OffsetCommit", id=1, error="UNKNOWN_MEMBER_ID", latency_us=20_400, generation=1)
-    assert said(request, held, answer) == [
+    assert lines_of(request, held, answer) == [
         "OffsetCommit v8, generation 1, orders-0: 41",
         "OffsetCommit v8, generation 1, orders-0: 41 HELD by hold-1",
         "OffsetCommit v8, generation 1, orders-0: 41 -> UNKNOWN_MEMBER_ID, after 20 ms   <-- first error",
     ]
     many = call(1, "request", "OffsetCommit", body={"offsets": offsets})
-    assert said(many) == ["OffsetCommit v8, orders-0: 41, orders-1: 7, orders-2: 1 and 1 more"]
+    assert lines_of(many) == ["OffsetCommit v8, orders-0: 41, orders-1: 7, orders-2: 1 and 1 more"]
 
 
 def test_a_member_id_is_short_and_a_static_member_is_called_by_its_instance() -> None:
@@ -77,19 +77,19 @@ def test_overrides_are_attributed_to_the_test() -> None:
 def test_the_first_error_is_shown_however_long_ago_it_was() -> None:
     first = call(1, "response", "OffsetCommit", error="ILLEGAL_GENERATION")
     later = [call(number, "response", "OffsetFetch") for number in range(2, 30)]
-    lines = said(first, *later, shown=3)
+    lines = lines_of(first, *later, shown=3)
     assert lines[0] == "OffsetCommit v8 -> ILLEGAL_GENERATION   <-- first error"
     assert lines[2:] == ["OffsetFetch v8 -> OK"] * 3
 
 
 def test_expected_rebalance_errors_are_not_errors() -> None:
-    told = [
+    events = [
         call(1, "response", "JoinGroup", error="MEMBER_ID_REQUIRED", member_id=f"svc-1-{UUID}"),
         call(2, "response", "Heartbeat", error="REBALANCE_IN_PROGRESS"),
         call(3, "response", "SyncGroup", error="REBALANCE_IN_PROGRESS"),
         call(4, "response", "OffsetCommit", error="REBALANCE_IN_PROGRESS"),
     ]
-    marked = [line for line in said(*told) if "first error" in line]
+    marked = [line for line in lines_of(*events) if "first error" in line]
     assert marked == ["OffsetCommit v8 -> REBALANCE_IN_PROGRESS   <-- first error"]
 
 

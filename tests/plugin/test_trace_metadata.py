@@ -1,4 +1,4 @@
-"""What traces say of the run and the test they are of, and how it ended."""
+"""The run, the test and its outcome in the traces."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest("-p", "no:hypothesispytest", "--koordinator-trace=on", *arguments)
 
 
-def test_the_last_line_of_a_tests_trace_says_how_it_ended(pytester: pytest.Pytester) -> None:
+def test_the_last_line_of_a_trace_has_the_outcome(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_app=ENDS)
     run(pytester, "--koordinator-seed=7").assert_outcomes(passed=2, failed=1, skipped=1, errors=1)
     for name, outcome in {"good": "passed", "bad": "failed", "late": "error", "other": "skipped"}.items():
@@ -57,7 +57,7 @@ def test_the_last_line_of_a_tests_trace_says_how_it_ended(pytester: pytest.Pytes
         assert header["test_id"] == end["test_id"]
 
 
-def test_every_line_of_a_tests_trace_names_the_trace_and_all_traces_of_a_run_the_run(
+def test_every_line_has_the_trace_id_and_every_header_the_run_id(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KOORDINATOR_RUN_ID", raising=False)

@@ -1,4 +1,4 @@
-"""A rule that was never used fails the test that made it."""
+"""An unused rule fails its test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a wait costs: it looks again after what has happened, and after nothing else."""
+"""The cost of a wait: it checks its condition only after events."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def test_waits_do_not_wake_each_other(koordinator: Cluster) -> None:
     with ThreadPoolExecutor(4) as pool:
         waits = [pool.submit(group.wait_stable, timeout=0.5) for _ in range(4)]
         assert all(wait.exception(timeout=30) is not None for wait in waits)
-    # each when it begins, when it ends, and when another one begins or says why it has failed
+    # each checks at its start, at its end, and when another one starts or reports its failure
     assert looked < 100
