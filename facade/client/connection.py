@@ -83,7 +83,7 @@ class BrokerConnection:
         self._socket.close()
 
     def version(self, required: RequiredVersion, newest: int | None = None) -> int:
-        """Return the newest common version (see ClientProtocol.version). Raises UnsupportedVersion."""
+        """Return the newest common version (see ClientProtocol.version). Raises NoCommonVersion."""
         return self._protocol.version(required, newest)
 
     def send(self, request: Message, version: int, response: type[_M]) -> _M:

@@ -57,7 +57,7 @@ class SecuredListener(ClientError):
         super().__init__(f"{behaviour}: this looks like a {kind} listener, and only plaintext is supported")
 
 
-class UnsupportedVersion(ClientError):
+class NoCommonVersion(ClientError):
     """The broker and this client have no common version of an API that is recent enough."""
 
     code = Error.UNSUPPORTED_VERSION
@@ -120,7 +120,7 @@ def connection_failure(error: ClientError, *, idempotent: bool = True) -> Failur
     A request that is not idempotent is not retried after the connection was lost.
     """
     match error:
-        case UnsupportedVersion():
+        case NoCommonVersion():
             return Failure(error.code, str(error))
         case Unreachable():
             return Failure(None, str(error), retriable=error.retriable)

@@ -23,9 +23,9 @@ from .errors import (
     ClientError,
     ConnectionLost,
     InvalidResponse,
+    NoCommonVersion,
     RequiredVersion,
     SecuredListener,
-    UnsupportedVersion,
     broker_failure,
 )
 
@@ -89,7 +89,7 @@ class ClientProtocol:
     def version(self, required: RequiredVersion, newest: int | None = None) -> int:
         """Return the newest common version of an API, at least the required one and at most `newest`.
 
-        Raises UnsupportedVersion, whose text names the required version and its release.
+        Raises NoCommonVersion, whose text names the required version and its release.
         """
         api = APIS[required.api]
         client_max = api.versions.max if newest is None else newest
@@ -98,11 +98,11 @@ class ClientProtocol:
         if version >= max(broker_min, required.version):
             return version
         if broker_max < broker_min:
-            raise UnsupportedVersion(f"{required}, {self.peer} does not have {api.name}")
+            raise NoCommonVersion(f"{required}, {self.peer} does not have {api.name}")
         broker = f"{self.peer} has {api.name} v{broker_min}-{broker_max}"
         if broker_min > client_max:
-            raise UnsupportedVersion(f"{broker}, this client only v{required.version}-{client_max}")
-        raise UnsupportedVersion(f"{required}, {broker}")
+            raise NoCommonVersion(f"{broker}, this client only v{required.version}-{client_max}")
+        raise NoCommonVersion(f"{required}, {broker}")
 
     def encode_request(self, request: Message, version: int) -> bytes:
         """Return the frame of a request, which is then in flight.

@@ -9,9 +9,9 @@ import pytest
 from koordinator.client.errors import (
     ConnectionLost,
     InvalidResponse,
+    NoCommonVersion,
     RequiredVersion,
     SecuredListener,
-    UnsupportedVersion,
 )
 from koordinator.client.protocol import RESPONSE_BYTES_MAX, ClientProtocol
 from koordinator.wire import headers
@@ -129,7 +129,7 @@ def test_the_newest_common_version_is_chosen(theirs: tuple[int, int], newest: in
 def test_without_a_common_version_the_error_names_the_required_one_and_its_release(
     served: dict[str, tuple[int, int]], text: str
 ) -> None:
-    with pytest.raises(UnsupportedVersion) as raised:
+    with pytest.raises(NoCommonVersion) as raised:
         negotiated(**served).version(BATCH)
     assert str(raised.value) == text
 
