@@ -93,7 +93,7 @@ def test_a_value_is_parsed_by_the_type_of_its_option() -> None:
         (NUMBER, "0", "must be an integer from 1 to 5"),
         (NUMBER, "6", "must be an integer from 1 to 5"),
         (NUMBER, "many", "must be an integer from 1 to 5"),
-        (CHOICE, "fats", "must be one of fast, slow; did you mean fast[?]"),
+        (CHOICE, "fats", "must be one of fast, slow; did you mean 'fast'[?]"),
         (CHOICE, "xyz", "must be one of fast, slow$"),
     ],
 )
