@@ -16,6 +16,8 @@ from koordinator.wire.messages.offset_commit import (
 )
 
 if TYPE_CHECKING:
+    from clients.frame_clients import Peer
+
     from koordinator.emulator.control.faults.actions import Action
     from koordinator.emulator.control.results import HoldInfo, RuleInfo
 
@@ -74,3 +76,9 @@ def commit_request(offset: int = 5, member_id: str = "", generation: int = -1, g
         generation_id_or_member_epoch=generation,
         member_id=member_id,
     )
+
+
+def ask_once(nodes: FaultyNodes, message: Any, version: int, client_id: str = "c") -> tuple[Peer, Any]:
+    """Send a message on a new connection; return the connection and the response."""
+    peer = nodes.connect()
+    return peer, nodes.ask(peer, message, version, client_id)
