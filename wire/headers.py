@@ -49,15 +49,15 @@ class UnknownApi(_Unserved):
     """The API key is not served."""
 
 
-class UnsupportedVersion(_Unserved):
+class UnservedVersion(_Unserved):
     """The API is served, but not this version."""
 
 
 def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
     """Return the header of a request and the offset of its body; `request` is a whole frame.
 
-    Raises Malformed for invalid bytes. Raises UnknownApi or UnsupportedVersion (subclasses with api_key, api_version
-    and correlation_id) for requests that are not served; ApiVersions never raises UnsupportedVersion. Kafka closes the
+    Raises Malformed for invalid bytes. Raises UnknownApi or UnservedVersion (subclasses with api_key, api_version
+    and correlation_id) for requests that are not served; ApiVersions never raises UnservedVersion. Kafka closes the
     connection in all of these cases.
     """
     io = BytesIO(request)
@@ -77,12 +77,12 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
     return RequestHeader(key, version, correlation_id, client_id), io.tell()
 
 
-def _unserved(key: int, version: int, correlation_id: int) -> UnknownApi | UnsupportedVersion:
+def _unserved(key: int, version: int, correlation_id: int) -> UnknownApi | UnservedVersion:
     api = APIS.get(key)
     if api is None:
         return UnknownApi(f"there is no api {key}", key, version, correlation_id)
     reason = f"{api.name} is served in the versions {api.versions}, not {version}"
-    return UnsupportedVersion(reason, key, version, correlation_id)
+    return UnservedVersion(reason, key, version, correlation_id)
 
 
 def request_header(api_key: int, api_version: int, correlation_id: int, client_id: str | None) -> bytes:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from .check_result import CheckResult
 from .group_trace import OK
+from .observations import Observations
 
 if TYPE_CHECKING:
     from .group_trace import Exchange, GroupTrace, Line
 
 
-def no_old_generation(trace: GroupTrace) -> CheckResult:
+def no_old_generation(trace: GroupTrace) -> Observations:
     """Find commits in a generation older than that of the member's last JoinGroup response (C03)."""
-    result = CheckResult()
+    observations = Observations()
     joins: dict[str, list[Exchange]] = defaultdict(list)
     for exchange in trace.exchanges:
         if exchange.joined_generation is not None:
@@ -29,22 +29,22 @@ def no_old_generation(trace: GroupTrace) -> CheckResult:
         ]
         if newer:
             text = f"{exchange}{trace.software(exchange.member_id)}, after {newer[-1]}"
-            result.add_failure(text, newer[-1], exchange)
+            observations.add_failure(text, newer[-1], exchange)
         else:
-            result.add_pass(exchange)
-    return result
+            observations.add_pass(exchange)
+    return observations
 
 
-def committed_before_revoke(trace: GroupTrace, *, auto_commit: bool | None) -> CheckResult:
+def committed_before_revoke(trace: GroupTrace, *, auto_commit: bool | None) -> Observations:
     """Find members that fetched records and revoked their partitions, by JoinGroup or LeaveGroup, uncommitted (C10).
 
     Only the eager protocol revokes every partition to join. The trace does not show whether a member commits
     automatically, or whether its application received the fetched records. A missing commit is therefore unclear
     unless `auto_commit` is True. Records that the member fetches after REBALANCE_IN_PROGRESS do not count.
     """
-    result = CheckResult()
+    observations = Observations()
     if auto_commit is False:
-        return result
+        return observations
     for member_id, exchanges in trace.by_member.items():
         client_id = trace.clients.get(member_id, "")
         namesakes = [
@@ -61,14 +61,14 @@ def committed_before_revoke(trace: GroupTrace, *, auto_commit: bool | None) -> C
             if not uncommitted:
                 # a commit is the only evidence if the fetches may belong to another member
                 if earlier:
-                    result.add_pass(earlier[-1], revoke)
+                    observations.add_pass(earlier[-1], revoke)
                 continue
             text = (
                 f"{trace.label(member_id)}{trace.software(member_id)} gave up its partitions with {revoke}, and has "
                 f"committed nothing since it fetched at #{uncommitted[0]['seq']}"
             )
-            (result.add_failure if auto_commit else result.add_unclear)(text, revoke)
-    return result
+            (observations.add_failure if auto_commit else observations.add_unclear)(text, revoke)
+    return observations
 
 
 def _revokes(exchanges: list[Exchange]) -> list[tuple[Exchange, Exchange | None]]:

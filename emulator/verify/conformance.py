@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..trace.vocabulary import CHECKS
 from . import commit_checks, join_checks, member_checks, ownership_checks
-from .check_result import FAIL, INCONCLUSIVE, PASS, CheckResult
 from .names import require_known
+from .observations import FAIL, INCONCLUSIVE, PASS, Observations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -64,7 +64,7 @@ def conformance(
     """
     ignored = {require_known("the check", check, CHECKS) for check in ignore}
     stable = None if current is None or not current.is_stable else (current.members, current.partition_counts)
-    checks: dict[str, Callable[[], CheckResult]] = {
+    checks: dict[str, Callable[[], Observations]] = {
         "C01": lambda: join_checks.assigned_id_is_used(trace),
         "C02": lambda: join_checks.coordinator_is_looked_up(trace),
         "C03": lambda: commit_checks.no_old_generation(trace),
@@ -79,11 +79,11 @@ def conformance(
     return [_verdict(check_id, check(), trace.dropped) for check_id, check in checks.items() if check_id not in ignored]
 
 
-def _verdict(check_id: str, result: CheckResult, dropped: int) -> Verdict:
-    status, message = result.status, result.message
+def _verdict(check_id: str, observations: Observations, dropped: int) -> Verdict:
+    status, message = observations.status, observations.message
     if status == PASS and dropped:
         status, message = INCONCLUSIVE, f"the trace lacks its first {dropped} events"
-    return Verdict(check_id, CHECKS[check_id], status, result.evidence, message)
+    return Verdict(check_id, CHECKS[check_id], status, observations.evidence, message)
 
 
 def failures(verdicts: Iterable[Verdict]) -> list[Verdict]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
-from .check_result import CheckResult
 from .group_trace import at_least_ms, between_ms
+from .observations import Observations
 
 if TYPE_CHECKING:
     from .group_trace import Exchange, GroupTrace, Line
@@ -27,45 +27,49 @@ FATAL = ("FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED", "INCONSISTENT_GROUP_PRO
 """Errors that a retry does not resolve."""
 
 
-def assigned_id_is_used(trace: GroupTrace) -> CheckResult:
+def assigned_id_is_used(trace: GroupTrace) -> Observations:
     """Find member ids, assigned with MEMBER_ID_REQUIRED, that a client uses late or never (C01).
 
     KIP-394; librdkafka #5569: an unused id delays the group until it expires.
     """
-    result = CheckResult()
+    observations = Observations()
     for join in trace.exchanges:
         if join.api != "JoinGroup" or join.error != "MEMBER_ID_REQUIRED" or join.response is None:
             continue
         assigned = join.response.get("member_id")
         if assigned:
-            _check_assigned_id(trace, result, join, join.response, assigned)
-    return result
+            _check_assigned_id(trace, observations, join, join.response, assigned)
+    return observations
 
 
-def _check_assigned_id(trace: GroupTrace, result: CheckResult, join: Exchange, response: Line, assigned: str) -> None:
+def _check_assigned_id(
+    trace: GroupTrace, observations: Observations, join: Exchange, response: Line, assigned: str
+) -> None:
     session_ms = join.request_body.get("session_timeout_ms", 0)
     name = f"{trace.label(assigned)}{trace.software(assigned)}"
     later = (each for each in trace.exchanges if each.seq > response["seq"])
     use = next((each for each in later if each.request_member_id == assigned), None)
     second = _join_without_id(trace, join, before=None if use is None else use.seq)
     if second is not None:
-        result.add_failure(f"{name} was assigned this id by {join}, and joined without it: {second}", join, second)
+        observations.add_failure(
+            f"{name} was assigned this id by {join}, and joined without it: {second}", join, second
+        )
     elif use is not None and _client_ms(trace, join, use.request) <= session_ms:
-        result.add_pass(join, use)
+        observations.add_pass(join, use)
     elif use is not None:
         late_s = _client_ms(trace, join, use.request) / 1000
-        result.add_failure(
+        observations.add_failure(
             f"{name} used its id {late_s:g} s after it was assigned, {join}; its session timeout is "
             f"{session_ms / 1000:g} s",
             join,
             use,
         )
     elif join.connection in trace.closed:
-        result.add_pass(join, trace.closed[join.connection])
+        observations.add_pass(join, trace.closed[join.connection])
     elif trace.end is not None and _client_ms(trace, join, trace.end) > session_ms:
-        result.add_failure(f"{name} has never used the id that was assigned by {join}", join)
+        observations.add_failure(f"{name} has never used the id that was assigned by {join}", join)
     else:
-        result.add_unclear(f"{name} has not used its id yet: {join}", join)
+        observations.add_unclear(f"{name} has not used its id yet: {join}", join)
 
 
 def _client_ms(trace: GroupTrace, exchange: Exchange, later: Line) -> float:
@@ -89,12 +93,12 @@ def _join_without_id(trace: GroupTrace, first: Exchange, before: int | None) -> 
     return None
 
 
-def coordinator_is_looked_up(trace: GroupTrace) -> CheckResult:
+def coordinator_is_looked_up(trace: GroupTrace) -> Observations:
     """Find clients that retry after NOT_COORDINATOR without a FindCoordinator, or in a loop (C02).
 
     librdkafka #3396: an endless loop between a broker that names broker 2, and broker 2, which is not the coordinator.
     """
-    result = CheckResult()
+    observations = Observations()
     lookups = [exchange for exchange in trace.exchanges if exchange.api == "FindCoordinator"]
     recent: dict[tuple[object, ...], deque[Exchange]] = defaultdict(deque)
     for at, exchange in enumerate(trace.exchanges):
@@ -103,20 +107,20 @@ def coordinator_is_looked_up(trace: GroupTrace) -> CheckResult:
         errors = recent[exchange.client_id, exchange.api]
         if _is_loop(errors, exchange):
             text = f"{exchange.client_id} sent {LOOP_REQUESTS} requests within {LOOP_MS} ms to a node that is not the"
-            result.add_failure(f"{text} coordinator: {exchange}", exchange)
+            observations.add_failure(f"{text} coordinator: {exchange}", exchange)
             errors.clear()
         retry = next((later for later in trace.exchanges[at + 1 :] if _is_retry(exchange, later)), None)
         limit = None if retry is None else retry.seq
         lookup = next((each for each in lookups if _is_between(each, exchange, limit)), None)
         if lookup is not None:
-            result.add_pass(exchange, lookup)
+            observations.add_pass(exchange, lookup)
         elif retry is not None:
-            result.add_failure(f"{exchange}, and retried without a FindCoordinator: {retry}", exchange, retry)
+            observations.add_failure(f"{exchange}, and retried without a FindCoordinator: {retry}", exchange, retry)
         elif exchange.connection in trace.closed or exchange.api == "LeaveGroup":
             continue
         else:
-            result.add_unclear(f"{exchange}, and has not looked up the coordinator yet", exchange)
-    return result
+            observations.add_unclear(f"{exchange}, and has not looked up the coordinator yet", exchange)
+    return observations
 
 
 def _is_retry(first: Exchange, later: Exchange) -> bool:
@@ -137,9 +141,9 @@ def _is_between(lookup: Exchange, first: Exchange, limit: int | None) -> bool:
     return lookup.client_id == first.client_id and after < lookup.seq < (limit or lookup.seq + 1)
 
 
-def rejoins(trace: GroupTrace) -> CheckResult:
+def rejoins(trace: GroupTrace) -> Observations:
     """Find members that do not rejoin within their rebalance timeout after REBALANCE_IN_PROGRESS (C08, KIP-62)."""
-    result = CheckResult()
+    observations = Observations()
     for member_id, exchanges in trace.by_member.items():
         timeout_ms = 0
         signal: Exchange | None = None
@@ -151,18 +155,18 @@ def rejoins(trace: GroupTrace) -> CheckResult:
             if signal is not None and signal.response is not None and exchange.seq > signal.response["seq"]:
                 if exchange.api == "JoinGroup":
                     if _client_ms(trace, signal, exchange.request) > timeout_ms:
-                        _add_late(trace, result, signal, timeout_ms, exchange)
+                        _add_late(trace, observations, signal, timeout_ms, exchange)
                     else:
-                        result.add_pass(signal, exchange)
+                        observations.add_pass(signal, exchange)
                     signal = None
                 elif exchange.api == "LeaveGroup":
-                    result.add_pass(signal, exchange)
+                    observations.add_pass(signal, exchange)
                     signal = None
             if exchange.error == "REBALANCE_IN_PROGRESS" and signal is None and _signals_rebalance(exchange, join):
                 signal = exchange
         if signal is not None:
-            _check_missing_join(trace, result, member_id, signal, timeout_ms)
-    return result
+            _check_missing_join(trace, observations, member_id, signal, timeout_ms)
+    return observations
 
 
 def _signals_rebalance(exchange: Exchange, join: Exchange | None) -> bool:
@@ -176,7 +180,7 @@ def _signals_rebalance(exchange: Exchange, join: Exchange | None) -> bool:
 
 
 def _check_missing_join(
-    trace: GroupTrace, result: CheckResult, member_id: str, signal: Exchange, timeout_ms: int
+    trace: GroupTrace, observations: Observations, member_id: str, signal: Exchange, timeout_ms: int
 ) -> None:
     assert signal.response is not None, "the exchange has a response"
     removal = _removal(trace, member_id, signal.response)
@@ -192,21 +196,23 @@ def _check_missing_join(
         None,
     )
     if new_member_join is not None:
-        result.add_pass(signal, new_member_join)
+        observations.add_pass(signal, new_member_join)
     elif signal.connection in trace.closed or until is None:
         return
     elif _client_ms(trace, signal, until) > timeout_ms:
-        _add_late(trace, result, signal, timeout_ms, None)
+        _add_late(trace, observations, signal, timeout_ms, None)
     elif removal is None:
-        result.add_unclear(f"{signal}, and has not joined again yet", signal)
+        observations.add_unclear(f"{signal}, and has not joined again yet", signal)
 
 
-def _add_late(trace: GroupTrace, result: CheckResult, signal: Exchange, timeout_ms: int, join: Exchange | None) -> None:
+def _add_late(
+    trace: GroupTrace, observations: Observations, signal: Exchange, timeout_ms: int, join: Exchange | None
+) -> None:
     delay = "has not joined again" if join is None else f"joined again too late: {join}"
     evidence = [signal] if join is None else [signal, join]
     software = trace.software(signal.member_id)
     text = f"{signal}{software}, and {delay}; its rebalance timeout is {timeout_ms / 1000:g} s"
-    result.add_failure(text, *evidence)
+    observations.add_failure(text, *evidence)
 
 
 def _removal(trace: GroupTrace, member_id: str, after: Line) -> Line | None:
@@ -223,20 +229,22 @@ def _removal(trace: GroupTrace, member_id: str, after: Line) -> Line | None:
     )
 
 
-def no_tight_loop(trace: GroupTrace) -> CheckResult:
+def no_tight_loop(trace: GroupTrace) -> Observations:
     """Find clients that retry a fatal error on one connection without backoff (C09)."""
-    result = CheckResult()
+    observations = Observations()
     recent: dict[tuple[object, ...], deque[Exchange]] = defaultdict(deque)
     for exchange in trace.exchanges:
         if exchange.error in FATAL:
             errors = recent[exchange.connection, exchange.api, exchange.error]
             if _is_loop(errors, exchange):
                 client = f"{exchange.client_id}{trace.software(exchange.member_id)}"
-                result.add_failure(f"{client} sent {LOOP_REQUESTS} requests within {LOOP_MS} ms: {exchange}", *errors)
+                observations.add_failure(
+                    f"{client} sent {LOOP_REQUESTS} requests within {LOOP_MS} ms: {exchange}", *errors
+                )
                 errors.clear()
             else:
-                result.add_pass(exchange)
-    return result
+                observations.add_pass(exchange)
+    return observations
 
 
 def _is_loop(recent: deque[Exchange], exchange: Exchange) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from .check_result import CheckResult
 from .group_trace import OK, at_least_ms, between_ms
+from .observations import Observations
 
 if TYPE_CHECKING:
     from .group_trace import Exchange, GroupTrace, Line
@@ -18,22 +18,22 @@ STORM_HEARTBEATS, STORM_MS = 50, 1000
 """More heartbeats of one member within this time are a storm; the shortest interval in use is about 100 ms."""
 
 
-def heartbeats(trace: GroupTrace) -> CheckResult:
+def heartbeats(trace: GroupTrace) -> Observations:
     """Find late heartbeats, storms of heartbeats, and requests with generation -1 after a SyncGroup (C04).
 
     A member owes heartbeats from its SyncGroup until it rejoins, leaves, or its connection closes.
     """
-    result = CheckResult()
+    observations = Observations()
     for member_id in trace.by_member:
-        _HeartbeatMonitor(trace, result, member_id).run()
-    return result
+        _HeartbeatMonitor(trace, observations, member_id).run()
+    return observations
 
 
 class _HeartbeatMonitor:
     """The heartbeats of one member. `_last_response` starts the current interval; it is None if no heartbeat is due."""
 
-    def __init__(self, trace: GroupTrace, result: CheckResult, member_id: str) -> None:
-        self._trace, self._result, self._member_id = trace, result, member_id
+    def __init__(self, trace: GroupTrace, observations: Observations, member_id: str) -> None:
+        self._trace, self._observations, self._member_id = trace, observations, member_id
         self._session_ms = 0
         self._has_synced = False
         self._last_response: Line | None = None
@@ -75,7 +75,7 @@ class _HeartbeatMonitor:
                 self._check_interval(exchange.request, exchange)
                 self._check_storm(exchange)
         if exchange.generation == -1 and self._has_synced and exchange.api in MEMBER_APIS:
-            self._result.add_failure(f"{exchange}{self._software}: generation -1 after a SyncGroup", exchange)
+            self._observations.add_failure(f"{exchange}{self._software}: generation -1 after a SyncGroup", exchange)
         if exchange.api in ("Heartbeat", "SyncGroup"):
             # no heartbeat is due before the response, or after an error
             self._last_response = exchange.response if exchange.error == OK else None
@@ -90,7 +90,7 @@ class _HeartbeatMonitor:
         if elapsed_ms >= self._session_ms / 2:
             elapsed_ms -= self._trace.blocked_ms(self._connection, start, line)
         if elapsed_ms >= self._session_ms / 2:
-            self._result.add_failure(
+            self._observations.add_failure(
                 f"{self._label}{self._software} sent no heartbeat for {elapsed_ms / 1000:.3g} s after #{start['seq']}; "
                 f"its session timeout is {self._session_ms / 1000:g} s",
                 start,
@@ -98,7 +98,7 @@ class _HeartbeatMonitor:
             )
             self._last_response = None
         elif heartbeat is not None:
-            self._result.add_pass(heartbeat)
+            self._observations.add_pass(heartbeat)
 
     def _check_storm(self, heartbeat: Exchange) -> None:
         recent = self._recent
@@ -107,7 +107,7 @@ class _HeartbeatMonitor:
             recent.popleft()
         if len(recent) > STORM_HEARTBEATS:
             text = f"{self._label}{self._software} sent {len(recent)} heartbeats within {STORM_MS} ms"
-            self._result.add_failure(text, *recent)
+            self._observations.add_failure(text, *recent)
             recent.clear()
 
     @property
@@ -119,12 +119,12 @@ class _HeartbeatMonitor:
         return self._trace.software(self._member_id)
 
 
-def leaving(trace: GroupTrace) -> CheckResult:
+def leaving(trace: GroupTrace) -> Observations:
     """Find static members that leave when they close, and dynamic members that do not (C05).
 
     KIP-345: a closed static member keeps its place in the group for its session timeout.
     """
-    result = CheckResult()
+    observations = Observations()
     left = {
         line["member_id"]
         for line in trace.group_lines
@@ -138,21 +138,21 @@ def leaving(trace: GroupTrace) -> CheckResult:
         # of the connection in use last: the member may have closed others before
         closed = trace.closed.get(exchanges[-1].connection)
         if leave is not None and is_static:
-            result.add_failure(f"{name} is a static member and has sent {leave}", leave)
+            observations.add_failure(f"{name} is a static member and has sent {leave}", leave)
         elif leave is not None:
-            result.add_pass(leave)
+            observations.add_pass(leave)
         elif closed is None or closed.get("reason") or not _was_member(trace, member_id, closed):
             # still connected, disconnected by the broker, or no member when the connection closed
             continue
         elif is_static:
-            result.add_pass(closed)
+            observations.add_pass(closed)
         elif member_id not in left:
-            result.add_unclear(
+            observations.add_unclear(
                 f"{name} closed its connection without a LeaveGroup (#{closed['seq']}): it was killed, or it never "
                 "leaves",
                 closed,
             )
-    return result
+    return observations
 
 
 def _was_member(trace: GroupTrace, member_id: str, at: Line) -> bool:

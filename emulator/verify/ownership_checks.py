@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .check_result import CheckResult
 from .group_trace import OK
+from .observations import Observations
 from .ownership import owners_by_partition, ownership_errors
 from .rebalances import assignments
 from .zombies import NOT_THE_OWNER, zombies
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 Partition = tuple[str, int]
 
 
-def revoked_first(trace: GroupTrace) -> CheckResult:
+def revoked_first(trace: GroupTrace) -> Observations:
     """Find owned partitions that a cooperative leader gave to another member without a generation between (C06).
 
     KIP-429: a partition that a member still owns when it joins stays with it, or has no owner until the next
     generation.
     """
-    result = CheckResult()
+    observations = Observations()
     assigned: dict[str, set[Partition]] = {}
     claims: dict[str, set[Partition]] = {}
     cooperative: set[int] = set()
@@ -37,16 +37,16 @@ def revoked_first(trace: GroupTrace) -> CheckResult:
                 cooperative.add(exchange.joined_generation)
         elif exchange.api == "SyncGroup" and exchange.error == OK:
             if exchange.generation in cooperative and exchange.request_body.get("assignments"):
-                _check_assignment(trace, result, exchange, claims)
+                _check_assignment(trace, observations, exchange, claims)
             assigned[label] = _partitions(exchange.response_body.get("assignment"))
     for zombie in zombies(trace):
         if zombie.kind == NOT_THE_OWNER and zombie.was_accepted and zombie.exchange.generation in cooperative:
-            result.add_failure(f"{zombie}{trace.software(zombie.exchange.member_id)}", zombie.exchange)
-    return result
+            observations.add_failure(f"{zombie}{trace.software(zombie.exchange.member_id)}", zombie.exchange)
+    return observations
 
 
 def _check_assignment(
-    trace: GroupTrace, result: CheckResult, sync: Exchange, claims: Mapping[str, set[Partition]]
+    trace: GroupTrace, observations: Observations, sync: Exchange, claims: Mapping[str, set[Partition]]
 ) -> None:
     by_label = {trace.label(member): topics or {} for member, topics in sync.request_body["assignments"].items()}
     failed = False
@@ -55,25 +55,25 @@ def _check_assignment(
         if losers:
             failed = True
             topic, number = partition
-            result.add_failure(
+            observations.add_failure(
                 f"{trace.label(sync.member_id)}{trace.software(sync.member_id)} leads, and gave {topic} {number} to "
                 f"{labels[0]} while {losers[0]} owned it: {sync}",
                 sync,
             )
     if not failed:
-        result.add_pass(sync)
+        observations.add_pass(sync)
 
 
 def owned_once(
     trace: GroupTrace, current: tuple[tuple[MemberAssignment, ...], Mapping[str, int]] | None
-) -> CheckResult:
+) -> Observations:
     """Find partitions with two owners in any generation, or without an owner in the current one (C07).
 
     `current` has the members and the partition counts of a Stable group, else it is None. Only the current generation
     is checked for partitions without an owner, because the trace lacks earlier partition counts. A cooperative
     generation may leave revoked partitions without an owner until the next one.
     """
-    result = CheckResult()
+    observations = Observations()
     leaders = {
         exchange.generation or 0: exchange
         for exchange in reversed(trace.exchanges)
@@ -83,18 +83,18 @@ def owned_once(
         shared = {at: labels for at, labels in owners_by_partition(by_label).items() if len(labels) > 1}
         for (topic, number), labels in shared.items():
             text = f"in generation {generation} {topic} {number} was given to {' and '.join(labels)}"
-            result.add_failure(text, leaders[generation])
+            observations.add_failure(text, leaders[generation])
         if not shared:
-            result.add_pass(leaders[generation])
+            observations.add_pass(leaders[generation])
     if current is not None and any(member.topics for member in current[0]):
         members, partition_counts = current
         errors = ownership_errors(members, partition_counts)
         last = [leaders[max(leaders)]] if leaders else []
         if errors and _follow_up_is_due(trace, members):
-            result.add_unclear(f"{'; '.join(errors)}: the follow-up rebalance has not started yet", *last)
+            observations.add_unclear(f"{'; '.join(errors)}: the follow-up rebalance has not started yet", *last)
         elif errors:
-            result.add_failure(f"the group is stable, and {'; '.join(errors)}", *last)
-    return result
+            observations.add_failure(f"the group is stable, and {'; '.join(errors)}", *last)
+    return observations
 
 
 def _follow_up_is_due(trace: GroupTrace, members: tuple[MemberAssignment, ...]) -> bool:

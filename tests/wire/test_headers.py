@@ -6,7 +6,7 @@ from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.headers import (
     RequestHeader,
     UnknownApi,
-    UnsupportedVersion,
+    UnservedVersion,
     frame,
     read_request_header,
     request_header,
@@ -67,7 +67,7 @@ def test_an_unknown_api_closes_the_connection_and_names_the_client(key: int) -> 
 @pytest.mark.parametrize("version", [-1, 5, 32767])
 def test_an_unserved_version_closes_the_connection_and_names_the_client(version: int) -> None:
     data = HEARTBEAT_3[:2] + version.to_bytes(2, signed=True) + HEARTBEAT_3[4:]
-    with pytest.raises(UnsupportedVersion) as raised:
+    with pytest.raises(UnservedVersion) as raised:
         read_request_header(data)
     assert isinstance(raised.value, Malformed)
     assert (raised.value.api_key, raised.value.api_version, raised.value.correlation_id) == (12, version, 7)

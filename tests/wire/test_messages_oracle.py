@@ -1,7 +1,6 @@
 """The declarations of messages equal Apache Kafka's JSON schemas.
 
-The schemas are those that kafka-python carries. They are an oracle and not our source: whoever changes a
-declaration changes it by hand, and this test says whether Kafka agrees.
+The schemas come with kafka-python. They are an oracle, not the source: declarations are written by hand.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The result of one client check: its observations, and the status that follows from them."""
+"""The observations of one client check, and the status that follows from them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SHOWN = 3
 """The number of observations that a message lists; it counts the others."""
 
 
-class CheckResult:
-    """The observations of a check, with the trace lines that show them."""
+class Observations:
+    """The passes, failures and unclear cases of a check, with the trace lines that show them."""
 
     def __init__(self) -> None:
         self._passes: list[int] = []
