@@ -178,7 +178,7 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckResult:
+class GroupCheck:
     """The result of a check: `message` has the expectation, the observation and the closest miss, or is empty."""
 
     ok: bool
@@ -190,21 +190,21 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
-class RebalanceCheck(CheckResult):
+class RebalanceCheck(GroupCheck):
     """The result of a check for a rebalance, and the completed rebalance."""
 
     rebalance: Rebalance | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class RequestCheck(CheckResult):
+class RequestCheck(GroupCheck):
     """The result of a check of requests, and the sequence numbers of the matching requests in the trace."""
 
     seqs: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class ConformanceCheck(CheckResult):
+class ConformanceCheck(GroupCheck):
     """The result of the client checks C01 to C10, one verdict each."""
 
     checks: list[Verdict] = field(default_factory=list)

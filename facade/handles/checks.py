@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from koordinator.emulator.control.faults.holds import Holds
 from koordinator.emulator.control.inspect.groups import Groups
 from koordinator.emulator.control.inspect.verification import Verify
-from koordinator.emulator.control.results import CheckResult
+from koordinator.emulator.control.results import GroupCheck
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
 
 from .port import EmulatorOnly
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .port import Port
 
 P = ParamSpec("P")
-R = TypeVar("R", bound=CheckResult)
+R = TypeVar("R", bound=GroupCheck)
 
 WAIT_S = 30.0
 """The default timeout of waits, in seconds: long enough for a busy machine."""

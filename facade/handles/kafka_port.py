@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from koordinator.emulator.config.seed_record import SeedRecord
-    from koordinator.emulator.control.results import CheckResult
+    from koordinator.emulator.control.results import GroupCheck
 
     from ..client.groups import GroupDescription
 
@@ -226,18 +226,18 @@ class KafkaPort(Port):
 
     # -- checks ----------------------------------------------------------------------------------------------
 
-    def _assigned(self, admin: Admin, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> CheckResult:
+    def _assigned(self, admin: Admin, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> GroupCheck:
         actual = {
             owner.label: {topic: list(partitions) for topic, partitions in owner.assignment.items()}
             for owner in _owners(_find(admin, group))
         }
         return assignment_check(expected, actual)
 
-    def _committed(self, admin: Admin, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> CheckResult:
+    def _committed(self, admin: Admin, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> GroupCheck:
         committed = {(each.topic, each.partition): each.offset for each in self._offsets(admin, group=group)}
         return offsets_check(offsets, committed)
 
-    def _owned(self, admin: Admin, *, group: str, topics: Sequence[str] | None = None) -> CheckResult:
+    def _owned(self, admin: Admin, *, group: str, topics: Sequence[str] | None = None) -> GroupCheck:
         if topics is None:
             raise EmulatorOnly(f"topics: name them, because no broker reports subscriptions; or {REMEDY}")
         described = _find(admin, group)

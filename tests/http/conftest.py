@@ -37,7 +37,7 @@ def server(served: Served) -> Iterator[Remote]:
 
 @pytest.fixture
 def free_ports() -> range:
-    """Three ports in a row that nobody has just now."""
+    """Return three consecutive free ports."""
     for first in range(23_000, 32_000, 3):
         sockets = [socket.socket() for _ in range(3)]
         try:

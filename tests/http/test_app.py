@@ -24,7 +24,7 @@ def problem(response: httpx.Response, status: int) -> dict[str, Any]:
     return said
 
 
-def test_a_process_says_that_it_lives_and_is_ready(http: httpx.Client) -> None:
+def test_health_and_readiness(http: httpx.Client) -> None:
     assert http.get("/healthz").json() == {"status": "ok"}
     assert http.get("/readyz").json() == {"status": "ready", "clusters": ["default"]}
 

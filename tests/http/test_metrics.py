@@ -1,4 +1,4 @@
-"""What Prometheus is told."""
+"""Metrics for Prometheus."""
 
 from __future__ import annotations
 

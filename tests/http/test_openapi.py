@@ -44,7 +44,7 @@ def test_the_served_document_is_the_committed_one(http: httpx.Client) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=[f"{method} {path}" for method, path in OPERATIONS])
-def test_whatever_is_asked_is_answered_and_never_with_a_bug(asked: Served, method: str, path: str) -> None:
+def test_generated_requests_never_cause_an_internal_error(asked: Served, method: str, path: str) -> None:
     @given(case=SCHEMA[path][method].as_strategy())
     @settings(max_examples=5, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def ask(case: Any) -> None:

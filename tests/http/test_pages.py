@@ -1,4 +1,4 @@
-"""What the HTTP API has for people: the dashboard, and the trace as a page and for Perfetto."""
+"""The dashboard, and the trace as an HTML page and for Perfetto."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A long poll lasts as long as somebody waits for it, and many of them look together."""
+"""Long polls: they end with their client's connection, and many can wait at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The handle over HTTP is the handle: what it gives, what it refuses, and how it waits."""
+"""Handles over HTTP: results, errors and waits are those of the handles in process."""
 
 from __future__ import annotations
 

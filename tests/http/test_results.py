@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from koordinator import Simulation
 from koordinator.emulator.control import operations
-from koordinator.emulator.control.results import CheckResult, NodeState, PartitionOffset, Snapshot
+from koordinator.emulator.control.results import GroupCheck, NodeState, PartitionOffset, Snapshot
 from koordinator.emulator.core.data.direct_records import StoredRecord
 from koordinator.emulator.http.plain import from_json, result_from_plain, to_json
 
@@ -64,7 +64,7 @@ def test_json_of_another_shape_is_refused() -> None:
 
 
 def test_a_check_that_passes_has_no_message() -> None:
-    assert CheckResult(ok=True, message="expected it") == CheckResult(ok=True)
+    assert GroupCheck(ok=True, message="expected it") == GroupCheck(ok=True)
 
 
 def test_a_group_that_does_not_exist_is_dead() -> None:

@@ -1,4 +1,4 @@
-"""A clock that jumps over waits as soon as nobody who is alive is missing, and never over a session."""
+"""Auto clocks: they skip barriers that no live member can still reach, and never sessions."""
 
 from __future__ import annotations
 

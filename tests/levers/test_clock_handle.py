@@ -64,7 +64,7 @@ def test_a_puppet_that_is_to_expire_sends_no_heartbeat_and_learns_of_it_by_its_n
     assert group.generation > 2
 
 
-def test_the_session_of_a_healthy_puppet_is_made_to_end(cluster: Cluster) -> None:
+def test_expire_session_ends_the_session_of_a_healthy_puppet(cluster: Cluster) -> None:
     group = stable(cluster, "a", "b", session_timeout_s=SESSION_MS / 1000)
     (fired,) = group.expire_session("b")
     assert fired.kind == "session"

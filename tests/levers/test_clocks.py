@@ -1,4 +1,4 @@
-"""A group's clock is moved by hand: what fires, who lives on, and what cannot be."""
+"""Advances of a group's clock: the timers that fire, the sessions that are kept, and invalid calls."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_wait_that_had_begun_before_is_over_and_one_that_begins_on_the_way_is_
     assert here.group.state.value == "CompletingRebalance"
 
 
-def test_a_session_is_made_to_end_and_no_other(here: GroupBroker) -> None:
+def test_expire_session_ends_one_session_only(here: GroupBroker) -> None:
     (a, _) = here.form("a", "b")
     here.disconnect_all()
     assert here.control("expire_session", member="b") == [("session", "b")]
@@ -94,7 +94,7 @@ def test_a_member_is_named_by_instance_or_member_id(here: GroupBroker, name: str
     assert here.control("expire_session", member=a if name == "member id" else name) == [("session", "a")]
 
 
-def test_a_join_barrier_is_made_to_end_with_all_sessions_intact(here: GroupBroker) -> None:
+def test_expire_join_barrier_keeps_all_sessions(here: GroupBroker) -> None:
     dynamic = joining()
     ids = []
     for _ in range(2):
@@ -127,7 +127,7 @@ def test_a_member_that_does_not_sync_is_removed(here: GroupBroker) -> None:
     assert not here.group.members
 
 
-def test_a_handed_out_id_is_made_to_be_forgotten(here: GroupBroker) -> None:
+def test_expire_pending_removes_a_pending_member_id(here: GroupBroker) -> None:
     handed_out = here.request_at(here.node, joining(), 5).member_id
     assert here.clocks.expire_pending(here.now, group=GROUP, member=handed_out)[0].member_id == handed_out
     assert not here.group.pending_members

@@ -1,4 +1,4 @@
-"""What is done to a group by name shows in the trace as Kafka words it, and to members as Kafka answers them."""
+"""Overrides of groups: their events in the trace, and the responses that members receive."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_previous_holder_of_an_instance_id_is_fenced(here: GroupBroker) -> N
     assert here.request_at(here.node, request, 5).error_code == Error.FENCED_INSTANCE_ID
     assert here.group.state.value == "Stable"
     assert removed(here)[-1][:2] == ("replaced", "fenced")
-    # nobody hears of that process again
+    # the new process stays silent, so its session expires
     assert here.advance(f"{SESSION_MS}ms") == [("session", "a")]
 
 
@@ -91,7 +91,7 @@ def test_the_trace_has_an_override_before_its_effects(here: GroupBroker) -> None
     assert ("verb", "add_partitions", {"topic": "t", "count": 1}) in lines
 
 
-def test_offsets_are_set_whoever_is_in_the_group(here: GroupBroker) -> None:
+def test_offsets_are_set_while_the_group_has_members(here: GroupBroker) -> None:
     here.form("a")
     here.verbs.set_offsets(here.now, group=GROUP, offsets=[{"topic": "t", "partition": 0, "offset": 7}])
     assert here.committed(here.node) == 7

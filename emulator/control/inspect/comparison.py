@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...core.groups.classic.group import ClassicGroupState
 from ...verify.ownership import assignment_differences, ownership_errors
-from ..results import CheckResult
+from ..results import GroupCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
     from ...verify.ownership import Assignment, MemberAssignment
 
 
-def assignment_check(expected: Mapping[str, Assignment], actual: Mapping[str, Assignment]) -> CheckResult:
+def assignment_check(expected: Mapping[str, Assignment], actual: Mapping[str, Assignment]) -> GroupCheck:
     """Compare the partitions of each member, by label."""
     wrong = assignment_differences(expected, actual)
-    return CheckResult(not wrong, "\n  ".join(["the assignment differs:", *wrong]))
+    return GroupCheck(not wrong, "\n  ".join(["the assignment differs:", *wrong]))
 
 
 def ownership_check(
     state: str, members: Collection[MemberAssignment], partitions: Mapping[str, int], topics: Collection[str] | None
-) -> CheckResult:
+) -> GroupCheck:
     """Check that a group is Stable and exactly one member owns each partition of `topics`.
 
     `partitions` has the number of partitions of each topic. Without `topics`: of the subscribed topics.
     """
     if state != ClassicGroupState.STABLE.value:
-        return CheckResult(ok=False, message=f"expected a Stable group, but it is {state}")
+        return GroupCheck(ok=False, message=f"expected a Stable group, but it is {state}")
     wrong = ownership_errors(members, partitions, topics)
-    return CheckResult(not wrong, f"expected every partition to be owned exactly once, but {'; '.join(wrong)}")
+    return GroupCheck(not wrong, f"expected every partition to be owned exactly once, but {'; '.join(wrong)}")
 
 
 def offsets_check(
     expected: Iterable[tuple[str, int, int]],
     committed: Mapping[tuple[str, int], int],
     history: Callable[[str, int], str] = lambda _topic, _partition: "",
-) -> CheckResult:
+) -> GroupCheck:
     """Compare committed offsets; `history` returns a text on the last commit of a partition."""
     wrong = [
         f"{topic} {partition}: expected {offset}, "
@@ -45,4 +45,4 @@ def offsets_check(
         for topic, partition, offset in expected
         if committed.get(at := (topic, partition)) != offset
     ]
-    return CheckResult(not wrong, "\n  ".join(["the committed offsets differ:", *wrong]))
+    return GroupCheck(not wrong, "\n  ".join(["the committed offsets differ:", *wrong]))

@@ -1,6 +1,6 @@
 """Checks of a group for assertions, judged by its trace so far and its current state.
 
-A check returns a `CheckResult`. Unknown names (APIs, errors, causes, members) raise ValueError.
+A check returns a `GroupCheck`. Unknown names (APIs, errors, causes, members) raise ValueError.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...verify.rebalances import Rebalance, rebalances
 from ...verify.requests import RequestPattern, check_requests
 from ...verify.zombies import zombies
 from ..resolve import group_if_any
-from ..results import CheckResult, ConformanceCheck, RebalanceCheck, RequestCheck
+from ..results import ConformanceCheck, GroupCheck, RebalanceCheck, RequestCheck
 from .comparison import assignment_check, offsets_check, ownership_check
 from .owners import assignment_by, owners_of, partition_counts
 
@@ -76,18 +76,18 @@ class Verify:
         )
         return RebalanceCheck(ok=True, rebalance=merged)
 
-    def not_rebalanced(self, now: int, *, group: str, since: int = 0) -> CheckResult:
+    def not_rebalanced(self, now: int, *, group: str, since: int = 0) -> GroupCheck:
         """Check that no rebalance began after `since`."""
         return self.rebalanced_times(now, group=group, exactly=0, since=since)
 
-    def rebalanced_times(self, now: int, *, group: str, exactly: int, since: int = 0) -> CheckResult:
+    def rebalanced_times(self, now: int, *, group: str, exactly: int, since: int = 0) -> GroupCheck:
         """Check the number of rebalances that began after `since`, completed or not."""
         del now
         began = self._rebalances(group, since)
         listed = "".join(f"\n  {each}" for each in began)
         wanted = "no rebalance" if exactly == 0 else f"{exactly} rebalance{'' if exactly == 1 else 's'}"
         message = f"expected {wanted}, seen {len(began)}{':' if began else ''}{listed}"
-        return CheckResult(ok=len(began) == exactly, message=message)
+        return GroupCheck(ok=len(began) == exactly, message=message)
 
     # -- requests and members --------------------------------------------------------------------------------
 
@@ -120,20 +120,20 @@ class Verify:
         ok, message, matches = check_requests(trace, pattern, times, at_least)
         return RequestCheck(ok=ok, message=message, seqs=[exchange.seq for exchange in matches])
 
-    def left(self, now: int, *, group: str, member: str) -> CheckResult:
+    def left(self, now: int, *, group: str, member: str) -> GroupCheck:
         """Check that a member left the group with LeaveGroup."""
         del now
-        return CheckResult(*members.check_left(self._trace_of(group), member))
+        return GroupCheck(*members.check_left(self._trace_of(group), member))
 
-    def did_not_leave(self, now: int, *, group: str, member: str) -> CheckResult:
+    def did_not_leave(self, now: int, *, group: str, member: str) -> GroupCheck:
         """Check that no LeaveGroup named a member."""
         del now
-        return CheckResult(*members.check_did_not_leave(self._trace_of(group), member))
+        return GroupCheck(*members.check_did_not_leave(self._trace_of(group), member))
 
-    def fenced(self, now: int, *, group: str, instance_id: str) -> CheckResult:
+    def fenced(self, now: int, *, group: str, instance_id: str) -> GroupCheck:
         """Check that a member of this instance received FENCED_INSTANCE_ID."""
         del now
-        return CheckResult(*members.check_fenced(self._trace_of(group), instance_id))
+        return GroupCheck(*members.check_fenced(self._trace_of(group), instance_id))
 
     def no_zombies(self, now: int, *, group: str) -> RequestCheck:
         """Check that no member committed after its removal or for a partition that another member owned.
@@ -150,7 +150,7 @@ class Verify:
 
     # -- current state ---------------------------------------------------------------------------------------
 
-    def assigned(self, now: int, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> CheckResult:
+    def assigned(self, now: int, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> GroupCheck:
         """Check that exactly these members own exactly these partitions, in any state of the group.
 
         A member is named by its instance id, its member id, or a client id that no other member has.
@@ -158,7 +158,7 @@ class Verify:
         del now
         return assignment_check(expected, assignment_by(group_if_any(self._runtime, group), expected))
 
-    def owned(self, now: int, *, group: str, topics: Sequence[str] | None = None) -> CheckResult:
+    def owned(self, now: int, *, group: str, topics: Sequence[str] | None = None) -> GroupCheck:
         """Check that the group is Stable and exactly one member owns each partition of these topics.
 
         Without `topics`: of the topics that the members subscribe to.
@@ -168,7 +168,7 @@ class Verify:
         state = ClassicGroupState.DEAD if existing is None else existing.state
         return ownership_check(state.value, *self._ownership(group), topics)
 
-    def committed(self, now: int, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> CheckResult:
+    def committed(self, now: int, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> GroupCheck:
         """Check that these offsets (topic, partition, offset) are committed; more may be."""
         del now
         existing = group_if_any(self._runtime, group)
