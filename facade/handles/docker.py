@@ -20,6 +20,7 @@ import docker
 from docker.errors import APIError, DockerException, NotFound
 
 from koordinator.emulator.broker.listeners import host_port
+from koordinator.emulator.config.options import OPTIONS, PREFIX
 
 from .remote import Remote
 
@@ -42,6 +43,9 @@ INSIDE = "INSIDE"
 
 OWNER = "koordinator.owner"
 """The label with the process that started a container, `HOST/PID`."""
+
+VARIABLES = {option.name: option.variable for option in OPTIONS}
+"""The environment variable of each option of the cluster."""
 
 READY_S = 60.0
 """The timeout of a start, in seconds; on an idle machine a start takes less than a second."""
@@ -193,8 +197,8 @@ class KoordinatorContainer:
 
     def _variables(self) -> dict[str, str]:
         if self._is_on_host:
-            return {"KOORDINATOR_HOST": "127.0.0.1", "KOORDINATOR_PORT": "0", "KOORDINATOR_CONTROL_PORT": "0"}
-        return {"KOORDINATOR_LISTENER": f"{INSIDE}=0.0.0.0:{INSIDE_PORT}"}
+            return {VARIABLES["host"]: "127.0.0.1", VARIABLES["port"]: "0", f"{PREFIX}CONTROL_PORT": "0"}
+        return {VARIABLES["listeners"]: f"{INSIDE}=0.0.0.0:{INSIDE_PORT}"}
 
     def _network(self) -> dict[str, Any]:
         if self._is_on_host:
@@ -222,7 +226,7 @@ class KoordinatorContainer:
 
     @property
     def _token(self) -> str | None:
-        return self._environment.get("KOORDINATOR_CONTROL_TOKEN")
+        return self._environment.get(f"{PREFIX}CONTROL_TOKEN")
 
     def _mapped(self, port: int) -> tuple[str, int]:
         """Return the address on this side of a mapped port."""
