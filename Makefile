@@ -126,7 +126,7 @@ check: $(VENV)/test-tools $(if $(wildcard $(VENV)/editable),,$(VENV)/installed) 
 	@echo "== Biome and TypeScript"
 	@tools/js/check.sh
 	@echo "== prose"
-	@$(BIN)/python tools/prose.py || echo "== not enforced yet"
+	@$(BIN)/python tools/prose.py
 
 ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/editor-tools $(VENV)/installed ## run the tests that need Java, Chromium, Docker, pyright or Spark
 	@status=0; \
