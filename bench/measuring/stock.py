@@ -1,4 +1,4 @@
-"""The same messages in stock Construct, as its manual suggests.
+"""The sample messages in stock Construct, as its manual suggests.
 
 They parse into Containers and build from them, which is less work than dataclasses. Interpreted, which is Construct's
 default; its compiler neither compiles prefixed strings nor checks lengths.
