@@ -43,14 +43,12 @@ class Nodes:
         self._host = host
         self._deliver = deliver
 
-    def states(self, now: int) -> list[NodeState]:
+    def states(self, _now: int) -> list[NodeState]:
         """Return every node and its state, by id."""
-        del now
         return [NodeState(node, state) for node, state in self._runtime.states.items()]
 
-    def connections(self, now: int) -> list[ClientConnection]:
+    def connections(self, _now: int) -> list[ClientConnection]:
         """Return the connected clients, without puppets."""
-        del now
         brokers = (self._runtime.broker(node) for node, state in self._runtime.states.items() if state != "down")
         return [
             ClientConnection(number, broker.node.node_id, client_id, client_host)
@@ -62,12 +60,11 @@ class Nodes:
         """Return whether no client is connected."""
         return not self.connections(now)
 
-    def address(self, now: int, *, node: int, listener: str = PLAINTEXT) -> str:
+    def address(self, _now: int, *, node: int, listener: str = PLAINTEXT) -> str:
         """Return the address that a node advertises to clients of a listener, `host:port`.
 
         Raises ValueError if the node has no such listener.
         """
-        del now
         broker = self._runtime.cluster.brokers.get(node)
         endpoint = broker.endpoints.get(listener) if broker is not None else None
         if endpoint is None:
@@ -105,28 +102,24 @@ class Nodes:
         """Resume a paused node: first its overdue timers fire, then it processes the requests it has read."""
         self._deliver(self._runtime.resume_node(now, node))
 
-    def advertise(self, now: int, *, node: int, host: str, port: int, listener: str = PLAINTEXT) -> None:
+    def advertise(self, _now: int, *, node: int, host: str, port: int, listener: str = PLAINTEXT) -> None:
         """Change the address that a node advertises to clients of a listener."""
-        del now
         self._runtime.advertise(node, listener, host, port)
 
-    def believe(self, now: int, *, node: int, group: str, coordinator: int | None) -> None:
+    def believe(self, _now: int, *, node: int, group: str, coordinator: int | None) -> None:
         """Make a node answer FindCoordinator for a group with another node, as long as that node is up.
 
         None restores the right answer.
         """
-        del now
         self._runtime.override_coordinator(node, group, coordinator)
 
-    def coordinator(self, now: int, *, group: str) -> int | None:
+    def coordinator(self, _now: int, *, group: str) -> int | None:
         """Return the node that coordinates a group, which need not exist; None if no node does."""
-        del now
         node = self._runtime.cluster.coordinator_of(group)
         return None if node == NO_LEADER else node
 
-    def leader(self, now: int, *, topic: str, partition: int) -> int | None:
+    def leader(self, _now: int, *, topic: str, partition: int) -> int | None:
         """Return the node that leads a partition; None without a leader or without such a partition."""
-        del now
         known = self._runtime.cluster.topics.get(topic)
         node = NO_LEADER if known is None else known.leader(partition)
         return None if node == NO_LEADER else node

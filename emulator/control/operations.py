@@ -56,7 +56,7 @@ NAMES: Mapping[Callable[..., Any], str] = {function: name for name, function in 
 ASYNC = frozenset(name for name, function in OPERATIONS.items() if inspect.iscoroutinefunction(function))
 """The operations that open or close sockets."""
 
-_NOT_GIVEN = ("self", "now")
+_NOT_GIVEN = ("self", "now", "_now")
 
 _NAMESPACE = vars(collections.abc) | {"Any": Any}
 """Names of annotations that the parts import for type checkers only."""

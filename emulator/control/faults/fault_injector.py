@@ -106,10 +106,9 @@ class FaultInjector:
         return Interception(steps, None if decision is None else decision.rule_id, notes)
 
     def on_response(
-        self, now: int, broker: InterceptedBroker, call: Call, response: Message
+        self, now: int, _broker: InterceptedBroker, call: Call, response: Message
     ) -> tuple[Step, ...] | None:
         """Decide on the response to a request."""
-        del broker
         decision = self._decisions.get(call.connection)
         if decision is None or decision.in_flight.call is not call:
             return None
@@ -122,13 +121,12 @@ class FaultInjector:
                 if in_flight.call is call:
                     self._note_behind(now, broker, hold_point, in_flight)
 
-    def on_disconnected(self, now: int, broker: InterceptedBroker, connection: int) -> None:
+    def on_disconnected(self, _now: int, _broker: InterceptedBroker, connection: int) -> None:
         """Mark the held requests of a closed connection.
 
         A released hold still applies them, as Kafka applies queued requests of disconnected clients. A lock-step
         discards them and waits for the client's next request.
         """
-        del now, broker
         self._decisions.pop(connection, None)
         for hold_point in self.hold_points.values():
             for in_flight in [request for request in hold_point.inside if request.call.connection == connection]:

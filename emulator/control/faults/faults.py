@@ -55,35 +55,31 @@ class Faults:
         self._injector.note_rule(now, "removed", stats.rule)
         return _info(stats)
 
-    def rule(self, now: int, *, rule: str) -> RuleInfo:
+    def rule(self, _now: int, *, rule: str) -> RuleInfo:
         """Return a rule with its `matched` and `hits` counts and the `requests` it acted on, newest last.
 
         A hit is a match on which the rule acted. A request has the keys `api`, `version`, `connection`,
         `correlation_id`, `client_id`, `group`, `member_id` and `node`.
         """
-        del now
         return _info(self._stats(rule))
 
-    def rules(self, now: int) -> list[RuleInfo]:
+    def rules(self, _now: int) -> list[RuleInfo]:
         """Return all rules, oldest first."""
-        del now
         return [_info(stats) for stats in self._injector.rule_stats.values()]
 
-    def unused(self, now: int) -> list[UnusedRule]:
+    def unused(self, _now: int) -> list[UnusedRule]:
         """Return the required rules that never acted: `rule`, its `text`, and `near`, the closest request seen."""
-        del now
         return [
             UnusedRule(stats.rule.data(), str(stats.rule), self._near(stats))
             for stats in self._injector.rule_stats.values()
             if not stats.acted and not stats.rule.optional
         ]
 
-    def disturb(self, now: int, *, seed: int | None) -> None:
+    def disturb(self, _now: int, *, seed: int | None) -> None:
         """Add small random delays, drawn from `seed`, to requests and responses of group APIs.
 
         The jitter varies the order in which clients reach the coordinator. None turns it off.
         """
-        del now
         self._injector.jitter_seed = seed
         self._injector.update_registration()
 

@@ -57,14 +57,13 @@ class Holds:
         """Return all holds and lock-steps, oldest first, as `look` does."""
         return [self.look(now, hold=hold) for hold in self._injector.hold_points]
 
-    def look(self, now: int, *, hold: str) -> HoldInfo:
+    def look(self, _now: int, *, hold: str) -> HoldInfo:
         """Return a hold: `id`, `match`, `clients`, `entered`, `inside`, `behind`, `rounds` and `is_open`.
 
         `entered` counts all requests that entered. `inside` lists the held requests, in the shape of `faults.rule`;
         `behind` lists the requests that wait behind them on their connections. `rounds` counts complete rounds of a
         lock-step.
         """
-        del now
         hold_point = self._hold_point(hold)
         return HoldInfo(
             id=hold_point.id,
@@ -77,29 +76,26 @@ class Holds:
             is_open=hold_point.is_open,
         )
 
-    def entered(self, now: int, *, hold: str) -> HoldEntry:
+    def entered(self, _now: int, *, hold: str) -> HoldEntry:
         """Return the wait condition of a hold: `ok` once a request, the `first`, has entered or none can enter.
 
         `deadlock` explains why none can: a matching request waits behind another hold, and every other connection that
         could send one is held as well.
         """
-        del now
         hold_point = self._hold_point(hold)
         deadlock = None if hold_point.first is not None else self._deadlock(hold_point)
         first = None if hold_point.first is None else hold_point.first.summary()
         return HoldEntry(first is not None or deadlock is not None, first, deadlock)
 
-    def near(self, now: int, *, hold: str) -> str:
+    def near(self, _now: int, *, hold: str) -> str:
         """Describe the request that came closest to entering a hold."""
-        del now
         return nearest(self._runtime, self._hold_point(hold).match)
 
-    def round(self, now: int, *, hold: str, number: int) -> LockstepRound:
+    def round(self, _now: int, *, hold: str, number: int) -> LockstepRound:
         """Return the wait condition of a lock-step: `ok` after `number` complete rounds.
 
         `missing` lists the clients without a request in the current round.
         """
-        del now
         hold_point = self._hold_point(hold)
         missing = set(hold_point.clients) - {hold_point.client_of(in_flight) for in_flight in hold_point.inside}
         return LockstepRound(hold_point.rounds >= number, hold_point.rounds, sorted(missing))
@@ -132,9 +128,8 @@ class Holds:
         self._injector.note_hold_point(now, "removed", hold_point)
         self._injector.update_registration()
 
-    def blocked(self, now: int, *, group: str | None = None) -> list[str]:
+    def blocked(self, _now: int, *, group: str | None = None) -> list[str]:
         """Describe the held requests of a group, or of all groups, for the message of a failed wait."""
-        del now
         return [
             self._describe(hold_point, in_flight)
             for hold_point in self._injector.hold_points.values()

@@ -14,12 +14,10 @@ class Events:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
 
-    def read(self, now: int, *, since: int = 0, group: str | None = None) -> list[dict[str, object]]:
+    def read(self, _now: int, *, since: int = 0, group: str | None = None) -> list[dict[str, object]]:
         """Return the events after sequence number `since`, oldest first, of one group if it is given."""
-        del now
         return self._trace.events(since, group)
 
-    def header(self, now: int) -> dict[str, object]:
+    def header(self, _now: int) -> dict[str, object]:
         """Return the first line of a trace file: schema version, seed, versions."""
-        del now
         return dict(self._trace.header)

@@ -29,20 +29,18 @@ class Groups:
         self._runtime = runtime
         self._deliver = deliver
 
-    def ids(self, now: int) -> list[str]:
+    def ids(self, _now: int) -> list[str]:
         """Return the ids of all groups, sorted."""
-        del now
         return sorted(self._runtime.groups())
 
-    def describe(self, now: int, *, group: str) -> Snapshot:
+    def describe(self, _now: int, *, group: str) -> Snapshot:
         """Return a group at this moment. A group that does not exist is Dead, in generation -1."""
-        del now
         existing = group_if_any(self._runtime, group)
         return Snapshot() if existing is None else _snapshot(existing)
 
     def meets(
         self,
-        now: int,
+        _now: int,
         *,
         group: str,
         state: str | None = None,
@@ -56,7 +54,6 @@ class Groups:
         `owned` "all" exactly one member also owns each partition of the subscribed topics. Raises ValueError for an
         unknown state.
         """
-        del now
         if state is not None:
             require_state(state)
         if owned not in (None, "all"):
@@ -72,9 +69,8 @@ class Groups:
             and (owned is None or not ownership_errors(owners_of(existing), partition_counts(self._runtime.cluster)))
         )
 
-    def offsets(self, now: int, *, group: str) -> list[PartitionOffset]:
+    def offsets(self, _now: int, *, group: str) -> list[PartitionOffset]:
         """Return the committed offsets of a group; an empty list if it does not exist."""
-        del now
         existing = group_if_any(self._runtime, group)
         return [
             PartitionOffset(
@@ -95,9 +91,8 @@ class Groups:
         """
         self._deliver(self._runtime.load_groups(now, parse_groups(lines, source, now)))
 
-    def dump(self, now: int) -> list[dict[str, object]]:
+    def dump(self, _now: int) -> list[dict[str, object]]:
         """Return all groups in `__consumer_offsets`, as the lines of a groups file."""
-        del now
         topic = self._runtime.cluster.topics.get(OFFSETS_TOPIC)
         logs = topic.logs if topic is not None else []
         return to_lines(record for log in logs for record in records_of(log.records()))

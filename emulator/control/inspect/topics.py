@@ -40,14 +40,12 @@ class Topics:
         """
         return self._runtime.produce(now, topic, seed_records(records))
 
-    def records(self, now: int, *, topic: str) -> list[StoredRecord]:
+    def records(self, _now: int, *, topic: str) -> list[StoredRecord]:
         """Return every record of a topic, partition by partition."""
-        del now
         return list(self._runtime.records(topic))
 
-    def describe(self, now: int) -> list[TopicInfo]:
+    def describe(self, _now: int) -> list[TopicInfo]:
         """Return all topics with their partitions, leaders and end offsets."""
-        del now
         return [
             TopicInfo(
                 topic.name,

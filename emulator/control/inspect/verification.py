@@ -38,25 +38,22 @@ class Verify:
         self._runtime = runtime
         self._lines = _LineCache(runtime.trace)
 
-    def position(self, now: int) -> int:
+    def position(self, _now: int) -> int:
         """Return the sequence number of the newest event."""
-        del now
         return self._runtime.trace.last_seq
 
     # -- rebalances ------------------------------------------------------------------------------------------
 
-    def rebalances(self, now: int, *, group: str, since: int = 0) -> list[Rebalance]:
+    def rebalances(self, _now: int, *, group: str, since: int = 0) -> list[Rebalance]:
         """Return every rebalance that began after sequence number `since`, oldest first."""
-        del now
         return self._rebalances(group, since)
 
-    def rebalanced(self, now: int, *, group: str, since: int = 0, cause: str | None = None) -> RebalanceCheck:
+    def rebalanced(self, _now: int, *, group: str, since: int = 0, cause: str | None = None) -> RebalanceCheck:
         """Check that a rebalance (with this cause) began after `since` and completed.
 
         A superseded rebalance continues as the next one: then `generation`, `members` and `outcome` are those of the
         later rebalance.
         """
-        del now
         if cause is not None:
             require_cause(cause)
         began = self._rebalances(group, since)
@@ -80,9 +77,8 @@ class Verify:
         """Check that no rebalance began after `since`."""
         return self.rebalanced_times(now, group=group, exactly=0, since=since)
 
-    def rebalanced_times(self, now: int, *, group: str, exactly: int, since: int = 0) -> GroupCheck:
+    def rebalanced_times(self, _now: int, *, group: str, exactly: int, since: int = 0) -> GroupCheck:
         """Check the number of rebalances that began after `since`, completed or not."""
-        del now
         began = self._rebalances(group, since)
         listed = "".join(f"\n  {each}" for each in began)
         wanted = "no rebalance" if exactly == 0 else f"{exactly} rebalance{'' if exactly == 1 else 's'}"
@@ -93,7 +89,7 @@ class Verify:
 
     def requests(  # noqa: PLR0913 - one filter each
         self,
-        now: int,
+        _now: int,
         *,
         group: str,
         api: str,
@@ -110,7 +106,6 @@ class Verify:
         `error` is the name of the response's error ("NONE" for success), `client_id` a glob, `member` a member id, an
         instance id or a client id. `generation` is that of the request, or of a JoinGroup's response.
         """
-        del now
         pattern = RequestPattern(api, error, client_id, member, instance_id, generation)
         trace = self._trace_of(group)
         if times == 0 and member is not None:
@@ -120,27 +115,23 @@ class Verify:
         ok, message, matches = check_requests(trace, pattern, times, at_least)
         return RequestCheck(ok=ok, message=message, seqs=[exchange.seq for exchange in matches])
 
-    def left(self, now: int, *, group: str, member: str) -> GroupCheck:
+    def left(self, _now: int, *, group: str, member: str) -> GroupCheck:
         """Check that a member left the group with LeaveGroup."""
-        del now
         return GroupCheck(*members.check_left(self._trace_of(group), member))
 
-    def did_not_leave(self, now: int, *, group: str, member: str) -> GroupCheck:
+    def did_not_leave(self, _now: int, *, group: str, member: str) -> GroupCheck:
         """Check that no LeaveGroup named a member."""
-        del now
         return GroupCheck(*members.check_did_not_leave(self._trace_of(group), member))
 
-    def fenced(self, now: int, *, group: str, instance_id: str) -> GroupCheck:
+    def fenced(self, _now: int, *, group: str, instance_id: str) -> GroupCheck:
         """Check that a member of this instance received FENCED_INSTANCE_ID."""
-        del now
         return GroupCheck(*members.check_fenced(self._trace_of(group), instance_id))
 
-    def no_zombies(self, now: int, *, group: str) -> RequestCheck:
+    def no_zombies(self, _now: int, *, group: str) -> RequestCheck:
         """Check that no member committed after its removal or for a partition that another member owned.
 
         See `koordinator.emulator.verify.zombies.Zombie`.
         """
-        del now
         commits = zombies(self._trace_of(group))
         listed = "".join(f"\n  {each}" for each in commits)
         message = (
@@ -150,39 +141,35 @@ class Verify:
 
     # -- current state ---------------------------------------------------------------------------------------
 
-    def assigned(self, now: int, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> GroupCheck:
+    def assigned(self, _now: int, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> GroupCheck:
         """Check that exactly these members own exactly these partitions, in any state of the group.
 
         A member is named by its instance id, its member id, or a client id that no other member has.
         """
-        del now
         return assignment_check(expected, assignment_by(group_if_any(self._runtime, group), expected))
 
-    def owned(self, now: int, *, group: str, topics: Sequence[str] | None = None) -> GroupCheck:
+    def owned(self, _now: int, *, group: str, topics: Sequence[str] | None = None) -> GroupCheck:
         """Check that the group is Stable and exactly one member owns each partition of these topics.
 
         Without `topics`: of the topics that the members subscribe to.
         """
-        del now
         existing = group_if_any(self._runtime, group)
         state = ClassicGroupState.DEAD if existing is None else existing.state
         return ownership_check(state.value, *self._ownership(group), topics)
 
-    def committed(self, now: int, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> GroupCheck:
+    def committed(self, _now: int, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> GroupCheck:
         """Check that these offsets (topic, partition, offset) are committed; more may be."""
-        del now
         existing = group_if_any(self._runtime, group)
         committed = {} if existing is None else {at: each.offset for at, each in existing.offsets.items()}
         return offsets_check(offsets, committed, lambda topic, partition: self._last_commit(group, topic, partition))
 
     def conforms(
-        self, now: int, *, group: str, ignore: Sequence[str] = (), auto_commit: bool | None = None
+        self, _now: int, *, group: str, ignore: Sequence[str] = (), auto_commit: bool | None = None
     ) -> ConformanceCheck:
         """Check that no client check C01 to C10 fails over the trace so far.
 
         See `koordinator.emulator.verify.conformance`. `auto_commit`: whether the members commit automatically.
         """
-        del now
         existing = group_if_any(self._runtime, group)
         is_stable = (
             existing is not None and existing.state is ClassicGroupState.STABLE and not existing.pending_sync_members

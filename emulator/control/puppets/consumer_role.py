@@ -79,9 +79,8 @@ class ConsumerRole:
             for assignor in self._assignors
         )
 
-    def prepare(self, protocol: str | None) -> None:
+    def prepare(self, _protocol: str | None) -> None:
         """Revoke all partitions (eager), or those of topics no longer subscribed (cooperative)."""
-        del protocol
         if not self._is_cooperative:
             self._held = {}
         elif self._topics is None:
@@ -93,10 +92,9 @@ class ConsumerRole:
         self._held, self._assigned_for = {}, None
 
     def assign(
-        self, now: int, protocol: str, generation: int, leader_id: str, members: Sequence[JoinGroupResponseMember]
+        self, _now: int, protocol: str, _generation: int, _leader_id: str, members: Sequence[JoinGroupResponseMember]
     ) -> dict[str, bytes]:
         """Run the assignor; a member with an unreadable subscription gets no partitions."""
-        del now, generation, leader_id
         candidates = [_candidate(member) for member in members]
         topics = {topic for candidate in candidates for topic in candidate.topics}
         partitions = {topic: self._cluster.partition_count(topic) for topic in sorted(topics)}
@@ -114,9 +112,8 @@ class ConsumerRole:
             for member_id, by_topic in assigned.items()
         }
 
-    def take(self, now: int, protocol: str, generation: int, assignment: bytes) -> int | None:
+    def take(self, _now: int, _protocol: str, generation: int, assignment: bytes) -> int | None:
         """Replace the assignment. A cooperative consumer with revoked partitions rejoins at once (KIP-429)."""
-        del now, protocol
         try:
             assigned = {row.topic: row.partitions for row in read_assignment(assignment).assigned_partitions}
         except Malformed:

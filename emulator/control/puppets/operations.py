@@ -167,19 +167,16 @@ class Puppets:
         puppet = self._puppet(group, name)
         return self._perform(now, puppet, puppet.stop)
 
-    def describe(self, now: int, *, group: str, name: str) -> PuppetInfo:
+    def describe(self, _now: int, *, group: str, name: str) -> PuppetInfo:
         """Return a puppet's configuration and state."""
-        del now
         return _info(self._puppet(group, name))
 
-    def meets(self, now: int, *, group: str, name: str, state: str) -> bool:
+    def meets(self, _now: int, *, group: str, name: str, state: str) -> bool:
         """Return whether a puppet is in a state."""
-        del now
         return self._puppet(group, name).state.value == state
 
-    def list(self, now: int, *, group: str | None = None) -> list[PuppetInfo]:
+    def list(self, _now: int, *, group: str | None = None) -> list[PuppetInfo]:
         """Return the puppets of a group, or of all groups, in order of creation."""
-        del now
         return [_info(puppet) for puppet in self._supervisor.puppets.values() if group in (None, puppet.group_id)]
 
     # -- internal --------------------------------------------------------------------------------------------

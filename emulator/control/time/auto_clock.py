@@ -53,9 +53,8 @@ class AutoClock:
             self._is_moving = False
         return outputs
 
-    def group_deadline(self, group_id: str) -> int | None:
+    def group_deadline(self, _group_id: str) -> int | None:
         """Return None: jumps have no deadline."""
-        del group_id
         return None
 
     def clock_changed(self, now: int, group_id: str) -> None:

@@ -132,9 +132,8 @@ class Clocks:
         advance = ClockAdvance(self._runtime, coordinator, now, group, lambda each: each is not victim, {victim.id})
         return self._advance_to(advance, target, victim.session, "expire_session")
 
-    def awaited(self, now: int, *, group: str) -> list[str]:
+    def awaited(self, _now: int, *, group: str) -> list[str]:
         """Return the members whose JoinGroup the join phase awaits, or whose SyncGroup the generation awaits."""
-        del now
         target = group_named(self._runtime, group)
         return [
             label
@@ -142,9 +141,8 @@ class Clocks:
             if is_awaited(target, member)
         ]
 
-    def awaits_only(self, now: int, *, group: str, members: Sequence[str]) -> bool:
+    def awaits_only(self, _now: int, *, group: str, members: Sequence[str]) -> bool:
         """Return whether the group awaits exactly these members."""
-        del now
         target = group_named(self._runtime, group)
         named = {member_named(target, name).id for name in members}
         return named == {each.id for each in target.members.values() if is_awaited(target, each)}
