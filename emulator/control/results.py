@@ -21,9 +21,6 @@ def is_satisfied(result: object) -> bool:
     return bool(getattr(result, "ok", result))
 
 
-# -- nodes and topics ------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
     """A served cluster: its addresses and the values that reproduce it. `listeners` are bootstrap servers by name."""
@@ -68,9 +65,6 @@ class TopicInfo:
 
     topic: str
     partitions: list[PartitionInfo]
-
-
-# -- groups ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +125,6 @@ class PartitionOffset:
     commit_timestamp: int = -1
 
 
-# -- clocks ----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class ClockReading:
     """A group's clock: its mode, its time in ms since the epoch, and its lead over the node's clock in ms."""
@@ -174,9 +165,6 @@ class Timer:
     generation: int
 
 
-# -- checks ----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class GroupCheck:
     """The result of a check: `message` has the expectation, the observation and the closest miss, or is empty."""
@@ -208,9 +196,6 @@ class ConformanceCheck(GroupCheck):
     """The result of the client checks C01 to C10, one verdict each."""
 
     checks: list[Verdict] = field(default_factory=list)
-
-
-# -- faults ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,9 +270,6 @@ class LockstepRound:
     ok: bool
     rounds: int
     missing: list[str]
-
-
-# -- puppets ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

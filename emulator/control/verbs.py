@@ -188,8 +188,6 @@ class Verbs:
         self._note(self._verb(now, "add_partitions", None, topic=topic, count=count))
         return total
 
-    # -- inside ----------------------------------------------------------------------------------------------
-
     def _override(
         self, now: int, group: str, verb: VerbUsed | None, action: Callable[[GroupStore, ClassicGroup], None]
     ) -> None:

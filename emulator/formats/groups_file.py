@@ -84,9 +84,6 @@ TEXT_BYTES_MAX = 2**15 - 1
 Line = dict[str, object]
 
 
-# -- to lines ------------------------------------------------------------------------------------------------
-
-
 def to_lines(records: Iterable[CoordinatorRecord]) -> list[Line]:
     """Return the latest groups and offsets, sorted: each group, then its offsets by topic and partition."""
     last: dict[Key, OffsetCommitValue | GroupMetadataValue] = {}
@@ -187,9 +184,6 @@ def _rare_fields(data: bytes, user_data: bytes | None) -> Line:
     version = int.from_bytes(data[:2], "big", signed=True)
     line: Line = {} if user_data is None else {"user_data": json_lines.to_base64(user_data)}
     return line if version == consumer_protocol.NEWEST else line | {"version": version}
-
-
-# -- from lines ----------------------------------------------------------------------------------------------
 
 
 def parse_groups(lines: Iterable[str | bytes], file: str, now: int) -> list[CoordinatorRecord]:
@@ -296,9 +290,6 @@ def _require_unique(field: str, values: list[str]) -> None:
             raise BadLine(f"members: two of them have the {field} {value!r}")
 
 
-# -- consumer protocol ---------------------------------------------------------------------------------------
-
-
 def _subscription(value: object, field: str = "subscription") -> bytes:
     if value is None:
         return b""
@@ -368,9 +359,6 @@ def _user_data(field: str, data: Line) -> bytes | None:
 def _version(field: str, data: Line) -> int:
     newest = consumer_protocol.NEWEST
     return integer(f"{field}.version", data.get("version", newest), 0, newest)
-
-
-# -- fields --------------------------------------------------------------------------------------------------
 
 
 def _text(field: str, value: object) -> str:

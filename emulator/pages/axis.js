@@ -47,10 +47,7 @@ export class Axis {
     this.place(lines, stops);
   }
 
-  /**
-   * @param {Line[]} lines
-   * @param {Stop[]} stops
-   */
+  /** @param {Line[]} lines @param {Stop[]} stops */
   place(lines, stops) {
     let next = 0;
     for (let at = 0; at < lines.length; at += 1) {
@@ -93,21 +90,14 @@ export class Axis {
     return low > 0 && x - this.xs[low - 1] < this.xs[low] - x ? low - 1 : Math.max(low, 0);
   }
 
-  /**
-   * @param {number} factor
-   * @param {number} px
-   * @param {number} width
-   */
+  /** @param {number} factor @param {number} px @param {number} width */
   zoom(factor, px, width) {
     const x = this.from + (px / width) * (this.to - this.from);
     const span = Math.min(1, Math.max((this.to - this.from) * factor, 1e-5));
     this.move(x - (px / width) * span, span);
   }
 
-  /**
-   * @param {number} from
-   * @param {number} [span]
-   */
+  /** @param {number} from @param {number} [span] */
   move(from, span = this.to - this.from) {
     this.from = Math.min(Math.max(from, 0), 1 - span);
     this.to = this.from + span;
@@ -123,10 +113,7 @@ export class Axis {
   }
 }
 
-/**
- * @param {Line[]} lines
- * @param {number[]} shown
- */
+/** @param {Line[]} lines @param {number[]} shown */
 function stopsOf(lines, shown) {
   /** @type {Stop[]} */
   const stops = [];

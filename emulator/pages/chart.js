@@ -35,10 +35,7 @@ export function drawPart(canvas, part, view, palette) {
 }
 
 class Chart {
-  /**
-   * @param {Pen} pen
-   * @param {View} view
-   */
+  /** @param {Pen} pen @param {View} view */
   constructor(pen, { group, axis, width }) {
     this.pen = pen;
     this.group = group;
@@ -47,11 +44,7 @@ class Chart {
     this.width = width;
   }
 
-  /**
-   * @param {Row[]} rows
-   * @param {Part} part
-   * @param {number} height
-   */
+  /** @param {Row[]} rows @param {Part} part @param {number} height */
   draw(rows, part, height) {
     if (part === "body") this.rebalanceShades(height);
     for (const row of rows) if (row.kind !== "head") this[row.kind](row);
@@ -63,10 +56,7 @@ class Chart {
     return this.axis.px(at, this.width);
   }
 
-  /**
-   * @param {Span} span
-   * @returns {[number, number]}
-   */
+  /** @param {Span} span @returns {[number, number]} */
   range({ start, end }) {
     return [this.x(start), this.x(end)];
   }
@@ -234,11 +224,7 @@ class Chart {
     for (const mark of lane.marks) this.mark(mark, middle, top + row.height - 3);
   }
 
-  /**
-   * @param {Lane} lane
-   * @param {StateSpan} span
-   * @param {Row} row
-   */
+  /** @param {Lane} lane @param {StateSpan} span @param {Row} row */
   stable(lane, span, { top, height }) {
     const [from, to] = this.range(span);
     const owned = ownedAt(this.group, lane, span.start);
@@ -248,11 +234,7 @@ class Chart {
     this.pen.boxText(text, from, to, top + height / 2 - 1, this.colour("on-stable"));
   }
 
-  /**
-   * @param {LaneMark} mark
-   * @param {number} middle
-   * @param {number} bottom
-   */
+  /** @param {LaneMark} mark @param {number} middle @param {number} bottom */
   mark({ at, kind }, middle, bottom) {
     const { pen } = this;
     const x = this.x(at);
@@ -338,10 +320,7 @@ class Chart {
     }
   }
 
-  /**
-   * @param {Part} part
-   * @param {number} height
-   */
+  /** @param {Part} part @param {number} height */
   firstError(part, height) {
     const at = this.model.firstError;
     if (at === null || this.model.lines[at].group_id !== this.group.id) return;

@@ -160,10 +160,7 @@ class Dashboard {
     this.show(state.data);
   }
 
-  /**
-   * @param {string} text
-   * @param {boolean} isLive
-   */
+  /** @param {string} text @param {boolean} isLive */
   setStatus(text, isLive) {
     this.status.textContent = text;
     this.status.classList.toggle("d-lost", !isLive);

@@ -14,11 +14,7 @@ export class Details {
     this.element = make("section", { class: "k-details", "aria-label": "The selected event", "aria-live": "polite" });
   }
 
-  /**
-   * @param {Model} model
-   * @param {Group} group
-   * @param {number} at
-   */
+  /** @param {Model} model @param {Group} group @param {number} at */
   show(model, group, at) {
     const line = model.lines[at];
     const partner = model.partner[at] ?? at;
@@ -65,11 +61,7 @@ function titleOf(line) {
   return `${line.kind} ${line.change || line.timer || ""}`;
 }
 
-/**
- * @param {Group} group
- * @param {number} begin
- * @param {number} end
- */
+/** @param {Group} group @param {number} begin @param {number} end */
 function beforeAndAfter(group, begin, end) {
   const rows = [["group", stateAt(group, begin - 1), stateAt(group, end)]];
   for (const lane of group.lanes) {
@@ -90,10 +82,7 @@ function beforeAndAfter(group, begin, end) {
   );
 }
 
-/**
- * @param {string} heading
- * @param {Line} line
- */
+/** @param {string} heading @param {Line} line */
 function block(heading, line) {
   const shown = Object.fromEntries(Object.entries(line).filter(([key]) => !HIDDEN.has(key)));
   return make("div", {}, make("h3", {}, heading), make("pre", { tabindex: "0" }, jsonText(shown)));

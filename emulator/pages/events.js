@@ -59,10 +59,7 @@ const TIMERS = {
   OffsetExpiryCheck: () => "check for expired offsets",
 };
 
-/**
- * @param {Line} line
- * @param {string} [member]
- */
+/** @param {Line} line @param {string} [member] */
 export function timerText(line, member) {
   const text = TIMERS[line.timer ?? ""];
   return text ? text(member ?? line.member_id ?? "a member") : `${line.timer} expired`;

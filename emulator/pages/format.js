@@ -16,19 +16,13 @@ export function duration(seconds) {
 /** @param {number} seconds */
 export const moment = (seconds) => `+${seconds.toFixed(3)} s`;
 
-/**
- * @param {number} number
- * @param {string} noun
- */
+/** @param {number} number @param {string} noun */
 export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
 /** @param {string} name */
 export const spaced = (name) => name.replaceAll("_", " ");
 
-/**
- * @param {string[]} names
- * @param {number} [max]
- */
+/** @param {string[]} names @param {number} [max] */
 export const listed = (names, max = 4) =>
   names.length > max ? `${names.slice(0, max).join(", ")} and ${names.length - max} more` : names.join(", ");
 

@@ -13,10 +13,7 @@ import { REMOVAL_CAUSES } from "./vocabulary.js";
 const MEMBER_APIS = ["JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "LeaveGroup"];
 
 export class Group {
-  /**
-   * @param {string} id
-   * @param {Model} model
-   */
+  /** @param {string} id @param {Model} model */
   constructor(id, model) {
     this.id = id;
     this.model = model;
@@ -74,10 +71,7 @@ export class Group {
     }
   }
 
-  /**
-   * @param {Line} line
-   * @param {number} at
-   */
+  /** @param {Line} line @param {number} at */
   add(line, at) {
     this.positions.push(at);
     switch (line.kind) {
@@ -105,10 +99,7 @@ export class Group {
     }
   }
 
-  /**
-   * @param {Line} line
-   * @param {number} at
-   */
+  /** @param {Line} line @param {number} at */
   onRequest(line, at) {
     const lane = MEMBER_APIS.includes(line.api ?? "") ? this.laneOf(line) : null;
     if (!lane) return;
@@ -134,10 +125,7 @@ export class Group {
     this.addBarrierStep(at, lane);
   }
 
-  /**
-   * @param {Line} line
-   * @param {number} at
-   */
+  /** @param {Line} line @param {number} at */
   onResponse(line, at) {
     const lane = this.model.laneOfCall.get(this.model.partner[at] ?? -1);
     if (!lane) return;
@@ -180,10 +168,7 @@ export class Group {
     }
   }
 
-  /**
-   * @param {Line} line
-   * @param {number} at
-   */
+  /** @param {Line} line @param {number} at */
   onMember(line, at) {
     const isNew = line.change === "added" || line.change === "pending";
     const known = this.laneOfMember.get(line.member_id) ?? this.staticLane(line.instance_id);
@@ -198,11 +183,7 @@ export class Group {
     else if (line.change === "fenced") lane.mark(at, "removed", line.reason || "fenced");
   }
 
-  /**
-   * @param {Line} line
-   * @param {number} at
-   * @param {Lane} lane
-   */
+  /** @param {Line} line @param {number} at @param {Lane} lane */
   onRemoved(line, at, lane) {
     const text = line.reason || line.cause || "";
     const isFormer = lane.former.delete(line.member_id);
@@ -218,10 +199,7 @@ export class Group {
     this.addBarrierStep(at, null);
   }
 
-  /**
-   * @param {Line} line
-   * @param {number} at
-   */
+  /** @param {Line} line @param {number} at */
   onState(line, at) {
     const { state_to: state = "", generation = -1, cause, reason } = line;
     const last = this.states.at(-1);
@@ -247,10 +225,7 @@ export class Group {
     this.addBarrierStep(at, null);
   }
 
-  /**
-   * @param {Line} line
-   * @param {number} at
-   */
+  /** @param {Line} line @param {number} at */
   onAvoidedRebalance(line, at) {
     const lane = this.staticLane(line.instance_id);
     if (!lane) return;
@@ -259,10 +234,7 @@ export class Group {
     lane.mark(at, "avoided", "returned without a rebalance");
   }
 
-  /**
-   * @param {Line} line
-   * @param {number} at
-   */
+  /** @param {Line} line @param {number} at */
   onTimer(line, at) {
     // the end of an initial delay of 0 ms is no event
     if (line.timer === "InitialDelay" && line.body?.delay_ms === 0) return;
@@ -271,10 +243,7 @@ export class Group {
     else this.marks.push({ at, kind: "timer" });
   }
 
-  /**
-   * @param {Line} line
-   * @param {number} at
-   */
+  /** @param {Line} line @param {number} at */
   onHold(line, at) {
     const lane = this.onFault(line, at);
     if (!lane) return;
@@ -369,11 +338,7 @@ export class Group {
     lane.owned = next;
   }
 
-  /**
-   * @param {string} name
-   * @param {number} at
-   * @param {(owners: number[]) => number[]} change
-   */
+  /** @param {string} name @param {number} at @param {(owners: number[]) => number[]} change */
   setOwners(name, at, change) {
     const spans = this.partitions.get(name) ?? [];
     this.partitions.set(name, spans);

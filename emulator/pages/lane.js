@@ -3,11 +3,7 @@
 
 /** The place of one group.instance.id or client id in the group, across restarts of its client. */
 export class Lane {
-  /**
-   * @param {string} name
-   * @param {boolean} isStatic
-   * @param {number} index
-   */
+  /** @param {string} name @param {boolean} isStatic @param {number} index */
   constructor(name, isStatic, index) {
     this.name = name;
     this.isStatic = isStatic;
@@ -41,10 +37,7 @@ export class Lane {
     this.former = new Set();
   }
 
-  /**
-   * @param {number} at
-   * @param {string | null} state
-   */
+  /** @param {number} at @param {string | null} state */
   become(at, state) {
     if (state === this.state) return;
     const last = this.spans.at(-1);
@@ -57,11 +50,7 @@ export class Lane {
     return this.protocols.length > 0 && this.protocols.every((name) => /cooperative|compatible|sessioned/.test(name));
   }
 
-  /**
-   * @param {number} at
-   * @param {LaneMark["kind"]} kind
-   * @param {string} text
-   */
+  /** @param {number} at @param {LaneMark["kind"]} kind @param {string} text */
   mark(at, kind, text) {
     this.marks.push({ at, kind, text });
   }

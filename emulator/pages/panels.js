@@ -87,10 +87,7 @@ export const PANELS = [
   { name: "Offsets and lag", dependsOn: ({ offsets, topics }) => [offsets, topics], rows: offsetRows },
 ];
 
-/**
- * @param {GroupData} data
- * @param {PanelActions} actions
- */
+/** @param {GroupData} data @param {PanelActions} actions */
 function groupRows({ group, described }, actions) {
   const post = groupAction(actions, group);
   const { state, generation, protocol, members } = described;
@@ -112,10 +109,7 @@ function groupRows({ group, described }, actions) {
   ];
 }
 
-/**
- * @param {GroupData} data
- * @param {PanelActions} actions
- */
+/** @param {GroupData} data @param {PanelActions} actions */
 function timerRows({ group, described, timers }, actions) {
   const post = groupAction(actions, group);
   const members = new Map(described.members.map((member) => [member.member_id, member]));
@@ -139,10 +133,7 @@ function timerRows({ group, described, timers }, actions) {
   return [list(items)];
 }
 
-/**
- * @param {GroupData} data
- * @param {PanelActions} actions
- */
+/** @param {GroupData} data @param {PanelActions} actions */
 function clockRows({ group, clock }, { act, keep }) {
   const path = `${groupPath(group)}/clock`;
   const label = "Duration to advance: 30s, 5m, 7d";
@@ -172,10 +163,7 @@ function clockRows({ group, clock }, { act, keep }) {
   ];
 }
 
-/**
- * @param {GroupData} data
- * @param {PanelActions} actions
- */
+/** @param {GroupData} data @param {PanelActions} actions */
 function memberRows({ group, described }, actions) {
   const post = groupAction(actions, group);
   if (!described.members.length) return [empty("No members.")];
@@ -203,10 +191,7 @@ function memberRows({ group, described }, actions) {
   return [list(items)];
 }
 
-/**
- * @param {GroupData} data
- * @param {PanelActions} actions
- */
+/** @param {GroupData} data @param {PanelActions} actions */
 function puppetRows({ group, described, puppets }, { act, keep }) {
   const path = (/** @type {string} */ name) => `${groupPath(group)}/puppets/${encodeURIComponent(name)}`;
   const verbs = [
@@ -253,17 +238,10 @@ function puppetRows({ group, described, puppets }, { act, keep }) {
   ];
 }
 
-/**
- * @param {GroupData} data
- * @param {PanelActions} actions
- */
+/** @param {GroupData} data @param {PanelActions} actions */
 function faultRows({ rules, holds }, { act }) {
   if (!rules.length && !holds.length) return [empty("None. Add them in tests or by the HTTP API.")];
-  /**
-   * @param {FaultData} fault
-   * @param {string} state
-   * @param {...HTMLElement} buttons
-   */
+  /** @param {FaultData} fault @param {string} state @param {...HTMLElement} buttons */
   const item = (fault, state, ...buttons) => {
     const text = make("span", {}, make("strong", {}, fault.id), " ", make("code", {}, faultText(fault)), ` ${state}`);
     return make("li", {}, text, make("span", { class: "d-row" }, ...buttons));

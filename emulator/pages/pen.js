@@ -133,22 +133,13 @@ export class Pen {
     this.context.fillRect(left, top, width, height);
   }
 
-  /**
-   * @param {string} text
-   * @param {string} [font]
-   */
+  /** @param {string} text @param {string} [font] */
   textWidth(text, font = FONT) {
     this.context.font = font;
     return this.context.measureText(text).width;
   }
 
-  /**
-   * @param {string} text
-   * @param {number} left
-   * @param {number} middle
-   * @param {string} colour
-   * @param {string} [font]
-   */
+  /** @param {string} text @param {number} left @param {number} middle @param {string} colour @param {string} [font] */
   text(text, left, middle, colour, font = FONT) {
     this.context.font = font;
     this.context.fillStyle = colour;
@@ -174,12 +165,7 @@ export class Pen {
     this.text(letters < text.length ? `${text.slice(0, letters)}…` : text, left, middle, colour, font);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {string} colour
-   * @param {number} [radius]
-   */
+  /** @param {number} x @param {number} y @param {string} colour @param {number} [radius] */
   disc(x, y, colour, radius = 5.5) {
     this.context.fillStyle = colour;
     this.context.strokeStyle = this.palette.colour("paper");
@@ -199,10 +185,7 @@ export class Pen {
     this.context.lineWidth = 1;
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   */
+  /** @param {number} x @param {number} y */
   cross(x, y) {
     this.stroke([
       [x - 2.4, y - 2.4],
@@ -214,10 +197,7 @@ export class Pen {
     ]);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   */
+  /** @param {number} x @param {number} y */
   tick(x, y) {
     this.stroke([
       [x - 3, y],
@@ -226,11 +206,7 @@ export class Pen {
     ]);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {string} colour
-   */
+  /** @param {number} x @param {number} y @param {string} colour */
   diamond(x, y, colour) {
     this.context.fillStyle = colour;
     this.context.beginPath();

@@ -41,10 +41,7 @@ export function settledAt(group, rebalance) {
   return Math.max(end, ...stable.map((span) => span.start).filter((start) => start >= end && start <= until));
 }
 
-/**
- * @param {OwnerSpan[]} spans
- * @param {number} at
- */
+/** @param {OwnerSpan[]} spans @param {number} at */
 export const ownersAt = (spans, at) => spanAt(spans, at)?.owners.join() ?? "";
 
 /**
@@ -63,10 +60,7 @@ function secondsWithoutOwner(model, spans, from, to) {
   return seconds;
 }
 
-/**
- * @param {Group} group
- * @param {Rebalance} rebalance
- */
+/** @param {Group} group @param {Rebalance} rebalance */
 export function effectOf(group, rebalance) {
   const settled = settledAt(group, rebalance);
   /** @type {Effect} */
@@ -95,10 +89,7 @@ export function effectOf(group, rebalance) {
 export const ownedAt = (group, lane, at) =>
   [...group.partitions].filter(([, spans]) => spanAt(spans, at)?.owners.includes(lane.index)).map(([name]) => name);
 
-/**
- * @param {Lane} lane
- * @param {number | null} at
- */
+/** @param {Lane} lane @param {number | null} at */
 export function isMemberAt(lane, at) {
   const span = at === null ? null : spanAt(lane.spans, at);
   return span !== null && span.state !== "removed" && span.state !== "pending";

@@ -41,10 +41,7 @@ export function rowsOf(group) {
   return rows;
 }
 
-/**
- * @param {string} one
- * @param {string} other
- */
+/** @param {string} one @param {string} other */
 function byTopicAndNumber(one, other) {
   const [[topicA, numberA], [topicB, numberB]] = [topicAndNumber(one), topicAndNumber(other)];
   return topicA.localeCompare(topicB) || numberA - numberB;

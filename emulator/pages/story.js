@@ -24,21 +24,13 @@ export const LANE_STATES = {
   removed: "removed by the coordinator",
 };
 
-/**
- * @param {string | undefined} cause
- * @param {Lane | null} lane
- * @param {string | undefined} reason
- */
+/** @param {string | undefined} cause @param {Lane | null} lane @param {string | undefined} reason */
 function causeText(cause, lane, reason) {
   const text = CAUSES[cause ?? ""] ?? spaced(cause || reason || "");
   return lane ? `${text} (${lane.name})` : text;
 }
 
-/**
- * @param {Group} group
- * @param {Barrier} barrier
- * @param {number} at
- */
+/** @param {Group} group @param {Barrier} barrier @param {number} at */
 function barrierAt(group, barrier, at) {
   const step = barrier.steps.findLast((each) => each.at <= at) ?? barrier.steps[0];
   if (!step) return "";
@@ -148,10 +140,7 @@ export function whyOf(group, rebalance) {
   return causeText(cause, lane, reason);
 }
 
-/**
- * @param {Group} group
- * @param {Rebalance} rebalance
- */
+/** @param {Group} group @param {Rebalance} rebalance */
 function rebalanceItem(group, rebalance) {
   const { start, end } = rebalance;
   const why = whyOf(group, rebalance);
@@ -177,12 +166,7 @@ function rebalanceItem(group, rebalance) {
   return { title: `${why}: generation ${rebalance.generation}, ${took}`, text: parts.join(" ") };
 }
 
-/**
- * @param {Group} group
- * @param {Lane} lane
- * @param {StateSpan} span
- * @returns {StoryItem}
- */
+/** @param {Group} group @param {Lane} lane @param {StateSpan} span @returns {StoryItem} */
 function awayItem(group, lane, span) {
   const owned = ownedAt(group, lane, span.start);
   const unread = owned.length ? ` No member reads ${partitionRanges(owned)} meanwhile.` : "";
@@ -191,12 +175,7 @@ function awayItem(group, lane, span) {
   return { at: span.start, level: "info", title, text: `The group waits for it${limit}.${unread}` };
 }
 
-/**
- * @param {Group} group
- * @param {Lane} lane
- * @param {LaneMark} mark
- * @returns {StoryItem | null}
- */
+/** @param {Group} group @param {Lane} lane @param {LaneMark} mark @returns {StoryItem | null} */
 function markItem(group, lane, mark) {
   const { at, kind, text } = mark;
   switch (kind) {
@@ -213,21 +192,13 @@ function markItem(group, lane, mark) {
   }
 }
 
-/**
- * @param {Line} line
- * @param {string} text
- */
+/** @param {Line} line @param {string} text */
 function removalText(line, text) {
   const cause = CAUSES[line.cause ?? ""];
   return cause ? `${cause[0].toUpperCase()}${cause.slice(1)}.` : text;
 }
 
-/**
- * @param {Group} group
- * @param {Lane} lane
- * @param {number} at
- * @returns {StoryItem}
- */
+/** @param {Group} group @param {Lane} lane @param {number} at @returns {StoryItem} */
 function avoidedItem(group, lane, at) {
   const away = lane.spans.findLast((span) => span.state === "away" && span.start < at);
   const after = away ? ` after ${duration(group.model.secondsBetween(away.start, at))}` : "";
@@ -237,12 +208,7 @@ function avoidedItem(group, lane, at) {
   return { at, level: "good", title, text };
 }
 
-/**
- * @param {Model} model
- * @param {Lane} lane
- * @param {number} at
- * @returns {StoryItem}
- */
+/** @param {Model} model @param {Lane} lane @param {number} at @returns {StoryItem} */
 function errorItem(model, lane, at) {
   const line = model.lines[at];
   const first = model.firstError === at ? "First error: " : "";

@@ -67,10 +67,7 @@ export class Tape {
     new ResizeObserver(() => this.draw()).observe(this.list);
   }
 
-  /**
-   * @param {Model} model
-   * @param {Group} group
-   */
+  /** @param {Model} model @param {Group} group */
   show(model, group) {
     this.model = model;
     this.group = group;
@@ -172,10 +169,7 @@ export class Tape {
     this.space.replaceChildren(...this.shown.slice(first, last).map((at, n) => this.row(at, first + n)));
   }
 
-  /**
-   * @param {number} at
-   * @param {number} n
-   */
+  /** @param {number} at @param {number} n */
   row(at, n) {
     const attributes = {
       class: `k-row ${this.rowClass(at)}${at === this.model?.firstError ? " k-first" : ""}`,

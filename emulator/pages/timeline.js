@@ -21,19 +21,12 @@ const MARK_RADIUS_PX = 8;
 const ALL_TIME = 1e9;
 const PARTS = /** @type {Part[]} */ (["top", "body"]);
 
-/**
- * @param {string} text
- * @param {string} label
- * @param {() => void} onclick
- */
+/** @param {string} text @param {string} label @param {() => void} onclick */
 const button = (text, label, onclick) =>
   make("button", { type: "button", "aria-label": label, title: label, onclick }, text);
 
 export class Timeline {
-  /**
-   * @param {HTMLElement} root
-   * @param {TimelineOptions} options
-   */
+  /** @param {HTMLElement} root @param {TimelineOptions} options */
   constructor(root, options) {
     this.model = new Model();
     this.root = root;
@@ -353,10 +346,7 @@ export class Timeline {
     this.go(this.steps[Math.min(this.steps.length - 1, Math.max(0, next))]);
   }
 
-  /**
-   * @param {number} factor
-   * @param {number} [px]
-   */
+  /** @param {number} factor @param {number} [px] */
   zoom(factor, px = this.axis.px(this.at, this.width)) {
     this.axis.zoom(factor, Math.min(Math.max(px, 0), this.width), this.width);
     this.draw();
@@ -409,10 +399,7 @@ export class Timeline {
     return { row, at, mark };
   }
 
-  /**
-   * @param {MouseEvent} event
-   * @param {Part} part
-   */
+  /** @param {MouseEvent} event @param {Part} part */
   showTip(event, part) {
     const { row, at, mark } = this.pointed(event, part);
     const text = row && this.group ? tipText(this.group, row, at, mark) : "";
@@ -425,10 +412,7 @@ export class Timeline {
     this.tip.style.top = `${event.clientY - box.top + 16}px`;
   }
 
-  /**
-   * @param {string} text
-   * @param {string} content
-   */
+  /** @param {string} text @param {string} content */
   async copy(text, content) {
     this.copiedText = text;
     await copyText(text, this.root);
@@ -437,11 +421,7 @@ export class Timeline {
   }
 }
 
-/**
- * @param {HTMLElement} root
- * @param {Line[]} lines
- * @param {TimelineOptions} [options]
- */
+/** @param {HTMLElement} root @param {Line[]} lines @param {TimelineOptions} [options] */
 export function mount(root, lines, options = {}) {
   const timeline = new Timeline(root, options);
   timeline.model.append(lines);

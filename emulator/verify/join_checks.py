@@ -9,6 +9,7 @@ from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
 from .group_trace import at_least_ms, between_ms
+from .members import removals
 from .observations import Observations
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _check_missing_join(
     trace: GroupTrace, observations: Observations, member_id: str, signal: Exchange, timeout_ms: int
 ) -> None:
     assert signal.response is not None, "the exchange has a response"
-    removal = _removal(trace, member_id, signal.response)
+    removal = next((line for line in removals(trace, {member_id}) if line["seq"] > signal.response["seq"]), None)
     until = removal or trace.end
     new_member_join = next(
         (
@@ -213,20 +214,6 @@ def _add_late(
     software = trace.software(signal.member_id)
     text = f"{signal}{software}, and {delay}; its rebalance timeout is {timeout_ms / 1000:g} s"
     observations.add_failure(text, *evidence)
-
-
-def _removal(trace: GroupTrace, member_id: str, after: Line) -> Line | None:
-    return next(
-        (
-            line
-            for line in trace.group_lines
-            if line["kind"] == "member"
-            and line["member_id"] == member_id
-            and line["change"] in ("removed", "replaced")
-            and line["seq"] > after["seq"]
-        ),
-        None,
-    )
 
 
 def no_tight_loop(trace: GroupTrace) -> Observations:

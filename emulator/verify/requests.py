@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from .names import require_error, require_group_api
+from koordinator.wire.errors import Error
+
+from .names import GROUP_APIS, require_known
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from .group_trace import Exchange, GroupTrace
 
@@ -33,31 +35,21 @@ class RequestPattern:
     generation: int | None = None
 
     def __post_init__(self) -> None:
-        require_group_api(self.api)
+        require_known("of the requests that name one group, the API", self.api, GROUP_APIS)
         if self.error is not None:
-            require_error(self.error)
-
-    def __str__(self) -> str:
-        conditions = [f"with client id {self.client_id}"] if self.client_id is not None else []
-        conditions += [f"from member {self.member}"] if self.member is not None else []
-        conditions += [f"from instance {self.instance_id}"] if self.instance_id is not None else []
-        conditions += [f"of generation {self.generation}"] if self.generation is not None else []
-        conditions += [f"answered with {self.error}"] if self.error is not None else []
-        return " ".join([self.api, *conditions])
+            require_known("the error", self.error, Error.__members__)
 
     def conditions(self, trace: GroupTrace) -> dict[str, Callable[[Exchange], bool]]:
         """Return the conditions that an exchange must meet, by their description."""
+        client_id, member, instance = self.client_id, self.member, self.instance_id
         conditions: dict[str, Callable[[Exchange], bool]] = {}
-        if self.client_id is not None:
-            pattern = self.client_id
-            conditions[f"with client id {pattern}"] = lambda each: fnmatchcase(each.client_id, pattern)
-        if self.member is not None:
-            name = self.member
-            conditions[f"from member {name}"] = lambda each: (
-                name in (each.member_id, each.instance_id, each.client_id, trace.label(each.member_id))
+        if client_id is not None:
+            conditions[f"with client id {client_id}"] = lambda each: fnmatchcase(each.client_id, client_id)
+        if member is not None:
+            conditions[f"from member {member}"] = lambda each: (
+                member in (each.member_id, each.instance_id, each.client_id, trace.label(each.member_id))
             )
-        if self.instance_id is not None:
-            instance = self.instance_id
+        if instance is not None:
             conditions[f"from instance {instance}"] = lambda each: (
                 instance in (each.instance_id, trace.instances.get(each.member_id))
             )
@@ -68,16 +60,6 @@ class RequestPattern:
         if self.error is not None:
             conditions[f"answered with {self.error}"] = lambda each: each.error == self.error
         return conditions
-
-
-def matching(trace: GroupTrace, pattern: RequestPattern) -> list[Exchange]:
-    """Return the exchanges that match the pattern."""
-    conditions = pattern.conditions(trace).values()
-    return [
-        exchange
-        for exchange in trace.exchanges
-        if exchange.api == pattern.api and all(condition(exchange) for condition in conditions)
-    ]
 
 
 def check_requests(
@@ -92,28 +74,30 @@ def check_requests(
         raise ValueError(f"{pattern.api}: either times={times}, exactly, or at_least={at_least}")
     if min(times or 0, at_least or 0) < 0:
         raise ValueError(f"{pattern.api} cannot be seen {min(times or 0, at_least or 0)} times")
-    exchanges = matching(trace, pattern)
+    of_api = [exchange for exchange in trace.exchanges if exchange.api == pattern.api]
+    conditions = pattern.conditions(trace)
+    exchanges = [exchange for exchange in of_api if all(condition(exchange) for condition in conditions.values())]
     fewest = 1 if at_least is None else at_least
     if len(exchanges) == times or (times is None and len(exchanges) >= fewest):
         return True, "", exchanges
     count = f"at least {fewest}" if times is None else str(times)
-    failure = f"expected {count} {pattern}, seen {len(exchanges)}"
+    failure = f"expected {count} {' '.join([pattern.api, *conditions])}, seen {len(exchanges)}"
     if exchanges:
         shown = "\n".join(f"  {exchange}" for exchange in exchanges[-SHOWN:])
         more = f"\n  and {len(exchanges) - SHOWN} before" if len(exchanges) > SHOWN else ""
         return False, f"{failure}:\n{shown}{more}", exchanges
-    return False, f"{failure}\n  {nearest_miss(trace, pattern)}", exchanges
+    return False, f"{failure}\n  {_nearest_miss(trace, pattern.api, of_api, conditions)}", exchanges
 
 
-def nearest_miss(trace: GroupTrace, pattern: RequestPattern) -> str:
-    """Describe the requests of the pattern's API, and the one that meets most conditions."""
-    of_api = [exchange for exchange in trace.exchanges if exchange.api == pattern.api]
+def _nearest_miss(
+    trace: GroupTrace, api: str, of_api: Sequence[Exchange], conditions: Mapping[str, Callable[[Exchange], bool]]
+) -> str:
+    """Describe the requests of the API, and the one that meets most conditions."""
     if not of_api:
         counts = Counter(exchange.api for exchange in trace.exchanges)
         seen = ", ".join(f"{count} {name}" for name, count in counts.most_common())
-        return f"no {pattern.api} at all; seen: {seen or 'nothing'}"
-    conditions = pattern.conditions(trace)
+        return f"no {api} at all; seen: {seen or 'nothing'}"
     unmet = [text for text, condition in conditions.items() if not any(condition(each) for each in of_api)]
     closest = max(of_api, key=lambda each: (sum(condition(each) for condition in conditions.values()), each.seq))
     reason = f"none {' and none '.join(unmet)}" if unmet else "but none meets every condition"
-    return f"{len(of_api)} {pattern.api} seen, {reason}; closest:\n  {closest}"
+    return f"{len(of_api)} {api} seen, {reason}; closest:\n  {closest}"

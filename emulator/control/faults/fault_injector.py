@@ -347,8 +347,6 @@ class FaultInjector:
     def _resume(self, now: int, in_flight: InFlightRequest, steps: tuple[Step, ...]) -> list[Output]:
         return self._runtime.resume(now, in_flight.broker, in_flight.call, steps)
 
-    # -- trace -----------------------------------------------------------------------------------------------
-
     def note_hold_point(self, now: int, change: str, hold_point: HoldPoint) -> None:
         """Trace that a hold was added or removed."""
         body = {

@@ -137,8 +137,6 @@ class Holds:
             if group is None or group in in_flight.context.groups
         ]
 
-    # -- internal --------------------------------------------------------------------------------------------
-
     def _add(self, now: int, kind: str, match: Match, clients: tuple[str, ...]) -> HoldInfo:
         check_match(self._runtime, match)
         hold_points = self._injector.hold_points

@@ -12,6 +12,7 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
 
 from ...core.groups.classic.group import ClassicGroupState
+from ..resolve import group_if_any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,8 +92,7 @@ class RequestContext:
         return None if self.group is None else self._group(self.group)
 
     def _group(self, group_id: str) -> ClassicGroup | None:
-        broker = self._runtime.broker_of_group(group_id)
-        return None if broker is None else broker.node.coordinator.groups.get(group_id)
+        return group_if_any(self._runtime, group_id)
 
     def _by_client(self) -> Iterator[tuple[ClassicGroup, ClassicMember]]:
         for broker in self._runtime:

@@ -11,10 +11,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ...core.groups.classic.group import ClassicGroupState
+from ...trace.vocabulary import REBALANCE_CAUSES
 from ...verify import members
 from ...verify.conformance import CurrentAssignment, conformance, failures
 from ...verify.group_trace import GroupTrace, Line
-from ...verify.names import require_cause
+from ...verify.names import require_known
 from ...verify.rebalances import Rebalance, rebalances
 from ...verify.requests import RequestPattern, check_requests
 from ...verify.zombies import zombies
@@ -42,8 +43,6 @@ class Verify:
         """Return the sequence number of the newest event."""
         return self._runtime.trace.last_seq
 
-    # -- rebalances ------------------------------------------------------------------------------------------
-
     def rebalances(self, _now: int, *, group: str, since: int = 0) -> list[Rebalance]:
         """Return every rebalance that began after sequence number `since`, oldest first."""
         return self._rebalances(group, since)
@@ -55,7 +54,7 @@ class Verify:
         later rebalance.
         """
         if cause is not None:
-            require_cause(cause)
+            require_known("the cause of a rebalance", cause, REBALANCE_CAUSES)
         began = self._rebalances(group, since)
         wanted = "a rebalance" if cause is None else f"a rebalance with the cause {cause}"
         position = next((at for at, each in enumerate(began) if cause in (None, each.cause)), None)
@@ -84,8 +83,6 @@ class Verify:
         wanted = "no rebalance" if exactly == 0 else f"{exactly} rebalance{'' if exactly == 1 else 's'}"
         message = f"expected {wanted}, seen {len(began)}{':' if began else ''}{listed}"
         return GroupCheck(ok=len(began) == exactly, message=message)
-
-    # -- requests and members --------------------------------------------------------------------------------
 
     def requests(  # noqa: PLR0913 - one filter each
         self,
@@ -139,8 +136,6 @@ class Verify:
         )
         return RequestCheck(ok=not commits, message=message, seqs=[each.exchange.seq for each in commits])
 
-    # -- current state ---------------------------------------------------------------------------------------
-
     def assigned(self, _now: int, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> GroupCheck:
         """Check that exactly these members own exactly these partitions, in any state of the group.
 
@@ -179,8 +174,6 @@ class Verify:
         failed = failures(verdicts)
         message = "\n  ".join([f"{len(failed)} of {len(verdicts)} client checks failed:", *map(str, failed)])
         return ConformanceCheck(ok=not failed, message=message, checks=list(verdicts))
-
-    # -- inside ----------------------------------------------------------------------------------------------
 
     def _trace_of(self, group: str) -> GroupTrace:
         return GroupTrace(self._lines.read(), group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
@@ -17,6 +17,7 @@ from ...core.node import GROUP
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
+    from .puppet import PuppetClient
     from .supervisor import PuppetSupervisor
 
 RETRY_BACKOFF_MS = 100
@@ -29,23 +30,10 @@ JOIN_EXTRA_MS = 5_000
 """Request timeout of JoinGroup beyond the rebalance timeout (`JOIN_GROUP_TIMEOUT_LAPSE`)."""
 
 
-class ConnectionOwner(Protocol):
-    """The puppet of a connection."""
-
-    group_id: str
-    client_id: str
-
-    def on_response(self, now: int, request: Message, response: Message) -> None:
-        """Handle the coordinator's response to a request."""
-
-    def on_disconnect(self, now: int) -> None:
-        """Handle the loss of the connection and of all requests in flight."""
-
-
 class PuppetConnection:
     """A puppet's connection to its coordinator. Requests are queued until the coordinator is known."""
 
-    def __init__(self, supervisor: PuppetSupervisor, owner: ConnectionOwner) -> None:
+    def __init__(self, supervisor: PuppetSupervisor, owner: PuppetClient) -> None:
         self._supervisor = supervisor
         self._owner = owner
         self.group_id = owner.group_id
@@ -105,8 +93,6 @@ class PuppetConnection:
         self._is_backing_off = False
         self._supervisor.cancel_timers(self)
 
-    # -- called by the supervisor ----------------------------------------------------------------------------
-
     def on_response(self, now: int, connection: int, response: Message) -> None:
         """Handle a response on the coordinator's or the lookup connection."""
         if connection == self._connection:
@@ -141,8 +127,6 @@ class PuppetConnection:
             self._lookup_failed(now)
         elif self._in_flight:
             self._connection_lost(now)
-
-    # -- internal --------------------------------------------------------------------------------------------
 
     def _find_coordinator(self, now: int) -> None:
         if self._lookup is not None:

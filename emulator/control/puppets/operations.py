@@ -179,8 +179,6 @@ class Puppets:
         """Return the puppets of a group, or of all groups, in order of creation."""
         return [_info(puppet) for puppet in self._supervisor.puppets.values() if group in (None, puppet.group_id)]
 
-    # -- internal --------------------------------------------------------------------------------------------
-
     def _perform(self, now: int, puppet: PuppetClient, action: Callable[[int], None]) -> PuppetInfo:
         action(now)
         self._send(self._supervisor.tick(now))

@@ -411,8 +411,6 @@ class PuppetClient:
         if self.behaviour.kind == FLAPPING:
             self._supervisor.set_timer(now, self, PuppetTimer.BEHAVE, self.behaviour.delay_ms)
 
-    # -- internal --------------------------------------------------------------------------------------------
-
     def _fail(self, now: int) -> None:
         """Stop after a fatal error, which Java's consumer raises to the application."""
         self._supervisor.cancel_all(self)

@@ -245,8 +245,6 @@ class PuppetSupervisor:
         if self._connections.pop(number, None) is not None:
             self._runtime.disconnected(now, number)
 
-    # -- trace -----------------------------------------------------------------------------------------------
-
     def note(self, now: int, puppet: PuppetClient, change: str) -> None:
         """Trace a change of a puppet."""
         trace = self._runtime.trace

@@ -124,8 +124,6 @@ class ClockAdvance:
                 self._extend_sessions(to)
         self._step(max(to, self._clock.read(now)))
 
-    # -- one instant -----------------------------------------------------------------------------------------
-
     def _next_deadline(self) -> int | None:
         group = self._group
         own = None if group is None else group.timers.deadline()
@@ -167,8 +165,6 @@ class ClockAdvance:
         member_id = getattr(key, "member_id", None)
         instance_id = self._instances.get(member_id) if member_id is not None else None
         return Fired(KINDS[type(key)], member_id, instance_id, due, self._generation)
-
-    # -- live members ----------------------------------------------------------------------------------------
 
     @property
     def _group(self) -> ClassicGroup | None:

@@ -206,8 +206,6 @@ class Clocks:
         to = check + max(-((check - last) // interval_ms), 0) * interval_ms
         return self._run(self._keeping_all(now, group), to, "expire_offsets")
 
-    # -- inside ----------------------------------------------------------------------------------------------
-
     def _keeping_all(self, now: int, group_id: str) -> ClockAdvance:
         return ClockAdvance(self._runtime, coordinator_of(self._runtime, group_id), now, group_id, lambda _: True)
 
