@@ -14,19 +14,19 @@ from __future__ import annotations
 import math
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
 from ..broker.connections import Close, Send
 from .listening_sockets import ListeningSocket, java_host
-from .streams import ByteStream, ClientStream, SocketConnection
+from .streams import ClientStream, SocketConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
-    from ..core.effects import WriteLog
     from ..storage.log_writer import LogWriter
 
 CLOCK_GRAIN_S = 1e-6
@@ -44,34 +44,6 @@ STOPPED = "the emulator stopped"
 _T = TypeVar("_T")
 
 
-class BrokerPort(Protocol):
-    """The cluster runtime, as the server needs it; times are integer milliseconds."""
-
-    def connected(self, now: int, connection: int, client_host: str, node_id: int, listener: str) -> list[Output]:
-        """Accept a connection to a listener of a node."""
-
-    def received(self, now: int, connection: int, data: bytes) -> list[Output]:
-        """Process bytes of a connection."""
-
-    def flushed(self, now: int, connection: int) -> list[Output]:
-        """Continue a connection whose output has been sent."""
-
-    def disconnected(self, now: int, connection: int, reason: str = "") -> None:
-        """Forget a closed connection; without effect if the broker closed it."""
-
-    def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
-        """Complete a log write."""
-
-    def tick(self, now: int) -> list[Output]:
-        """Fire everything due by `now`."""
-
-    def deadline(self) -> int | None:
-        """Return the time of the next `tick`."""
-
-    def is_muted(self, connection: int) -> bool:
-        """Return whether to stop reading: a request is in flight, and the read-ahead is full."""
-
-
 class Server:
     """Runs the nodes of a cluster on Trio, until `serve` is cancelled.
 
@@ -79,7 +51,7 @@ class Server:
     log writes of a cluster with a data directory.
     """
 
-    def __init__(self, broker: BrokerPort, started_at: int, log_writer: LogWriter | None = None) -> None:
+    def __init__(self, broker: ClusterRuntime, started_at: int, log_writer: LogWriter | None = None) -> None:
         self._broker = broker
         self._started_at = started_at
         self._log_writer = log_writer
@@ -94,8 +66,6 @@ class Server:
         # the scope that closes each listening socket, and the event after it has closed
         self._open: dict[ListeningSocket, tuple[trio.CancelScope, trio.Event]] = {}
         self._nursery: trio.Nursery | None = None
-
-    # -- time ------------------------------------------------------------------------------------------------
 
     def now(self) -> int:
         """Return monotonic milliseconds since the epoch; later changes of the wall clock do not matter."""
@@ -122,8 +92,6 @@ class Server:
             if waiting.cancelled_caught:
                 self._route(self._broker.tick(self.now()))
 
-    # -- disk ------------------------------------------------------------------------------------------------
-
     async def _write_logs(self, log_writer: LogWriter) -> None:
         """Perform queued log writes in a worker thread, forever."""
         while True:
@@ -132,8 +100,6 @@ class Server:
             await trio.to_thread.run_sync(log_writer.write_queued)
             for write, failure in log_writer.results():
                 self.perform(self._broker.appended(self.now(), write, failure))
-
-    # -- connections -----------------------------------------------------------------------------------------
 
     async def serve(
         self, listening: Iterable[ListeningSocket], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
@@ -186,7 +152,7 @@ class Server:
             return
         await self.converse(ClientStream(stream), host, node_id, listener)
 
-    async def converse(self, stream: ByteStream, client_host: str, node_id: int, listener: str) -> None:
+    async def converse(self, stream: ClientStream, client_host: str, node_id: int, listener: str) -> None:
         """Serve one connection until either side ends it; a network failure ends only this connection."""
         number = next(self._numbers)
         connection = self._connections[number] = SocketConnection(stream)
@@ -252,8 +218,6 @@ class Server:
         deadline = self._broker.deadline()
         if deadline is not None and deadline < self._next_deadline:
             self._deadline_moved.set()
-
-    # -- operations ------------------------------------------------------------------------------------------
 
     def act(self, action: Callable[[int], _T]) -> _T:
         """Run an operation between two inputs and return its result; `action` gets the time.

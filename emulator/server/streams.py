@@ -7,28 +7,11 @@ read-ahead, while a request is in flight. Output that results from other inputs 
 from __future__ import annotations
 
 import socket
-from typing import Protocol
 
 import trio
 
 READ_BYTES = 64 * 1024
 """The most bytes of one read."""
-
-
-class ByteStream(Protocol):
-    """A stream, as the server needs it; network failures raise OSError or Trio's equivalents."""
-
-    def send_now(self, data: bytes) -> bytes:
-        """Send without waiting; return the unsent rest. A failure shows in `send_all`."""
-
-    async def send_all(self, data: bytes) -> None:
-        """Return once the network has taken all bytes."""
-
-    async def receive_some(self, max_bytes: int) -> bytes | bytearray:
-        """Wait for bytes; return b"" at the end of the stream. Other tasks run meanwhile."""
-
-    async def aclose(self) -> None:
-        """Close the stream."""
 
 
 class ClientStream:
@@ -85,7 +68,7 @@ class SocketConnection:
 
     __slots__ = ("_is_reading", "_queues_all", "_scope", "_stream", "closing", "outbox")
 
-    def __init__(self, stream: ByteStream) -> None:
+    def __init__(self, stream: ClientStream) -> None:
         self.closing: str | None = None
         """The reason to close the connection once the outbox is empty, if any."""
         self._stream = stream

@@ -16,7 +16,6 @@ from .waiting import entered, in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
-    from types import TracebackType
 
 __all__ = ["Cluster", "Emulator", "Group", "Hold", "Lockstep", "Node", "Puppet", "Rule"]
 
@@ -141,7 +140,5 @@ class Emulator:
         self._clusters.append(await self.start())
         return self._clusters[-1]  # type: ignore[no-any-return]
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await in_thread(self._clusters.pop().blocking.stop, even_if_cancelled=True)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -39,13 +39,14 @@ if TYPE_CHECKING:
         GroupDescription,
         GroupFailure,
         ListGroupsResult,
-        MemberDescription,
-        PartitionOffsets,
     )
     from ..client.members import MemberToRemove, RemoveMembersResult
 
 UNKNOWN = "-"
 """The cell of a value that is unknown or does not apply."""
+
+OFFSETS = ("topic", "partition", "committed", "end", "lag", "owner")
+"""The columns of a group's offsets."""
 
 LINE_WIDTH = 10_000
 """Characters per line when the output is not a terminal, so that no line is folded."""
@@ -79,13 +80,7 @@ def listing_report(result: ListGroupsResult) -> Report:
     for group in result.groups:
         _row(table, group.group_id, group.protocol_type, group.state, group.type, _broker(group.coordinator))
     rows = [
-        {
-            "group_id": group.group_id,
-            "protocol_type": group.protocol_type,
-            "state": group.state,
-            "type": group.type,
-            "coordinator": _node(group.coordinator),
-        }
+        {**_attributes(group, "group_id", "protocol_type", "state", "type"), "coordinator": _node(group.coordinator)}
         for group in result.groups
     ]
     empty = [] if result.failures else [Text("no groups")]
@@ -101,13 +96,10 @@ def description_report(result: DescribeGroupsResult) -> Report:
         tables += _group_tables(group)
     rows = [
         {
-            "group_id": group.group_id,
-            "state": group.state,
-            "protocol_type": group.protocol_type,
-            "protocol": group.protocol,
+            **_attributes(group, "group_id", "state", "protocol_type", "protocol"),
             "coordinator": _node(group.coordinator),
-            "members": [_member(member) for member in group.members],
-            "offsets": [_offsets(partition) for partition in group.partitions],
+            "members": [asdict(member) for member in group.members],
+            "offsets": [_attributes(partition, *OFFSETS) for partition in group.partitions],
         }
         for group in result.groups
     ]
@@ -129,9 +121,6 @@ def deletion_report(result: DeleteGroupsResult) -> Report:
     return Report({"deleted": list(result.deleted)}, lines, result.failures)
 
 
-# -- tables ---
-
-
 def _group_tables(group: GroupDescription) -> Iterable[Table | Text]:
     head = _table("group", "state", "protocol", "members", "coordinator")
     protocol = "/".join(part for part in (group.protocol_type, group.protocol) if part)
@@ -146,10 +135,10 @@ def _group_tables(group: GroupDescription) -> Iterable[Table | Text]:
         yield members
     if group.partitions:
         names = {member.member_id: member.instance_id or member.member_id for member in group.members}
-        offsets = _table("topic", "partition", "committed", "end", "lag", "owner")
+        offsets = _table(*OFFSETS)
         for each in group.partitions:
             owner = None if each.owner is None else names[each.owner]
-            _row(offsets, each.topic, each.partition, each.committed, each.end, each.lag, owner)
+            _row(offsets, *{**_attributes(each, *OFFSETS), "owner": owner}.values())
         yield Text()
         yield offsets
 
@@ -162,7 +151,7 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _row(table: Table, *cells: str | int | None) -> None:
+def _row(table: Table, *cells: object) -> None:
     # as Text, because strings would be parsed as markup
     table.add_row(*(Text(UNKNOWN if cell in {None, ""} else _printable(str(cell))) for cell in cells))
 
@@ -208,42 +197,19 @@ def _printable(text: str) -> str:
     )
 
 
-# -- JSON ---
-
-
 def _node(node: BrokerNode) -> dict[str, object]:
     return {"node_id": node.node_id, "host": node.address.host, "port": node.address.port}
 
 
-def _member(member: MemberDescription) -> dict[str, object]:
-    return {
-        "member_id": member.member_id,
-        "instance_id": member.instance_id,
-        "client_id": member.client_id,
-        "client_host": member.client_host,
-        "assignment": member.assignment,
-    }
-
-
-def _offsets(partition: PartitionOffsets) -> dict[str, object]:
-    return {
-        "topic": partition.topic,
-        "partition": partition.partition,
-        "committed": partition.committed,
-        "end": partition.end,
-        "lag": partition.lag,
-        "owner": partition.owner,
-    }
-
-
 def _error(error: GroupFailure) -> dict[str, object]:
+    code = error.failure.code
     return {
-        "group_id": error.group_id,
-        "member_id": error.member_id,
-        "instance_id": error.instance_id,
-        "topic": error.topic,
+        **_attributes(error, "group_id", "member_id", "instance_id", "topic"),
         "broker": None if error.broker is None else _node(error.broker),
-        "code": None if error.failure.code is None else int(error.failure.code),
-        "name": error.failure.name,
-        "message": error.failure.message,
+        "code": None if code is None else int(code),
+        **_attributes(error.failure, "name", "message"),
     }
+
+
+def _attributes(row: object, *names: str) -> dict[str, object]:
+    return {name: getattr(row, name) for name in names}

@@ -30,7 +30,6 @@ from .protocol import CLIENT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-    from types import TracebackType
 
 _T = TypeVar("_T")
 _K = TypeVar("_K", bound="Hashable")
@@ -94,17 +93,13 @@ class Admin:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Close all connections."""
         for address in list(self._connections):
             self._disconnect(address)
-
-    # -- cluster metadata ------------------------------------------------------------------------------------
 
     def brokers(self) -> list[BrokerNode]:
         """Return the brokers of the cluster, by id."""
@@ -152,8 +147,6 @@ class Admin:
             return nodes
 
         return self._at_any_broker(call)
-
-    # -- requests to the right broker ------------------------------------------------------------------------
 
     def retry(
         self, keys: Iterable[_K], attempt: Callable[[list[_K]], Mapping[_K, _T | Failure]]

@@ -64,8 +64,6 @@ class Checks:
         def snapshot(self) -> Snapshot: ...  # noqa: D102 - a method of Group
         def events(self) -> list[dict[str, object]]: ...  # noqa: D102 - a method of Group
 
-    # -- waits -----------------------------------------------------------------------------------------------
-
     def wait_stable(
         self,
         members: int | None = None,
@@ -110,8 +108,6 @@ class Checks:
             raise GroupTimeout(self._report(f"group {self.id!r} was not {expectation} within {timeout_s:g} s"))
         return self
 
-    # -- rebalances ------------------------------------------------------------------------------------------
-
     def rebalances(self) -> list[Rebalance]:
         """Return every rebalance of the group in the trace, oldest first: causes, generations, times, stragglers."""
         return self._port.call(Verify.rebalances, group=self.id)
@@ -143,8 +139,6 @@ class Checks:
         self._check(Verify.rebalanced_times, 0, group=self.id, exactly=exactly)
         return self
 
-    # -- ownership -------------------------------------------------------------------------------------------
-
     def assert_assignment(self, expected: Mapping[str, Mapping[str, Collection[int]]], timeout: float = 0) -> Self:
         """Assert that the group has exactly these members, with exactly these partitions by topic.
 
@@ -171,8 +165,6 @@ class Checks:
         rows = [(topic, partition, offset) for (topic, partition), offset in offsets.items()]
         self._check(Verify.committed, timeout, group=self.id, offsets=rows)
         return self
-
-    # -- requests and members --------------------------------------------------------------------------------
 
     def assert_request(  # noqa: PLR0913 - one filter each
         self,
@@ -242,8 +234,6 @@ class Checks:
         """Return the verdicts of the client checks, by id; "inconclusive" if the coordinator cannot observe it."""
         checked = self._port.call(Verify.conforms, group=self.id, auto_commit=auto_commit)
         return {verdict.id: verdict for verdict in checked.checks}
-
-    # -- inside ----------------------------------------------------------------------------------------------
 
     def _check(
         self,

@@ -26,7 +26,6 @@ from .remote import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from docker import DockerClient
     from docker.models.containers import Container
@@ -101,9 +100,7 @@ class KoordinatorContainer:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def start(self) -> Self:
@@ -188,8 +185,6 @@ class KoordinatorContainer:
     def logs(self) -> str:
         """Return the container's output."""
         return str(self.container.logs().decode(errors="replace"))
-
-    # -- inside ----------------------------------------------------------------------------------------------
 
     @property
     def _is_on_host(self) -> bool:

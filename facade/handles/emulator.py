@@ -22,7 +22,6 @@ from .seeding import topics_checked
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from pathlib import Path
-    from types import TracebackType
 
     from koordinator.emulator.server.build import ServedCluster
 
@@ -114,9 +113,7 @@ class Emulator:
         self._clusters.append(cluster)
         return cluster
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._clusters.pop().stop()
 
 

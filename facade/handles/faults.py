@@ -16,7 +16,6 @@ from .port import ClusterStopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from types import TracebackType
 
     from koordinator.emulator.control.faults.actions import Action
     from koordinator.emulator.control.results import HoldInfo, RuleInfo
@@ -117,9 +116,7 @@ class Hold:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _remove_hold(self._port, self.id)
 
     @property
@@ -178,9 +175,7 @@ class Lockstep:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _remove_hold(self._port, self.id)
 
     @property

@@ -131,8 +131,6 @@ class KafkaPort(Port):
     def _admin(self) -> Admin:
         return Admin(self._addresses, TIMEOUT_S, __version__)
 
-    # -- topics ----------------------------------------------------------------------------------------------
-
     def _create(
         self, admin: Admin, *, topic: str, partitions: int = 1, records: int | Sequence[Any] | None = None
     ) -> None:
@@ -175,8 +173,6 @@ class KafkaPort(Port):
             for (_, partition), log in sorted(read_logs(admin, partitions_of(admin, topic)).items())
             for record in _checked(f"{topic}-{partition}", log)
         ]
-
-    # -- groups ----------------------------------------------------------------------------------------------
 
     def _ids(self, admin: Admin) -> list[str]:
         return sorted(_group_ids(admin))
@@ -223,8 +219,6 @@ class KafkaPort(Port):
     def _offsets(self, admin: Admin, *, group: str) -> list[PartitionOffset]:
         committed = _checked(f"group {group!r}", committed_offsets(admin, [group])[group])
         return [PartitionOffset(topic, partition, offset) for (topic, partition), offset in sorted(committed.items())]
-
-    # -- checks ----------------------------------------------------------------------------------------------
 
     def _assigned(self, admin: Admin, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> GroupCheck:
         actual = {

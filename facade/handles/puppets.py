@@ -39,8 +39,6 @@ class Puppet:
     def __repr__(self) -> str:
         return f"<Puppet {self.name!r} of {self.group_id!r}>"
 
-    # -- actions ---------------------------------------------------------------------------------------------
-
     def join(self, reason: str | None = None) -> Puppet:
         """Send JoinGroup: the first one, a rejoin, or after it left or failed. `reason` as in KIP-800."""
         self._port.call(Puppets.join, group=self.group_id, name=self.name, reason=reason)
@@ -77,8 +75,6 @@ class Puppet:
         if not self._port.wait(Puppets.meets, timeout, group=self.group_id, name=self.name, state=state):
             raise PuppetTimeout(f"puppet {self.name!r} was not {state} within {timeout:g} s; it is {self.describe()}")
         return self
-
-    # -- state -----------------------------------------------------------------------------------------------
 
     def describe(self) -> PuppetInfo:
         """Return the whole puppet at one moment."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import Any, NoReturn, Self
 from urllib.parse import quote
 
 import httpx
@@ -18,9 +18,6 @@ from koordinator.emulator.server.cluster_registry import FIRST
 
 from .cluster import Cluster
 from .port import ClusterStopped, Port
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 RESPONSE_S = 30.0
 """The timeout of a response, beyond the time of a long poll."""
@@ -52,9 +49,7 @@ class Remote:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -23,7 +23,6 @@ from .seeding import topics_checked
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
-    from types import TracebackType
 
     from koordinator.emulator.broker.connections import Output
 
@@ -87,9 +86,7 @@ class Simulation:
     def __enter__(self) -> Cluster:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ports.pop().stop()
 
 
