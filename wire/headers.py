@@ -37,28 +37,11 @@ class RequestHeader:
     client_id: str | None
 
 
-class _Unserved(Malformed):
-    def __init__(self, reason: str, api_key: int, api_version: int, correlation_id: int) -> None:
-        super().__init__(reason)
-        self.api_key = api_key
-        self.api_version = api_version
-        self.correlation_id = correlation_id
-
-
-class UnknownApi(_Unserved):
-    """The API key is not served."""
-
-
-class UnservedVersion(_Unserved):
-    """The API is served, but not this version."""
-
-
 def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
     """Return the header of a request and the offset of its body; `request` is a whole frame.
 
-    Raises Malformed for invalid bytes. Raises UnknownApi or UnservedVersion (subclasses with api_key, api_version
-    and correlation_id) for requests that are not served; ApiVersions never raises UnservedVersion. Kafka closes the
-    connection in all of these cases.
+    Raises Malformed for invalid bytes, and for an API or version that is not served, except versions of ApiVersions.
+    Kafka closes the connection in all of these cases.
     """
     io = BytesIO(request)
     fixed = io.read(_REQUEST.size)
@@ -67,7 +50,9 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
     key, version, correlation_id = _REQUEST.unpack(fixed)
     has_tags = _REQUEST_HAS_TAGS.get((key, version))
     if has_tags is None and key != ApiKey.API_VERSIONS:
-        raise _unserved(key, version, correlation_id)
+        api = APIS.get(key)
+        served = f"{api.name} is served in the versions {api.versions}, not {version}" if api else None
+        raise Malformed(served or f"there is no api {key}")
     try:
         client_id = read_nullable_string(io)
         if has_tags:
@@ -75,14 +60,6 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
     except (Malformed, IndexError, struct.error, UnicodeDecodeError) as error:
         raise Malformed(f"the header of a {APIS[key].name}Request v{version}: {error}") from None
     return RequestHeader(key, version, correlation_id, client_id), io.tell()
-
-
-def _unserved(key: int, version: int, correlation_id: int) -> UnknownApi | UnservedVersion:
-    api = APIS.get(key)
-    if api is None:
-        return UnknownApi(f"there is no api {key}", key, version, correlation_id)
-    reason = f"{api.name} is served in the versions {api.versions}, not {version}"
-    return UnservedVersion(reason, key, version, correlation_id)
 
 
 def request_header(api_key: int, api_version: int, correlation_id: int, client_id: str | None) -> bytes:

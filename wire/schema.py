@@ -27,8 +27,7 @@ from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields
 from enum import Enum
 from types import EllipsisType
-from typing import ClassVar, Protocol, TypeVar, dataclass_transform, overload
-from uuid import UUID
+from typing import ClassVar, Generic, Protocol, TypeVar, dataclass_transform, overload
 
 from .primitives import ZERO_UUID
 from .versions import Versions
@@ -124,109 +123,67 @@ def message(*, key: int | None, versions: str, flexible: str) -> Callable[[type[
     return declare
 
 
-def boolean(versions: str = "0+", *, default: bool = False, tag: int | None = None, ignorable: bool = False) -> bool:
-    """Declare a boolean: byte 0 is False, any other is True."""
-    return _field(default, Kind.BOOLEAN, versions, tag=tag, ignorable=ignorable)
+class Scalar(Generic[_T]):
+    """The field function of a primitive type."""
+
+    def __init__(self, kind: Kind, zero: _T) -> None:
+        self.kind = kind
+        self._zero = zero
+
+    def __call__(
+        self, versions: str = "0+", *, default: _T | EllipsisType = ..., tag: int | None = None, ignorable: bool = False
+    ) -> _T:
+        """Declare a field."""
+        value = self._zero if isinstance(default, EllipsisType) else default
+        return _field(value, self.kind, versions, tag=tag, ignorable=ignorable)
 
 
-def int8(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """Declare a signed 8-bit number."""
-    return _field(default, Kind.INT8, versions, tag=tag, ignorable=ignorable)
+class NullableScalar(Scalar[_T]):
+    """The field function of a primitive type with a representation of null."""
+
+    @overload
+    def __call__(
+        self, versions: str = "0+", *, default: _T | EllipsisType = ..., tag: int | None = None, ignorable: bool = False
+    ) -> _T: ...
+    @overload
+    def __call__(
+        self,
+        versions: str = "0+",
+        *,
+        nullable: str,
+        default: _T | EllipsisType | None = ...,
+        tag: int | None = None,
+        ignorable: bool = False,
+    ) -> _T | None: ...
+    def __call__(
+        self,
+        versions: str = "0+",
+        *,
+        nullable: str = "none",
+        default: _T | EllipsisType | None = ...,
+        tag: int | None = None,
+        ignorable: bool = False,
+    ) -> _T | None:
+        """Declare a field."""
+        zero = None if self.kind is Kind.RECORDS and nullable != "none" else self._zero
+        value = zero if isinstance(default, EllipsisType) else default
+        return _field(value, self.kind, versions, nullable=nullable, tag=tag, ignorable=ignorable)
 
 
-def int16(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """Declare a signed 16-bit number."""
-    return _field(default, Kind.INT16, versions, tag=tag, ignorable=ignorable)
-
-
-def int32(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """Declare a signed 32-bit number."""
-    return _field(default, Kind.INT32, versions, tag=tag, ignorable=ignorable)
-
-
-def int64(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """Declare a signed 64-bit number."""
-    return _field(default, Kind.INT64, versions, tag=tag, ignorable=ignorable)
-
-
-def uint16(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """Declare an unsigned 16-bit number."""
-    return _field(default, Kind.UINT16, versions, tag=tag, ignorable=ignorable)
-
-
-def uint32(versions: str = "0+", *, default: int = 0, tag: int | None = None, ignorable: bool = False) -> int:
-    """Declare an unsigned 32-bit number."""
-    return _field(default, Kind.UINT32, versions, tag=tag, ignorable=ignorable)
-
-
-def float64(versions: str = "0+", *, default: float = 0.0, tag: int | None = None, ignorable: bool = False) -> float:
-    """Declare a 64-bit floating point number (IEEE 754)."""
-    return _field(default, Kind.FLOAT64, versions, tag=tag, ignorable=ignorable)
-
-
-def uuid_(versions: str = "0+", *, default: UUID = ZERO_UUID, tag: int | None = None, ignorable: bool = False) -> UUID:
-    """Declare a UUID of 16 bytes; ZERO_UUID stands for none."""
-    return _field(default, Kind.UUID, versions, tag=tag, ignorable=ignorable)
-
-
-@overload
-def string(versions: str = "0+", *, default: str = "", tag: int | None = None, ignorable: bool = False) -> str: ...
-@overload
-def string(
-    versions: str = "0+",
-    *,
-    nullable: str,
-    default: str | None = "",
-    tag: int | None = None,
-    ignorable: bool = False,
-) -> str | None: ...
-def string(
-    versions: str = "0+",
-    *,
-    nullable: str = "none",
-    default: str | None = "",
-    tag: int | None = None,
-    ignorable: bool = False,
-) -> str | None:
-    """Declare a UTF-8 string."""
-    return _field(default, Kind.STRING, versions, nullable=nullable, tag=tag, ignorable=ignorable)
-
-
-@overload
-def binary(versions: str = "0+", *, default: bytes = b"", tag: int | None = None, ignorable: bool = False) -> bytes: ...
-@overload
-def binary(
-    versions: str = "0+",
-    *,
-    nullable: str,
-    default: bytes | None = b"",
-    tag: int | None = None,
-    ignorable: bool = False,
-) -> bytes | None: ...
-def binary(
-    versions: str = "0+",
-    *,
-    nullable: str = "none",
-    default: bytes | None = b"",
-    tag: int | None = None,
-    ignorable: bool = False,
-) -> bytes | None:
-    """Declare opaque bytes ("bytes" in Kafka's schemas)."""
-    return _field(default, Kind.BYTES, versions, nullable=nullable, tag=tag, ignorable=ignorable)
-
-
-@overload
-def records(versions: str = "0+", *, tag: int | None = None, ignorable: bool = False) -> bytes: ...
-@overload
-def records(
-    versions: str = "0+", *, nullable: str, tag: int | None = None, ignorable: bool = False
-) -> bytes | None: ...
-def records(
-    versions: str = "0+", *, nullable: str = "none", tag: int | None = None, ignorable: bool = False
-) -> bytes | None:
-    """Declare record batches, which koordinator.wire.records reads."""
-    default = b"" if nullable == "none" else None
-    return _field(default, Kind.RECORDS, versions, nullable=nullable, tag=tag, ignorable=ignorable)
+boolean = Scalar(Kind.BOOLEAN, zero=False)
+int8 = Scalar(Kind.INT8, 0)
+int16 = Scalar(Kind.INT16, 0)
+int32 = Scalar(Kind.INT32, 0)
+int64 = Scalar(Kind.INT64, 0)
+uint16 = Scalar(Kind.UINT16, 0)
+uint32 = Scalar(Kind.UINT32, 0)
+float64 = Scalar(Kind.FLOAT64, 0.0)
+uuid_ = Scalar(Kind.UUID, ZERO_UUID)
+string = NullableScalar(Kind.STRING, "")
+binary = NullableScalar(Kind.BYTES, b"")
+"""Opaque bytes, "bytes" in Kafka's schemas."""
+records = NullableScalar(Kind.RECORDS, b"")
+"""Record batches, which koordinator.wire.records reads."""
 
 
 @overload
@@ -256,8 +213,8 @@ def array(
 
     Decoding returns tuples; encoding accepts any sequence.
     """
-    type_ = element if isinstance(element, type) else _KINDS.get(element)
-    if type_ is None:
+    type_ = element.kind if isinstance(element, Scalar) else element
+    if not isinstance(type_, Kind | type):
         raise TypeError(f"an array takes a field function or an entity, not {element!r}")
     return _field(default, type_, versions, is_array=True, nullable=nullable, tag=tag, ignorable=ignorable)
 
@@ -308,19 +265,3 @@ def _field(  # noqa: PLR0913 - one argument per property of a field
         ignorable=ignorable,
     )
     return field(default=default, metadata={_KEY: spec})
-
-
-_KINDS: dict[object, Kind] = {
-    boolean: Kind.BOOLEAN,
-    int8: Kind.INT8,
-    int16: Kind.INT16,
-    int32: Kind.INT32,
-    int64: Kind.INT64,
-    uint16: Kind.UINT16,
-    uint32: Kind.UINT32,
-    float64: Kind.FLOAT64,
-    string: Kind.STRING,
-    binary: Kind.BYTES,
-    records: Kind.RECORDS,
-    uuid_: Kind.UUID,
-}

@@ -157,7 +157,7 @@ class Broker:
             self._held_back.pop(connection, None)
             if self.interceptor is not None:
                 self.interceptor.on_disconnected(now, self, connection)
-            self.node.disconnected(connection)
+            self.node.data.disconnected(connection)
             event = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
             self._recorder.note(event)
 

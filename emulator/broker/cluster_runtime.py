@@ -25,23 +25,19 @@ from .nodes import NodeRuntimes
 from .offsets_log import batch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from uuid import UUID
+    from collections.abc import Iterable
 
     from koordinator.wire.apis import Message
 
     from ..config.seed_record import SeedRecord
     from ..config.settings import Settings
-    from ..core.cluster import ClusterState
     from ..core.data.direct_records import StoredRecord
     from ..core.data.topic import Topic
     from ..core.effects import Call
     from ..core.groups.records import CoordinatorRecord
-    from ..trace.trace import Trace
     from .connections import Output
     from .interceptor import InterceptedBroker, Interceptor, Step
-    from .log_writes import LogStore
-    from .tickers import HeartbeatSender, Ticker
+    from .tickers import Ticker
     from .unreached_listeners import UnreachedListeners
 
 
@@ -54,25 +50,6 @@ SEED_WRITE = 0
 
 class ClusterRuntime(NodeRuntimes):
     """Every node of a cluster (`NodeRuntimes`), and the tickers beside them."""
-
-    def __init__(  # noqa: PLR0913, PLR0917 - the dependencies of every node
-        self,
-        now: int,
-        cluster: ClusterState,
-        settings: Settings,
-        new_uuid: Callable[[], UUID],
-        trace: Trace,
-        log: Callable[[str], None],
-        store: LogStore | None = None,
-    ) -> None:
-        super().__init__(now, cluster, settings, new_uuid, trace, log, store)
-        self.tickers: list[Ticker] = []
-        """Actors with deadlines. At equal times the nodes go first, then these in order."""
-        self.heartbeat_sender: HeartbeatSender | None = None
-        """The puppets, if there are any."""
-        self.last_input_ms = now
-        """The time of the latest input, while there are tickers."""
-        self._puppet_connections = 0
 
     # -- inputs ----------------------------------------------------------------------------------------------
 

@@ -60,10 +60,10 @@ class LogWrites:
         try:
             topic = self._node.cluster.offsets_topic()
         except RefusedError as error:
-            return self._node.appended(now, effect.token, error.error)
+            return self._node.coordinator.appended(now, effect.token, error.error)
         effects = self._node.data.append(now, topic, effect.partition, batch_of(effect.records, now))
         if not self._is_durable:
-            return effects + self._node.appended(now, effect.token, Error.NONE)
+            return effects + self._node.coordinator.appended(now, effect.token, Error.NONE)
         self._waiting.append(effect.token)
         return effects
 
@@ -88,7 +88,7 @@ class LogWrites:
             tokens, self._waiting = tokens + self._waiting, []
         effects = self._node.data.flushed(now, error)
         for waiting in tokens:
-            effects += self._node.appended(now, waiting, error)
+            effects += self._node.coordinator.appended(now, waiting, error)
         return effects
 
     def load(self, now: int, partition: int) -> list[Effect]:

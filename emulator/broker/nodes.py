@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .connections import Inbox, Output
     from .interceptor import Interceptor
     from .log_writes import LogStore
+    from .tickers import HeartbeatSender, Ticker
     from .unreached_listeners import UnreachedListeners
 
     Input = Callable[..., list[Output] | None]
@@ -99,8 +100,15 @@ class NodeRuntimes:
         self._loads: Timers[tuple[int, int]] = Timers()
         self._load_durations_ms: dict[int, int] = {}
         cluster.hidden_topics[TRACE_TOPIC] = trace_topic(trace, cluster)
+        self.tickers: list[Ticker] = []
+        """Actors with deadlines. At equal times the nodes go first, then these in order."""
+        self.heartbeat_sender: HeartbeatSender | None = None
+        """The puppets, if there are any."""
         self.inbox: Inbox = deque()
         """Responses for puppets."""
+        self.last_input_ms = now
+        """The time of the latest input, while there are tickers."""
+        self._puppet_connections = 0
         self._interceptor: Interceptor | None = None
         self._unreached_listeners: UnreachedListeners | None = None
         for node_id in cluster.brokers:
@@ -218,7 +226,7 @@ class NodeRuntimes:
         outputs = broker.perform(node.paused_at, broker.node.leaders_changed(node.paused_at))
         if deleted:
             # before it loads later records
-            outputs += broker.perform(node.paused_at, broker.node.topics_deleted(node.paused_at, deleted))
+            outputs += broker.perform(node.paused_at, broker.node.coordinator.topics_deleted(node.paused_at, deleted))
         outputs += self._catch_up(now, has_changes=True)
         outputs += broker.tick(now)
         for method, arguments in queued:
@@ -379,7 +387,7 @@ class NodeRuntimes:
                     if node.queued is not None:
                         node.deleted_topics += names
                     elif node.broker is not None and node.node_id != node_id:
-                        outputs += node.broker.perform(now, node.broker.node.topics_deleted(now, names))
+                        outputs += node.broker.perform(now, node.broker.node.coordinator.topics_deleted(now, names))
             for broker in self._running:
                 outputs += broker.perform(now, broker.node.leaders_changed(now))
             # previous leaders must finish before new ones read their records

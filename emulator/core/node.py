@@ -91,18 +91,6 @@ class NodeCore:
             effects += self.coordinator.begin_load(now, partition)
         return effects + self.data.leaders_changed(now)
 
-    def topics_deleted(self, now: int, names: Iterable[str]) -> list[Effect]:
-        """Delete the offsets of topics that another node has deleted."""
-        return self.coordinator.topics_deleted(now, names)
-
-    def appended(self, now: int, token: int, error: Error) -> list[Effect]:
-        """Complete a write to `__consumer_offsets`, successfully (NONE) or not."""
-        return self.coordinator.appended(now, token, error)
-
-    def disconnected(self, connection: int) -> None:
-        """Discard the parked fetches of a closed connection. Members stay until their sessions expire, as in Kafka."""
-        self.data.disconnected(connection)
-
     def deadline(self) -> int | None:
         """Return the node time of the next `tick`, or None."""
         groups_due, data_due = self._groups_deadline(), self._data_deadline()

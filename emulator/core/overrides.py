@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest
+from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 from koordinator.wire.primitives import ZERO_UUID
 
 from .effects import Call
 from .groups.classic import rebalance
-from .groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember, CommittedOffset
+from .groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from .groups.classic.join import NEW_MEMBER_JOIN_TIMEOUT_MS
 from .groups.classic.transitions import Cause
 from .groups.group_store import GroupStore, Reason
@@ -68,7 +69,7 @@ def set_offsets(store: GroupStore, group: ClassicGroup, offsets: Mapping[tuple[s
     """Commit offsets of existing partitions without a member."""
     topics, with_ids = store.cluster.topics, store.dialect.commits_remember_topic_ids
     committed = {
-        (topic, partition): CommittedOffset(
+        (topic, partition): OffsetCommitValue(
             offset=offset,
             leader_epoch=-1,
             metadata="",

@@ -79,8 +79,7 @@ def _(event: VerbUsed) -> Line:
 def _(event: ClockMoved) -> Line:
     return {
         "kind": "clock",
-        "group_id": event.group_id,
-        "group_ts_us": event.before * 1000,
+        **_group_columns(event.group_id, event.before),
         "cause": event.cause,
         "mode": event.mode,
         "body": {"from_ms": event.before, "to_ms": event.after},
@@ -102,8 +101,7 @@ def _(event: PuppetChanged) -> Line:
         "kind": "puppet",
         "puppet": event.name,
         "change": event.change,
-        "group_id": event.group_id,
-        "group_ts_us": event.group_now * 1000,
+        **_group_columns(event.group_id, event.group_now),
         "member_id": event.member_id or None,
         "instance_id": event.instance_id,
         "generation": event.generation if event.generation >= 0 else None,
@@ -162,7 +160,7 @@ def _(event: ResponseSent) -> Line:
         "empty_fetches": event.empty_fetches or None,
         "rule_id": event.rule_id,
         "synthetic": event.synthetic or None,
-        "body": _fetched(event) or body_of(event.response, event.size),
+        "body": {"fetched": list(map(list, event.fetched))} if event.fetched else body_of(event.response, event.size),
     }
 
 
@@ -170,8 +168,7 @@ def _(event: ResponseSent) -> Line:
 def _(fact: StateChanged) -> Line:
     return {
         "kind": "state",
-        "group_id": fact.group_id,
-        "group_ts_us": fact.group_now * 1000,
+        **_group_columns(fact.group_id, fact.group_now),
         "generation": fact.generation,
         "member_id": fact.member_id,
         "state_from": fact.before,
@@ -187,8 +184,7 @@ def _(fact: MemberChanged) -> Line:
     return {
         "kind": "member",
         "change": fact.change,
-        "group_id": fact.group_id,
-        "group_ts_us": fact.group_now * 1000,
+        **_group_columns(fact.group_id, fact.group_now),
         "member_id": fact.member_id,
         "instance_id": fact.instance_id,
         "cause": fact.cause,
@@ -200,8 +196,7 @@ def _(fact: MemberChanged) -> Line:
 def _(fact: RebalanceAvoided) -> Line:
     return {
         "kind": "avoided_static",
-        "group_id": fact.group_id,
-        "group_ts_us": fact.group_now * 1000,
+        **_group_columns(fact.group_id, fact.group_now),
         "generation": fact.generation,
         "member_id": fact.member_id,
         "instance_id": fact.instance_id,
@@ -216,8 +211,7 @@ def _(fact: TimerFired) -> Line:
     return {
         "kind": "timer",
         "timer": type(fact.key).__name__,
-        "group_id": fact.group_id,
-        "group_ts_us": fact.due * 1000 if fact.group_id is not None else None,
+        **_group_columns(fact.group_id, fact.due),
         "member_id": key.pop("member_id", None),
         "generation": key.pop("generation", None),
         "body": key or None,
@@ -238,10 +232,9 @@ def _(fact: Superseded) -> Line:
 def _(fact: OffsetsExpired) -> Line:
     return {
         "kind": "offsets",
-        "group_id": fact.group_id,
-        "group_ts_us": fact.group_now * 1000,
+        **_group_columns(fact.group_id, fact.group_now),
         "cause": fact.cause,
-        "body": {"dropped": [[topic, partition] for topic, partition in fact.partitions]},
+        "body": {"dropped": list(map(list, fact.partitions))},
     }
 
 
@@ -260,10 +253,6 @@ def _call_columns(call: Call, software: tuple[str, str] | None) -> Line:
         "client_software": name or None,
         "client_version": version or None,
     }
-
-
-def _fetched(event: ResponseSent) -> Line | None:
-    return {"fetched": [list(row) for row in event.fetched]} if event.fetched else None
 
 
 def _group_columns(group_id: str | None, group_now: int) -> Line:

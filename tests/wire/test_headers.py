@@ -5,8 +5,6 @@ import pytest
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.headers import (
     RequestHeader,
-    UnknownApi,
-    UnservedVersion,
     frame,
     read_request_header,
     request_header,
@@ -56,21 +54,17 @@ def test_a_client_id_that_is_no_utf_8_is_malformed() -> None:
 
 
 @pytest.mark.parametrize("key", [-1, 4, 9999])
-def test_an_unknown_api_closes_the_connection_and_names_the_client(key: int) -> None:
+def test_an_unknown_api_closes_the_connection(key: int) -> None:
     data = key.to_bytes(2, signed=True) + HEARTBEAT_3[2:]
-    with pytest.raises(UnknownApi) as raised:
+    with pytest.raises(Malformed, match=rf"^there is no api {key}$"):
         read_request_header(data)
-    assert isinstance(raised.value, Malformed)
-    assert (raised.value.api_key, raised.value.api_version, raised.value.correlation_id) == (key, 3, 7)
 
 
 @pytest.mark.parametrize("version", [-1, 5, 32767])
-def test_an_unserved_version_closes_the_connection_and_names_the_client(version: int) -> None:
+def test_an_unserved_version_closes_the_connection(version: int) -> None:
     data = HEARTBEAT_3[:2] + version.to_bytes(2, signed=True) + HEARTBEAT_3[4:]
-    with pytest.raises(UnservedVersion) as raised:
+    with pytest.raises(Malformed, match=rf"^Heartbeat is served in the versions 0-4, not {version}$"):
         read_request_header(data)
-    assert isinstance(raised.value, Malformed)
-    assert (raised.value.api_key, raised.value.api_version, raised.value.correlation_id) == (12, version, 7)
 
 
 @pytest.mark.parametrize("version", [-1, 5, 32767])

@@ -9,6 +9,7 @@ AddPartitionsToTxn (KIP-890) | v13 topic_id instead of name (KIP-516)
 from uuid import UUID
 
 from ..schema import array, entity, int16, int32, int64, message, nested, records, string, uuid_
+from .fetch import LeaderIdAndEpoch, NodeEndpoint
 
 
 @entity
@@ -47,14 +48,6 @@ class BatchIndexAndErrorMessage:
 
 
 @entity
-class LeaderIdAndEpoch:
-    """The current leader, in the response of another broker; -1 is unknown."""
-
-    leader_id: int = int32(default=-1)
-    leader_epoch: int = int32(default=-1)
-
-
-@entity
 class PartitionProduceResponse:
     """The result of one partition: base_offset of the first record, or -1; log_append_time_ms unless it is -1."""
 
@@ -75,16 +68,6 @@ class TopicProduceResponse:
     name: str = string("0-12", ignorable=True)
     topic_id: UUID = uuid_("13+", ignorable=True)
     partition_responses: tuple[PartitionProduceResponse, ...] = array(PartitionProduceResponse)
-
-
-@entity
-class NodeEndpoint:
-    """The address of a broker that a current_leader names."""
-
-    node_id: int = int32()
-    host: str = string()
-    port: int = int32()
-    rack: str | None = string(nullable="0+", default=None)
 
 
 @message(key=0, versions="0-13", flexible="9+")

@@ -136,7 +136,9 @@ def discard(runtime: ClusterRuntime, now: int, *, groups: bool = False, topics: 
             cluster.delete_topic(topic)
         for broker in runtime:
             outputs += broker.perform(now, broker.node.data.fetches.deleted(now, partitions))
-            outputs += broker.perform(now, broker.node.topics_deleted(now, [topic.name for topic in deleted]))
+            outputs += broker.perform(
+                now, broker.node.coordinator.topics_deleted(now, [topic.name for topic in deleted])
+            )
     if groups:
         cluster.reset_groups()
         if OFFSETS_TOPIC in cluster.topics:

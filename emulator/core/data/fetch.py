@@ -21,8 +21,6 @@ from koordinator.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
     PartitionData,
 )
 
@@ -34,7 +32,7 @@ from .leader_hints import LeaderHints
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from koordinator.wire.messages.fetch import FetchPartition
+    from koordinator.wire.messages.fetch import FetchPartition, NodeEndpoint
 
     from ...config.settings import Settings
     from ..cluster import ClusterState
@@ -254,12 +252,8 @@ class Fetches:
         hints = LeaderHints(self._cluster, fetch.call.listener)
         for key, row in results.items():
             if row.error_code in {Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH}:
-                node_id, epoch = hints.leader(self._topic(self._name(key)), key[1])
-                results[key] = replace(row, current_leader=LeaderIdAndEpoch(leader_id=node_id, leader_epoch=epoch))
-        return tuple(
-            NodeEndpoint(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
-            for broker, at in hints.nodes()
-        )
+                results[key] = replace(row, current_leader=hints.leader(self._topic(self._name(key)), key[1]))
+        return hints.nodes()
 
     def _log(self, key: PartitionKey) -> PartitionLog | Error:
         topic, unknown = self._cluster.topic(self._name(key)), Error.UNKNOWN_TOPIC_OR_PARTITION

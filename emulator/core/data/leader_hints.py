@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from koordinator.wire.messages.fetch import LeaderIdAndEpoch, NodeEndpoint
+
 if TYPE_CHECKING:
-    from ..cluster import ClusterState, Endpoint, Registration
+    from ..cluster import ClusterState
     from .topic import Topic
 
 
@@ -17,13 +19,17 @@ class LeaderHints:
         self._listener = listener
         self._leaders: dict[int, None] = {}
 
-    def leader(self, topic: Topic, partition: int) -> tuple[int, int]:
-        """Return the leader's node id and epoch, and add the node to `nodes`."""
+    def leader(self, topic: Topic, partition: int) -> LeaderIdAndEpoch:
+        """Return the leader, and add its node to `nodes`."""
         node_id = topic.leaders[partition]
         self._leaders[node_id] = None
-        return node_id, topic.epochs[partition]
+        return LeaderIdAndEpoch(leader_id=node_id, leader_epoch=topic.epochs[partition])
 
-    def nodes(self) -> list[tuple[Registration, Endpoint]]:
-        """Return the named leaders that the client can reach, with their addresses."""
+    def nodes(self) -> tuple[NodeEndpoint, ...]:
+        """Return the addresses of the named leaders that the client can reach."""
         reachable = self._cluster.reachable_brokers(self._listener) if self._leaders else ()
-        return [(broker, endpoint) for broker, endpoint in reachable if broker.node_id in self._leaders]
+        return tuple(
+            NodeEndpoint(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
+            for broker, at in reachable
+            if broker.node_id in self._leaders
+        )

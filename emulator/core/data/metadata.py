@@ -205,31 +205,33 @@ def describe_topic_partitions(
     cursor = request.cursor
     if cursor is not None and cursor.partition_index < 0:
         return DescribeTopicPartitionsResponse(
-            topics=tuple(_described_error(name, Error.INVALID_REQUEST) for name in sorted(names))
+            topics=tuple(
+                DescribeTopicPartitionsResponseTopic(error_code=Error.INVALID_REQUEST, name=name)
+                for name in sorted(names)
+            )
         )
     left = min(max(1, request.response_partition_limit), PARTITIONS_PER_ANSWER)
     described: list[DescribeTopicPartitionsResponseTopic] = []
+    next_cursor = None
     for name in sorted(names):
         if cursor is not None and name < cursor.topic_name:
             continue
         if left == 0:
-            return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=_cursor(name, 0))
+            next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
         topic = cluster.topic(name)
         if topic is None:
             error = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
-            described.append(_described_error(name, error))
+            described.append(DescribeTopicPartitionsResponseTopic(error_code=error, name=name))
             continue
         first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
         page = range(first, min(first + left, len(topic.logs)))
         described.append(_described(cluster, listener, topic, page))
         left -= len(page)
         if page.stop < len(topic.logs):
-            return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=_cursor(name, page.stop))
-    return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=None)
-
-
-def _cursor(name: str, partition: int) -> Cursor:
-    return Cursor(topic_name=name, partition_index=partition)
+            next_cursor = Cursor(topic_name=name, partition_index=page.stop)
+            break
+    return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=next_cursor)
 
 
 def _described(cluster: ClusterState, listener: str, topic: Topic, page: range) -> DescribeTopicPartitionsResponseTopic:
@@ -253,7 +255,3 @@ def _described(cluster: ClusterState, listener: str, topic: Topic, page: range) 
         ),
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
-
-
-def _described_error(name: str, error: Error) -> DescribeTopicPartitionsResponseTopic:
-    return DescribeTopicPartitionsResponseTopic(error_code=error, name=name)

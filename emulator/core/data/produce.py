@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from koordinator.wire.compression import Codec, MissingCodec
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.produce import (
-    LeaderIdAndEpoch,
-    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -90,8 +88,7 @@ def produce(
             if isinstance(result, Refusal):
                 row = _refused(data.index, result)
                 if result is _NOT_THE_LEADER and isinstance(topic, Topic) and version >= LEADER_HINT_SINCE:
-                    leader, epoch = hints.leader(topic, data.index)
-                    row = replace(row, current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch))
+                    row = replace(row, current_leader=hints.leader(topic, data.index))
                 results.append(row)
             elif isinstance(topic, Topic):
                 log_start = topic.logs[data.index].start
@@ -102,11 +99,7 @@ def produce(
         responses.append(
             TopicProduceResponse(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=tuple(results))
         )
-    endpoints = tuple(
-        NodeEndpoint(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
-        for broker, at in hints.nodes()
-    )
-    return ProduceResponse(responses=tuple(responses), node_endpoints=endpoints), grown
+    return ProduceResponse(responses=tuple(responses), node_endpoints=hints.nodes()), grown
 
 
 def storage_failure(response: ProduceResponse) -> ProduceResponse:

@@ -14,7 +14,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
 
 from .classic import rebalance
-from .classic.group import ClassicMember, CommittedOffset
+from .classic.group import ClassicMember
 from .classic.transitions import Cause
 from .group_store import GroupStore, Reason
 
@@ -53,7 +53,7 @@ def load(store: GroupStore, now: int, partition: int, records: Iterable[Coordina
         if group_id in groups or committed:
             group = store.create(now, group_id)
             group.stored = True
-            group.offsets = {at: _committed(value) for at, value in committed.items()}
+            group.offsets = committed
             if group_id in groups:
                 _restore(store, group, groups[group_id])
 
@@ -109,15 +109,4 @@ def _member(stored: MemberMetadata, group: GroupMetadataValue) -> ClassicMember:
         protocol_type=group.protocol_type,
         protocols=((group.protocol or "", stored.subscription),),
         assignment=stored.assignment,
-    )
-
-
-def _committed(value: OffsetCommitValue) -> CommittedOffset:
-    return CommittedOffset(
-        offset=value.offset,
-        leader_epoch=value.leader_epoch,
-        metadata=value.metadata,
-        commit_timestamp=value.commit_timestamp,
-        expire_timestamp=value.expire_timestamp,
-        topic_id=value.topic_id,
     )

@@ -21,8 +21,10 @@ from .records import offset_tombstone
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from koordinator.wire.messages.offsets_topic import OffsetCommitValue
+
     from ..effects import Call
-    from .classic.group import ClassicGroup, CommittedOffset
+    from .classic.group import ClassicGroup
     from .group_store import GroupStore
 
 TopicPartition = tuple[str, int]
@@ -159,7 +161,7 @@ def last_expiry(store: GroupStore, group: ClassicGroup) -> int | None:
     return max((deadline for deadline in expiry if deadline is not None), default=None)
 
 
-def _expires_at(store: GroupStore, group: ClassicGroup, topic: str, committed: CommittedOffset) -> int | None:
+def _expires_at(store: GroupStore, group: ClassicGroup, topic: str, committed: OffsetCommitValue) -> int | None:
     """Return the group time at which an offset expires; None while the group uses it."""
     settled = group.state is ClassicGroupState.STABLE or not store.dialect.unstable_groups_keep_offsets
     if group.protocol_type is None:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import offset_commit, offset_fetch
+from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 from koordinator.wire.primitives import ZERO_UUID
 
 from ...config.settings import LONG_MAX
-from .classic.group import ClassicGroup, ClassicGroupState, CommittedOffset
+from .classic.group import ClassicGroup, ClassicGroupState
 from .classic.membership import validate_member
 from .pending_writes import OffsetsCommitted
 from .records import offset_record
@@ -57,7 +58,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
         member = group.members[request.member_id]
         member.last_call = call
         store.restart_session(group, member)
-    offsets: dict[tuple[str, int], CommittedOffset] = {}
+    offsets: dict[tuple[str, int], OffsetCommitValue] = {}
     metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
     for t, topic in enumerate(request.topics):
         name = _topic_name(store, topic.name, topic.topic_id) or ""
@@ -70,7 +71,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
                 refused[t, p] = Error.OFFSET_METADATA_TOO_LARGE
                 continue
             timestamp = partition.commit_timestamp if partition.commit_timestamp >= 0 else group.now
-            offsets[name, partition.partition_index] = CommittedOffset(
+            offsets[name, partition.partition_index] = OffsetCommitValue(
                 offset=partition.committed_offset,
                 leader_epoch=partition.committed_leader_epoch,
                 metadata=metadata,
@@ -263,7 +264,7 @@ def _refuse_group(
 
 
 def _row(
-    at: tuple[str | None, UUID, int], offsets: dict[tuple[str, int], CommittedOffset], *, unstable: bool
+    at: tuple[str | None, UUID, int], offsets: dict[tuple[str, int], OffsetCommitValue], *, unstable: bool
 ) -> offset_fetch.OffsetFetchResponsePartitions:
     topic, topic_id, partition = at
     committed = offsets.get((topic, partition)) if topic is not None else None

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.leave_group import LeaveGroupResponse
     from koordinator.wire.messages.offset_commit import OffsetCommitRequest
     from koordinator.wire.messages.offset_delete import OffsetDeleteResponse
+    from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
     from ..effects import Call
-    from .classic.group import ClassicGroup, ClassicMember, CommittedOffset, Protocols
+    from .classic.group import ClassicGroup, ClassicMember, Protocols
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ class OffsetsCommitted:
     group: ClassicGroup
     call: Call
     request: OffsetCommitRequest
-    offsets: dict[tuple[str, int], CommittedOffset]
+    offsets: dict[tuple[str, int], OffsetCommitValue]
     refused: dict[tuple[int, int], Error]
 
 
@@ -70,7 +71,7 @@ class OffsetsDeleted:
     """Tombstones of offsets that are removed already, and the offsets for an undo."""
 
     group: ClassicGroup
-    offsets: dict[tuple[str, int], CommittedOffset]
+    offsets: dict[tuple[str, int], OffsetCommitValue]
     call: Call | None = None
     response: OffsetDeleteResponse | None = None
 

@@ -20,7 +20,7 @@ from koordinator.wire.values import value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .classic.group import ClassicGroup, CommittedOffset
+    from .classic.group import ClassicGroup
 
 Key = OffsetCommitKey | GroupMetadataKey
 Value = OffsetCommitValue | GroupMetadataValue
@@ -90,17 +90,9 @@ def group_tombstone(group: ClassicGroup) -> CoordinatorRecord:
     return CoordinatorRecord(GroupMetadataKey(group=group.id), None)
 
 
-def offset_record(group: ClassicGroup, topic: str, partition: int, committed: CommittedOffset) -> CoordinatorRecord:
+def offset_record(group: ClassicGroup, topic: str, partition: int, committed: OffsetCommitValue) -> CoordinatorRecord:
     """Return the record of one committed offset."""
-    offset = OffsetCommitValue(
-        offset=committed.offset,
-        leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-        commit_timestamp=committed.commit_timestamp,
-        expire_timestamp=committed.expire_timestamp,
-        topic_id=committed.topic_id,
-    )
-    return CoordinatorRecord(OffsetCommitKey(group=group.id, topic=topic, partition=partition), offset)
+    return CoordinatorRecord(OffsetCommitKey(group=group.id, topic=topic, partition=partition), committed)
 
 
 def offset_tombstone(group: ClassicGroup, topic: str, partition: int) -> CoordinatorRecord:

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages.consumer_protocol import read_subscription
-from koordinator.wire.primitives import ZERO_UUID, Malformed
+from koordinator.wire.primitives import Malformed
 
 from ...timers import PendingMemberExpiry, SessionExpiry, StoppedTimers, Timers
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from koordinator.wire.apis import Message
+    from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
     from ...clock import GroupClock
     from ...effects import Call
@@ -91,21 +90,6 @@ class ClassicMember:
         return next(name for name, _ in self.protocols if name in candidates)
 
 
-@dataclass(slots=True)
-class CommittedOffset:
-    """A committed position; timestamps in ms of the group's clock. `expire_timestamp` is -1 if the retention decides.
-
-    `topic_id` is the zero UUID if unknown.
-    """
-
-    offset: int
-    leader_epoch: int
-    metadata: str
-    commit_timestamp: int
-    expire_timestamp: int = -1
-    topic_id: UUID = ZERO_UUID
-
-
 class ClassicGroup:
     """The coordinator's state of one `group.id`.
 
@@ -133,7 +117,8 @@ class ClassicGroup:
         self.pending_sync_members: dict[str, None] = {}
         self.awaiting_join = 0
         self.new_member_added = False
-        self.offsets: dict[tuple[str, int], CommittedOffset] = {}
+        self.offsets: dict[tuple[str, int], OffsetCommitValue] = {}
+        """The committed offsets; their timestamps are in ms of the group's clock."""
         self.earliest_offset_expiry = 0
         """A lower bound: no committed offset expires earlier, unless the offsets or the state change. Most checks end
         here."""
@@ -206,17 +191,14 @@ class ClassicGroup:
         """
         del self.members[old.id]
         self.timers.cancel(old.session)
-        new = ClassicMember(
+        new = replace(
+            old,
             id=new_id,
-            instance_id=old.instance_id,
-            client_id=old.client_id,
-            client_host=old.client_host,
-            session_timeout_ms=old.session_timeout_ms,
-            rebalance_timeout_ms=old.rebalance_timeout_ms,
-            protocol_type=old.protocol_type,
-            protocols=old.protocols,
-            assignment=old.assignment,
             is_new=old.is_new and stays_new,
+            parked_join=None,
+            parked_sync=None,
+            last_call=None,
+            session_began_ms=0,
         )
         self.members[new_id] = new
         if self.leader_id == old.id:
