@@ -2,7 +2,7 @@
 /** @import { Group } from "./group.js" */
 /** @import { Model } from "./model.js" */
 /** @import { Line } from "./types.js" */
-import { make } from "./dom.js";
+import { make, table } from "./dom.js";
 import { duration, moment } from "./format.js";
 import { laneStateAt, stateAt } from "./story.js";
 
@@ -68,18 +68,11 @@ function beforeAndAfter(group, begin, end) {
     const [before, after] = [laneStateAt(group, lane, begin - 1), laneStateAt(group, lane, end)];
     if (before !== after) rows.push([lane.name, before, after]);
   }
-  const headings = ["", "before", "after"].map((text) => make("th", { scope: "col" }, text));
   const body = rows.map(([name, before, after]) => {
     const cells = [make("th", { scope: "row" }, name), make("td", {}, before), make("td", {}, after)];
     return make("tr", { class: before === after ? "" : "k-changed" }, ...cells);
   });
-  return make(
-    "table",
-    { class: "k-before" },
-    make("caption", {}, "Before and after"),
-    make("thead", {}, make("tr", {}, ...headings)),
-    make("tbody", {}, ...body),
-  );
+  return table("Before and after", ["", "before", "after"], body, { class: "k-before" });
 }
 
 /** @param {string} heading @param {Line} line */

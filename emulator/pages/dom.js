@@ -36,3 +36,13 @@ export async function copyText(text, root) {
     area.remove();
   }
 }
+
+/**
+ * Create a table with a caption, the headings of its columns, and rows of cells.
+ * @param {string} caption @param {string[]} headings @param {HTMLElement[]} rows @param {Record<string, any>} [attributes]
+ */
+export function table(caption, headings, rows, attributes = {}) {
+  const columns = headings.map((text) => make("th", { scope: "col" }, text));
+  const [head, body] = [make("thead", {}, make("tr", {}, ...columns)), make("tbody", {}, ...rows)];
+  return make("table", attributes, make("caption", {}, caption), head, body);
+}

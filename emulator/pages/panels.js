@@ -1,7 +1,7 @@
 // @ts-check
 /* The control panels of the live page. */
 /** @import { FaultData, GroupData, Member, PanelActions } from "./types.js" */
-import { make } from "./dom.js";
+import { make, table } from "./dom.js";
 import { actionText, matchText } from "./events.js";
 import { count, duration } from "./format.js";
 
@@ -32,6 +32,9 @@ const nameOf = (member) => member.instance_id || member.client_id || member.memb
 
 /** @param {string} text */
 const empty = (text) => make("p", { class: "d-none" }, text);
+
+/** @param {...(string | HTMLElement)} children */
+const row = (...children) => make("div", { class: "d-row" }, ...children);
 
 /** @param {HTMLElement[]} items */
 const list = (items) => make("ul", { class: "d-list" }, ...items);
@@ -99,9 +102,7 @@ function groupRows({ group, described }, actions) {
   ];
   return [
     make("p", {}, parts.filter(Boolean).join(", ")),
-    make(
-      "div",
-      { class: "d-row" },
+    row(
       button("rebalance", "Rebalance", "Start a rebalance", post("rebalance", { cause: "started on the dashboard" })),
       button("freeze", "Freeze", "Keep the group in this state", post("freeze", {})),
       button("thaw", "Thaw", "Unfreeze the group", post("thaw", {})),
@@ -153,9 +154,7 @@ function clockRows({ group, clock }, { act, keep }) {
   const offset = clock.ahead_ms ? `, ${duration(clock.ahead_ms / 1000)} ahead of the wall clock` : "";
   return [
     make("p", {}, make("label", {}, "mode ", mode), offset),
-    make(
-      "div",
-      { class: "d-row" },
+    row(
       make("label", {}, "by ", by),
       button("advance", "Advance", "Advance the group clock", advance),
       make("label", {}, alive, " keep connected members alive"),
@@ -180,12 +179,7 @@ function memberRows({ group, described }, actions) {
       "li",
       {},
       make("span", { title: id }, make("strong", {}, name), role, ` · ${count(owned, "partition")}`),
-      make(
-        "span",
-        { class: "d-row" },
-        button(`expire-${id}`, "expire session", `Expire the session of ${name}`, expire),
-        remove,
-      ),
+      row(button(`expire-${id}`, "expire session", `Expire the session of ${name}`, expire), remove),
     );
   });
   return [list(items)];
@@ -207,7 +201,7 @@ function puppetRows({ group, described, puppets }, { act, keep }) {
         return button(`${verb}-${name}`, text, `${name}: ${label}`, onclick, isDangerous);
       });
       const texts = make("span", {}, make("strong", {}, name), ` ${state}`);
-      return make("li", {}, texts, make("span", { class: "d-row" }, ...buttons));
+      return make("li", {}, texts, row(...buttons));
     });
   const inputs = { type: "text", value: "peer-1", size: "8", "aria-label": "Name of the new puppet" };
   const name = keep("puppet-name", () => make("input", inputs));
@@ -227,9 +221,7 @@ function puppetRows({ group, described, puppets }, { act, keep }) {
   };
   return [
     list(items),
-    make(
-      "div",
-      { class: "d-row" },
+    row(
       name,
       assignor,
       make("label", {}, isStatic, " static"),
@@ -244,7 +236,7 @@ function faultRows({ rules, holds }, { act }) {
   /** @param {FaultData} fault @param {string} state @param {...HTMLElement} buttons */
   const item = (fault, state, ...buttons) => {
     const text = make("span", {}, make("strong", {}, fault.id), " ", make("code", {}, faultText(fault)), ` ${state}`);
-    return make("li", {}, text, make("span", { class: "d-row" }, ...buttons));
+    return make("li", {}, text, row(...buttons));
   };
   const ruleItems = rules.map((rule) => {
     const remove = () => act("DELETE", `/rules/${encodeURIComponent(rule.id)}`);
@@ -284,17 +276,9 @@ function offsetRows({ offsets, topics }) {
     })
     .sort((one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }));
   const lag = rows.reduce((sum, row) => sum + (row.lag ?? 0), 0);
-  const headings = ["partition", "committed", "end", "lag"].map((text) => make("th", { scope: "col" }, text));
   const body = rows.map((row) => {
     const cells = [row.offset, row.end ?? "–", row.lag ?? "–"].map((value) => make("td", {}, String(value)));
     return make("tr", {}, make("th", { scope: "row" }, row.name), ...cells);
   });
-  const table = make(
-    "table",
-    {},
-    make("caption", {}, `total lag ${lag}`),
-    make("thead", {}, make("tr", {}, ...headings)),
-    make("tbody", {}, ...body),
-  );
-  return [table];
+  return [table(`total lag ${lag}`, ["partition", "committed", "end", "lag"], body)];
 }

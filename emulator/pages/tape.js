@@ -1,7 +1,7 @@
 // @ts-check
 /** @import { Group } from "./group.js" */
 /** @import { Model } from "./model.js" */
-import { make } from "./dom.js";
+import { make, table } from "./dom.js";
 import { isError, isRoutine, isTestAction, summary } from "./events.js";
 import { count, duration, moment } from "./format.js";
 
@@ -221,14 +221,7 @@ export class Tape {
       .map((at) => make("tr", {}, ...this.cells(at).map((text) => make("td", {}, text))));
     const isCut = this.shown.length > body.length;
     const caption = isCut ? `The first ${TABLE_ROWS} of ${this.shown.length} events; search to see others` : "Events";
-    const headings = ["Time", "Subject", "Event"].map((text) => make("th", { scope: "col" }, text));
-    const table = make(
-      "table",
-      {},
-      make("caption", {}, caption),
-      make("thead", {}, make("tr", {}, ...headings)),
-      make("tbody", {}, ...body),
-    );
-    this.table.replaceChildren(/** @type {Element} */ (this.table.firstElementChild), table);
+    const heading = /** @type {Element} */ (this.table.firstElementChild);
+    this.table.replaceChildren(heading, table(caption, ["Time", "Subject", "Event"], body));
   }
 }

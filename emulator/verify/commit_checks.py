@@ -64,7 +64,7 @@ def committed_before_revoke(trace: GroupTrace, *, auto_commit: bool | None) -> O
                     observations.add_pass(earlier[-1], revoke)
                 continue
             text = (
-                f"{trace.label(member_id)}{trace.software(member_id)} gave up its partitions with {revoke}, and has "
+                f"{trace.describe(member_id)} gave up its partitions with {revoke}, and has "
                 f"committed nothing since it fetched at #{uncommitted[0]['seq']}"
             )
             (observations.add_failure if auto_commit else observations.add_unclear)(text, revoke)

@@ -22,18 +22,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class CurrentAssignment:
-    """The assignment of a group at the end of its trace.
-
-    `is_stable`: the group is Stable. `partition_counts`: topic -> number of partitions.
-    """
-
-    is_stable: bool
-    members: tuple[MemberAssignment, ...]
-    partition_counts: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """The outcome of a check: `status` is pass, fail, inconclusive or not_applicable.
 
@@ -52,18 +40,18 @@ class Verdict:
 
 def conformance(
     trace: GroupTrace,
-    current: CurrentAssignment | None = None,
+    stable: tuple[tuple[MemberAssignment, ...], Mapping[str, int]] | None = None,
     *,
     ignore: Iterable[str] = (),
     auto_commit: bool | None = None,
 ) -> list[Verdict]:
     """Return the verdict of each check except those in `ignore`. Raises ValueError for an unknown check.
 
+    `stable` has the members and the number of partitions of each topic, if the group is Stable at the end of its trace.
     `auto_commit` states whether the members commit automatically, which the trace does not show; without it the commit
     before a revoke (C10) never fails.
     """
     ignored = {require_known("the check", check, CHECKS) for check in ignore}
-    stable = None if current is None or not current.is_stable else (current.members, current.partition_counts)
     checks: dict[str, Callable[[], Observations]] = {
         "C01": lambda: join_checks.assigned_id_is_used(trace),
         "C02": lambda: join_checks.coordinator_is_looked_up(trace),

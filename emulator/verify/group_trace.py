@@ -195,6 +195,10 @@ class GroupTrace:
                 return f" ({name} {version})" if version else f" ({name})"
         return ""
 
+    def describe(self, member_id: str) -> str:
+        """Return a member's label and its client library."""
+        return f"{self.label(member_id)}{self.software(member_id)}"
+
     @cached_property
     def closed(self) -> dict[tuple[int | None, int | None], Line]:
         """The closing line of each closed connection (node, number)."""

@@ -47,7 +47,7 @@ def _check_assigned_id(
     trace: GroupTrace, observations: Observations, join: Exchange, response: Line, assigned: str
 ) -> None:
     session_ms = join.request_body.get("session_timeout_ms", 0)
-    name = f"{trace.label(assigned)}{trace.software(assigned)}"
+    name = trace.describe(assigned)
     later = (each for each in trace.exchanges if each.seq > response["seq"])
     use = next((each for each in later if each.request_member_id == assigned), None)
     second = _join_without_id(trace, join, before=None if use is None else use.seq)

@@ -75,7 +75,9 @@ class _HeartbeatMonitor:
                 self._check_interval(exchange.request, exchange)
                 self._check_storm(exchange)
         if exchange.generation == -1 and self._has_synced and exchange.api in MEMBER_APIS:
-            self._observations.add_failure(f"{exchange}{self._software}: generation -1 after a SyncGroup", exchange)
+            self._observations.add_failure(
+                f"{exchange}{self._trace.software(self._member_id)}: generation -1 after a SyncGroup", exchange
+            )
         if exchange.api in ("Heartbeat", "SyncGroup"):
             # no heartbeat is due before the response, or after an error
             self._last_response = exchange.response if exchange.error == OK else None
@@ -90,12 +92,12 @@ class _HeartbeatMonitor:
         if elapsed_ms >= self._session_ms / 2:
             elapsed_ms -= self._trace.blocked_ms(self._connection, start, line)
         if elapsed_ms >= self._session_ms / 2:
-            self._observations.add_failure(
-                f"{self._label}{self._software} sent no heartbeat for {elapsed_ms / 1000:.3g} s after #{start['seq']}; "
+            name, session = (
+                self._trace.describe(self._member_id),
                 f"its session timeout is {self._session_ms / 1000:g} s",
-                start,
-                line,
             )
+            text = f"{name} sent no heartbeat for {elapsed_ms / 1000:.3g} s after #{start['seq']}; {session}"
+            self._observations.add_failure(text, start, line)
             self._last_response = None
         elif heartbeat is not None:
             self._observations.add_pass(heartbeat)
@@ -106,17 +108,9 @@ class _HeartbeatMonitor:
         while at_least_ms(recent[0].request, heartbeat.request) > STORM_MS:
             recent.popleft()
         if len(recent) > STORM_HEARTBEATS:
-            text = f"{self._label}{self._software} sent {len(recent)} heartbeats within {STORM_MS} ms"
+            text = f"{self._trace.describe(self._member_id)} sent {len(recent)} heartbeats within {STORM_MS} ms"
             self._observations.add_failure(text, *recent)
             recent.clear()
-
-    @property
-    def _label(self) -> str:
-        return self._trace.label(self._member_id)
-
-    @property
-    def _software(self) -> str:
-        return self._trace.software(self._member_id)
 
 
 def leaving(trace: GroupTrace) -> Observations:
@@ -134,7 +128,7 @@ def leaving(trace: GroupTrace) -> Observations:
         own = {each.connection for each in exchanges if each.api in ("JoinGroup", "SyncGroup", "Heartbeat")}
         leave = next((each for each in exchanges if each.api == "LeaveGroup" and each.connection in own), None)
         is_static = member_id in trace.instances
-        name = f"{trace.label(member_id)}{trace.software(member_id)}"
+        name = trace.describe(member_id)
         # of the connection in use last: the member may have closed others before
         closed = trace.closed.get(exchanges[-1].connection)
         if leave is not None and is_static:

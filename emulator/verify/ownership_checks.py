@@ -56,7 +56,7 @@ def _check_assignment(
             failed = True
             topic, number = partition
             observations.add_failure(
-                f"{trace.label(sync.member_id)}{trace.software(sync.member_id)} leads, and gave {topic} {number} to "
+                f"{trace.describe(sync.member_id)} leads, and gave {topic} {number} to "
                 f"{labels[0]} while {losers[0]} owned it: {sync}",
                 sync,
             )

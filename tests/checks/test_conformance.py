@@ -6,12 +6,14 @@ import pytest
 from scenes.trace_tales import PREPARING, REBALANCE_MS, SESSION_MS, STABLE, Tale
 
 from koordinator.emulator.trace.vocabulary import CHECKS
-from koordinator.emulator.verify.conformance import CurrentAssignment, Verdict, conformance
+from koordinator.emulator.verify.conformance import Verdict, conformance
 from koordinator.emulator.verify.ownership import MemberAssignment
+
+Stable = tuple[tuple[MemberAssignment, ...], dict[str, int]]
 
 
 def judge(
-    tale: Tale, check: str, current: CurrentAssignment | None = None, *, auto_commit: bool | None = None
+    tale: Tale, check: str, current: Stable | None = None, *, auto_commit: bool | None = None
 ) -> Verdict:
     verdicts = {each.id: each for each in conformance(tale.trace, current, auto_commit=auto_commit)}
     return verdicts[check]
@@ -386,9 +388,9 @@ def test_c06_eager_members_revoke_everything_first(tale: Tale) -> None:
 # -- C07: every partition once -------------------------------------------------------------------------------
 
 
-def stable(partitions: int = 2, **held: list[int]) -> CurrentAssignment:
+def stable(partitions: int = 2, **held: list[int]) -> Stable:
     owners = tuple(MemberAssignment(label, {"t": numbers}, ["t"]) for label, numbers in held.items())
-    return CurrentAssignment(is_stable=True, members=owners, partition_counts={"t": partitions})
+    return owners, {"t": partitions}
 
 
 def test_c07_every_partition_is_owned(tale: Tale) -> None:

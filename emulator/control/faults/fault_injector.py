@@ -7,6 +7,7 @@ is processed, not at the time it arrived.
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from koordinator.wire.apis import APIS
@@ -55,6 +56,8 @@ JITTER_MS_MAX = 20
 """The longest jitter of one request or response."""
 
 JITTER_APIS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "FindCoordinator")
+
+EMPTY: Mapping[str, object] = MappingProxyType({})
 
 BYTE_ACTIONS = (Truncate, Drip, WrongCorrelationId)
 """Actions on response bytes. Puppets exchange messages, not bytes, and lose their connection instead."""
@@ -114,12 +117,12 @@ class FaultInjector:
             return None
         return self._respond(now, decision, response)
 
-    def on_queued(self, now: int, broker: InterceptedBroker, call: Call) -> None:
+    def on_queued(self, now: int, _broker: InterceptedBroker, call: Call) -> None:
         """Trace a request that waits behind a held request on its connection."""
         for hold_point in self.hold_points.values():
             for in_flight in hold_point.inside:
                 if in_flight.call is call:
-                    self._note_behind(now, broker, hold_point, in_flight)
+                    self._note_behind(now, hold_point, in_flight)
 
     def on_disconnected(self, _now: int, _broker: InterceptedBroker, connection: int) -> None:
         """Mark the held requests of a closed connection.
@@ -141,7 +144,7 @@ class FaultInjector:
         for hold_point in self.hold_points.values():
             if hold_point.takes(in_flight):
                 hold_point.enter(in_flight)
-                self._note_hold(now, "entered", hold_point, in_flight)
+                self._note_request(now, HoldEvent, "entered", hold_point.id, in_flight)
                 self._release_round(now, hold_point)
                 return (Park(),), None
         decision = self._judge(now, in_flight)
@@ -175,7 +178,7 @@ class FaultInjector:
             body = action_data(rule.action)
             if isinstance(rule.action, Delay):
                 body["ms"] = decision.delay_ms = self._draw_delay(self.rule_stats[rule.id], rule.action)
-            self._note_rule(now, "used", rule.id, body, in_flight)
+            self._note_request(now, RuleEvent, "used", rule.id, in_flight, body)
         return decision
 
     def _chance(self, stats: RuleStats, purpose: str) -> float:
@@ -205,7 +208,9 @@ class FaultInjector:
         try:
             self._perform(now, decision)
         except ValueError as error:
-            self._note_rule(now, "failed", decision.rules["group"].id, {"problem": str(error)}, decision.in_flight)
+            self._note_request(
+                now, RuleEvent, "failed", decision.rules["group"].id, decision.in_flight, {"problem": str(error)}
+            )
         outputs = list(self._outputs)
         self._outputs.clear()
         return outputs + self._resume(now, decision.in_flight, self._serve(now, decision))
@@ -313,7 +318,7 @@ class FaultInjector:
         outputs: list[Output] = []
         for in_flight in requests:
             in_flight.passed.add(hold_point.id)
-            self._note_hold(now, "released", hold_point, in_flight)
+            self._note_request(now, HoldEvent, "released", hold_point.id, in_flight)
             steps: tuple[Step, ...] = (Serve(in_flight.request),)
             if not in_flight.client_closed:
                 steps, _ = self._admit(now, in_flight)
@@ -326,7 +331,7 @@ class FaultInjector:
         """Return an error for held requests without applying them."""
         outputs: list[Output] = []
         for in_flight in requests:
-            self._note_hold(now, "released", hold_point, in_flight, {"error": error.name})
+            self._note_request(now, HoldEvent, "released", hold_point.id, in_flight, {"error": error.name})
             at = error.at or PLACES_OF[in_flight.context.api][0]
             synthetic = not is_returned_by_kafka(in_flight.context, error.code, at)
             response = error_response(in_flight.call, in_flight.request, error.code, at)
@@ -349,11 +354,8 @@ class FaultInjector:
 
     def note_hold_point(self, now: int, change: str, hold_point: HoldPoint) -> None:
         """Trace that a hold was added or removed."""
-        body = {
-            "match": hold_point.match.data(),
-            **({"clients": list(hold_point.clients)} if hold_point.clients else {}),
-        }
-        group = hold_point.match.group
+        clients = {"clients": list(hold_point.clients)} if hold_point.clients else {}
+        group, body = hold_point.match.group, {"match": hold_point.match.data(), **clients}
         self._note(0, HoldEvent(change, hold_point.id, group, body, group_now=self._scheduler.group_now(now, group)))
 
     def note_rule(self, now: int, change: str, rule: FaultRule) -> None:
@@ -361,44 +363,32 @@ class FaultInjector:
         group = rule.match.group
         self._note(0, RuleEvent(change, rule.id, group, rule.data(), group_now=self._scheduler.group_now(now, group)))
 
-    def _note_rule(
-        self, now: int, change: str, rule_id: str, body: Mapping[str, object], in_flight: InFlightRequest
-    ) -> None:
-        group, call = in_flight.context.group, in_flight.call
-        noted = RuleEvent(
-            change, rule_id, group, body, call, in_flight.member_id, self._scheduler.group_now(now, group)
-        )
-        self._note(in_flight.context.node_id, noted)
-
-    def _note_hold(
+    def _note_request(
         self,
         now: int,
+        kind: type[RuleEvent | HoldEvent],
         change: str,
-        hold_point: HoldPoint,
+        fault_id: str,
         in_flight: InFlightRequest,
-        body: Mapping[str, object] | None = None,
+        body: Mapping[str, object] = EMPTY,
     ) -> None:
         group, call = in_flight.context.group, in_flight.call
-        noted = HoldEvent(
-            change, hold_point.id, group, body or {}, call, in_flight.member_id, self._scheduler.group_now(now, group)
-        )
-        self._note(in_flight.context.node_id, noted)
+        group_now = self._scheduler.group_now(now, group)
+        event = kind(change, fault_id, group, body, call, in_flight.member_id, group_now)
+        self._note(in_flight.context.node_id, event)
 
-    def _note_behind(
-        self, now: int, broker: InterceptedBroker, hold_point: HoldPoint, in_flight: InFlightRequest
-    ) -> None:
-        for call, request in broker.queued_requests(in_flight.call.connection):
-            if call.correlation_id not in in_flight.behind:
-                in_flight.behind.add(call.correlation_id)
-                context = RequestContext(self._runtime, in_flight.context.node_id, call, request)
-                waiting = InFlightRequest(broker, call, request, context)
-                self._note_hold(now, "behind", hold_point, waiting, {"behind": in_flight.call.correlation_id})
+    def _note_behind(self, now: int, hold_point: HoldPoint, in_flight: InFlightRequest) -> None:
+        for waiting in in_flight.queued_behind():
+            if waiting.call.correlation_id not in in_flight.behind:
+                in_flight.behind.add(waiting.call.correlation_id)
+                body = {"behind": in_flight.call.correlation_id}
+                self._note_request(now, HoldEvent, "behind", hold_point.id, waiting, body)
 
-    def _note(self, node_id: int, happening: TraceEvent) -> None:
+    def _note(self, node_id: int, event: TraceEvent) -> None:
         if self._buffer is None:
-            self._runtime.trace.add(self._runtime.trace.now_us(), happening, node_id)
+            self._runtime.trace.add(self._runtime.trace.now_us(), event, node_id)
         else:
-            self._buffer.append(happening)
+            self._buffer.append(event)
 
 
 def _applies(action: Action, context: RequestContext) -> bool:

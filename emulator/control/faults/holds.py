@@ -16,7 +16,7 @@ from .request_context import RequestContext
 from .rules import ANY_API, Match
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
@@ -71,7 +71,7 @@ class Holds:
             clients=list(hold_point.clients),
             entered=hold_point.entered,
             inside=[in_flight.summary() for in_flight in hold_point.inside],
-            behind=[waiting.summary() for in_flight in hold_point.inside for _, waiting in self._behind(in_flight)],
+            behind=[waiting.summary() for in_flight in hold_point.inside for waiting in in_flight.queued_behind()],
             rounds=hold_point.rounds,
             is_open=hold_point.is_open,
         )
@@ -169,14 +169,10 @@ class Holds:
                 raise RuleError(f"error at {at!r}: a response to {api} has errors at {' and '.join(places)}")
         return action
 
-    def _behind(self, in_flight: InFlightRequest) -> Iterator[tuple[RequestContext, InFlightRequest]]:
-        for call, request in in_flight.broker.queued_requests(in_flight.call.connection):
-            context = RequestContext(self._runtime, in_flight.context.node_id, call, request)
-            yield context, type(in_flight)(in_flight.broker, call, request, context)
-
-    def _describe(self, hold_point: HoldPoint, in_flight: InFlightRequest) -> str:
+    @staticmethod
+    def _describe(hold_point: HoldPoint, in_flight: InFlightRequest) -> str:
         connection = f"connection {in_flight.call.connection} of client {in_flight.context.client_id!r}"
-        waiting = ", ".join(context.api for context, _ in self._behind(in_flight))
+        waiting = ", ".join(each.context.api for each in in_flight.queued_behind())
         behind = f"; behind it on that connection: {waiting}" if waiting else ""
         closed = " (closed)" if in_flight.client_closed else ""
         held_by = f"held by {hold_point.id} on {hold_point.match}"
@@ -192,10 +188,10 @@ class Holds:
             if not in_flight.client_closed
         }
         waiting = [
-            (other, in_flight, context)
+            (other, in_flight, each.context)
             for other, in_flight in held.values()
-            for context, _ in self._behind(in_flight)
-            if hold_point.match.admits(context)
+            for each in in_flight.queued_behind()
+            if hold_point.match.admits(each.context)
         ]
         if not waiting or not self._possible_sources(hold_point.match) <= held.keys():
             return None

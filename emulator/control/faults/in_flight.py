@@ -39,6 +39,11 @@ class InFlightRequest:
         members = self.context.member_ids
         return members[0] if len(members) == 1 else None
 
+    def queued_behind(self) -> list[InFlightRequest]:
+        """Return the requests that wait behind this one on its connection."""
+        queued = self.broker.queued_requests(self.call.connection)
+        return [InFlightRequest(self.broker, *each, self.context.of_node(*each)) for each in queued]
+
     def summary(self) -> Request:
         """Return the request as operations report it."""
         return Request(

@@ -43,6 +43,10 @@ class RequestContext:
             request, "generation_id", getattr(request, "generation_id_or_member_epoch", None)
         )
 
+    def of_node(self, call: Call, request: Message) -> RequestContext:
+        """Return the context of another request to the same node."""
+        return RequestContext(self._runtime, self.node_id, call, request)
+
     @property
     def groups(self) -> tuple[str, ...]:
         """The group ids of the request; if it has none, the groups with a member of the same client id and host."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...core.groups.classic.group import ClassicGroupState
 from ...trace.vocabulary import REBALANCE_CAUSES
 from ...verify import members
-from ...verify.conformance import CurrentAssignment, conformance, failures
+from ...verify.conformance import conformance, failures
 from ...verify.group_trace import GroupTrace, Line
 from ...verify.names import require_known
 from ...verify.rebalances import Rebalance, rebalances
@@ -169,8 +169,8 @@ class Verify:
         is_stable = (
             existing is not None and existing.state is ClassicGroupState.STABLE and not existing.pending_sync_members
         )
-        current = CurrentAssignment(is_stable, *self._ownership(group))
-        verdicts = conformance(self._trace_of(group), current, ignore=ignore, auto_commit=auto_commit)
+        stable = self._ownership(group) if is_stable else None
+        verdicts = conformance(self._trace_of(group), stable, ignore=ignore, auto_commit=auto_commit)
         failed = failures(verdicts)
         message = "\n  ".join([f"{len(failed)} of {len(verdicts)} client checks failed:", *map(str, failed)])
         return ConformanceCheck(ok=not failed, message=message, checks=list(verdicts))

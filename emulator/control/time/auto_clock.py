@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
     from ...core.groups.classic.group import ClassicGroup, ClassicMember
-    from ...core.groups.coordinator import Coordinator
     from ...core.timers import TimerKey
 
 
@@ -63,7 +62,7 @@ class AutoClock:
     def _candidates(self) -> list[str]:
         return list(self._runtime.cluster.auto_clock_groups)
 
-    def _next_barrier(self, now: int, group_id: str) -> tuple[Coordinator, ClassicGroup, TimerKey] | None:
+    def _next_barrier(self, now: int, group_id: str) -> tuple[ClassicGroup, TimerKey] | None:
         """Return the first barrier timer that a group's clock may skip."""
         try:
             coordinator = coordinator_of(self._runtime, group_id)
@@ -71,14 +70,14 @@ class AutoClock:
             # its node is paused
             return None
         group = None if coordinator is None else coordinator.groups.get(group_id)
-        if coordinator is None or group is None or group.clock.mode != "auto" or group.state not in WAITING:
+        if group is None or group.clock.mode != "auto" or group.state not in WAITING:
             # its next change of state adds it again
             del self._runtime.cluster.auto_clock_groups[group_id]
             return None
         if group.is_frozen:
             return None
         keys = self._barriers(now, group)
-        return (coordinator, group, min(keys, key=group.timers.__getitem__)) if keys else None
+        return (group, min(keys, key=group.timers.__getitem__)) if keys else None
 
     def _barriers(self, now: int, group: ClassicGroup) -> list[TimerKey]:
         keys: list[TimerKey] = []
@@ -103,10 +102,10 @@ class AutoClock:
             return now - member.session_began_ms < member.session_timeout_ms
         return is_live(self._runtime, now, member)
 
-    def _jump(self, now: int, coordinator: Coordinator, group: ClassicGroup, key: TimerKey) -> list[Output]:
+    def _jump(self, now: int, group: ClassicGroup, key: TimerKey) -> list[Output]:
         to = group.timers[key]
         ahead_ms = to - group.clock.read(now)
         overrides.postpone_expiries(group, ahead_ms, key)
-        advance = ClockAdvance(self._runtime, coordinator, now, group.id)
+        advance = ClockAdvance(self._runtime, now, group.id)
         advance.run(to, "auto", lambda: group.timers.get(key) != to)
         return advance.outputs

@@ -23,6 +23,7 @@ from ...core.timers import (
     SessionExpiry,
 )
 from ...trace.events import ClockMoved
+from ..resolve import coordinator_of
 from ..results import Fired
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
     from ...core.groups.classic.group import ClassicGroup, ClassicMember
-    from ...core.groups.coordinator import Coordinator
     from ...core.timers import TimerKey
     from ...trace.events import TraceEvent
 
@@ -75,7 +75,6 @@ class ClockAdvance:
     def __init__(
         self,
         runtime: ClusterRuntime,
-        coordinator: Coordinator | None,
         now: int,
         group_id: str,
         keeps_session: Callable[[ClassicMember], bool] = no_member,
@@ -84,7 +83,7 @@ class ClockAdvance:
         self.outputs: list[Output] = []
         self.fired: list[Fired] = []
         self._runtime = runtime
-        self._coordinator = coordinator
+        self._coordinator = coordinator_of(runtime, group_id)
         self._now = now
         self._group_id = group_id
         self._keeps_session = keeps_session

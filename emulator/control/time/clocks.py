@@ -117,8 +117,7 @@ class Clocks:
             return member.id not in victims and self._is_live_client(now, member)
 
         selector = no_member if keep_alive == "none" else keeps_session
-        coordinator = coordinator_of(self._runtime, group)
-        return self._run(ClockAdvance(self._runtime, coordinator, now, group, selector, victims), to, "advance")
+        return self._run(ClockAdvance(self._runtime, now, group, selector, victims), to, "advance")
 
     def expire_session(self, now: int, *, group: str, member: str) -> list[Fired]:
         """Advance to the end of a member's session; other members keep theirs.
@@ -128,8 +127,7 @@ class Clocks:
         target = group_named(self._runtime, group)
         victim = member_named(target, member)
         _session_deadline(target, victim)
-        coordinator = coordinator_of(self._runtime, group)
-        advance = ClockAdvance(self._runtime, coordinator, now, group, lambda each: each is not victim, {victim.id})
+        advance = ClockAdvance(self._runtime, now, group, lambda each: each is not victim, {victim.id})
         return self._advance_to(advance, target, victim.session, "expire_session")
 
     def awaited(self, _now: int, *, group: str) -> list[str]:
@@ -207,7 +205,7 @@ class Clocks:
         return self._run(self._keeping_all(now, group), to, "expire_offsets")
 
     def _keeping_all(self, now: int, group_id: str) -> ClockAdvance:
-        return ClockAdvance(self._runtime, coordinator_of(self._runtime, group_id), now, group_id, lambda _: True)
+        return ClockAdvance(self._runtime, now, group_id, lambda _: True)
 
     def _is_live_client(self, now: int, member: ClassicMember) -> bool:
         call = member.last_call
