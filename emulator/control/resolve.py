@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..broker.cluster_runtime import ClusterRuntime
+    from ..broker.connections import Output
+    from ..core.effects import Effect
     from ..core.groups.classic.group import ClassicGroup, ClassicMember
     from ..core.groups.coordinator import Coordinator
 
@@ -34,6 +36,13 @@ def live_coordinator_of(runtime: ClusterRuntime, group_id: str) -> Coordinator:
     if coordinator is None:
         raise ValueError(f"the node that coordinates group {group_id!r} is down")
     return coordinator
+
+
+def perform(runtime: ClusterRuntime, now: int, group_id: str, effects: Iterable[Effect]) -> list[Output]:
+    """Perform the effects of a group's coordinator at its node, and return the outputs."""
+    broker = runtime.broker_of_group(group_id)
+    assert broker is not None, "the group has a coordinator"
+    return broker.perform(now, effects)
 
 
 def group_named(runtime: ClusterRuntime, group_id: str) -> ClassicGroup:

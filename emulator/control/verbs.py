@@ -21,14 +21,13 @@ from ..core.effects import Call
 from ..core.groups.classic.group import ClassicGroupState
 from ..core.refusal import RefusedError
 from ..trace.events import VerbUsed
-from .resolve import coordinator_of, group_named, known, live_coordinator_of, member_named
+from .resolve import coordinator_of, group_named, known, live_coordinator_of, member_named, perform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
-    from ..core.effects import Effect
     from ..core.groups.classic.group import ClassicGroup, ClassicMember
     from ..core.groups.group_store import GroupStore
 
@@ -163,7 +162,7 @@ class Verbs:
         if positions:
             rows = [[topic, partition, offset] for (topic, partition), offset in positions.items()]
             self._note(self._verb(now, "set_offsets", group, offsets=rows))
-            self._perform(now, group, coordinator.set_offsets(now, group, positions))
+            self._deliver(perform(self._runtime, now, group, coordinator.set_offsets(now, group, positions)))
 
     def set_max_size(self, now: int, *, size: int) -> None:
         """Set `group.max.size` on every node. Existing members stay until the next join phase (KIP-389)."""
@@ -195,7 +194,7 @@ class Verbs:
         effects = live_coordinator_of(self._runtime, group).override(now, group, action)
         # after the override: an override that is refused is not in the trace
         self._note(verb)
-        self._perform(now, group, effects)
+        self._deliver(perform(self._runtime, now, group, effects))
 
     def _send_as(
         self,
@@ -210,7 +209,7 @@ class Verbs:
         call = Call(overrides.NO_CONNECTION, 0, key, version, member.client_id, member.client_host)
         self._note(verb)
         coordinator = live_coordinator_of(self._runtime, request.group_id)
-        self._perform(now, request.group_id, coordinator.handle(now, call, request))
+        self._deliver(perform(self._runtime, now, request.group_id, coordinator.handle(now, call, request)))
 
     def _verb(self, now: int, name: str, group: str | None, **arguments: object) -> VerbUsed:
         group_now = now if group is None else self._runtime.cluster.clock_of(group, now).read(now)
@@ -221,11 +220,6 @@ class Verbs:
             trace, cluster = self._runtime.trace, self._runtime.cluster
             node = cluster.controller_id if verb.group_id is None else cluster.coordinator_of(verb.group_id)
             trace.add(trace.now_us(), verb, node)
-
-    def _perform(self, now: int, group: str, effects: Iterable[Effect]) -> None:
-        broker = self._runtime.broker_of_group(group)
-        assert broker is not None, "the group has a coordinator"
-        self._deliver(broker.perform(now, effects))
 
 
 def _is_integer(number: object) -> TypeGuard[int]:

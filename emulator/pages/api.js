@@ -12,8 +12,7 @@ export class Api {
 
   /**
    * Send a request; ask for a token and repeat it if the server requires one.
-   * @param {string} path
-   * @param {RequestInit} [options]
+   * @param {string} path @param {RequestInit} [options]
    */
   async fetch(path, options = {}) {
     for (;;) {
@@ -28,9 +27,7 @@ export class Api {
 
   /**
    * Return the response's data; throw an error with the server's message if the request fails.
-   * @param {string} method
-   * @param {string} path
-   * @param {object} [body]
+   * @param {string} method @param {string} path @param {object} [body]
    */
   async request(method, path, body) {
     const json = { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
@@ -43,9 +40,7 @@ export class Api {
 
   /**
    * Yield the server-sent events of a stream, in the batches in which they arrive: name and data of each.
-   * @param {string} path
-   * @param {AbortSignal} signal
-   * @param {() => void} onOpen
+   * @param {string} path @param {AbortSignal} signal @param {() => void} onOpen
    * @returns {AsyncGenerator<{ name: string, data: any }[]>}
    */
   async *events(path, signal, onOpen) {

@@ -7,6 +7,7 @@
  */
 /** @import { Model } from "./model.js" */
 /** @import { Line } from "./types.js" */
+import { firstWithout } from "./spans.js";
 
 const EVENT_WIDTH = 1; // of an event, besides its duration
 const LABELLED_WAIT_S = 0.25;
@@ -65,8 +66,7 @@ export class Axis {
 
   /**
    * Return the pixel of a position on a chart of this width; null is the end.
-   * @param {number | null} at
-   * @param {number} width
+   * @param {number | null} at @param {number} width
    */
   px(at, width) {
     const x = at === null || at >= this.xs.length ? 1 : this.xs[at];
@@ -75,19 +75,12 @@ export class Axis {
 
   /**
    * Return the position nearest to a pixel.
-   * @param {number} px
-   * @param {number} width
+   * @param {number} px @param {number} width
    */
   at(px, width) {
     const x = this.from + (px / width) * (this.to - this.from);
-    let low = 0;
-    let high = this.xs.length - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.xs[middle] < x) low = middle + 1;
-      else high = middle;
-    }
-    return low > 0 && x - this.xs[low - 1] < this.xs[low] - x ? low - 1 : Math.max(low, 0);
+    const next = firstWithout(Math.max(this.xs.length - 1, 0), (at) => this.xs[at] < x);
+    return next > 0 && x - this.xs[next - 1] < this.xs[next] - x ? next - 1 : next;
   }
 
   /** @param {number} factor @param {number} px @param {number} width */

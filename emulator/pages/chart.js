@@ -23,10 +23,7 @@ const BAR_LABELS = {
 
 /**
  * Draw the rows of one part on its canvas.
- * @param {HTMLCanvasElement} canvas
- * @param {Part} part
- * @param {View} view
- * @param {Palette} palette
+ * @param {HTMLCanvasElement} canvas @param {Part} part @param {View} view @param {Palette} palette
  */
 export function drawPart(canvas, part, view, palette) {
   const rows = view.rows.filter((row) => row.part === part);
@@ -158,10 +155,7 @@ class Chart {
 
   /**
    * Label a barrier inside its box or beside it, as far as there is room; return where the free room starts.
-   * @param {Barrier} barrier
-   * @param {[number, number]} box
-   * @param {[number, number]} room
-   * @param {number} middle
+   * @param {Barrier} barrier @param {[number, number]} box @param {[number, number]} room @param {number} middle
    */
   barrierLabel(barrier, [from, to], [free, end], middle) {
     for (const text of barrierLabels(this.group, barrier)) {
@@ -288,11 +282,7 @@ class Chart {
 
   /**
    * Hatch the pauses of an owner: it is disconnected, or an eager consumer that rejoins.
-   * @param {Lane} lane
-   * @param {number} from
-   * @param {number} to
-   * @param {number} top
-   * @param {number} height
+   * @param {Lane} lane @param {number} from @param {number} to @param {number} top @param {number} height
    */
   pauses(lane, from, to, top, height) {
     for (const span of lane.spans) {
@@ -305,9 +295,7 @@ class Chart {
 
   /**
    * Mark a partition with no owner or several, except without members.
-   * @param {OwnerSpan} span
-   * @param {number} top
-   * @param {number} height
+   * @param {OwnerSpan} span @param {number} top @param {number} height
    */
   wrongOwners(span, top, height) {
     const [start, end] = this.range(span);

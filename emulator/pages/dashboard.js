@@ -189,8 +189,7 @@ class Dashboard {
   /**
    * Return an input that keeps its value when its panel is redrawn.
    * @template {HTMLElement} Control
-   * @param {string} key
-   * @param {() => Control} create
+   * @param {string} key @param {() => Control} create
    */
   keep(key, create) {
     const control = /** @type {Control | undefined} */ (this.kept.get(key)) ?? create();
@@ -200,9 +199,7 @@ class Dashboard {
 
   /**
    * Send a request and show its error; return whether it succeeded.
-   * @param {string} method
-   * @param {string} path
-   * @param {object} [body]
+   * @param {string} method @param {string} path @param {object} [body]
    */
   async act(method, path, body) {
     try {
@@ -233,8 +230,7 @@ class Dashboard {
 
 /**
  * Focus the element that was focused before a redraw, or its successor with the same key.
- * @param {HTMLElement} panel
- * @param {HTMLElement} focused
+ * @param {HTMLElement} panel @param {HTMLElement} focused
  */
 function focusAgain(panel, focused) {
   const { key } = focused.dataset;

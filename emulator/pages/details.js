@@ -41,9 +41,7 @@ export class Details {
 
 /**
  * Return the lead of the group clock over the wall clock in words, if there is one.
- * @param {Model} model
- * @param {Group} group
- * @param {number} at
+ * @param {Model} model @param {Group} group @param {number} at
  */
 function clockOffset({ lines }, group, at) {
   const start = group.positions.find((each) => lines[each].group_ts_us !== undefined);

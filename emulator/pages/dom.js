@@ -3,9 +3,7 @@
 /**
  * Create an element: `make("p", {class: "x"}, "text", child)`. An attribute `onclick` adds a listener.
  * @template {keyof HTMLElementTagNameMap} Name
- * @param {Name} name
- * @param {Record<string, any>} [attributes]
- * @param {...(Node | string | null | undefined)} children
+ * @param {Name} name @param {Record<string, any>} [attributes] @param {...(Node | string | null | undefined)} children
  * @returns {HTMLElementTagNameMap[Name]}
  */
 export function make(name, attributes = {}, ...children) {
@@ -20,8 +18,7 @@ export function make(name, attributes = {}, ...children) {
 
 /**
  * Copy a text to the clipboard.
- * @param {string} text
- * @param {HTMLElement} root
+ * @param {string} text @param {HTMLElement} root
  */
 export async function copyText(text, root) {
   try {

@@ -254,8 +254,7 @@ export class Group {
 
   /**
    * Mark a fault in the lane of its request and return the lane, or mark it in the group.
-   * @param {Line} line
-   * @param {number} at
+   * @param {Line} line @param {number} at
    */
   onFault(line, at) {
     const lane = this.model.laneOfCall.get(this.model.calls.get(callOf(line)) ?? -1);
@@ -266,8 +265,7 @@ export class Group {
 
   /**
    * Mark the failure of a puppet; its requests show everything else.
-   * @param {Line} line
-   * @param {number} at
+   * @param {Line} line @param {number} at
    */
   onPuppet(line, at) {
     if (line.change !== "failed") return;
@@ -278,8 +276,7 @@ export class Group {
 
   /**
    * Mark the member of a closed connection as away: it stays a member until it leaves or its session expires.
-   * @param {Line} line
-   * @param {number} at
+   * @param {Line} line @param {number} at
    */
   onClosed(line, at) {
     const lane = this.lanes.find((each) => each.connection === line.conn_id);
@@ -295,8 +292,7 @@ export class Group {
 
   /**
    * Record how full the join barrier is.
-   * @param {number} at
-   * @param {Lane | null} lane
+   * @param {number} at @param {Lane | null} lane
    */
   addBarrierStep(at, lane) {
     const open = this.openBarrier;
@@ -314,8 +310,7 @@ export class Group {
 
   /**
    * Revoke the partitions of an eager consumer before its join; a cooperative one keeps them.
-   * @param {Lane} lane
-   * @param {number} at
+   * @param {Lane} lane @param {number} at
    */
   revokeEagerly(lane, at) {
     if (!lane.isCooperative) this.own(lane, [], at);
@@ -323,9 +318,7 @@ export class Group {
 
   /**
    * Set the partitions of a lane from a position on.
-   * @param {Lane} lane
-   * @param {string[]} names
-   * @param {number} at
+   * @param {Lane} lane @param {string[]} names @param {number} at
    */
   own(lane, names, at) {
     const next = new Set(names);

@@ -44,10 +44,7 @@ export function rowLabel({ kind, top, height, label, lane, name }) {
 
 /**
  * Return the tooltip of a row at a position, or of a mark there.
- * @param {Group} group
- * @param {Row} row
- * @param {number} at
- * @param {LaneMark | GroupMark | null} mark
+ * @param {Group} group @param {Row} row @param {number} at @param {LaneMark | GroupMark | null} mark
  */
 export function tipText(group, { kind, lane, name = "" }, at, mark) {
   if (lane) return `${lane.name}: ${mark && "text" in mark ? mark.text : laneStateAt(group, lane, at)}`;

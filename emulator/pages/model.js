@@ -3,6 +3,7 @@
 /** @import { Line } from "./types.js" */
 import { callOf, isError, isTestAction } from "./events.js";
 import { Group } from "./group.js";
+import { firstWithout } from "./spans.js";
 
 /** The lines of a trace, its groups, and the pairs of requests and responses. */
 export class Model {
@@ -70,14 +71,7 @@ export class Model {
    * @param {number} seq
    */
   positionOf(seq) {
-    let low = 0;
-    let high = this.lines.length - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.lines[middle].seq < seq) low = middle + 1;
-      else high = middle;
-    }
-    return Math.max(low, 0);
+    return firstWithout(Math.max(this.lines.length - 1, 0), (at) => this.lines[at].seq < seq);
   }
 
   /** @param {number} at */
@@ -87,8 +81,7 @@ export class Model {
 
   /**
    * Return the seconds between two positions; null is the end of the trace.
-   * @param {number} from
-   * @param {number | null} to
+   * @param {number} from @param {number | null} to
    */
   secondsBetween(from, to) {
     return this.secondsAt(to ?? this.lines.length - 1) - this.secondsAt(from);

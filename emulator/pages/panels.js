@@ -41,10 +41,7 @@ const list = (items) => make("ul", { class: "d-list" }, ...items);
 
 /**
  * @param {string} key identifies the button across redraws, so that it keeps the focus
- * @param {string} text
- * @param {string} label
- * @param {() => void} onclick
- * @param {boolean} [isDangerous]
+ * @param {string} text @param {string} label @param {() => void} onclick @param {boolean} [isDangerous]
  */
 function button(key, text, label, onclick, isDangerous = false) {
   const style = isDangerous ? "d-danger" : null;
@@ -55,8 +52,7 @@ function button(key, text, label, onclick, isDangerous = false) {
 const groupPath = (group) => `/groups/${encodeURIComponent(group)}`;
 
 /**
- * @param {PanelActions} actions
- * @param {string} group
+ * @param {PanelActions} actions @param {string} group
  * @returns {(action: string, body: object) => () => Promise<boolean>}
  */
 const groupAction =

@@ -81,10 +81,7 @@ const contextOf = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.ge
 export class Pen {
   /**
    * Resize and clear a canvas.
-   * @param {HTMLCanvasElement} canvas
-   * @param {number} width
-   * @param {number} height
-   * @param {Palette} palette
+   * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {Palette} palette
    */
   constructor(canvas, width, height, palette) {
     const ratio = globalThis.devicePixelRatio || 1;
@@ -102,12 +99,8 @@ export class Pen {
 
   /**
    * Fill a box, clipped to the canvas; return whether it is visible.
-   * @param {number} from
-   * @param {number} to
-   * @param {number} top
-   * @param {number} height
-   * @param {string | CanvasPattern} fill
-   * @param {number} [radius]
+   * @param {number} from @param {number} to @param {number} top @param {number} height
+   * @param {string | CanvasPattern} fill @param {number} [radius]
    */
   box(from, to, top, height, fill, radius = 3) {
     const left = Math.max(from, -4);
@@ -122,11 +115,7 @@ export class Pen {
 
   /**
    * Fill a rectangle.
-   * @param {number} left
-   * @param {number} top
-   * @param {number} width
-   * @param {number} height
-   * @param {string} colour
+   * @param {number} left @param {number} top @param {number} width @param {number} height @param {string} colour
    */
   rectangle(left, top, width, height, colour) {
     this.context.fillStyle = colour;
@@ -148,11 +137,7 @@ export class Pen {
 
   /**
    * Write a text inside a box, shortened to fit; write nothing if only a few letters would fit.
-   * @param {string} text
-   * @param {number} from
-   * @param {number} to
-   * @param {number} middle
-   * @param {string} colour
+   * @param {string} text @param {number} from @param {number} to @param {number} middle @param {string} colour
    * @param {string} [font]
    */
   boxText(text, from, to, middle, colour, font = FONT) {

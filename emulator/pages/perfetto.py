@@ -89,16 +89,8 @@ class _Process:
     def _event(self, phase: str, at: int, tid: int, name: str, **more: object) -> Event:
         line = self._lines[at]
         args = {column: value for column, value in line.items() if column not in OMITTED}
-        ts = self._time(at)
-        return {
-            "ph": phase,
-            "ts": ts,
-            "pid": self._pid,
-            "tid": tid,
-            "name": name,
-            **more,
-            "args": {"seq": line["seq"], **args},
-        }
+        place = {"ts": self._time(at), "pid": self._pid, "tid": tid}
+        return {"ph": phase, **place, "name": name, **more, "args": {"seq": line["seq"], **args}}
 
     def _slices(self, tid: int, spans: Iterable[Span]) -> Iterator[Event]:
         last = max(self._ts.values(), default=0)
@@ -170,14 +162,8 @@ class _Process:
                 yield self._count(at, "members", sum(_is_member_at(lane, at) for lane in group.lanes.values()))
 
     def _count(self, at: int, name: str, value: int) -> Event:
-        return {
-            "ph": "C",
-            "ts": self._ts[at],
-            "pid": self._pid,
-            "tid": GROUP_THREAD,
-            "name": name,
-            "args": {name: value},
-        }
+        place = {"ts": self._ts[at], "pid": self._pid, "tid": GROUP_THREAD}
+        return {"ph": "C", **place, "name": name, "args": {name: value}}
 
     def _tid_of(self, at: int) -> int:
         if self._group is None:

@@ -30,8 +30,7 @@ export function rebalancesOf(group) {
 
 /**
  * Return the position at which the last member received its assignment.
- * @param {Group} group
- * @param {Rebalance} rebalance
+ * @param {Group} group @param {Rebalance} rebalance
  */
 export function settledAt(group, rebalance) {
   const last = group.model.lines.length - 1;
@@ -46,10 +45,7 @@ export const ownersAt = (spans, at) => spanAt(spans, at)?.owners.join() ?? "";
 
 /**
  * Return the seconds without an owner between two positions; null if the partition always had one.
- * @param {Model} model
- * @param {OwnerSpan[]} spans
- * @param {number} from
- * @param {number} to
+ * @param {Model} model @param {OwnerSpan[]} spans @param {number} from @param {number} to
  */
 function secondsWithoutOwner(model, spans, from, to) {
   let seconds = null;
@@ -82,9 +78,7 @@ export function effectOf(group, rebalance) {
 
 /**
  * Return the partitions of a lane at a position.
- * @param {Group} group
- * @param {Lane} lane
- * @param {number} at
+ * @param {Group} group @param {Lane} lane @param {number} at
  */
 export const ownedAt = (group, lane, at) =>
   [...group.partitions].filter(([, spans]) => spanAt(spans, at)?.owners.includes(lane.index)).map(([name]) => name);

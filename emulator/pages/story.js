@@ -41,8 +41,7 @@ function barrierAt(group, barrier, at) {
 
 /**
  * Return one sentence on the state of the group at a position.
- * @param {Group} group
- * @param {number} at
+ * @param {Group} group @param {number} at
  */
 export function stateAt(group, at) {
   const span = spanAt(group.states, at);
@@ -55,9 +54,7 @@ export function stateAt(group, at) {
 
 /**
  * Return one sentence on the state of a lane at a position.
- * @param {Group} group
- * @param {Lane} lane
- * @param {number} at
+ * @param {Group} group @param {Lane} lane @param {number} at
  */
 export function laneStateAt(group, lane, at) {
   const span = spanAt(lane.spans, at);
@@ -68,8 +65,7 @@ export function laneStateAt(group, lane, at) {
 
 /**
  * Return labels of a join barrier, the longest first.
- * @param {Group} group
- * @param {Barrier} barrier
+ * @param {Group} group @param {Barrier} barrier
  */
 export function barrierLabels(group, barrier) {
   const last = barrier.steps.at(-1);
@@ -111,9 +107,7 @@ export function storyOf(group) {
 
 /**
  * ["orders-0", "orders-3"] → "orders 0, 3 → C3"
- * @param {Group} group
- * @param {Rebalance} rebalance
- * @param {string[]} names
+ * @param {Group} group @param {Rebalance} rebalance @param {string[]} names
  */
 function newOwners(group, rebalance, names) {
   const at = settledAt(group, rebalance);
@@ -129,8 +123,7 @@ function newOwners(group, rebalance, names) {
 
 /**
  * Return the cause of a rebalance. A cooperative member rejoins to release its revoked partitions.
- * @param {Group} group
- * @param {Rebalance} rebalance
+ * @param {Group} group @param {Rebalance} rebalance
  */
 export function whyOf(group, rebalance) {
   const { cause, lane, reason, start } = rebalance;

@@ -244,8 +244,7 @@ export class Timeline {
 
   /**
    * Highlight partitions with a new owner on a live page.
-   * @param {Group} group
-   * @param {boolean} isOther
+   * @param {Group} group @param {boolean} isOther
    */
   flash(group, isOther) {
     const owners = new Map([...group.partitions].map(([name, spans]) => [name, spans.at(-1)?.owners.join() ?? ""]));
@@ -378,8 +377,7 @@ export class Timeline {
 
   /**
    * Return the row and position under the pointer, or the nearest mark within a few pixels.
-   * @param {MouseEvent} event
-   * @param {Part} part
+   * @param {MouseEvent} event @param {Part} part
    */
   pointed({ offsetX, offsetY }, part) {
     const isUnder = (/** @type {Row} */ row) => offsetY >= row.top && offsetY < row.top + row.height;

@@ -105,15 +105,14 @@ def _error_fields(cls: type[Message], version: int, source: Any, error: Error, *
 def _row(cls: type[Message], version: int, element: object, error: Error, *, in_rows: bool) -> Message:
     """Return the row of a response for a row of the request, or for a key or partition number in it."""
     names = [name for name in IDENTITY_FIELDS if name in fields_of(cls)]
-    identity = {names[0]: element} if isinstance(element, str | int) else _same_fields(element, names)
-    values: dict[str, Any] = {**identity, **ROW_VALUES.get(cls, {})}
+    if isinstance(element, str | int):
+        identity: dict[str, Any] = {names[0]: element}
+    else:
+        identity = {name: getattr(element, name) for name in names if hasattr(element, name)}
+    values = {**identity, **ROW_VALUES.get(cls, {})}
     if cls is Coordinator:
         values["error_message"] = error.name
     return cls(**values, **_error_fields(cls, version, element, error, in_rows=in_rows))
-
-
-def _same_fields(element: object, names: list[str]) -> dict[str, object]:
-    return {name: getattr(element, name) for name in names if hasattr(element, name)}
 
 
 def _elements(source: Any, name: str) -> tuple[Any, ...]:  # noqa: ANN401 - a message, or a row of one

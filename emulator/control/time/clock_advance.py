@@ -23,7 +23,7 @@ from ...core.timers import (
     SessionExpiry,
 )
 from ...trace.events import ClockMoved
-from ..resolve import coordinator_of
+from ..resolve import coordinator_of, perform
 from ..results import Fired
 
 if TYPE_CHECKING:
@@ -136,9 +136,8 @@ class ClockAdvance:
             self._clock.move_to(self._now, at)
         else:
             effects = self._coordinator.move_clock(self._now, self._group_id, at)
-            broker = self._runtime.broker_of_group(self._group_id)
-            assert broker is not None, "the group has a coordinator"
-            self.outputs += self._runtime.settle(self._now, broker.perform(self._now, effects))
+            outputs = perform(self._runtime, self._now, self._group_id, effects)
+            self.outputs += self._runtime.settle(self._now, outputs)
         self._runtime.clock_changed(self._now, self._group_id)
         has_events = self._collect(trace.events_after(seq), at)
         steps = 0

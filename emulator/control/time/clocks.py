@@ -15,7 +15,7 @@ from ...core.groups import offset_expiry
 from ...core.groups.classic.group import ClassicGroupState
 from ...core.timers import InitialDelay, OffsetExpiryCheck, PendingMemberExpiry, PendingSyncExpiry, RebalanceTimeout
 from ...trace.events import ClockMoved
-from ..resolve import coordinator_of, group_named, known, labels_of, live_coordinator_of, member_named
+from ..resolve import coordinator_of, group_named, known, labels_of, live_coordinator_of, member_named, perform
 from ..results import ClockReading, Fired, Timer
 from .auto_clock import AutoClock
 from .clock_advance import KINDS, ClockAdvance, is_awaited, is_live, no_member, note
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
-    from ...core.effects import Effect
     from ...core.groups.classic.group import ClassicGroup, ClassicMember
     from ...core.timers import TimerKey
 
@@ -66,7 +65,7 @@ class Clocks:
         if coordinator is None:
             clock.set_mode(now, new_mode)
         else:
-            self._perform(now, group, coordinator.set_clock(now, group, new_mode))
+            self._deliver(perform(self._runtime, now, group, coordinator.set_clock(now, group, new_mode)))
         self._runtime.clock_changed(now, group)
         if new_mode == "auto":
             self._runtime.cluster.auto_clock_groups[group] = None
@@ -237,11 +236,6 @@ class Clocks:
         finally:
             self._deliver(advance.outputs)
         return advance.fired
-
-    def _perform(self, now: int, group_id: str, effects: Iterable[Effect]) -> None:
-        broker = self._runtime.broker_of_group(group_id)
-        assert broker is not None, "the group has a coordinator"
-        self._deliver(broker.perform(now, effects))
 
 
 def _session_deadline(group: ClassicGroup, member: ClassicMember) -> int:
