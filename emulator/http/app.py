@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
 
+import trio
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
 from pydantic import Field, ValidationError
 from starlette.applications import Starlette
@@ -24,13 +26,14 @@ from .guards import Guards
 from .metrics import Metrics
 from .openapi import document
 from .pages import dashboard, static_file
-from .patience import while_connected
 from .plain import from_json, to_json
 from .problems import Problem, validation_problem
 from .routes import BELOW, ROUTES, TRACE
 from .schemas import Arguments, NewCluster, arguments_of
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from starlette.requests import Request
 
     from ..config.options import Options
@@ -91,7 +94,7 @@ class OperationEndpoint:
             if timeout_s is None:
                 return _json_response(await registered.cluster.call(route.operation, arguments))
             limit_s = _validated(Timeout, {"timeout": timeout_s}, strict=not is_query)["timeout"]
-            async with while_connected(request):
+            async with _while_connected(request):
                 return _json_response(await registered.cluster.wait(route.operation, arguments, limit_s))
             # the client has disconnected
             return Response(status_code=HTTPStatus.NO_CONTENT)
@@ -108,9 +111,8 @@ class ClusterEndpoints:
         self._registry = registry
         self._defaults = defaults
 
-    async def list(self, request: Request) -> Response:
+    async def list(self, _: Request) -> Response:
         """Return all clusters."""
-        del request
         return _json_response([registered.info() for registered in self._registry])
 
     async def create(self, request: Request) -> Response:
@@ -141,27 +143,23 @@ class ProcessEndpoints:
         self._metrics = CollectorRegistry()
         self._metrics.register(Metrics(registry))
 
-    async def health(self, request: Request) -> Response:
+    async def health(self, _: Request) -> Response:
         """Return that the process is alive."""
-        del request
         return _json_response({"status": "ok"})
 
-    async def ready(self, request: Request) -> Response:
+    async def ready(self, _: Request) -> Response:
         """Return that a cluster accepts clients."""
-        del request
         clusters = [registered.id for registered in self._registry]
         if not clusters:
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "there is no cluster yet")
         return _json_response({"status": "ready", "clusters": clusters})
 
-    async def metrics(self, request: Request) -> Response:
+    async def metrics(self, _: Request) -> Response:
         """Return metrics in the text format of Prometheus."""
-        del request
         return Response(generate_latest(self._metrics), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
-    async def openapi(self, request: Request) -> Response:
+    async def openapi(self, _: Request) -> Response:
         """Return the OpenAPI document."""
-        del request
         return _json_response(self._document)
 
 
@@ -190,8 +188,8 @@ def create_app(
             for route in ROUTES
         ),
     ]
+    # the guards respond to a Problem
     handlers: dict[Any, Any] = {
-        Problem: _problem,
         HTTPException: _http_error,
         NoSuchCluster: _no_such_cluster,
         Exception: _internal_error,
@@ -201,13 +199,7 @@ def create_app(
     )
 
 
-async def _problem(request: Request, problem: Problem) -> Response:
-    del request
-    return problem.response()
-
-
-async def _no_such_cluster(request: Request, error: NoSuchCluster) -> Response:
-    del request
+async def _no_such_cluster(_: Request, error: NoSuchCluster) -> Response:
     return Problem(HTTPStatus.NOT_FOUND, str(error)).response()
 
 
@@ -220,6 +212,27 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
     status = HTTPStatus(error.status_code)
     detail = f"{request.method} {request.url.path}: {status.phrase.lower()}; see /openapi.json"
     return Problem(status, detail, headers=error.headers).response()
+
+
+@asynccontextmanager
+async def _while_connected(request: Request) -> AsyncIterator[None]:
+    """Cancel the block when the client disconnects. Exceptions of the block are raised unwrapped."""
+    raised: list[Exception] = []
+    async with trio.open_nursery() as nursery:
+
+        async def watch() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(watch)
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the nursery would wrap it
+            raised.append(error)
+        nursery.cancel_scope.cancel()
+    if raised:
+        raise raised[0]
 
 
 def _validated(model: type[Arguments], values: Any, *, strict: bool) -> dict[str, Any]:  # noqa: ANN401 - plain data

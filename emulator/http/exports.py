@@ -25,8 +25,7 @@ JSON = "json"
 """The default format."""
 
 
-def _perfetto(lines: Lines, name: str) -> Response:
-    del name
+def _perfetto(lines: Lines, _: str) -> Response:
     return Response(json.dumps(perfetto_of(lines), separators=(",", ":")), media_type="application/json")
 
 

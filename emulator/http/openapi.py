@@ -19,47 +19,48 @@ CLUSTER = {
     "schema": {"type": "string"},
 }
 
-TIMEOUT = {
-    "name": "timeout",
-    "in": "query",
-    "description": "long poll: the maximum time in seconds to wait for a true result",
-    "schema": {"type": "number", "minimum": 0, "maximum": 600},
-}
 
-FORMAT = {
-    "name": "format",
-    "in": "query",
-    "description": "JSON, a Perfetto trace, or an HTML page; with `Accept: text/event-stream` the response is a stream",
-    "schema": {"type": "string", "enum": [JSON, *FORMS], "default": JSON},
-}
+def _query(name: str, description: str, **schema: object) -> dict[str, Any]:
+    return {"name": name, "in": "query", "description": description, "schema": schema}
 
-WATCH = {
-    "name": "watch",
-    "in": "query",
-    "description": "a group id; the event stream then also carries events named `group` with the group's state",
-    "schema": {"type": "string"},
-}
+
+def _object(optional: dict[str, Any] | None = None, **properties: object) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": list(properties),
+        "additionalProperties": False,
+        "properties": {**properties, **(optional or {})},
+    }
+
+
+TEXT = {"type": "string"}
+
+TIMEOUT = _query(
+    "timeout", "long poll: the maximum time in seconds to wait for a true result", type="number", minimum=0, maximum=600
+)
+FORMAT = _query(
+    "format",
+    "JSON, a Perfetto trace, or an HTML page; with `Accept: text/event-stream` the response is a stream",
+    type="string",
+    enum=[JSON, *FORMS],
+    default=JSON,
+)
+WATCH = _query(
+    "watch",
+    "a group id; the event stream then also carries events named `group` with the group's state",
+    type="string",
+)
 
 PROBLEM = {
     "type": "object",
     "description": "An error (RFC 9457); the request changed nothing.",
-    "required": ["type", "title", "status", "detail"],
-    "additionalProperties": False,
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["field", "detail", "value"],
-                "additionalProperties": False,
-                "properties": {name: {"type": "string"} for name in ("field", "detail", "value")},
-            },
-        },
-    },
+    **_object(
+        {"errors": {"type": "array", "items": _object(field=TEXT, detail=TEXT, value=TEXT)}},
+        type=TEXT,
+        title=TEXT,
+        status={"type": "integer"},
+        detail=TEXT,
+    ),
 }
 
 REFUSED = {
@@ -69,19 +70,8 @@ REFUSED = {
     }
 }
 
-HEALTH = {
-    "type": "object",
-    "required": ["status"],
-    "additionalProperties": False,
-    "properties": {"status": {"const": "ok"}},
-}
-
-READINESS = {
-    "type": "object",
-    "required": ["status", "clusters"],
-    "additionalProperties": False,
-    "properties": {"status": {"const": "ready"}, "clusters": {"type": "array", "items": {"type": "string"}}},
-}
+HEALTH = _object(status={"const": "ok"})
+READINESS = _object(status={"const": "ready"}, clusters={"type": "array", "items": TEXT})
 
 
 def document() -> dict[str, Any]:
@@ -183,7 +173,7 @@ def _json(schema: dict[str, Any], description: str = "done") -> dict[str, Any]:
 
 
 def _text(media_type: str) -> dict[str, Any]:
-    return {"description": "done", "content": {media_type: {"schema": {"type": "string"}}}}
+    return {"description": "done", "content": {media_type: {"schema": TEXT}}}
 
 
 def _fixed(operation: str, summary: str, response: dict[str, Any]) -> dict[str, Any]:

@@ -23,9 +23,8 @@ POLICY = (
 HEADERS = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
 
 
-async def dashboard(request: Request) -> Response:
+async def dashboard(_: Request) -> Response:
     """Return the page."""
-    del request
     return Response(dashboard_html(), media_type="text/html; charset=utf-8", headers=HEADERS)
 
 
