@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -54,13 +54,6 @@ class ControlOptions:
         )
 
 
-def control_options(command: _F) -> _F:
-    """Add the options to a command; its arguments have the names of the flags (`control_host`)."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
-
-
 def port_range(_context: click.Context, _option: click.Parameter, value: str | None) -> range | None:
     """Parse `20000-20099`."""
     if value is None:
@@ -71,45 +64,43 @@ def port_range(_context: click.Context, _option: click.Parameter, value: str | N
     return range(int(first), int(last) + 1)
 
 
+def _option(flag: str, text: str, **settings: Any) -> Callable[[_F], _F]:  # noqa: ANN401 - those of click.option
+    variable = PREFIX + flag.removeprefix("--").replace("-", "_").upper()
+    return click.option(flag, help=text, envvar=variable, show_envvar=True, **settings)
+
+
 OPTIONS = (
-    click.option(
+    _option(
         "--control-port",
+        "Serve the HTTP control API on this port; 0 picks a free port. Needs koordinator[control].",
         type=click.IntRange(0, PORT_MAX),
         metavar="N",
-        envvar=f"{PREFIX}CONTROL_PORT",
-        show_envvar=True,
-        help="Serve the HTTP control API on this port; 0 picks a free port. Needs koordinator[control].",
     ),
-    click.option(
+    _option(
         "--control-host",
+        "Address or name on which the control API listens.",
         default="127.0.0.1",
         metavar="HOST",
-        envvar=f"{PREFIX}CONTROL_HOST",
-        show_envvar=True,
         show_default=True,
-        help="Address or name on which the control API listens.",
     ),
-    click.option(
+    _option(
         "--control-token",
+        "Require `Authorization: Bearer TOKEN`; `random` generates a token and prints it in the first line.",
         metavar="TOKEN",
-        envvar=f"{PREFIX}CONTROL_TOKEN",
-        show_envvar=True,
-        help="Require `Authorization: Bearer TOKEN`; `random` generates a token and prints it in the first line.",
     ),
-    click.option(
-        "--insecure-control",
-        is_flag=True,
-        envvar=f"{PREFIX}INSECURE_CONTROL",
-        show_envvar=True,
-        help="Accept unauthenticated control requests on any --control-host.",
-    ),
-    click.option(
+    _option("--insecure-control", "Accept unauthenticated control requests on any --control-host.", is_flag=True),
+    _option(
         "--port-range",
+        "Ports of clusters that are created over HTTP.",
         metavar="FIRST-LAST",
         callback=port_range,
-        envvar=f"{PREFIX}PORT_RANGE",
-        show_envvar=True,
         show_default="any free ports",
-        help="Ports of clusters that are created over HTTP.",
     ),
 )
+
+
+def control_options(command: _F) -> _F:
+    """Add the options to a command; its arguments have the names of the flags (`control_host`)."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command

@@ -103,19 +103,11 @@ class Admin:
 
     def brokers(self) -> list[BrokerNode]:
         """Return the brokers of the cluster, by id."""
-
-        def call(connection: BrokerConnection) -> MetadataResponse:
-            return connection.send(MetadataRequest(), connection.version(_BROKERS), MetadataResponse)
-
-        return sorted(nodes_of(self._at_any_broker(call)).values(), key=lambda node: node.node_id)
+        return sorted(nodes_of(self._metadata(MetadataRequest(), _BROKERS)).values(), key=lambda node: node.node_id)
 
     def controller(self) -> BrokerNode | Failure:
         """Return the broker that creates and deletes topics; without ZooKeeper, one that forwards the requests."""
-
-        def call(connection: BrokerConnection) -> MetadataResponse:
-            return connection.send(MetadataRequest(topics=()), connection.version(_BROKERS), MetadataResponse)
-
-        response = self._at_any_broker(call)
+        response = self._metadata(MetadataRequest(topics=()), _BROKERS)
         node = nodes_of(response).get(response.controller_id)
         text = "there is no controller at the moment"
         return node or broker_failure(Error.NOT_CONTROLLER, text, retriable=_CONTROLLER_MOVES)
@@ -123,12 +115,10 @@ class Admin:
     def topics(self, names: Iterable[str]) -> MetadataResponse:
         """Return the partitions of topics and their leaders, without creating missing topics."""
         topics = tuple(MetadataRequestTopic(name=name) for name in names)
+        return self._metadata(MetadataRequest(topics=topics, allow_auto_topic_creation=False), _TOPICS)
 
-        def call(connection: BrokerConnection) -> MetadataResponse:
-            request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-            return connection.send(request, connection.version(_TOPICS), MetadataResponse)
-
-        return self._at_any_broker(call)
+    def _metadata(self, request: MetadataRequest, required: RequiredVersion) -> MetadataResponse:
+        return self._at_any_broker(lambda broker: broker.send(request, broker.version(required), MetadataResponse))
 
     def coordinators(self, group_ids: Sequence[str]) -> dict[str, BrokerNode | Failure]:
         """Return the coordinator of each group."""

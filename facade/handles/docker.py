@@ -13,7 +13,7 @@ import socket
 import time
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import docker
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
     from .cluster import Cluster
+
+_T = TypeVar("_T")
 
 IMAGE = "koordinator"
 """The default image."""
@@ -152,23 +154,17 @@ class KoordinatorContainer:
     @property
     def container(self) -> Container:
         """The container of the Docker SDK: `pause()`, `kill()`, `exec_run(…)`, `stats(…)`."""
-        if self._container is None:
-            raise RuntimeError("the container is not running: use `with`, or start()")
-        return self._container
+        return _running(self._container)
 
     @property
     def cluster(self) -> Cluster:
         """The handle of its cluster."""
-        if self._cluster is None:
-            raise RuntimeError("the container is not running: use `with`, or start()")
-        return self._cluster
+        return _running(self._cluster)
 
     @property
     def server(self) -> Remote:
         """The handle of its server, which can create more clusters."""
-        if self._server is None:
-            raise RuntimeError("the container is not running: use `with`, or start()")
-        return self._server
+        return _running(self._server)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -212,16 +208,13 @@ class KoordinatorContainer:
             host, port = LOOPBACK, urlsplit(announcement["control_url"]).port or 0
         else:
             host, port = self._mapped(CONTROL_PORT)
-        self._server = Remote(f"http://{host_port(host, port)}", announcement.get("control_token") or self._token)
+        token = announcement.get("control_token") or self._environment.get(f"{PREFIX}CONTROL_TOKEN")
+        self._server = Remote(f"http://{host_port(host, port)}", token)
         self._cluster = self._server.cluster()
         if not self._is_on_host:
             node = self._cluster.nodes[1]
             node.advertise(*self._mapped(KAFKA_PORT))
             node.advertise(self.container.attrs["Config"]["Hostname"], INSIDE_PORT, INSIDE)
-
-    @property
-    def _token(self) -> str | None:
-        return self._environment.get(f"{PREFIX}CONTROL_TOKEN")
 
     def _mapped(self, port: int) -> tuple[str, int]:
         """Return the address on this side of a mapped port."""
@@ -245,6 +238,12 @@ class KoordinatorContainer:
             if container.status in {"exited", "dead"} or time.monotonic() > end:
                 raise RuntimeError(f"the container is {container.status} and does not serve; its log:\n{self.logs()}")
             time.sleep(POLL_S)
+
+
+def _running(part: _T | None) -> _T:
+    if part is None:
+        raise RuntimeError("the container is not running: use `with`, or start()")
+    return part
 
 
 def engine() -> DockerClient:

@@ -122,6 +122,7 @@ class ThreadPort(Port):
 
     def __init__(self, served: ServedCluster) -> None:
         self.served = served
+        self.seed = served.seed
         self._thread = threading.Thread(target=self._run, name="koordinator", daemon=True)
         self._started: Future[tuple[trio.lowlevel.TrioToken, trio.Nursery]] = Future()
         self._died_of: BaseException | None = None
@@ -163,11 +164,6 @@ class ThreadPort(Port):
     def bootstrap_servers(self) -> str:
         """The bootstrap servers for clients."""
         return self.served.bootstrap_servers
-
-    @property
-    def seed(self) -> int:
-        """The seed of the cluster's ids."""
-        return self.served.seed
 
     def perform(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
         """Perform an operation between two inputs of the brokers; one that opens or closes sockets beside them."""

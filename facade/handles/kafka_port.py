@@ -59,6 +59,8 @@ class KafkaPort(Port):
     Operations raise ClientError if no broker responds, and RefusedError (a ValueError) if a broker refuses.
     """
 
+    seed = 0
+
     def __init__(self, bootstrap_servers: str) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._addresses = [_address(each.strip()) for each in bootstrap_servers.split(",")]
@@ -85,11 +87,6 @@ class KafkaPort(Port):
     def bootstrap_servers(self) -> str:
         """The bootstrap servers for clients."""
         return self._bootstrap_servers
-
-    @property
-    def seed(self) -> int:
-        """0: no seed decides anything here."""
-        return 0
 
     def perform(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
         """Perform an operation with requests to the brokers."""
@@ -137,7 +134,7 @@ class KafkaPort(Port):
         if partitions < 1:
             raise ValueError(f"topic {topic!r}: a topic has at least 1 partition, not {partitions}")
         seeds = [] if records is None else seed_records(records)
-        _check(f"topic {topic!r}", create_topic(admin, topic, partitions))
+        _checked(f"topic {topic!r}", create_topic(admin, topic, partitions))
         self._created_topics.append(topic)
         self._append(admin, topic, seeds)
 
@@ -148,7 +145,7 @@ class KafkaPort(Port):
         partitions = partitions_of(admin, topic)
         if not partitions:
             # as for a client, with the broker's default number of partitions
-            _check(f"topic {topic!r}", create_topic(admin, topic))
+            _checked(f"topic {topic!r}", create_topic(admin, topic))
             self._created_topics.append(topic)
             partitions = partitions_of(admin, topic)
         by_partition: dict[tuple[str, int], list[Record]] = {}
@@ -164,7 +161,7 @@ class KafkaPort(Port):
             )
         batches = {at: [write_batch(each) for each in chunks(own, BATCH_BYTES)] for at, own in by_partition.items()}
         for at, outcome in append(admin, batches).items():
-            _check("-".join(map(str, at)), outcome)
+            _checked("-".join(map(str, at)), outcome)
         return len(seeds)
 
     def _records(self, admin: Admin, *, topic: str) -> list[StoredRecord]:
@@ -250,7 +247,7 @@ def _address(text: str) -> Address:
 def _group_ids(admin: Admin) -> set[str]:
     listing = list_groups(admin)
     for error in listing.failures:
-        _check(f"groups of {error.broker}", error.failure)
+        _checked(f"groups of {error.broker}", error.failure)
     return {each.group_id for each in listing.groups}
 
 
@@ -268,18 +265,8 @@ def _owners(group: GroupDescription | None) -> tuple[MemberAssignment, ...]:
 
 def _checked(subject: str, outcome: _T | Failure) -> _T:
     """Return the outcome. Raises RefusedError or ClientError if it is a failure."""
-    if isinstance(outcome, Failure):
-        raise _error(subject, outcome)
-    return outcome
-
-
-def _check(subject: str, outcome: object) -> None:
-    """Raise RefusedError or ClientError if the outcome is a failure."""
-    if isinstance(outcome, Failure):
-        raise _error(subject, outcome)
-
-
-def _error(subject: str, failure: Failure) -> Exception:
-    if failure.name is None:
-        return ClientError(f"{subject}: {failure}")
-    return RefusedError(Refusal(Error[failure.name], f"{subject}: {failure}"))
+    if not isinstance(outcome, Failure):
+        return outcome
+    if outcome.name is None:
+        raise ClientError(f"{subject}: {outcome}")
+    raise RefusedError(Refusal(Error[outcome.name], f"{subject}: {outcome}"))

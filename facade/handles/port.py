@@ -31,15 +31,13 @@ class Port(ABC):
     blocks_in_wait = True
     """Whether `wait` blocks the thread: not in virtual time."""
 
+    seed: int
+    """The seed of the cluster's ids; 0 if a running Kafka generates them."""
+
     @property
     @abstractmethod
     def bootstrap_servers(self) -> str:
         """The bootstrap servers for clients."""
-
-    @property
-    @abstractmethod
-    def seed(self) -> int:
-        """The seed of the cluster's ids."""
 
     @overload
     def call(self, operation: Callable[Concatenate[Any, int, P], R], /, *args: P.args, **arguments: P.kwargs) -> R: ...

@@ -97,6 +97,7 @@ class RemotePort(Port):
     def __init__(self, server: Remote, info: ClusterInfo) -> None:
         self._server = server
         self._info = info
+        self.seed = info.seed
         self._lines: list[dict[str, object]] = []
         self._path = BELOW.format(cluster=quote(info.id, safe=""))
 
@@ -106,11 +107,6 @@ class RemotePort(Port):
         with suppress(ClusterStopped):
             self._info = INFO.validate_python(self._server.request("GET", self._path))
         return self._info.bootstrap_servers
-
-    @property
-    def seed(self) -> int:
-        """The seed of the cluster's ids."""
-        return self._info.seed
 
     def perform(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
         """Perform an operation with one request."""

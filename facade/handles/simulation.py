@@ -21,10 +21,8 @@ from .port import ClusterStopped, Port, call_text
 from .seeding import topics_checked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
-
-    from koordinator.emulator.broker.connections import Output
 
 BEGIN_MS = 1_700_000_000_000
 """The start of virtual time, in milliseconds since the epoch: 14 November 2023."""
@@ -100,7 +98,9 @@ class VirtualTimePort(Port):
         self.built = build_cluster(options, lambda: self.now * 1000)
         for node_id, broker in self.built.cluster.brokers.items():
             broker.endpoints[PLAINTEXT] = endpoint_of(node_id)
-        self.control = Control(self.built.runtime, VirtualHost(self), self.discard, self.built.seed)
+        self.seed = self.built.seed
+        # without clients, all outputs are discarded
+        self.control = Control(self.built.runtime, VirtualHost(self), lambda _: None, self.seed)
         self.built.begin()
         self._lock = RLock()
         self._has_stopped = False
@@ -113,14 +113,6 @@ class VirtualTimePort(Port):
             host_port(broker.endpoints[PLAINTEXT].host, broker.endpoints[PLAINTEXT].port) for broker in brokers
         )
 
-    @property
-    def seed(self) -> int:
-        """The seed of the cluster's ids."""
-        return self.built.seed
-
-    def discard(self, outputs: Iterable[Output]) -> None:
-        """Discard outputs: there are no clients."""
-
     def perform(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
         """Perform an operation, and everything that is due after it."""
         with self._lock:
@@ -129,7 +121,7 @@ class VirtualTimePort(Port):
                 result = self._run(operation, arguments)
             else:
                 result = self.control.call(self.now, operation, arguments)
-            self._tick()
+            self.built.runtime.tick(self.now)
             return result
 
     def poll(self, operation: str, arguments: dict[str, Any], limit_s: float) -> Any:  # noqa: ANN401 - likewise
@@ -138,12 +130,8 @@ class VirtualTimePort(Port):
             self._check(operation, arguments)
             limit = self.now + round(limit_s * 1000)
             while not is_satisfied(result := self.control.call(self.now, operation, arguments)):
-                deadline = self.built.runtime.deadline()
-                if deadline is None or deadline > limit:
-                    self.now = limit
+                if not self._tick_next(limit):
                     return self.control.call(self.now, operation, arguments)
-                self.now = max(self.now, deadline)
-                self._tick()
             return result
 
     def clock_ms(self) -> int:
@@ -156,10 +144,8 @@ class VirtualTimePort(Port):
             raise ValueError(f"time does not go back: {ms} ms")
         with self._lock:
             limit = self.now + ms
-            while (deadline := self.built.runtime.deadline()) is not None and deadline <= limit:
-                self.now = max(self.now, deadline)
-                self._tick()
-            self.now = limit
+            while self._tick_next(limit):
+                pass
 
     def trace_lines(self) -> list[dict[str, object]]:
         """Return the header and the events of the trace."""
@@ -174,8 +160,15 @@ class VirtualTimePort(Port):
                 self._has_stopped = True
                 self.built.close()
 
-    def _tick(self) -> None:
-        self.discard(self.built.runtime.tick(self.now))
+    def _tick_next(self, limit: int) -> bool:
+        """Advance to the next deadline and return True; without one up to `limit`, advance to `limit`."""
+        deadline = self.built.runtime.deadline()
+        if deadline is None or deadline > limit:
+            self.now = limit
+            return False
+        self.now = max(self.now, deadline)
+        self.built.runtime.tick(self.now)
+        return True
 
     def _check(self, operation: str, arguments: dict[str, Any]) -> None:
         if self._has_stopped:
@@ -199,26 +192,26 @@ class VirtualHost:
 
     async def stop_node(self, node_id: int) -> None:
         """Shut a node down in order."""
-        self._port.discard(self._port.built.runtime.stop_node(self._port.now, node_id))
+        self._port.built.runtime.stop_node(self._port.now, node_id)
 
     async def kill_node(self, node_id: int) -> None:
         """Kill a node."""
-        self._port.discard(self._port.built.runtime.kill_node(self._port.now, node_id))
+        self._port.built.runtime.kill_node(self._port.now, node_id)
 
     async def start_node(self, node_id: int) -> None:
         """Start a node that is down."""
-        self._port.discard(self._port.built.runtime.start_node(self._port.now, node_id))
+        self._port.built.runtime.start_node(self._port.now, node_id)
 
     async def add_node(self) -> int:
         """Add a node to the cluster and return its id."""
         runtime = self._port.built.runtime
         node_id = runtime.next_node_id
-        self._port.discard(runtime.add_node(self._port.now, {PLAINTEXT: endpoint_of(node_id)}))
+        runtime.add_node(self._port.now, {PLAINTEXT: endpoint_of(node_id)})
         return node_id
 
     async def remove_node(self, node_id: int) -> None:
         """Remove a node from the cluster."""
-        self._port.discard(self._port.built.runtime.remove_node(self._port.now, node_id))
+        self._port.built.runtime.remove_node(self._port.now, node_id)
 
 
 def endpoint_of(node_id: int) -> Endpoint:
