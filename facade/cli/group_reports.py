@@ -33,14 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..client.admin import BrokerNode
-    from ..client.groups import (
-        DeleteGroupsResult,
-        DescribeGroupsResult,
-        GroupDescription,
-        GroupFailure,
-        ListGroupsResult,
-    )
-    from ..client.members import MemberToRemove, RemoveMembersResult
+    from ..client.groups import GroupDescription, GroupFailure, GroupListing, Result
+    from ..client.members import MemberToRemove
 
 UNKNOWN = "-"
 """The cell of a value that is unknown or does not apply."""
@@ -74,23 +68,23 @@ class Report:
             click.echo(f"{command}: {_line(failure)}", err=True)
 
 
-def listing_report(result: ListGroupsResult) -> Report:
+def listing_report(result: Result[GroupListing]) -> Report:
     """Return the report of the groups of a cluster."""
     table = _table("group", "protocol type", "state", "type", "coordinator")
-    for group in result.groups:
+    for group in result.successes:
         _row(table, group.group_id, group.protocol_type, group.state, group.type, _broker(group.coordinator))
     rows = [
         {**_attributes(group, "group_id", "protocol_type", "state", "type"), "coordinator": _node(group.coordinator)}
-        for group in result.groups
+        for group in result.successes
     ]
     empty = [] if result.failures else [Text("no groups")]
     return Report({"groups": rows}, [table] if rows else empty, result.failures)
 
 
-def description_report(result: DescribeGroupsResult) -> Report:
+def description_report(result: Result[GroupDescription]) -> Report:
     """Return the report of groups with their members and offsets."""
     tables: list[Table | Text] = []
-    for group in result.groups:
+    for group in result.successes:
         if tables:
             tables.append(Text())
         tables += _group_tables(group)
@@ -101,24 +95,24 @@ def description_report(result: DescribeGroupsResult) -> Report:
             "members": [asdict(member) for member in group.members],
             "offsets": [_attributes(partition, *OFFSETS) for partition in group.partitions],
         }
-        for group in result.groups
+        for group in result.successes
     ]
     return Report({"groups": rows}, tables, result.failures)
 
 
-def removal_report(group_id: str, result: RemoveMembersResult) -> Report:
+def removal_report(group_id: str, result: Result[MemberToRemove]) -> Report:
     """Return the report of the members that were removed from a group."""
-    rows = [{"member_id": each.member_id or None, "instance_id": each.instance_id} for each in result.removed]
-    lines = [Text(f"{_printable(group_id)}: removed {_member_id(each)}") for each in result.removed]
+    rows = [{"member_id": each.member_id or None, "instance_id": each.instance_id} for each in result.successes]
+    lines = [Text(f"{_printable(group_id)}: removed {_member_id(each)}") for each in result.successes]
     if not (lines or result.failures):
         lines = [Text(f"{_printable(group_id)}: has no members")]
     return Report({"group_id": group_id, "removed": rows}, lines, result.failures)
 
 
-def deletion_report(result: DeleteGroupsResult) -> Report:
+def deletion_report(result: Result[str]) -> Report:
     """Return the report of the groups that were deleted."""
-    lines = [Text(f"{_printable(group_id)}: deleted") for group_id in result.deleted]
-    return Report({"deleted": list(result.deleted)}, lines, result.failures)
+    lines = [Text(f"{_printable(group_id)}: deleted") for group_id in result.successes]
+    return Report({"deleted": list(result.successes)}, lines, result.failures)
 
 
 def _group_tables(group: GroupDescription) -> Iterable[Table | Text]:

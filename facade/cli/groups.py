@@ -12,17 +12,8 @@ import click
 
 from ..client.admin import Admin
 from ..client.errors import ClientError, connection_failure
-from ..client.groups import (
-    STATES,
-    DeleteGroupsResult,
-    DescribeGroupsResult,
-    GroupFailure,
-    ListGroupsResult,
-    delete_groups,
-    describe_groups,
-    list_groups,
-)
-from ..client.members import MemberToRemove, RemoveMembersResult, remove_members
+from ..client.groups import STATES, GroupFailure, Result, delete_groups, describe_groups, list_groups
+from ..client.members import MemberToRemove, remove_members
 from ..version import __version__
 from . import group_options as options
 from .group_reports import Report, deletion_report, description_report, listing_report, removal_report
@@ -32,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..client.connection import Address
 
-_R = TypeVar("_R")
+_T = TypeVar("_T")
 
 PARTIAL_FAILURE = 1
 """Exit status if any part of the command failed."""
@@ -54,7 +45,7 @@ def groups() -> None:
 @options.common_options
 def list_(states: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: float, *, as_json: bool) -> int:
     """List the groups of all brokers."""
-    result = _run(bootstrap, timeout, lambda admin: list_groups(admin, states), ListGroupsResult)
+    result = _run(bootstrap, timeout, lambda admin: list_groups(admin, states))
     return _write(listing_report(result), as_json=as_json)
 
 
@@ -63,7 +54,7 @@ def list_(states: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: floa
 @options.common_options
 def describe(group_ids: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: float, *, as_json: bool) -> int:
     """Show state, members, assignments, committed offsets and lag of groups."""
-    result = _run(bootstrap, timeout, lambda admin: describe_groups(admin, group_ids), DescribeGroupsResult)
+    result = _run(bootstrap, timeout, lambda admin: describe_groups(admin, group_ids))
     return _write(description_report(result), as_json=as_json)
 
 
@@ -113,7 +104,6 @@ def remove_members_(  # noqa: PLR0913 - one argument per option
         bootstrap,
         timeout,
         lambda admin: remove_members(admin, group_id, None if all_members else members, reason),
-        RemoveMembersResult,
     )
     return _write(removal_report(group_id, result), as_json=as_json)
 
@@ -123,22 +113,17 @@ def remove_members_(  # noqa: PLR0913 - one argument per option
 @options.common_options
 def delete(group_ids: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: float, *, as_json: bool) -> int:
     """Delete groups without members, with all their offsets."""
-    result = _run(bootstrap, timeout, lambda admin: delete_groups(admin, group_ids), DeleteGroupsResult)
+    result = _run(bootstrap, timeout, lambda admin: delete_groups(admin, group_ids))
     return _write(deletion_report(result), as_json=as_json)
 
 
-def _run(
-    bootstrap: tuple[Address, ...],
-    timeout: float,
-    command: Callable[[Admin], _R],
-    result: Callable[[tuple[()], tuple[GroupFailure, ...]], _R],
-) -> _R:
-    """Return the result of a command; if no broker answers, a `result` with only that failure."""
+def _run(bootstrap: tuple[Address, ...], timeout: float, command: Callable[[Admin], Result[_T]]) -> Result[_T]:
+    """Return the result of a command; if no broker answers, a result with only that failure."""
     with Admin(bootstrap, timeout, __version__) as admin:
         try:
             return command(admin)
         except ClientError as error:
-            return result((), (GroupFailure(connection_failure(error)),))
+            return Result((), (GroupFailure(connection_failure(error)),))
 
 
 def _write(report: Report, *, as_json: bool) -> int:

@@ -26,7 +26,7 @@ from koordinator.wire.primitives import Malformed
 
 from ..client.admin import Admin
 from ..client.errors import ClientError, Failure
-from ..client.groups import GroupDescription, ListGroupsResult, describe, list_groups
+from ..client.groups import GroupDescription, describe, list_groups
 from ..client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC, append, partitions_of, read_logs
 from ..client.offsets import committed_offsets
 from . import group_options as options
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from ..client.admin import TopicPartition
     from ..client.connection import Address
+    from ..client.groups import GroupListing, Result
 
 FAILED = 1
 """Exit status of a command that failed."""
@@ -234,9 +235,9 @@ def _load(admin: Admin, records: list[CoordinatorRecord]) -> list[_FileGroup]:
         raise CommandFailed(str(error)) from None
 
 
-def _check_groups(listed: ListGroupsResult, described: Mapping[str, GroupDescription | Failure]) -> None:
+def _check_groups(listed: Result[GroupListing], described: Mapping[str, GroupDescription | Failure]) -> None:
     """Raise CommandFailed for groups that must not be overwritten."""
-    types = {group.group_id: group.type for group in listed.groups}
+    types = {group.group_id: group.type for group in listed.successes}
     reasons = [f"{error.broker}: {error.failure}" for error in listed.failures]
     for group_id, group in described.items():
         if types.get(group_id, "classic") not in {"classic", None}:

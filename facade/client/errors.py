@@ -10,7 +10,7 @@ from koordinator.wire.errors import Error
 if TYPE_CHECKING:
     from koordinator.wire.apis import ApiKey
 
-EXPLANATIONS = {
+EXPLANATIONS: dict[int, str] = {
     Error.COORDINATOR_LOAD_IN_PROGRESS: "the coordinator is still loading the group",
     Error.COORDINATOR_NOT_AVAILABLE: "there is no coordinator for the group at the moment",
     Error.NOT_COORDINATOR: "the broker is not the coordinator of the group",
@@ -87,7 +87,7 @@ class Failure:
     @property
     def name(self) -> str | None:
         """Kafka's name of the code; None without a code and for an unknown one."""
-        return None if self.code is None else error_name(self.code)
+        return next((error.name for error in Error if error == self.code), None)
 
     def __str__(self) -> str:
         if self.code is None:
@@ -96,22 +96,14 @@ class Failure:
         return f"{title}: {self.message}" if self.message else title
 
 
-def error_name(code: int) -> str | None:
-    """Return Kafka's name of an error code, or None for an unknown one."""
-    try:
-        return Error(code).name
-    except ValueError:
-        return None
-
-
 def broker_failure(code: int, message: str | None = None, *, retriable: frozenset[Error] = frozenset()) -> Failure:
     """Return a broker's error as a failure.
 
     `message` is the text of the response, to which an explanation is added. `retriable` are the codes to retry.
     """
-    is_known = error_name(code) is not None
-    parts = [EXPLANATIONS.get(Error(code), "") if is_known else "", message or ""]
-    return Failure(code, "; ".join(part for part in parts if part), retriable=is_known and Error(code) in retriable)
+    # an unknown code is in neither
+    parts = (EXPLANATIONS.get(code), message)
+    return Failure(code, "; ".join(part for part in parts if part), retriable=code in retriable)
 
 
 def connection_failure(error: ClientError, *, idempotent: bool = True) -> Failure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .admin import Admin, BrokerNode, TopicPartition
     from .connection import BrokerConnection
     from .offsets import Committed
+
+_T = TypeVar("_T")
 
 STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead", "Assigning", "Reconciling")
 """The states in the spelling of ListGroups; the last two belong to KIP-848."""
@@ -72,10 +74,10 @@ class GroupListing:
 
 
 @dataclass(frozen=True, slots=True)
-class ListGroupsResult:
-    """The groups of a cluster, by id, and a failure for each broker that could not list its own."""
+class Result(Generic[_T]):
+    """The successes of a command, in the requested order, and its failures."""
 
-    groups: tuple[GroupListing, ...]
+    successes: tuple[_T, ...]
     failures: tuple[GroupFailure, ...]
 
 
@@ -122,24 +124,11 @@ class GroupDescription:
     partitions: tuple[PartitionOffsets, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeGroupsResult:
-    """The groups that exist, in the requested order, and the failures."""
+def list_groups(admin: Admin, states: Sequence[str] = ()) -> Result[GroupListing]:
+    """Return the groups of every broker by id, or those in some of STATES (ListGroups v4, Kafka 2.6).
 
-    groups: tuple[GroupDescription, ...]
-    failures: tuple[GroupFailure, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteGroupsResult:
-    """The deleted groups, in the requested order, and the failures."""
-
-    deleted: tuple[str, ...]
-    failures: tuple[GroupFailure, ...]
-
-
-def list_groups(admin: Admin, states: Sequence[str] = ()) -> ListGroupsResult:
-    """Return the groups of every broker, or those in some of STATES (ListGroups v4, Kafka 2.6)."""
+    Each broker that cannot list its groups is a failure.
+    """
 
     def call(
         connection: BrokerConnection, node: BrokerNode, _: list[BrokerNode]
@@ -170,10 +159,10 @@ def list_groups(admin: Admin, states: Sequence[str] = ()) -> ListGroupsResult:
         else:
             # by id: two brokers may list a group that moves meanwhile
             groups |= {group.group_id: group for group in result}
-    return ListGroupsResult(tuple(groups[group_id] for group_id in sorted(groups)), tuple(failures))
+    return Result(tuple(groups[group_id] for group_id in sorted(groups)), tuple(failures))
 
 
-def describe_groups(admin: Admin, group_ids: Sequence[str]) -> DescribeGroupsResult:
+def describe_groups(admin: Admin, group_ids: Sequence[str]) -> Result[GroupDescription]:
     """Return state, members, committed offsets and lag of classic groups."""
     described = describe(admin, group_ids)
     failures = [GroupFailure(each, group_id=name) for name, each in described.items() if isinstance(each, Failure)]
@@ -190,7 +179,7 @@ def describe_groups(admin: Admin, group_ids: Sequence[str]) -> DescribeGroupsRes
     # once per topic: its partitions usually fail for the same reason
     failed_topics = dict.fromkeys((topic, end) for (topic, _), end in ends.items() if isinstance(end, Failure))
     failures += [GroupFailure(failure, topic=topic) for topic, failure in failed_topics]
-    return DescribeGroupsResult(
+    return Result(
         tuple(
             replace(group, partitions=_partitions(owners[name], committed.get(name, {}), known_ends))
             for name, group in ((group.group_id, group) for group in groups)
@@ -268,7 +257,7 @@ def _partitions(
     )
 
 
-def delete_groups(admin: Admin, group_ids: Sequence[str]) -> DeleteGroupsResult:
+def delete_groups(admin: Admin, group_ids: Sequence[str]) -> Result[str]:
     """Delete groups with all their offsets; a group with members fails with NON_EMPTY_GROUP."""
 
     def call(connection: BrokerConnection, _: BrokerNode, names: list[str]) -> dict[str, Failure | None]:
@@ -283,4 +272,4 @@ def delete_groups(admin: Admin, group_ids: Sequence[str]) -> DeleteGroupsResult:
 
     results = admin.at_coordinators(group_ids, call, idempotent=False)
     failures = tuple(GroupFailure(each, group_id=name) for name, each in results.items() if isinstance(each, Failure))
-    return DeleteGroupsResult(tuple(name for name, result in results.items() if result is None), failures)
+    return Result(tuple(name for name, result in results.items() if result is None), failures)

@@ -15,7 +15,7 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupR
 
 from .admin import COORDINATOR_MOVES
 from .errors import Failure, RequiredVersion, broker_failure
-from .groups import GroupFailure, describe
+from .groups import GroupFailure, Result, describe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,17 +41,9 @@ class MemberToRemove:
     instance_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveMembersResult:
-    """The removed members, in the requested order, and the failures."""
-
-    removed: tuple[MemberToRemove, ...]
-    failures: tuple[GroupFailure, ...]
-
-
 def remove_members(
     admin: Admin, group_id: str, members: Sequence[MemberToRemove] | None, reason: str | None = None
-) -> RemoveMembersResult:
+) -> Result[MemberToRemove]:
     """Remove members from a group; None removes all, static ones by their instance id.
 
     Needs LeaveGroup v3 (Apache Kafka 2.4). Fails with GROUP_ID_NOT_FOUND for a missing group, and for single members
@@ -59,14 +51,14 @@ def remove_members(
     """
     group = describe(admin, [group_id], BATCH)[group_id]
     if isinstance(group, Failure):
-        return RemoveMembersResult((), (GroupFailure(_explain(group), group_id=group_id),))
+        return Result((), (GroupFailure(_explain(group), group_id=group_id),))
     if members is None:
         members = tuple(
             MemberToRemove(each.member_id) if each.instance_id is None else MemberToRemove(instance_id=each.instance_id)
             for each in group.members
         )
     if not members:
-        return RemoveMembersResult((), ())
+        return Result((), ())
     rows = tuple(
         MemberIdentity(member_id=each.member_id, group_instance_id=each.instance_id, reason=reason or DEFAULT_REASON)
         for each in members
@@ -81,9 +73,9 @@ def remove_members(
 
     errors = admin.at_coordinators([group_id], call, idempotent=False)[group_id]
     if isinstance(errors, Failure):
-        return RemoveMembersResult((), (GroupFailure(_explain(errors), group_id=group_id),))
+        return Result((), (GroupFailure(_explain(errors), group_id=group_id),))
     failures = {member: _failure(errors.get(_key(row))) for member, row in zip(members, rows, strict=True)}
-    return RemoveMembersResult(
+    return Result(
         tuple(member for member, failure in failures.items() if failure is None),
         tuple(
             GroupFailure(failure, group_id=group_id, member_id=member.member_id or None, instance_id=member.instance_id)

@@ -248,7 +248,7 @@ def _group_ids(admin: Admin) -> set[str]:
     listing = list_groups(admin)
     for error in listing.failures:
         _checked(f"groups of {error.broker}", error.failure)
-    return {each.group_id for each in listing.groups}
+    return {each.group_id for each in listing.successes}
 
 
 def _find(admin: Admin, group: str) -> GroupDescription | None:

@@ -112,7 +112,7 @@ def deleted(*names: str, error: int = 0) -> DeleteGroupsResponse:
 @pytest.mark.parametrize("error", [14, 15, 16])
 def test_a_coordinator_that_is_not_ready_is_retried(admin: Callable[..., Admin], broker: Scripted, error: int) -> None:
     broker.answers(ApiKey.DELETE_GROUPS, deleted("g", error=error), deleted("g", error=error), deleted("g"))
-    assert delete_groups(admin(broker), ["g"]).deleted == ("g",)
+    assert delete_groups(admin(broker), ["g"]).successes == ("g",)
     assert len(broker.requests(ApiKey.DELETE_GROUPS)) == 3
     assert len(broker.requests(ApiKey.FIND_COORDINATOR)) == 3, "the coordinator is looked up before each retry"
 
@@ -124,7 +124,7 @@ def test_a_coordinator_that_does_not_exist_yet_is_looked_up_again(
     broker.versions[ApiKey.FIND_COORDINATOR] = (0, version)
     broker.answers(ApiKey.FIND_COORDINATOR, coordinator(broker, Error.COORDINATOR_NOT_AVAILABLE), coordinator(broker))
     broker.answers(ApiKey.DELETE_GROUPS, deleted("g"))
-    assert delete_groups(admin(broker), ["g"]).deleted == ("g",)
+    assert delete_groups(admin(broker), ["g"]).successes == ("g",)
 
 
 def test_only_groups_with_a_retriable_error_are_retried(admin: Callable[..., Admin], broker: Scripted) -> None:
@@ -137,7 +137,7 @@ def test_only_groups_with_a_retriable_error_are_retried(admin: Callable[..., Adm
     )
     broker.answers(ApiKey.DELETE_GROUPS, first, deleted("b"))
     result = delete_groups(admin(broker), ["a", "b", "c"])
-    assert result.deleted == ("a", "b")
+    assert result.successes == ("a", "b")
     assert [(each.group_id, each.failure.code) for each in result.failures] == [("c", 68)]
     assert [each.request.groups_names for each in broker.requests(ApiKey.DELETE_GROUPS)] == [("a", "b", "c"), ("b",)]
 
@@ -148,7 +148,7 @@ def test_a_request_follows_the_group_to_its_new_coordinator(
     broker.answers(ApiKey.FIND_COORDINATOR, coordinator(broker), coordinator(other))
     broker.answers(ApiKey.DELETE_GROUPS, deleted("g", error=16))
     other.answers(ApiKey.DELETE_GROUPS, deleted("g"))
-    assert delete_groups(admin(broker), ["g"]).deleted == ("g",)
+    assert delete_groups(admin(broker), ["g"]).successes == ("g",)
     assert len(broker.requests(ApiKey.DELETE_GROUPS)) == len(other.requests(ApiKey.DELETE_GROUPS)) == 1
 
 
@@ -170,14 +170,14 @@ def test_a_bootstrap_server_that_closes_the_connection_is_connected_again(
 ) -> None:
     broker.answers(ApiKey.FIND_COORDINATOR, coordinator(broker), CLOSE, coordinator(broker))
     broker.answers(ApiKey.DELETE_GROUPS, deleted("g", error=16), deleted("g"))
-    assert delete_groups(admin(broker), ["g"]).deleted == ("g",)
+    assert delete_groups(admin(broker), ["g"]).successes == ("g",)
     assert broker.connections == 2
 
 
 def test_a_read_is_retried_after_a_lost_connection(admin: Callable[..., Admin], broker: Scripted) -> None:
     broker.answers(ApiKey.LIST_GROUPS, CLOSE, ListGroupsResponse(groups=(ListedGroup(group_id="g"),)))
     result = list_groups(admin(broker))
-    assert [group.group_id for group in result.groups] == ["g"]
+    assert [group.group_id for group in result.successes] == ["g"]
     assert result.failures == ()
 
 
@@ -198,7 +198,7 @@ def test_a_coordinator_that_does_not_listen_is_looked_up_again(
     gone.__exit__()
     broker.answers(ApiKey.FIND_COORDINATOR, coordinator(gone), coordinator(other))
     other.answers(ApiKey.DELETE_GROUPS, deleted("g"))
-    assert delete_groups(admin(broker), ["g"]).deleted == ("g",)
+    assert delete_groups(admin(broker), ["g"]).successes == ("g",)
 
 
 def test_a_coordinator_with_an_unknown_host_name_is_not_retried(admin: Callable[..., Admin], broker: Scripted) -> None:
@@ -250,7 +250,7 @@ def test_a_bootstrap_server_that_never_answers_leaves_time_for_the_next(
     broker.answers(ApiKey.API_VERSIONS, SILENCE)
     other.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(ListedGroup(group_id="g"),)))
     result = list_groups(admin(broker, other, timeout_s=4))
-    assert [group.group_id for group in result.groups] == ["g"]
+    assert [group.group_id for group in result.successes] == ["g"]
 
 
 # -- unsupported listeners and invalid responses ---
@@ -329,7 +329,7 @@ def test_a_broker_that_never_answers_does_not_hide_the_others(
     broker.answers(ApiKey.LIST_GROUPS, SILENCE)
     other.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(ListedGroup(group_id="g"),)))
     result = list_groups(admin(broker, timeout_s=3.9))
-    assert [(group.group_id, group.coordinator.node_id) for group in result.groups] == [("g", 2)]
+    assert [(group.group_id, group.coordinator.node_id) for group in result.successes] == [("g", 2)]
     (error,) = result.failures
     assert error.broker is not None
     assert error.broker.node_id == 1
@@ -339,7 +339,7 @@ def test_a_broker_that_never_answers_does_not_hide_the_others(
 def test_a_response_of_single_bytes_times_out(admin: Callable[..., Admin], broker: Scripted) -> None:
     broker.answers(ApiKey.LIST_GROUPS, Drip(ListGroupsResponse(groups=(ListedGroup(group_id="g"),)), every_s=0.05))
     result = list_groups(admin(broker, timeout_s=SHORT_S))
-    assert result.groups == ()
+    assert result.successes == ()
     assert "no response to ListGroups v5 within" in str(result.failures[0].failure)
 
 
@@ -372,7 +372,7 @@ def test_a_broker_without_flexible_versions_is_supported(admin: Callable[..., Ad
     }
     with Scripted(versions, says_its_versions=says) as old:
         old.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(ListedGroup(group_id="g"),)))
-        (group,) = list_groups(admin(old)).groups
+        (group,) = list_groups(admin(old)).successes
         assert (group.group_id, group.state, group.type) == ("g", None, None)
         assert [each.version for each in old.requests(ApiKey.API_VERSIONS)] == [4, 2 if says else 0]
         old.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
@@ -380,7 +380,7 @@ def test_a_broker_without_flexible_versions_is_supported(admin: Callable[..., Ad
         old.answers(ApiKey.METADATA, NO_TOPIC)
         result = describe_groups(admin(old), ["svc"])
         assert result.failures == ()
-        assert [member.instance_id for member in result.groups[0].members] == [None, None], "since v4"
+        assert [member.instance_id for member in result.successes[0].members] == [None, None], "since v4"
 
 
 @pytest.mark.parametrize("listed", [(0, 2), None])
@@ -435,7 +435,7 @@ def test_end_offsets_come_from_each_leader_and_are_retried_when_it_moves(
     other.answers(ApiKey.LIST_OFFSETS, ends((0, 0, 10), (1, 0, 11)))
     result = describe_groups(admin(broker), ["svc"])
     assert result.failures == ()
-    assert [(each.partition, each.end, each.owner) for each in result.groups[0].partitions] == [
+    assert [(each.partition, each.end, each.owner) for each in result.successes[0].partitions] == [
         (0, 10, "a-1"),
         (1, 11, "a-1"),
     ]
@@ -449,7 +449,7 @@ def test_failed_end_offsets_are_reported_once_for_each_topic(admin: Callable[...
     broker.answers(ApiKey.LIST_OFFSETS, ends((0, 29, -1), (1, 29, -1)))
     result = describe_groups(admin(broker), ["svc"])
     assert [(each.topic, each.failure.code) for each in result.failures] == [("t", 29)]
-    assert [(each.end, each.lag) for each in result.groups[0].partitions] == [(None, None)] * 2
+    assert [(each.end, each.lag) for each in result.successes[0].partitions] == [(None, None)] * 2
 
 
 def test_a_deleted_topic_has_no_end_offsets_and_is_no_error(admin: Callable[..., Admin], broker: Scripted) -> None:
@@ -458,7 +458,7 @@ def test_a_deleted_topic_has_no_end_offsets_and_is_no_error(admin: Callable[...,
     broker.answers(ApiKey.METADATA, NO_TOPIC)
     result = describe_groups(admin(broker), ["svc"])
     assert result.failures == ()
-    assert [each.end for each in result.groups[0].partitions] == [None, None]
+    assert [each.end for each in result.successes[0].partitions] == [None, None]
 
 
 @pytest.mark.parametrize("version", [7, 9])
@@ -471,7 +471,7 @@ def test_a_group_is_described_without_offsets_if_they_are_refused(
     broker.answers(ApiKey.OFFSET_FETCH, refused if version > 7 else OffsetFetchResponse(error_code=30))
     broker.answers(ApiKey.METADATA, NO_TOPIC)
     result = describe_groups(admin(broker), ["svc"])
-    assert [group.state for group in result.groups] == ["Stable"]
+    assert [group.state for group in result.successes] == ["Stable"]
     assert [(each.group_id, each.failure.code) for each in result.failures] == [("svc", 30)]
 
 
@@ -500,7 +500,7 @@ def test_committed_offsets_are_retried_and_minus_1_means_none(
     broker.answers(ApiKey.METADATA, NO_TOPIC)
     result = describe_groups(admin(broker), ["svc"])
     assert result.failures == ()
-    assert [(each.partition, each.committed) for each in result.groups[0].partitions] == [(0, 7), (1, None)]
+    assert [(each.partition, each.committed) for each in result.successes[0].partitions] == [(0, 7), (1, None)]
 
 
 def test_dynamic_members_come_before_static_ones_and_all_in_order(
@@ -511,7 +511,7 @@ def test_dynamic_members_come_before_static_ones_and_all_in_order(
     group = DescribedGroup(group_id="svc", group_state="PreparingRebalance", protocol_type="consumer", members=rows)
     broker.answers(ApiKey.DESCRIBE_GROUPS, DescribeGroupsResponse(groups=(group,)))
     broker.answers(ApiKey.OFFSET_FETCH, NOTHING_COMMITTED)
-    (found,) = describe_groups(admin(broker), ["svc"]).groups
+    (found,) = describe_groups(admin(broker), ["svc"]).successes
     assert [member.member_id for member in found.members] == ["w", "z", "y", "x"]
 
 
@@ -521,7 +521,7 @@ def test_dynamic_members_come_before_static_ones_and_all_in_order(
 def test_a_group_missing_from_the_response_is_a_failure(admin: Callable[..., Admin], broker: Scripted) -> None:
     broker.answers(ApiKey.DELETE_GROUPS, deleted("other"))
     result = delete_groups(admin(broker), ["g"])
-    assert result.deleted == ()
+    assert result.successes == ()
     (error,) = result.failures
     assert error.failure == Failure(None, f"{broker.bootstrap}: the response has no entry for it")
 
@@ -530,7 +530,7 @@ def test_a_member_missing_from_the_response_is_a_failure(admin: Callable[..., Ad
     broker.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
     broker.answers(ApiKey.LEAVE_GROUP, LeaveGroupResponse(members=(MemberResponse(group_instance_id="a"),)))
     result = remove_members(admin(broker), "svc", [MemberToRemove(instance_id="a"), MemberToRemove(instance_id="b")])
-    assert result.removed == (MemberToRemove(instance_id="a"),)
+    assert result.successes == (MemberToRemove(instance_id="a"),)
     assert [(each.instance_id, each.failure.code) for each in result.failures] == [("b", None)]
 
 
