@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scenes import trace_tales
 from scenes.trace_tales import Tale
 from spark.event_frames import verdicts
 
@@ -16,23 +17,21 @@ from koordinator.emulator.verify.group_trace import GroupTrace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
+    import pytest
     from pyspark.sql import SparkSession
 
     from koordinator.emulator.verify.group_trace import Line
 
 HERE = Path(__file__).parent
-TALES = HERE.parent / "checks" / "test_conformance.py"
+CHECKS = HERE.parent / "checks"
+TALES = [CHECKS / "test_conformance.py", CHECKS / "test_conformance_rebalances.py"]
 TRACES = HERE.parent / "pages" / "traces"
 
 
-def tales() -> dict[str, list[Line]]:
+def tales(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Line]]:
     """Return the lines that each test of the emulator's checks judges, by test name and number."""
-    spec = importlib.util.spec_from_file_location("tales_of_conformance", TALES)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     traces: dict[str, list[Line]] = {}
     name = ""
 
@@ -40,12 +39,22 @@ def tales() -> dict[str, list[Line]]:
         traces[f"{name} {len(traces)}"] = [dict(line) for line in story.lines]
         return conformance(story, *args, **kwargs)
 
-    module.conformance = recording
-    for name, test in vars(module).items():
-        if name.startswith("test_c"):
-            for arguments in _cases(test):
-                test(Tale(), **arguments)
+    monkeypatch.setattr(trace_tales, "conformance", recording)
+    for path in TALES:
+        for name, test in vars(_module(path)).items():
+            if name.startswith("test_c"):
+                for arguments in _cases(test):
+                    test(Tale(), **arguments)
     return traces
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"tales_of_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _cases(test: Callable[..., None]) -> list[dict[str, Any]]:
@@ -61,8 +70,8 @@ def groups_of(lines: list[Line]) -> list[str]:
     return sorted({line["group_id"] for line in lines if "group_id" in line})
 
 
-def test_verdicts_equal_those_of_the_emulator(spark: SparkSession) -> None:
-    traces = tales()
+def test_verdicts_equal_those_of_the_emulator(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    traces = tales(monkeypatch)
     traces |= {
         path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in TRACES.glob("*.jsonl")
     }

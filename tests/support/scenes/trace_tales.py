@@ -5,11 +5,16 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+from koordinator.emulator.verify.conformance import Verdict, conformance
 from koordinator.emulator.verify.group_trace import GroupTrace, Line
+from koordinator.emulator.verify.ownership import MemberAssignment
 
 STABLE, PREPARING, COMPLETING, EMPTY = "Stable", "PreparingRebalance", "CompletingRebalance", "Empty"
 
 SESSION_MS, REBALANCE_MS = 6_000, 30_000
+
+StableAssignment = tuple[tuple[MemberAssignment, ...], dict[str, int]]
+"""The members of a stable group and the partition counts of its topics."""
 
 
 class Tale:
@@ -183,3 +188,11 @@ class Tale:
         for name, asked in syncs.items():
             self.answers(asked, body={"assignment": given.get(name)})
         return generation
+
+
+def judge(
+    tale: Tale, check: str, current: StableAssignment | None = None, *, auto_commit: bool | None = None
+) -> Verdict:
+    """Return the verdict of one client check on the lines."""
+    verdicts = {verdict.id: verdict for verdict in conformance(tale.trace, current, auto_commit=auto_commit)}
+    return verdicts[check]
