@@ -1,4 +1,4 @@
-"""Runs the command line in its own process, which never outlives its test."""
+"""Fixtures that run the command line, in this process or in its own, which never outlives its test."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ import threading
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
+from brokers.scripted_broker import Scripted
+from clients.groups_command import Ran, runner
+
+from koordinator import Emulator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from koordinator import Cluster
 
 READY_S = 30
 """Seconds until the first line, with room for a busy machine."""
@@ -95,3 +101,26 @@ def serve() -> Iterator[Callable[..., Served]]:
     yield start
     for served in running:
         served.__exit__()
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run `koordinator groups` with arguments."""
+    return runner(capsys)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Emulator(topics={"t": 4}, seed=1) as running:
+        yield running
+
+
+@pytest.fixture
+def at(cluster: Cluster) -> tuple[str, str]:
+    return ("--bootstrap-server", cluster.bootstrap_servers)
+
+
+@pytest.fixture
+def broker() -> Iterator[Scripted]:
+    with Scripted() as scripted:
+        yield scripted

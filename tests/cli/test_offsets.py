@@ -45,17 +45,6 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    with Emulator(topics={"t": 4}, seed=1) as running:
-        yield running
-
-
-@pytest.fixture
-def at(cluster: Cluster) -> tuple[str, str]:
-    return ("--bootstrap-server", cluster.bootstrap_servers)
-
-
-@pytest.fixture
 def world(tmp_path: Path) -> Path:
     path = tmp_path / "world.jsonl"
     path.write_text(WORLD, encoding="utf-8")
