@@ -63,13 +63,11 @@ def single_id(_context: click.Context, _option: click.Parameter, value: str) -> 
 
 def comma_separated_ids(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> tuple[str, ...]:
     """Split entries at commas, check the ids and drop duplicates."""
-    unique: dict[str, None] = {}
-    for entry in entries:
-        for part in entry.split(","):
-            if not part.strip():
-                raise click.BadParameter(f"{entry!r}: an id is missing")
-            unique[_check_string(part.strip())] = None
-    return tuple(unique)
+    parts = [(entry, part.strip()) for entry in entries for part in entry.split(",")]
+    for entry, part in parts:
+        if not part:
+            raise click.BadParameter(f"{entry!r}: an id is missing")
+    return tuple(dict.fromkeys(_check_string(part) for _, part in parts))
 
 
 def reason(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:

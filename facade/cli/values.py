@@ -6,6 +6,7 @@ values.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -43,17 +44,8 @@ def topics(_context: click.Context, _option: click.Parameter, entries: Iterable[
     return partitions_by_topic
 
 
-def assignments(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> dict[str, str]:
-    """Split each `--config NAME=VALUE`; the values are checked later."""
-    return _by_name(entries, "NAME=VALUE, such as group.max.size=10")
-
-
-def addresses(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> dict[str, str]:
-    """Split each `--listener NAME=HOST:PORT`; the addresses are checked later."""
-    return _by_name(entries, "NAME=HOST:PORT, such as OUTSIDE=0.0.0.0:19092")
-
-
-def _by_name(entries: Iterable[str], form: str) -> dict[str, str]:
+def _by_name(_context: click.Context, _option: click.Parameter, entries: Iterable[str], *, form: str) -> dict[str, str]:
+    """Split each `NAME=…`; the values are checked later."""
     values: dict[str, str] = {}
     for entry in entries:
         name, equals, value = entry.partition("=")
@@ -64,6 +56,10 @@ def _by_name(entries: Iterable[str], form: str) -> dict[str, str]:
             raise click.BadParameter(f"{entry!r}: {name} is given twice")
         values[name] = value
     return values
+
+
+assignments = partial(_by_name, form="NAME=VALUE, such as group.max.size=10")
+addresses = partial(_by_name, form="NAME=HOST:PORT, such as OUTSIDE=0.0.0.0:19092")
 
 
 def check_given_once(options: Mapping[str, object]) -> None:

@@ -100,24 +100,36 @@ class Rule:
         return self._port.call(Faults.rule, rule=self.id)
 
 
-class Hold:
-    """A hold on requests, as a context manager. Its end releases the requests that are still parked."""
+class _HoldHandle:
+    """The base of holds and lock-steps: its end removes the hold."""
 
     id: str
 
     def __init__(self, port: Port, info: HoldInfo) -> None:
         self._port = port
         self.id = info.id
-        self._text = f"{self.id} on {_match_text(info.match)}"
-
-    def __repr__(self) -> str:
-        return f"<Hold {self._text}>"
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _remove_hold(self._port, self.id)
+        # a hold that is already removed must not hide the exception of its block
+        with suppress(ClusterStopped, ValueError):
+            self._port.call(Holds.remove, hold=self.id)
+
+    def _info(self) -> HoldInfo:
+        return self._port.call(Holds.look, hold=self.id)
+
+
+class Hold(_HoldHandle):
+    """A hold on requests, as a context manager. Its end releases the requests that are still parked."""
+
+    def __init__(self, port: Port, info: HoldInfo) -> None:
+        super().__init__(port, info)
+        self._text = f"{self.id} on {_match_text(info.match)}"
+
+    def __repr__(self) -> str:
+        return f"<Hold {self._text}>"
 
     @property
     def entered(self) -> list[Request]:
@@ -150,38 +162,26 @@ class Hold:
         """
         self._port.call(Holds.release, hold=self.id, error=error, at=at)
 
-    def _info(self) -> HoldInfo:
-        return self._port.call(Holds.look, hold=self.id)
-
     def _parked_requests(self) -> list[str]:
         parked = self._port.call(Holds.blocked)
         return ["parked requests:", *(f"  {each}" for each in parked)] if parked else []
 
 
-class Lockstep:
+class Lockstep(_HoldHandle):
     """Requests of named clients, applied in rounds: one of each client, in an order drawn from the seed."""
 
-    id: str
-
     def __init__(self, port: Port, info: HoldInfo) -> None:
-        self._port = port
-        self.id = info.id
+        super().__init__(port, info)
         self._api = str(info.match["api"])
         self._rounds_seen = 0
 
     def __repr__(self) -> str:
         return f"<Lockstep {self.id} on {self._api}>"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        _remove_hold(self._port, self.id)
-
     @property
     def rounds(self) -> int:
         """The number of complete rounds."""
-        return self._port.call(Holds.look, hold=self.id).rounds
+        return self._info().rounds
 
     def wait_round(self, timeout: float = WAIT_S) -> None:
         """Wait up to `timeout` seconds for the next complete round; the first call waits for the first round.
@@ -291,12 +291,6 @@ def _add_rule(port: Port, api: str, action: Action, options: Mapping[str, object
 def _add_hold(port: Port, api: str, conditions: Mapping[str, object]) -> Hold:
     _check_names(conditions, CONDITIONS)
     return Hold(port, port.call(Holds.add, match={"api": api, **conditions}))
-
-
-def _remove_hold(port: Port, hold: str) -> None:
-    # a hold that is already removed must not hide the exception of its block
-    with suppress(ClusterStopped, ValueError):
-        port.call(Holds.remove, hold=hold)
 
 
 def _check_names(options: Mapping[str, object], known: Iterable[str]) -> None:
