@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.compression import MissingCodec
@@ -13,19 +13,17 @@ from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_batches, read_records
 
 from .admin import missing_entry
-from .errors import ClientError, Failure, RequiredVersion, broker_failure, connection_failure
-from .offsets import LEADER_MOVES, first_offset, leaders
+from .errors import Failure, RequiredVersion, broker_failure
+from .offsets import LEADER_MOVES, at_leaders, first_offset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from koordinator.wire.messages.fetch import PartitionData
     from koordinator.wire.records import BatchHeader, Record
 
     from .admin import Admin, BrokerNode, TopicPartition
     from .connection import BrokerConnection
-
-_T = TypeVar("_T")
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -58,7 +56,7 @@ def read_logs(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicP
     ) -> dict[TopicPartition, list[Record] | Failure]:
         return {partition: read_from(connection, partition, 0) for partition in pending}
 
-    return _at_leaders(admin, partitions, call)
+    return at_leaders(admin, partitions, call)
 
 
 def append(admin: Admin, batches: Mapping[TopicPartition, Sequence[bytes]]) -> dict[TopicPartition, Failure | None]:
@@ -72,24 +70,7 @@ def append(admin: Admin, batches: Mapping[TopicPartition, Sequence[bytes]]) -> d
     ) -> dict[TopicPartition, Failure | None]:
         return {partition: _append(connection, partition, batches[partition]) for partition in pending}
 
-    return _at_leaders(admin, batches, call)
-
-
-def _at_leaders(
-    admin: Admin,
-    partitions: Iterable[TopicPartition],
-    call: Callable[[BrokerConnection, BrokerNode, list[TopicPartition]], Mapping[TopicPartition, _T | Failure]],
-) -> dict[TopicPartition, _T | Failure]:
-    def attempt(pending: list[TopicPartition]) -> dict[TopicPartition, _T | Failure]:
-        try:
-            response = admin.topics(sorted({topic for topic, _ in pending}))
-        except ClientError as error:
-            return dict.fromkeys(pending, connection_failure(error))
-        missing = broker_failure(Error.UNKNOWN_TOPIC_OR_PARTITION)
-        brokers = {partition: leader or missing for partition, leader in leaders(response, pending).items()}
-        return admin.at_brokers(brokers, call)
-
-    return admin.retry(partitions, attempt)
+    return at_leaders(admin, batches, call)
 
 
 def read_from(connection: BrokerConnection, partition: TopicPartition, offset: int) -> list[Record] | Failure:

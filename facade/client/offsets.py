@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
@@ -23,12 +23,14 @@ from .admin import COORDINATOR_MOVES, nodes_of
 from .errors import ClientError, Failure, RequiredVersion, broker_failure, connection_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from koordinator.wire.messages.metadata import MetadataResponse
 
     from .admin import Admin, BrokerNode, TopicPartition
     from .connection import BrokerConnection
+
+_T = TypeVar("_T")
 
 Committed: TypeAlias = "dict[TopicPartition, int]"
 """The committed offset of each partition that has one."""
@@ -84,18 +86,31 @@ def _committed(response: OffsetFetchResponse | OffsetFetchResponseGroup) -> Comm
 
 def end_offsets(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | Failure | None]:
     """Return the offset of the next record of each partition; None for a partition that does not exist."""
+    ends = at_leaders(admin, sorted(partitions), lambda connection, _, keys: _list(connection, keys, _LATEST))
+    return {key: None if _is_missing(end) else end for key, end in ends.items()}
 
-    def attempt(pending: list[TopicPartition]) -> dict[TopicPartition, int | Failure | None]:
+
+def _is_missing(result: object) -> bool:
+    return isinstance(result, Failure) and result.code == Error.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def at_leaders(
+    admin: Admin,
+    partitions: Iterable[TopicPartition],
+    call: Callable[[BrokerConnection, BrokerNode, list[TopicPartition]], Mapping[TopicPartition, _T | Failure]],
+) -> dict[TopicPartition, _T | Failure]:
+    """Call the leader of each partition, and retry while leaders move."""
+
+    def attempt(pending: list[TopicPartition]) -> dict[TopicPartition, _T | Failure]:
         try:
             response = admin.topics(sorted({topic for topic, _ in pending}))
         except ClientError as error:
             return dict.fromkeys(pending, connection_failure(error))
-        leader_by_partition = leaders(response, pending)
-        missing = {key: None for key, leader in leader_by_partition.items() if leader is None}
-        existing = {key: leader for key, leader in leader_by_partition.items() if leader is not None}
-        return missing | admin.at_brokers(existing, lambda connection, _, keys: _list(connection, keys, _LATEST))
+        missing = broker_failure(Error.UNKNOWN_TOPIC_OR_PARTITION)
+        brokers = {partition: leader or missing for partition, leader in leaders(response, pending).items()}
+        return admin.at_brokers(brokers, call)
 
-    return admin.retry(sorted(partitions), attempt)
+    return admin.retry(partitions, attempt)
 
 
 def first_offset(connection: BrokerConnection, partition: TopicPartition) -> int | Failure | None:

@@ -116,7 +116,7 @@ class KoordinatorContainer:
                 ["serve", *self._arguments],
                 detach=True,
                 environment={**self._variables(), **self._environment},
-                labels={OWNER: _owner()},
+                labels={OWNER: f"{socket.gethostname()}/{os.getpid()}"},
                 **{**self._network(), **self._run},
             )
             self._connect(begun)
@@ -281,10 +281,6 @@ def _engine_host() -> str:
     """Return the host of mapped ports: the machine of the engine."""
     place = urlsplit(os.environ.get("DOCKER_HOST", ""))
     return place.hostname or LOOPBACK if place.scheme in {"tcp", "http", "https", "ssh"} else LOOPBACK
-
-
-def _owner() -> str:
-    return f"{socket.gethostname()}/{os.getpid()}"
 
 
 def _is_alive(pid: int) -> bool:

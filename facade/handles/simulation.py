@@ -89,7 +89,7 @@ class Simulation:
 
 
 class VirtualTimePort(Port):
-    """A port to a cluster whose time advances only in waits."""
+    """A port to a cluster whose time advances only in waits; also the `control.nodes.Host` of its nodes."""
 
     blocks_in_wait = False
 
@@ -100,7 +100,7 @@ class VirtualTimePort(Port):
             broker.endpoints[PLAINTEXT] = endpoint_of(node_id)
         self.seed = self.built.seed
         # without clients, all outputs are discarded
-        self.control = Control(self.built.runtime, VirtualHost(self), lambda _: None, self.seed)
+        self.control = Control(self.built.runtime, self, lambda _: None, self.seed)
         self.built.begin()
         self._lock = RLock()
         self._has_stopped = False
@@ -170,6 +170,29 @@ class VirtualTimePort(Port):
         self.built.runtime.tick(self.now)
         return True
 
+    async def stop_node(self, node_id: int) -> None:
+        """Shut a node down in order."""
+        self.built.runtime.stop_node(self.now, node_id)
+
+    async def kill_node(self, node_id: int) -> None:
+        """Kill a node."""
+        self.built.runtime.kill_node(self.now, node_id)
+
+    async def start_node(self, node_id: int) -> None:
+        """Start a node that is down."""
+        self.built.runtime.start_node(self.now, node_id)
+
+    async def add_node(self) -> int:
+        """Add a node to the cluster and return its id."""
+        runtime = self.built.runtime
+        node_id = runtime.next_node_id
+        runtime.add_node(self.now, {PLAINTEXT: endpoint_of(node_id)})
+        return node_id
+
+    async def remove_node(self, node_id: int) -> None:
+        """Remove a node from the cluster."""
+        self.built.runtime.remove_node(self.now, node_id)
+
     def _check(self, operation: str, arguments: dict[str, Any]) -> None:
         if self._has_stopped:
             raise ClusterStopped(f"{call_text(operation, arguments)}: the simulated cluster has stopped")
@@ -182,36 +205,6 @@ class VirtualTimePort(Port):
         except StopIteration as done:
             return done.value
         raise AssertionError(f"{operation} awaits something without a loop")
-
-
-class VirtualHost:
-    """Nodes without sockets: a `control.nodes.Host`."""
-
-    def __init__(self, port: VirtualTimePort) -> None:
-        self._port = port
-
-    async def stop_node(self, node_id: int) -> None:
-        """Shut a node down in order."""
-        self._port.built.runtime.stop_node(self._port.now, node_id)
-
-    async def kill_node(self, node_id: int) -> None:
-        """Kill a node."""
-        self._port.built.runtime.kill_node(self._port.now, node_id)
-
-    async def start_node(self, node_id: int) -> None:
-        """Start a node that is down."""
-        self._port.built.runtime.start_node(self._port.now, node_id)
-
-    async def add_node(self) -> int:
-        """Add a node to the cluster and return its id."""
-        runtime = self._port.built.runtime
-        node_id = runtime.next_node_id
-        runtime.add_node(self._port.now, {PLAINTEXT: endpoint_of(node_id)})
-        return node_id
-
-    async def remove_node(self, node_id: int) -> None:
-        """Remove a node from the cluster."""
-        self._port.built.runtime.remove_node(self._port.now, node_id)
 
 
 def endpoint_of(node_id: int) -> Endpoint:
