@@ -74,29 +74,9 @@ export class Group {
   /** @param {Line} line @param {number} at */
   add(line, at) {
     this.positions.push(at);
-    switch (line.kind) {
-      case "request":
-        return this.onRequest(line, at);
-      case "response":
-        return this.onResponse(line, at);
-      case "member":
-        return this.onMember(line, at);
-      case "state":
-        return this.onState(line, at);
-      case "avoided_static":
-        return this.onAvoidedRebalance(line, at);
-      case "timer":
-        return this.onTimer(line, at);
-      case "puppet":
-        return this.onPuppet(line, at);
-      case "rule":
-        this.onFault(line, at);
-        return;
-      case "hold":
-        return this.onHold(line, at);
-      default:
-        if (line.kind === "offsets" || isTestAction(line)) this.marks.push({ at, kind: line.kind });
-    }
+    const handle = HANDLERS[line.kind];
+    if (handle) handle(this, line, at);
+    else if (line.kind === "offsets" || isTestAction(line)) this.marks.push({ at, kind: line.kind });
   }
 
   /** @param {Line} line @param {number} at */
@@ -347,3 +327,16 @@ export class Group {
 
 /** @param {Lane} lane */
 const formerName = (lane) => `${lane.name} (its former process)`;
+
+/** @type {Record<string, (group: Group, line: Line, at: number) => unknown>} */
+const HANDLERS = {
+  request: (group, line, at) => group.onRequest(line, at),
+  response: (group, line, at) => group.onResponse(line, at),
+  member: (group, line, at) => group.onMember(line, at),
+  state: (group, line, at) => group.onState(line, at),
+  avoided_static: (group, line, at) => group.onAvoidedRebalance(line, at),
+  timer: (group, line, at) => group.onTimer(line, at),
+  puppet: (group, line, at) => group.onPuppet(line, at),
+  rule: (group, line, at) => group.onFault(line, at),
+  hold: (group, line, at) => group.onHold(line, at),
+};

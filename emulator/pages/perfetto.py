@@ -77,7 +77,6 @@ class _Process:
         self._tid = {id(lane): tid for tid, lane in enumerate(lanes, start=1)}
 
     def events(self) -> list[Event]:
-        """Return all events by time."""
         events = [*self._calls(), *self._instants()]
         if self._group is not None:
             events += self._slices(GROUP_THREAD, self._group.states)

@@ -150,7 +150,6 @@ def leaving(trace: GroupTrace) -> Observations:
 
 
 def _was_member(trace: GroupTrace, member_id: str, at: Line) -> bool:
-    """Return whether a client was a member of the group when a line was written."""
     changes = [
         line["change"]
         for line in trace.group_lines

@@ -192,7 +192,6 @@ def _excess(configured: Sequence[Unit], loads: Mapping[str, Sequence[Unit]]) -> 
 def _assign_to_least_loaded(
     units: Sequence[Unit], is_kind: Callable[[Unit], bool], loads: dict[str, list[Unit]], changes: dict[str, Change]
 ) -> None:
-    """Assign units one by one to the worker with the fewest units of the kind."""
     count = {worker: sum(map(is_kind, assigned)) for worker, assigned in loads.items()}
     order = sorted(count, key=lambda worker: (count[worker], worker))
     remaining = iter(units)

@@ -16,7 +16,7 @@ from ...config.suggest import unknown
 from ..verbs import AS_IF, FORCED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 MS_MAX = 2**31 - 1
 """The longest duration, about 24 days: the maximum of an int32 such as `throttle_time_ms`."""
@@ -229,6 +229,13 @@ SIGMA_MAX = 10
 """The largest sigma of a log-normal delay; larger values give useless extremes."""
 
 
+def check_fields(part: str, data: Iterable[str], known: Collection[str]) -> None:
+    """Raise RuleError if a part of a rule has a field that is not known."""
+    for name in data:
+        if name not in known:
+            raise RuleError(f"{part}: {unknown('field', name, known)}")
+
+
 def action_of(data: Mapping[str, object]) -> Action:
     """Parse an action from its JSON object. Raise RuleError if the object is invalid."""
     arguments = dict(data)
@@ -237,9 +244,7 @@ def action_of(data: Mapping[str, object]) -> Action:
         raise RuleError(unknown("kind of action", kind, ACTIONS))
     make: Callable[..., Action] = ACTIONS[kind]
     parameters = {parameter.name: parameter for parameter in fields(ACTIONS[kind])}
-    for name in arguments:
-        if name not in parameters:
-            raise RuleError(f"{kind}: {unknown('field', name, parameters)}")
+    check_fields(kind, arguments, parameters)
     missing = [name for name, field in parameters.items() if field.default is MISSING and name not in arguments]
     if missing:
         raise RuleError(f"{kind}: missing {', '.join(missing)}")

@@ -20,6 +20,7 @@ from koordinator.wire.messages.produce import PartitionProduceResponse
 from koordinator.wire.schema import declaration_of, fields_of
 
 from ...broker.versions.adapters import ADAPTERS
+from .actions import RuleError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,6 +76,13 @@ def error_response(call: Call, request: Message, error: Error, at: str | None) -
     )
     cls = APIS[call.api_key].response
     return cls(**_error_fields(cls, declaration_of(cls).versions.max, request, error, in_rows=in_rows))
+
+
+def check_place(api: str, at: str | None) -> None:
+    """Raise RuleError if the responses to an API have no errors at a place."""
+    places = PLACES_OF[api]
+    if at is not None and at not in places:
+        raise RuleError(f"error at {at!r}: a response to {api} has errors at {' and '.join(places)}")
 
 
 def is_served_first(api: str) -> bool:

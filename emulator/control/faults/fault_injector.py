@@ -140,7 +140,6 @@ class FaultInjector:
     # -- requests --------------------------------------------------------------------------------------------
 
     def _admit(self, now: int, in_flight: InFlightRequest) -> tuple[tuple[Step, ...], Decision | None]:
-        """Hold a new or released request at the next hold point, or apply rules to it."""
         for hold_point in self.hold_points.values():
             if hold_point.takes(in_flight):
                 hold_point.enter(in_flight)

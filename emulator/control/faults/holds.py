@@ -9,7 +9,7 @@ from ...config.suggest import unknown
 from ...trace.events import RequestReceived
 from ..results import HoldEntry, HoldInfo, LockstepRound
 from .actions import ReturnError, RuleError
-from .error_responses import PLACES_OF, is_served_first
+from .error_responses import PLACES_OF, check_place, is_served_first
 from .faults import check_match, nearest
 from .in_flight import HoldPoint
 from .request_context import RequestContext
@@ -162,11 +162,9 @@ class Holds:
     def _error_action(hold_point: HoldPoint, error: str, at: str | None) -> ReturnError:
         action = ReturnError(error, at)
         for api in {in_flight.context.api for in_flight in hold_point.inside}:
-            places = PLACES_OF.get(api, ())
-            if not places or is_served_first(api):
+            if api not in PLACES_OF or is_served_first(api):
                 raise RuleError(f"{hold_point.id}: {api} does not support error responses; release it without an error")
-            if at is not None and at not in places:
-                raise RuleError(f"error at {at!r}: a response to {api} has errors at {' and '.join(places)}")
+            check_place(api, at)
         return action
 
     @staticmethod

@@ -18,8 +18,8 @@ from koordinator.wire.versions import HIGHEST
 
 from ...config.suggest import unknown
 from ...core.groups.classic.group import ClassicGroupState
-from .actions import Action, ReturnError, RuleError, Throttle, action_data, action_of
-from .error_responses import PLACES_OF
+from .actions import Action, ReturnError, RuleError, Throttle, action_data, action_of, check_fields
+from .error_responses import PLACES_OF, check_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -150,10 +150,7 @@ class Match:
     @classmethod
     def of(cls, data: Mapping[str, object]) -> Match:
         """Parse a JSON object. Raise RuleError if it is invalid."""
-        names = [field.name for field in fields(cls) if field.init]
-        for name in data:
-            if name not in names:
-                raise RuleError(f"match: {unknown('field', name, names)}")
+        check_fields("match", data, [field.name for field in fields(cls) if field.init])
         if "api" not in data:
             raise RuleError(f'match: missing api, such as "OffsetCommit", or "{ANY_API}" for all APIs')
         return cls(**data)  # type: ignore[arg-type]  # __post_init__ checks the types
@@ -212,9 +209,7 @@ class Trigger:
     @classmethod
     def of(cls, data: Mapping[str, object]) -> Trigger:
         """Parse a JSON object. Raise RuleError if it is invalid."""
-        for name in data:
-            if name not in TRIGGERS:
-                raise RuleError(f"trigger: {unknown('field', name, TRIGGERS)}")
+        check_fields("trigger", data, TRIGGERS)
         return cls(**data)  # type: ignore[arg-type]  # __post_init__ checks the types
 
 
@@ -238,14 +233,10 @@ class FaultRule:
             raise RuleError(f"optional {self.optional!r}: must be true or false")
         api = self.match.api
         if isinstance(self.action, ReturnError):
-            places = PLACES_OF.get(api, ())
-            if not places:
+            if api not in PLACES_OF:
                 supported = ", ".join(PLACES_OF)
                 raise RuleError(f"error: rules cannot return errors for {api!r}; supported APIs: {supported}")
-            if self.action.at is not None and self.action.at not in places:
-                raise RuleError(
-                    f"error at {self.action.at!r}: a response to {api} has errors at {' and '.join(places)}"
-                )
+            check_place(api, self.action.at)
         if isinstance(self.action, Throttle) and api != ANY_API:
             throttled = fields_of(API_NAMES[api].response).get("throttle_time_ms")
             if throttled is None or self.match.versions[1] < throttled.versions.min:
@@ -268,10 +259,7 @@ class FaultRule:
     @classmethod
     def of(cls, data: Mapping[str, object], rule_id: str) -> FaultRule:
         """Parse a JSON object, with `rule_id` as the default id. Raise RuleError if it is invalid."""
-        names = [field.name for field in fields(cls)]
-        for name in data:
-            if name not in names:
-                raise RuleError(f"rule: {unknown('field', name, names)}")
+        check_fields("rule", data, [field.name for field in fields(cls)])
         parts: dict[str, Mapping[str, object]] = {}
         for name, is_required in (("match", True), ("action", True), ("trigger", False)):
             part = data.get(name)

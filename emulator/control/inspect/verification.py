@@ -205,7 +205,6 @@ class _LineCache:
         self._lines: deque[Line] = deque()
 
     def read(self) -> Iterable[Line]:
-        """Return every line that the trace has, oldest first."""
         trace = self._trace
         newer = trace.events(self._seq)
         self._seq = trace.last_seq

@@ -14,7 +14,6 @@ from ..results import PuppetInfo
 from .behaviours import DUPLICATE_INSTANCE_ID, EAGER_ONLY, behaviour_of
 from .consumer_role import ConsumerRole
 from .puppet import PuppetClient
-from .supervisor import PuppetSupervisor
 from .worker_role import MAX_DELAY_MS, WorkerRole
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
     from .role import Role
+    from .supervisor import PuppetSupervisor
 
 SESSION_TIMEOUT_MS = 6_000
 REBALANCE_TIMEOUT_MS = 30_000
@@ -52,14 +52,11 @@ class Puppets:
     """
 
     def __init__(
-        self,
-        runtime: ClusterRuntime,
-        send: Callable[[Iterable[Output]], None],
-        supervisor: PuppetSupervisor | None = None,
+        self, runtime: ClusterRuntime, send: Callable[[Iterable[Output]], None], supervisor: PuppetSupervisor
     ) -> None:
         self._runtime = runtime
         self._send = send
-        self._supervisor = supervisor or PuppetSupervisor(runtime)
+        self._supervisor = supervisor
 
     def create(  # noqa: PLR0913 - the configuration of a consumer
         self,
@@ -136,36 +133,30 @@ class Puppets:
 
     def join(self, now: int, *, group: str, name: str, reason: str | None = None) -> PuppetInfo:
         """Send JoinGroup: a first join, a join after a leave or failure, or a rejoin."""
-        puppet = self._puppet(group, name)
-        return self._perform(now, puppet, lambda at: puppet.join(at, reason))
+        return self._perform(now, group, name, lambda puppet, at: puppet.join(at, reason))
 
     def sync(self, now: int, *, group: str, name: str) -> PuppetInfo:
         """Send SyncGroup, for a joined puppet that does not send it by itself."""
-        puppet = self._puppet(group, name)
-        return self._perform(now, puppet, puppet.sync)
+        return self._perform(now, group, name, PuppetClient.sync)
 
     def heartbeat(self, now: int, *, group: str, name: str) -> PuppetInfo:
         """Send a heartbeat."""
-        puppet = self._puppet(group, name)
-        return self._perform(now, puppet, puppet.heartbeat)
+        return self._perform(now, group, name, PuppetClient.heartbeat)
 
     def commit(self, now: int, *, group: str, name: str, offsets: Sequence[tuple[str, int, int]]) -> PuppetInfo:
         """Commit offsets, a list of (topic, partition, offset)."""
-        puppet = self._puppet(group, name)
         by_partition = {(topic, partition): offset for topic, partition, offset in offsets}
         if not by_partition:
             raise ValueError(f"puppet {name!r} cannot commit: the list of offsets is empty")
-        return self._perform(now, puppet, lambda at: puppet.commit(at, by_partition))
+        return self._perform(now, group, name, lambda puppet, at: puppet.commit(at, by_partition))
 
     def leave(self, now: int, *, group: str, name: str, reason: str | None = None) -> PuppetInfo:
         """Send LeaveGroup. The puppet stays out until the next `join`."""
-        puppet = self._puppet(group, name)
-        return self._perform(now, puppet, lambda at: puppet.leave(at, reason))
+        return self._perform(now, group, name, lambda puppet, at: puppet.leave(at, reason))
 
     def stop(self, now: int, *, group: str, name: str) -> PuppetInfo:
         """Stop a puppet without LeaveGroup, like a killed process; `join` restarts it without any state."""
-        puppet = self._puppet(group, name)
-        return self._perform(now, puppet, puppet.stop)
+        return self._perform(now, group, name, PuppetClient.stop)
 
     def describe(self, _now: int, *, group: str, name: str) -> PuppetInfo:
         """Return a puppet's configuration and state."""
@@ -179,8 +170,9 @@ class Puppets:
         """Return the puppets of a group, or of all groups, in order of creation."""
         return [_info(puppet) for puppet in self._supervisor.puppets.values() if group in (None, puppet.group_id)]
 
-    def _perform(self, now: int, puppet: PuppetClient, action: Callable[[int], None]) -> PuppetInfo:
-        action(now)
+    def _perform(self, now: int, group: str, name: str, action: Callable[[PuppetClient, int], None]) -> PuppetInfo:
+        puppet = self._puppet(group, name)
+        action(puppet, now)
         self._send(self._supervisor.tick(now))
         self._send(self._runtime.tick(now))
         return _info(puppet)

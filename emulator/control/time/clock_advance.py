@@ -169,7 +169,6 @@ class ClockAdvance:
         return None if self._coordinator is None else self._coordinator.groups.get(self._group_id)
 
     def _barriers(self) -> dict[Phase, int]:
-        """Return the running join and sync barriers, with their deadlines."""
         group = self._group
         if group is None:
             return {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from brokers.cluster import GROUP, Nodes
 
 from koordinator.emulator.control.puppets.operations import Puppets
+from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
 from koordinator.emulator.control.time.clocks import Clocks
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class PuppetScene(Nodes):
     def __init__(self, nodes: int = 1, **settings: object) -> None:
         settings.setdefault("group_initial_rebalance_delay_ms", 0)
         super().__init__(nodes, **settings)
-        self.puppets = Puppets(self.runtime, self._perform)
+        self.puppets = Puppets(self.runtime, self._perform, PuppetSupervisor(self.runtime))
         self.clocks = Clocks(self.runtime, self._perform)
 
     def puppet(self, name: str, *, joins: bool = True, group: str = GROUP, **options: Any) -> PuppetInfo:
