@@ -5,6 +5,7 @@ compiled form fails, the interpreted form repeats the work and raises an error w
 input is too large for that.
 """
 
+import struct
 from functools import cache
 from io import BytesIO
 from typing import TypeVar
@@ -30,6 +31,7 @@ _FORMATS = {
 }
 _NAMES = {Kind.STRING: "string", Kind.BYTES: "bytes", Kind.RECORDS: "bytes", Kind.UUID: "uuid"}
 
+_VERSION = struct.Struct(">h")
 _DIAGNOSED_BYTES_MAX = 1024 * 1024
 
 
@@ -70,6 +72,31 @@ def encode(message: Message, version: int) -> bytes:
         construct_for(cls, version)._build(message, BytesIO(), None, cls.__name__)  # noqa: SLF001
         raise AssertionError(f"{cls.__name__} v{version} builds interpreted, but not compiled") from error
     return io.getvalue()
+
+
+def read_version(data: bytes) -> int:
+    """Return the int16 version at the start of data that no request describes. Raises Malformed."""
+    if len(data) < _VERSION.size:
+        raise Malformed(f"{len(data)} bytes are too few for a version")
+    version: int = _VERSION.unpack_from(data)[0]
+    return version
+
+
+def decode_versioned(cls: type[_M], data: bytes, newest: int | None = None) -> _M:
+    """Return the message after its int16 version; a version above `newest`, or the newest known, is read as that.
+
+    New versions only append fields. Raises Malformed.
+    """
+    version = read_version(data)
+    if version < 0:
+        raise Malformed(f"{cls.__name__} has the version {version}")
+    newest = declaration_of(cls).versions.max if newest is None else newest
+    return decode(cls, min(version, newest), data[_VERSION.size :])
+
+
+def encode_versioned(message: Message, version: int) -> bytes:
+    """Return the bytes of the message after its int16 version."""
+    return _VERSION.pack(version) + encode(message, version)
 
 
 @cache

@@ -116,10 +116,10 @@ class Fixed(Part):
             stream.write(struct.pack(f">{self.fmt}", obj))
 
     def _emitparse(self, code: CodeGen) -> str:
-        return f"{_unpack(code, self.fmt)}(io.read({self.size}))[0]"
+        return f"{_struct(code, 'unpack', self.fmt)}(io.read({self.size}))[0]"
 
     def _emitwrite(self, code: CodeGen, value: str) -> str:
-        return f"io.write({_pack(code, self.fmt)}({value}))"
+        return f"io.write({_struct(code, 'pack', self.fmt)}({value}))"
 
 
 class Array(Part):
@@ -264,7 +264,7 @@ class Entity(Part):
             if fmt:
                 size = struct.calcsize(f">{fmt}")
                 targets = ", ".join(names) if len(names) > 1 else f"({names[0]},)"
-                lines.append(f"    {targets} = {_unpack(code, fmt)}(io.read({size}))")
+                lines.append(f"    {targets} = {_struct(code, 'unpack', fmt)}(io.read({size}))")
             else:
                 lines.extend(f"    {name} = {self.fields[name]._emitparse(code)}" for name in names)
         if self.tagged:
@@ -294,7 +294,7 @@ class Entity(Part):
         for fmt, names in self._runs():
             if fmt:
                 values = ", ".join(f"message.{name}" for name in names)
-                lines.append(f"    io.write({_pack(code, fmt)}({values}))")
+                lines.append(f"    io.write({_struct(code, 'pack', fmt)}({values}))")
             else:
                 lines.extend(f"    {self.fields[name]._emitwrite(code, f'message.{name}')}" for name in names)
         if self.tagged:
@@ -361,18 +361,11 @@ def _imported(code: CodeGen, thing: Any) -> str:
     return str(thing.__qualname__)
 
 
-def _unpack(code: CodeGen, fmt: str) -> str:
-    code.append(f'unpack_{_legible(fmt)} = struct.Struct(">{fmt}").unpack')
-    return f"unpack_{_legible(fmt)}"
-
-
-def _pack(code: CodeGen, fmt: str) -> str:
-    code.append(f'pack_{_legible(fmt)} = struct.Struct(">{fmt}").pack')
-    return f"pack_{_legible(fmt)}"
-
-
-def _legible(fmt: str) -> str:
-    return fmt.replace("?", "t")  # no other format uses "t"
+def _struct(code: CodeGen, method: str, fmt: str) -> str:
+    """Bind a method of a struct in the generated module and return its name."""
+    name = f"{method}_{fmt}".replace("?", "t")  # no other format uses "t"
+    code.append(f'{name} = struct.Struct(">{fmt}").{method}')
+    return name
 
 
 def _parser(code: CodeGen, part: Part) -> str:

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode
-from koordinator.wire.messages.api_versions import ApiVersionsRequest
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from koordinator.wire.primitives import Malformed
 
-from .versions import api_versions
-from .versions.adapters import ADAPTERS
-from .versions.error_numbering import NUMBERINGS
+from .versions.adapters import ADAPTERS, NUMBERINGS
 from .versions.releases import ACCEPTED, ADVERTISED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from koordinator.wire.apis import Message
     from koordinator.wire.headers import RequestHeader
+    from koordinator.wire.versions import Versions
 
     from ..config.settings import Settings
     from ..core.effects import Call
-    from .versions.error_numbering import Numbering
+    from .versions.adapters import Numbering
 
 UNSUPPORTED_VERSION = ApiVersionsRequest()
 """Stands for an ApiVersions request of an unsupported version."""
+
+SOFTWARE_SINCE = 3
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +82,24 @@ class ApiTable:
     def versions(self, call: Call, request: ApiVersionsRequest) -> Message:
         """Return the response to ApiVersions, which depends on the release alone."""
         if request is UNSUPPORTED_VERSION:
-            return api_versions.unsupported(self._advertised)
-        return api_versions.respond(request, call.api_version, self._advertised)
+            return _unsupported_versions(self._advertised)
+        return _served_versions(request, call.api_version, self._advertised)
+
+
+def _served_versions(request: ApiVersionsRequest, version: int, served: Mapping[int, Versions]) -> ApiVersionsResponse:
+    """Return a row for each served API; INVALID_REQUEST if the client's software name or version is malformed."""
+    if version >= SOFTWARE_SINCE and not (
+        _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
+    ):
+        return ApiVersionsResponse(error_code=Error.INVALID_REQUEST)
+    return ApiVersionsResponse(api_keys=tuple(_row(key, versions) for key, versions in served.items()))
+
+
+def _unsupported_versions(served: Mapping[int, Versions]) -> ApiVersionsResponse:
+    """Return the v0 response to an unsupported version of ApiVersions."""
+    row = _row(ApiKey.API_VERSIONS, served[ApiKey.API_VERSIONS])
+    return ApiVersionsResponse(error_code=Error.UNSUPPORTED_VERSION, api_keys=(row,))
+
+
+def _row(key: int, versions: Versions) -> ApiVersion:
+    return ApiVersion(api_key=key, min_version=versions.min, max_version=versions.max)

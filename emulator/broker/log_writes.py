@@ -50,11 +50,6 @@ class LogWrites:
         self._writing: list[int] = []
         self._waiting: list[int] = []
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no write is in flight or waiting."""
-        return self._in_flight is None and not self._node.data.has_unflushed
-
     def append(self, now: int, effect: Append) -> list[Effect]:
         """Append records of a group to `__consumer_offsets`."""
         try:

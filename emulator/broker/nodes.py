@@ -341,9 +341,8 @@ class NodeRuntimes:
             self._deleted_topics.append((node_id, list(names)))
             return coordinator.topics_deleted(now, names)
 
-        node = NodeCore(
-            node_id, cluster, coordinator, lambda _: DataPlane(node_id, cluster, settings, new_uuid, on_topics_deleted)
-        )
+        data = DataPlane(node_id, cluster, settings, new_uuid, on_topics_deleted)
+        node = NodeCore(node_id, cluster, coordinator, data)
         broker = Broker(node, settings, self.trace, self._log, self.inbox, has_log_store=self._store is not None)
         broker.interceptor, broker.unreached_listeners = self._interceptor, self._unreached_listeners
         return broker

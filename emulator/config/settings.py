@@ -202,18 +202,13 @@ class Settings:
         argument; the default is "fast". Raises `InvalidSetting`.
         """
         given = dict(values or {})
-        if "profile" in given:
-            chosen = given.pop("profile")
-            if profile is not None and profile != chosen:
-                raise InvalidSetting(f"profile: given twice, as {profile!r} and as {chosen!r}")
-            if not isinstance(chosen, str):
-                raise InvalidSetting(f"profile={_shown(chosen)}: must be {' or '.join(PROFILES)}")
-            profile = chosen
-        profile = "fast" if profile is None else profile
-        if profile not in PROFILES:
-            raise InvalidSetting(f"profile={_shown(profile)}: must be {' or '.join(PROFILES)}")
+        chosen = given.pop("profile", "fast" if profile is None else profile)
+        if profile is not None and profile != chosen:
+            raise InvalidSetting(f"profile: given twice, as {profile!r} and as {chosen!r}")
+        if not isinstance(chosen, str) or chosen not in PROFILES:
+            raise InvalidSetting(f"profile={_shown(chosen)}: must be {' or '.join(PROFILES)}")
         known, warnings = rules(), list[str]()
-        parsed: dict[str, Any] = dict(PROFILES[profile])
+        parsed: dict[str, Any] = dict(PROFILES[chosen])
         for name, value in given.items():
             if name in known:
                 rule = known[name]

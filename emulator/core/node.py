@@ -11,8 +11,6 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, F
 from .effects import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from .cluster import ClusterState
     from .data.data_plane import DataPlane
     from .effects import Call, Effect
@@ -35,21 +33,14 @@ MESSAGES = {
 class NodeCore:
     """The groups and topics that one broker serves.
 
-    Each input goes to the part it concerns. `data_plane` is a factory; its argument deletes the committed offsets of
-    deleted topics.
+    Each input goes to the part it concerns.
     """
 
-    def __init__(
-        self,
-        node_id: int,
-        cluster: ClusterState,
-        coordinator: Coordinator,
-        data_plane: Callable[[Callable[[int, Iterable[str]], list[Effect]]], DataPlane],
-    ) -> None:
+    def __init__(self, node_id: int, cluster: ClusterState, coordinator: Coordinator, data: DataPlane) -> None:
         self.node_id = node_id
         self.cluster = cluster
         self.coordinator = coordinator
-        self.data = data_plane(coordinator.topics_deleted)
+        self.data = data
         # bound methods: they are called several times per input
         self._groups_deadline, self._data_deadline = coordinator.store.deadlines.deadline, self.data.deadline
         self._led: dict[int, int] = {}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from threading import Lock  # noqa: TID251 - a lock, not a thread
 from typing import TYPE_CHECKING, NamedTuple
@@ -202,13 +202,10 @@ class DataDir:
 
     def _settle(self, directory: Path, size: int) -> None:
         """Make the recovered batches durable; the process that wrote them may have died before its sync."""
-        file = self._files.open(directory / LOG)
-        try:
+        with closing(self._files.open(directory / LOG)) as file:
             if file.size() != size:
                 file.truncate(size)
             file.sync()
-        finally:
-            file.close()
         self._files.sync_dir(directory)
 
     # -- metadata --------------------------------------------------------------------------------------------
@@ -232,9 +229,8 @@ class DataDir:
                     self._remove(deleted)
 
     def _write_line(self, line: bytes) -> None:
-        file = self._files.open(self._path / JOURNAL)
         at = self._journal_bytes
-        try:
+        with closing(self._files.open(self._path / JOURNAL)) as file:
             if file.size() != at:
                 file.truncate(at)
             try:
@@ -244,8 +240,6 @@ class DataDir:
                 with suppress(OSError):
                     file.truncate(at)
                 raise
-        finally:
-            file.close()
 
     def _remove(self, topic: JournaledTopic) -> None:
         """Remove the logs of a deleted topic; `begin` removes those that cannot be removed now."""
@@ -313,12 +307,9 @@ class DataDir:
             self._files.remove_tree(directory)
         self._files.make_dir(directory)
         self._unsynced[self._path] = self._unsynced[directory] = None
-        identity = self._files.open(directory / IDENTITY)
-        try:
+        with closing(self._files.open(directory / IDENTITY)) as identity:
             identity.write(0, _identity(topic_id))
             identity.sync()
-        finally:
-            identity.close()
 
     def replace(self, log: LogBatches) -> None:
         """Replace the content of a log, after compaction; the old content stays if the disk fails."""
@@ -341,18 +332,16 @@ class DataDir:
     def _replace(self, path: Path, data: bytes) -> None:
         """Replace the content of a file; before `_sync_dirs` a crash may leave either content."""
         replacement = path.with_name(path.name + REPLACEMENT)
-        file = self._files.open(replacement)
-        try:
-            file.truncate(0)
-            file.write(0, data)
-            file.sync()
-        except OSError:
-            with suppress(OSError):
-                # free the space of a full disk
+        with closing(self._files.open(replacement)) as file:
+            try:
                 file.truncate(0)
-            raise
-        finally:
-            file.close()
+                file.write(0, data)
+                file.sync()
+            except OSError:
+                with suppress(OSError):
+                    # free the space of a full disk
+                    file.truncate(0)
+                raise
         self._files.rename(replacement, path)
         self._unsynced[path.parent] = None
 

@@ -8,11 +8,7 @@ v1 "compatible": a worker's current tasks, revoked tasks, a delay (KIP-415, Incr
 v2 "sessioned": as v1, between workers that sign their requests to each other (KIP-507)
 """
 
-import struct
-from typing import TypeVar
-
-from ..codec import decode, encode
-from ..primitives import Malformed
+from ..codec import decode_versioned, encode_versioned
 from ..schema import array, binary, entity, int16, int32, int64, message, string
 
 CONNECT = "connect"
@@ -64,33 +60,21 @@ class WorkerAssignment:
     delay: int = int32("1+", ignorable=True)
 
 
-_Blob = TypeVar("_Blob", WorkerSubscription, WorkerAssignment)
-
-
 def read_worker_subscription(data: bytes) -> WorkerSubscription:
     """Return the subscription in JoinGroup metadata. Raises Malformed."""
-    return _read(WorkerSubscription, data)
+    return decode_versioned(WorkerSubscription, data)
 
 
 def read_worker_assignment(data: bytes) -> WorkerAssignment:
     """Return the assignment in a SyncGroup blob or a subscription. Raises Malformed."""
-    return _read(WorkerAssignment, data)
+    return decode_versioned(WorkerAssignment, data)
 
 
 def write_worker_subscription(subscription: WorkerSubscription, version: int = NEWEST) -> bytes:
     """Return the JoinGroup metadata of a subscription."""
-    return struct.pack(">h", version) + encode(subscription, version)
+    return encode_versioned(subscription, version)
 
 
 def write_worker_assignment(assignment: WorkerAssignment, version: int = NEWEST) -> bytes:
     """Return the SyncGroup blob of an assignment."""
-    return struct.pack(">h", version) + encode(assignment, version)
-
-
-def _read(cls: type[_Blob], data: bytes) -> _Blob:
-    if len(data) < struct.calcsize(">h"):
-        raise Malformed(f"{len(data)} bytes are too few for the version of a {cls.__name__}")
-    (version,) = struct.unpack_from(">h", data)
-    if version < 0:
-        raise Malformed(f"{cls.__name__} has the version {version}")
-    return decode(cls, min(version, NEWEST), data[2:])
+    return encode_versioned(assignment, version)

@@ -7,11 +7,7 @@ a subscription.
 v1 owned_partitions (KIP-429) | v2 generation_id of the owned partitions (KIP-792) | v3 rack_id (KIP-881)
 """
 
-import struct
-from typing import TypeVar
-
-from ..codec import decode, encode
-from ..primitives import Malformed
+from ..codec import decode_versioned, encode_versioned
 from ..schema import array, binary, entity, int32, message, string
 
 NEWEST = 3
@@ -45,37 +41,24 @@ class ConsumerProtocolAssignment:
     user_data: bytes | None = binary(nullable="0+", default=None)
 
 
-_Blob = TypeVar("_Blob", ConsumerProtocolSubscription, ConsumerProtocolAssignment)
-
-
 def read_subscription(data: bytes, newest: int = NEWEST) -> ConsumerProtocolSubscription:
     """Return the subscription in JoinGroup metadata. Raises Malformed.
 
-    With newest=0 only the prefix that every version has is looked at (topics and user_data), which is
-    all that Kafka's coordinator parses: a later field that is damaged then does no harm.
+    With newest=0 only the fields of version 0 are read, as Kafka's coordinator does: damage in later ones does no harm.
     """
-    return _read(ConsumerProtocolSubscription, data, newest)
+    return decode_versioned(ConsumerProtocolSubscription, data, newest)
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
     """Return the assignment in a SyncGroup blob. Raises Malformed."""
-    return _read(ConsumerProtocolAssignment, data, NEWEST)
+    return decode_versioned(ConsumerProtocolAssignment, data)
 
 
 def write_subscription(subscription: ConsumerProtocolSubscription, version: int = NEWEST) -> bytes:
     """Return the JoinGroup metadata of a subscription, without fields that are newer than `version`."""
-    return struct.pack(">h", version) + encode(subscription, version)
+    return encode_versioned(subscription, version)
 
 
 def write_assignment(assignment: ConsumerProtocolAssignment, version: int = NEWEST) -> bytes:
     """Return the SyncGroup blob of an assignment."""
-    return struct.pack(">h", version) + encode(assignment, version)
-
-
-def _read(cls: type[_Blob], data: bytes, newest: int) -> _Blob:
-    if len(data) < struct.calcsize(">h"):
-        raise Malformed(f"{len(data)} bytes are too few for the version of a {cls.__name__}")
-    (version,) = struct.unpack_from(">h", data)
-    if version < 0:
-        raise Malformed(f"{cls.__name__} has the version {version}")
-    return decode(cls, min(version, newest), data[2:])
+    return encode_versioned(assignment, version)

@@ -11,11 +11,10 @@ Values are written in version 3, except offsets with an expiry time of their own
 offsets with a topic id (version 4).
 """
 
-import struct
 from typing import TypeVar
 from uuid import UUID
 
-from ..codec import decode, encode
+from ..codec import decode, encode_versioned, read_version
 from ..primitives import ZERO_UUID, Malformed
 from ..schema import array, binary, entity, int32, int64, message, string, uuid_
 
@@ -83,12 +82,12 @@ _Value = TypeVar("_Value", OffsetCommitValue, GroupMetadataValue)
 def write_key(key: OffsetCommitKey | GroupMetadataKey) -> bytes:
     """Return the key of a record, in Kafka's version."""
     version = 2 if isinstance(key, GroupMetadataKey) else 1
-    return struct.pack(">h", version) + encode(key, version)
+    return encode_versioned(key, version)
 
 
 def read_key(data: bytes) -> OffsetCommitKey | GroupMetadataKey | None:
     """Return the key of a record; None for record types of other groups. Raises Malformed."""
-    match version := _version(data):
+    match version := read_version(data):
         case 0 | 1:
             return decode(OffsetCommitKey, version, data[2:])
         case 2:
@@ -102,19 +101,12 @@ def write_value(value: OffsetCommitValue | GroupMetadataValue) -> bytes:
     version = 3
     if isinstance(value, OffsetCommitValue):
         version = 1 if value.expire_timestamp != -1 else 4 if value.topic_id != ZERO_UUID else 3
-    return struct.pack(">h", version) + encode(value, version)
+    return encode_versioned(value, version)
 
 
 def read_value(cls: type[_Value], data: bytes) -> _Value:
     """Return the value of a record of any supported version. Raises Malformed."""
-    version = _version(data)
+    version = read_version(data)
     if not 0 <= version <= 4:  # noqa: PLR2004 - the versions declared above
         raise Malformed(f"{cls.__name__} has the version {version}")
     return decode(cls, version, data[2:])
-
-
-def _version(data: bytes) -> int:
-    if len(data) < struct.calcsize(">h"):
-        raise Malformed(f"{len(data)} bytes are too few for a version")
-    version: int = struct.unpack_from(">h", data)[0]
-    return version

@@ -9,6 +9,7 @@ gets UNSUPPORTED_VERSION, as from a broker without one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,6 @@ from koordinator.wire.messages.offset_fetch import (
 from ...core.data.config_admin import DEFAULT_CONFIG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from koordinator.wire.messages.describe_configs import DescribeConfigsResponse
     from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
     from koordinator.wire.messages.heartbeat import HeartbeatResponse
@@ -40,10 +39,29 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.sync_group import SyncGroupResponse
     from koordinator.wire.schema import Message
 
-    from .error_numbering import Numbering
 
 KEYS_SINCE = 4
 """The first version of FindCoordinator with several keys (KIP-699)."""
+
+Numbering = Callable[[int], int]
+"""From the core's error code to the code on the wire."""
+
+# KIP-389 and KIP-345 print these codes; releases use 81 and 82 instead, and 77 and 78 for other errors
+_KIP = {Error.GROUP_MAX_SIZE_REACHED: 77, Error.FENCED_INSTANCE_ID: 78}
+
+
+def kafka(error_code: int) -> int:
+    """Return the code of Kafka releases: 79, 81, 82."""
+    return error_code
+
+
+def kip(error_code: int) -> int:
+    """Return the code of the KIPs: 79 (KIP-394), 77 (KIP-389), 78 (KIP-345)."""
+    return _KIP.get(Error(error_code), error_code)
+
+
+NUMBERINGS: dict[str, Numbering] = {"kafka": kafka, "kip": kip}
+"""The numberings, by value of the setting `error.codes`."""
 
 
 def unchanged_request(request: Message, _version: int) -> Message:

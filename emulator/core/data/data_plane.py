@@ -175,7 +175,7 @@ class DataPlane:
         grown: list[tuple[str, int]] = []
         for log, (topic, partition) in flush.logs.items():
             log.mark_flushed()
-            if self._exists(topic):
+            if topic.topic_id in self.cluster.topics_by_id:
                 grown.append((topic.name, partition))
                 if topic.name == OFFSETS_TOPIC and log.compact():
                     self._compacted[log] = topic, partition
@@ -184,9 +184,6 @@ class DataPlane:
         self._effects += self.fetches.grown(now, grown)
         self._effects += map(OffsetsTopicWritten, flush.written_offsets)
         return self._drain()
-
-    def _exists(self, topic: Topic) -> bool:
-        return topic.topic_id in self.cluster.topics_by_id
 
     def tick(self, now: int) -> list[Effect]:
         """Fire everything due by `now`."""
@@ -228,7 +225,11 @@ class DataPlane:
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
         response, grown = produce(self.cluster, self._node_id, call, request)
         written_offsets = [partition for name, partition in grown if name == OFFSETS_TOPIC]
-        self._track_unflushed(grown)
+        for name, partition in grown:
+            topic = self.cluster.topics[name]
+            log = topic.logs[partition]
+            if isinstance(log, UnflushedLog):
+                self._unflushed.logs[log] = topic, partition
         if self._unflushed.logs or self._in_flight.logs:
             self._unflushed.written_offsets.update(dict.fromkeys(written_offsets))
             # even if it wrote nothing: it may repeat a batch whose flush is in flight
@@ -237,13 +238,6 @@ class DataPlane:
         self._reply_to_produce(call, request.acks, response)
         self._effects += self.fetches.grown(now, grown)
         self._effects += map(OffsetsTopicWritten, written_offsets)
-
-    def _track_unflushed(self, grown: Iterable[tuple[str, int]]) -> None:
-        for name, partition in grown:
-            topic = self.cluster.topics[name]
-            log = topic.logs[partition]
-            if isinstance(log, UnflushedLog):
-                self._unflushed.logs[log] = topic, partition
 
     def _reply_to_produce(self, call: Call, acks: int, response: ProduceResponse) -> None:
         failed = next(

@@ -108,7 +108,11 @@ class FetchSessions:
 
     def plan(self, now: int, request: FetchRequest, *, by_id: bool) -> FetchPlan | Error:
         """Resolve the partitions of a fetch; or return 70 (unknown session), 71 (wrong epoch), 106 (id mismatch)."""
-        requested = _requested_partitions(request, by_id=by_id)
+        requested: dict[PartitionKey, FetchPartition] = {
+            (topic.topic_id if by_id else topic.topic, partition.partition): partition
+            for topic in request.topics
+            for partition in topic.partitions
+        }
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
             return FetchPlan(requested, opens=request.session_epoch == INITIAL_EPOCH)
@@ -136,7 +140,7 @@ class FetchSessions:
         if not session.partitions:
             del self._sessions[session.session_id]
             return FetchPlan(requested)
-        session.epoch = _next_epoch(session.epoch)
+        session.epoch = session.epoch % _INT_MAX + 1
         session.used_at = now
         self._sessions.move_to_end(session.session_id)
         partitions = {key: partition.request for key, partition in session.partitions.items()}
@@ -172,15 +176,3 @@ class FetchSessions:
             session_id = self._new_uuid().int % _INT_MAX + 1
             if session_id not in self._sessions:
                 return session_id
-
-
-def _requested_partitions(request: FetchRequest, *, by_id: bool) -> dict[PartitionKey, FetchPartition]:
-    return {
-        (topic.topic_id if by_id else topic.topic, partition.partition): partition
-        for topic in request.topics
-        for partition in topic.partitions
-    }
-
-
-def _next_epoch(epoch: int) -> int:
-    return 1 if epoch == _INT_MAX else epoch + 1

@@ -153,7 +153,8 @@ class PartitionLog:
 
     def records(self) -> Iterator[Record]:
         """Yield every readable record in order. Raises the errors of `wire.records.read_records`."""
-        return self._records_from(0)
+        for index in range(len(self._batches)):
+            yield from self._records_in(index)
 
     def truncate_front(self, offset: int) -> None:
         """Delete the records before `offset` (KIP-107). Whole batches before it are dropped; producer state stays."""
@@ -161,7 +162,7 @@ class PartitionLog:
         if offset <= self.start:
             return
         self.start = offset
-        dropped = bisect_left(self._batches, offset, key=_last_offset)
+        dropped = bisect_left(self._batches, offset, key=lambda batch: batch.last_offset)
         del self._batches[:dropped], self._offsets[:dropped], self._positions[:dropped]
         self._running_max = None
 
@@ -234,10 +235,6 @@ class PartitionLog:
         except (Malformed, ImportError):
             return self._batches[0].max_timestamp
 
-    def _records_from(self, index: int) -> Iterator[Record]:
-        for at in range(index, len(self._batches)):
-            yield from self._records_in(at)
-
     def _records_in(self, index: int, bytes_max: int = LIMIT) -> Iterator[Record]:
         records = read_records(self._batches[index].data, bytes_max)
         return (record for record in records if record.offset >= self.start)
@@ -253,7 +250,3 @@ class PartitionLog:
         index = bisect_right(self._offsets, offset) - 1
         # negative before a gap at the start of the log
         return index if index >= 0 and self._batches[index].last_offset >= offset else index + 1
-
-
-def _last_offset(batch: _Batch) -> int:
-    return batch.last_offset

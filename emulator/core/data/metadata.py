@@ -121,18 +121,14 @@ def _requested_topic(view: _TopicView, topic_id: UUID, name: str | None, *, may_
     existing = cluster.topic(name)
     if existing is not None:
         return view.topic(existing)
-    error = _create_missing(cluster, name, may_create=may_create)
+    if may_create:
+        refusal = cluster.auto_create_topic(name)
+        error = refusal.error if refusal else Error.NONE
+    else:
+        error = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
     if error:
         return MetadataResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS)
     return view.topic(cluster.topics[name])
-
-
-def _create_missing(cluster: ClusterState, name: str, *, may_create: bool) -> Error:
-    """Create a topic; return the error, or NONE."""
-    if may_create:
-        refusal = cluster.auto_create_topic(name)
-        return refusal.error if refusal else Error.NONE
-    return Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from koordinator.wire.messages.describe_groups import (
 )
 from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
-from .classic.group import ClassicGroup, ClassicGroupState
+from .classic.group import ClassicGroupState
 from .pending_writes import GroupDeleted, PendingDeletion
 
 if TYPE_CHECKING:
@@ -93,25 +93,20 @@ def list_groups(store: GroupStore, now: int, call: Call, request: ListGroupsRequ
     normalize = str.lower if store.dialect.state_filter_ignores_case else str
     states = {normalize(state) for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
-    listed = [
-        group
+    rows = tuple(
+        ListedGroup(
+            group_id=group.id,
+            protocol_type=group.protocol_type or "",
+            group_state=group.state.value,
+            group_type=CLASSIC,
+        )
         for group in store.groups.values()
         if group.partition not in store.loading
         and store.is_visible(group)
         and (not states or normalize(group.state.value) in states)
         and (not types or CLASSIC in types)
-    ]
-    rows = tuple(_listed(group) for group in listed)
-    return store.reply(call, ListGroupsResponse(error_code=error, groups=rows))
-
-
-def _listed(group: ClassicGroup) -> ListedGroup:
-    return ListedGroup(
-        group_id=group.id,
-        protocol_type=group.protocol_type or "",
-        group_state=group.state.value,
-        group_type=CLASSIC,
     )
+    return store.reply(call, ListGroupsResponse(error_code=error, groups=rows))
 
 
 def delete_groups(store: GroupStore, now: int, call: Call, request: DeleteGroupsRequest) -> None:

@@ -274,8 +274,11 @@ class GroupStore:
 
     def park_join(self, group: ClassicGroup, member: ClassicMember, call: Call) -> None:
         """Park a JoinGroup. It supersedes an earlier one of the same member, which is never answered, as in Kafka."""
-        superseded = group.park_join(member, call)
-        if superseded is not None:
+        superseded, member.parked_join = member.parked_join, call
+        member.last_call = call
+        if superseded is None:
+            group.awaiting_join += 1
+        else:
             self.emit(Superseded(superseded, group.id, member.id))
 
     def park_sync(self, group: ClassicGroup, member: ClassicMember, call: Call) -> None:

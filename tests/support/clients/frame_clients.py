@@ -77,7 +77,8 @@ class Wire:
         cluster.register(1, "127.0.0.1", 9092)
         cluster.create_topic("t", 4)
         coordinator = Coordinator(self.now, cluster, self.settings, new_uuid)
-        self.node = NodeCore(1, cluster, coordinator, lambda hook: DataPlane(1, cluster, self.settings, new_uuid, hook))
+        data = DataPlane(1, cluster, self.settings, new_uuid, coordinator.topics_deleted)
+        self.node = NodeCore(1, cluster, coordinator, data)
         self.trace = Trace(lambda: self.wall_us, trace_capacity)
         self.broker = Broker(self.node, self.settings, self.trace, self.logged.append)
         self.peers: dict[int, Peer] = {}

@@ -11,8 +11,7 @@ import random
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 
-from koordinator.emulator.broker.versions.adapters import ADAPTERS
-from koordinator.emulator.broker.versions.error_numbering import kafka
+from koordinator.emulator.broker.versions.adapters import ADAPTERS, kafka
 from koordinator.emulator.broker.versions.releases import ACCEPTED
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState

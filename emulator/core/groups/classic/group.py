@@ -207,14 +207,6 @@ class ClassicGroup:
         self.static_members[old.instance_id] = new_id
         return new
 
-    def park_join(self, member: ClassicMember, call: Call) -> Call | None:
-        """Park a JoinGroup; return the one it supersedes, which is never answered."""
-        superseded, member.parked_join = member.parked_join, call
-        member.last_call = call
-        if superseded is None:
-            self.awaiting_join += 1
-        return superseded
-
     def take_join(self, member: ClassicMember) -> Call | None:
         """Unpark and return the JoinGroup of a member, or None."""
         call, member.parked_join = member.parked_join, None
