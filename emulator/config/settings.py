@@ -243,12 +243,6 @@ class Settings:
                 f" group.min.session.timeout.ms={self.group_min_session_timeout_ms}, or no member could join"
             )
 
-    def value(self, name: str) -> bool | int | str:
-        """Return a value by Kafka's name. Raises KeyError if the setting has no effect here."""
-        if name not in rules():
-            raise KeyError(name)
-        return cast("bool | int | str", getattr(self, attribute(name)))
-
 
 PROFILES: dict[str, dict[str, object]] = {
     "fast": {"group_initial_rebalance_delay_ms": 0, "group_min_session_timeout_ms": 1},

@@ -5,7 +5,7 @@ Events keep the messages themselves; `lines` renders them when a reader asks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from koordinator.wire.values import value
 
@@ -135,30 +135,17 @@ class PuppetChanged:
 
 
 @value
-class RuleEvent:
-    """A rule was `added`, `removed`, applied to a request (`used`), or not applicable to the group (`failed`).
+class FaultEvent:
+    """A rule or a hold was `added` or `removed`, or applied to a request.
 
-    `body` has the rule, its action, or the problem.
+    A rule was applied (`used`) or not applicable to the group (`failed`). A request `entered` a hold, was `released`,
+    or waits `behind` a held request; a lock-step is a hold with automatic release. `body` has the rule, its action, or
+    the problem.
     """
 
+    kind: Literal["rule", "hold"]
     change: str
-    rule_id: str
-    group_id: str | None
-    body: Mapping[str, object]
-    call: Call | None = None
-    member_id: str | None = None
-    group_now: int | None = None
-
-
-@value
-class HoldEvent:
-    """A hold was `added` or `removed`; a request `entered` it, was `released`, or waits `behind` a held request.
-
-    A lock-step is a hold with automatic release.
-    """
-
-    change: str
-    hold_id: str
+    fault_id: str
     group_id: str | None
     body: Mapping[str, object]
     call: Call | None = None
@@ -173,11 +160,10 @@ TraceEvent = (
     | Connected
     | Disconnected
     | Fact
-    | HoldEvent
+    | FaultEvent
     | LeaderMoved
     | NodeChanged
     | PuppetChanged
-    | RuleEvent
     | VerbUsed
 )
 

@@ -14,13 +14,12 @@ from .events import (
     ClockMoved,
     Connected,
     Disconnected,
-    HoldEvent,
+    FaultEvent,
     LeaderMoved,
     NodeChanged,
     PuppetChanged,
     RequestReceived,
     ResponseSent,
-    RuleEvent,
     VerbUsed,
 )
 from .messages import Line, body_of, client_reason, join_columns, sender_columns
@@ -111,17 +110,10 @@ def _(event: PuppetChanged) -> Line:
 
 
 @_columns.register
-def _(event: RuleEvent) -> Line:
-    return {"kind": "rule", "rule_id": event.rule_id, **_fault_columns(event)}
-
-
-@_columns.register
-def _(event: HoldEvent) -> Line:
-    return {"kind": "hold", "hold_id": event.hold_id, **_fault_columns(event)}
-
-
-def _fault_columns(event: RuleEvent | HoldEvent) -> Line:
+def _(event: FaultEvent) -> Line:
     return {
+        "kind": event.kind,
+        f"{event.kind}_id": event.fault_id,
         "change": event.change,
         **(_call_columns(event.call, None) if event.call is not None else {}),
         "group_id": event.group_id,

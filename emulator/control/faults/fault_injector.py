@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.messages.produce import ProduceRequest
 from koordinator.wire.schema import fields_of
 
 from ...broker.interceptor import Disconnect, Interception, Park, Respond, Serve, Step, Write
-from ...trace.events import HoldEvent, RuleEvent
+from ...trace.events import FaultEvent
 from ..seeded_random import between, draw, log_normal
 from ..time.scheduler import Scheduler
 from ..verbs import Verbs
@@ -143,7 +143,7 @@ class FaultInjector:
         for hold_point in self.hold_points.values():
             if hold_point.takes(in_flight):
                 hold_point.enter(in_flight)
-                self._note_request(now, HoldEvent, "entered", hold_point.id, in_flight)
+                self._note_request(now, "hold", "entered", hold_point.id, in_flight)
                 self._release_round(now, hold_point)
                 return (Park(),), None
         decision = self._judge(now, in_flight)
@@ -177,7 +177,7 @@ class FaultInjector:
             body = action_data(rule.action)
             if isinstance(rule.action, Delay):
                 body["ms"] = decision.delay_ms = self._draw_delay(self.rule_stats[rule.id], rule.action)
-            self._note_request(now, RuleEvent, "used", rule.id, in_flight, body)
+            self._note_request(now, "rule", "used", rule.id, in_flight, body)
         return decision
 
     def _chance(self, stats: RuleStats, purpose: str) -> float:
@@ -208,7 +208,7 @@ class FaultInjector:
             self._perform(now, decision)
         except ValueError as error:
             self._note_request(
-                now, RuleEvent, "failed", decision.rules["group"].id, decision.in_flight, {"problem": str(error)}
+                now, "rule", "failed", decision.rules["group"].id, decision.in_flight, {"problem": str(error)}
             )
         outputs = list(self._outputs)
         self._outputs.clear()
@@ -317,7 +317,7 @@ class FaultInjector:
         outputs: list[Output] = []
         for in_flight in requests:
             in_flight.passed.add(hold_point.id)
-            self._note_request(now, HoldEvent, "released", hold_point.id, in_flight)
+            self._note_request(now, "hold", "released", hold_point.id, in_flight)
             steps: tuple[Step, ...] = (Serve(in_flight.request),)
             if not in_flight.client_closed:
                 steps, _ = self._admit(now, in_flight)
@@ -330,7 +330,7 @@ class FaultInjector:
         """Return an error for held requests without applying them."""
         outputs: list[Output] = []
         for in_flight in requests:
-            self._note_request(now, HoldEvent, "released", hold_point.id, in_flight, {"error": error.name})
+            self._note_request(now, "hold", "released", hold_point.id, in_flight, {"error": error.name})
             at = error.at or PLACES_OF[in_flight.context.api][0]
             synthetic = not is_returned_by_kafka(in_flight.context, error.code, at)
             response = error_response(in_flight.call, in_flight.request, error.code, at)
@@ -355,17 +355,19 @@ class FaultInjector:
         """Trace that a hold was added or removed."""
         clients = {"clients": list(hold_point.clients)} if hold_point.clients else {}
         group, body = hold_point.match.group, {"match": hold_point.match.data(), **clients}
-        self._note(0, HoldEvent(change, hold_point.id, group, body, group_now=self._scheduler.group_now(now, group)))
+        group_now = self._scheduler.group_now(now, group)
+        self._note(0, FaultEvent("hold", change, hold_point.id, group, body, group_now=group_now))
 
     def note_rule(self, now: int, change: str, rule: FaultRule) -> None:
         """Trace that a rule was added or removed."""
         group = rule.match.group
-        self._note(0, RuleEvent(change, rule.id, group, rule.data(), group_now=self._scheduler.group_now(now, group)))
+        group_now = self._scheduler.group_now(now, group)
+        self._note(0, FaultEvent("rule", change, rule.id, group, rule.data(), group_now=group_now))
 
     def _note_request(
         self,
         now: int,
-        kind: type[RuleEvent | HoldEvent],
+        kind: Literal["rule", "hold"],
         change: str,
         fault_id: str,
         in_flight: InFlightRequest,
@@ -373,7 +375,7 @@ class FaultInjector:
     ) -> None:
         group, call = in_flight.context.group, in_flight.call
         group_now = self._scheduler.group_now(now, group)
-        event = kind(change, fault_id, group, body, call, in_flight.member_id, group_now)
+        event = FaultEvent(kind, change, fault_id, group, body, call, in_flight.member_id, group_now)
         self._note(in_flight.context.node_id, event)
 
     def _note_behind(self, now: int, hold_point: HoldPoint, in_flight: InFlightRequest) -> None:
@@ -381,7 +383,7 @@ class FaultInjector:
             if waiting.call.correlation_id not in in_flight.behind:
                 in_flight.behind.add(waiting.call.correlation_id)
                 body = {"behind": in_flight.call.correlation_id}
-                self._note_request(now, HoldEvent, "behind", hold_point.id, waiting, body)
+                self._note_request(now, "hold", "behind", hold_point.id, waiting, body)
 
     def _note(self, node_id: int, event: TraceEvent) -> None:
         if self._buffer is None:
