@@ -17,7 +17,8 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
-from ..pages.dashboard import FOLDER
+from ..pages.dashboard import FILES, FOLDER, dashboard_html
+from ..pages.html import static
 from ..server.cluster_registry import NoSuchCluster, PortsTaken
 from .event_stream import MEDIA_TYPE as STREAM
 from .event_stream import stream_of
@@ -25,7 +26,6 @@ from .exports import JSON, checked_format, export_of
 from .guards import Guards
 from .metrics import Metrics
 from .openapi import document
-from .pages import dashboard, static_file
 from .plain import from_json, to_json
 from .problems import Problem, validation_problem
 from .routes import BELOW, ROUTES, TRACE
@@ -42,6 +42,14 @@ if TYPE_CHECKING:
 
 WAIT_S_MAX = 600.0
 """The longest long poll, in seconds."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+"""The content security policy: the page loads its own files only, and no page may embed it."""
+
+HEADERS = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
 
 
 class Segment(Convertor[str]):
@@ -169,8 +177,8 @@ def create_app(
     """Return the application. New clusters start from `defaults`; `is_local`: it listens on loopback only."""
     clusters, process = ClusterEndpoints(registry, defaults), ProcessEndpoints(registry)
     routes = [
-        StarletteRoute("/", dashboard),
-        StarletteRoute(f"{FOLDER}/{{name:segment}}", static_file),
+        StarletteRoute("/", _dashboard),
+        StarletteRoute(f"{FOLDER}/{{name:segment}}", _static_file),
         StarletteRoute("/healthz", process.health),
         StarletteRoute("/readyz", process.ready),
         StarletteRoute("/metrics", process.metrics),
@@ -212,6 +220,18 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
     status = HTTPStatus(error.status_code)
     detail = f"{request.method} {request.url.path}: {status.phrase.lower()}; see /openapi.json"
     return Problem(status, detail, headers=error.headers).response()
+
+
+async def _dashboard(_: Request) -> Response:
+    return Response(dashboard_html(), media_type="text/html; charset=utf-8", headers=HEADERS)
+
+
+async def _static_file(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in FILES:
+        raise Problem(HTTPStatus.NOT_FOUND, f"there is no file {name!r}; known: {', '.join(FILES)}")
+    kind = "text/css" if name.endswith(".css") else "text/javascript"
+    return Response(static(name), media_type=f"{kind}; charset=utf-8", headers=HEADERS)
 
 
 @asynccontextmanager
