@@ -16,7 +16,7 @@ from .versions.adapters import ADAPTERS, NUMBERINGS
 from .versions.releases import ACCEPTED, ADVERTISED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from koordinator.wire.apis import Message
     from koordinator.wire.headers import RequestHeader
@@ -80,25 +80,14 @@ class ApiTable:
         return Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._release}")
 
     def versions(self, call: Call, request: ApiVersionsRequest) -> Message:
-        """Return the response to ApiVersions, which depends on the release alone."""
+        """Return a row for each advertised API; INVALID_REQUEST if the client's name or version is malformed."""
         if request is UNSUPPORTED_VERSION:
-            return _unsupported_versions(self._advertised)
-        return _served_versions(request, call.api_version, self._advertised)
-
-
-def _served_versions(request: ApiVersionsRequest, version: int, served: Mapping[int, Versions]) -> ApiVersionsResponse:
-    """Return a row for each served API; INVALID_REQUEST if the client's software name or version is malformed."""
-    if version >= SOFTWARE_SINCE and not (
-        _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
-    ):
-        return ApiVersionsResponse(error_code=Error.INVALID_REQUEST)
-    return ApiVersionsResponse(api_keys=tuple(_row(key, versions) for key, versions in served.items()))
-
-
-def _unsupported_versions(served: Mapping[int, Versions]) -> ApiVersionsResponse:
-    """Return the v0 response to an unsupported version of ApiVersions."""
-    row = _row(ApiKey.API_VERSIONS, served[ApiKey.API_VERSIONS])
-    return ApiVersionsResponse(error_code=Error.UNSUPPORTED_VERSION, api_keys=(row,))
+            row = _row(ApiKey.API_VERSIONS, self._advertised[ApiKey.API_VERSIONS])
+            return ApiVersionsResponse(error_code=Error.UNSUPPORTED_VERSION, api_keys=(row,))
+        software = (request.client_software_name, request.client_software_version)
+        if call.api_version >= SOFTWARE_SINCE and not all(map(_SOFTWARE.fullmatch, software)):
+            return ApiVersionsResponse(error_code=Error.INVALID_REQUEST)
+        return ApiVersionsResponse(api_keys=tuple(_row(key, versions) for key, versions in self._advertised.items()))
 
 
 def _row(key: int, versions: Versions) -> ApiVersion:

@@ -431,7 +431,6 @@ class Broker:
         self._with_output[peer] = None
 
     def _end(self, peer: Connection) -> None:
-        """End the request in flight."""
         peer.in_flight = None
         if peer is not self._serving:
             self._ready.append(peer)

@@ -110,7 +110,7 @@ class ClusterRuntime(NodeRuntimes):
             return self._input(self._nodes[node_id], due, Broker.load, partition)
         outputs: list[Output] = []
         # a single node skips the deadlines in between
-        until = now if self._is_alone else due
+        until = now if len(self._running) == 1 and not self.tickers and not self._loads else due
         for broker in self._running:
             if (deadline := broker.deadline()) is not None and deadline <= until:
                 outputs += broker.tick(until)
@@ -121,7 +121,7 @@ class ClusterRuntime(NodeRuntimes):
 
     def deadline(self) -> int | None:
         """Return the time of the next `tick`, in integer milliseconds."""
-        # `_is_alone`, inlined: the server asks after every input
+        # the server calls this after every input
         if len(self._running) == 1 and not self.tickers and not self._loads:
             return self._running[0].deadline()
         deadline = self._loads.deadline()
@@ -142,11 +142,6 @@ class ClusterRuntime(NodeRuntimes):
         """Tell tickers that a group's clock was moved or changed its mode."""
         for ticker in self.tickers:
             ticker.clock_changed(now, group_id)
-
-    @property
-    def _is_alone(self) -> bool:
-        """Whether one node is the only actor with deadlines."""
-        return len(self._running) == 1 and not self._loads and not self.tickers
 
     # -- puppets ---------------------------------------------------------------------------------------------
 

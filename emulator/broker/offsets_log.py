@@ -24,16 +24,13 @@ if TYPE_CHECKING:
 
 def batch_of(records: Iterable[CoordinatorRecord], timestamp: int) -> bytes:
     """Encode records as one batch, each with this timestamp in ms (`CoordinatorRuntime`, `GroupMetadataManager`)."""
-    return wire.write_batch(
-        [
-            wire.Record(
-                timestamp=timestamp,
-                key=write_key(record.key),
-                value=None if record.value is None else write_value(record.value),
-            )
-            for record in records
-        ]
-    )
+    return wire.write_batch(encode_records(records, timestamp))
+
+
+def encode_records(records: Iterable[CoordinatorRecord], timestamp: int) -> list[wire.Record]:
+    """Encode the keys and values of records."""
+    values = ((record.key, None if record.value is None else write_value(record.value)) for record in records)
+    return [wire.Record(timestamp=timestamp, key=write_key(key), value=value) for key, value in values]
 
 
 def records_of(written: Iterable[wire.Record]) -> Iterator[CoordinatorRecord]:

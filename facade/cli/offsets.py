@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 import click
 
 import koordinator
-from koordinator.emulator.broker.offsets_log import batch_of, records_of
+from koordinator.emulator.broker.offsets_log import encode_records, records_of
+from koordinator.emulator.core.data.direct_records import BATCH_BYTES, chunks
 from koordinator.emulator.core.groups.records import offsets_partition
 from koordinator.emulator.formats.groups_file import parse_groups, to_json, to_lines
 from koordinator.emulator.formats.json_lines import LineError
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from koordinator.wire.primitives import Malformed
+from koordinator.wire.records import write_batch
 
 from ..client.admin import Admin
 from ..client.errors import ClientError, Failure
@@ -32,7 +34,7 @@ from ..client.offsets import committed_offsets
 from . import group_options as options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from koordinator.emulator.core.groups.records import CoordinatorRecord
 
@@ -42,9 +44,6 @@ if TYPE_CHECKING:
 
 FAILED = 1
 """Exit status of a command that failed."""
-
-BATCH_BYTES = 256 * 1024
-"""The size at which a batch is closed; a single record may be larger."""
 
 
 class CommandFailed(Exception):
@@ -226,7 +225,9 @@ def _load(admin: Admin, records: list[CoordinatorRecord]) -> list[_FileGroup]:
         by_partition: dict[TopicPartition, list[CoordinatorRecord]] = defaultdict(list)
         for record in records:
             by_partition[OFFSETS_TOPIC, offsets_partition(record.key.group, len(partitions))].append(record)
-        failures = append(admin, {key: list(_batches(chunk)) for key, chunk in by_partition.items()})
+        encoded = {key: encode_records(own, _now()) for key, own in by_partition.items()}
+        batches = {key: list(map(write_batch, chunks(own, BATCH_BYTES))) for key, own in encoded.items()}
+        failures = append(admin, batches)
         reasons = [f"{_name(key)}: {failure}" for key, failure in failures.items() if failure is not None]
         if reasons:
             raise CommandFailed(*reasons)
@@ -248,20 +249,6 @@ def _check_groups(listed: Result[GroupListing], described: Mapping[str, GroupDes
             reasons.append(f"{group_id}: {group}")
     if reasons:
         raise CommandFailed(*reasons)
-
-
-def _batches(records: Iterable[CoordinatorRecord]) -> Iterator[bytes]:
-    now = _now()
-    chunk: list[CoordinatorRecord] = []
-    size = 0
-    for record in records:
-        record_size = len(batch_of([record], now))
-        if chunk and size + record_size > BATCH_BYTES:
-            yield batch_of(chunk, now)
-            chunk, size = [], 0
-        chunk.append(record)
-        size += record_size
-    yield batch_of(chunk, now)
 
 
 def _unknown_groups(admin: Admin, groups: Mapping[str, _FileGroup]) -> list[_FileGroup]:

@@ -166,7 +166,6 @@ class Fetches:
         return failed
 
     def _measure(self, fetch: ParkedFetch, name: str, partition: int) -> None:
-        """Update the available bytes of a partition."""
         log = self._cluster.log(name, partition)
         if log is not None:
             requested = fetch.plan.partitions[self._key(fetch, name, partition)]

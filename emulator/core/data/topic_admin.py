@@ -55,28 +55,18 @@ def not_controller(
     request: CreateTopicsRequest | CreatePartitionsRequest | DeleteTopicsRequest,
 ) -> CreateTopicsResponse | CreatePartitionsResponse | DeleteTopicsResponse:
     """Return the response of a broker that is not the controller."""
-    error = Error.NOT_CONTROLLER
     match request:
         case CreateTopicsRequest():
             return CreateTopicsResponse(
-                topics=tuple(
-                    CreatableTopicResult(name=topic.name, error_code=error, error_message=None, configs=())
-                    for topic in request.topics
-                )
+                topics=tuple(_create_error(topic.name, Error.NOT_CONTROLLER) for topic in request.topics)
             )
         case CreatePartitionsRequest():
             return CreatePartitionsResponse(
-                results=tuple(
-                    CreatePartitionsTopicResult(name=topic.name, error_code=error, error_message=None)
-                    for topic in request.topics
-                )
+                results=tuple(_growth(topic.name, Error.NOT_CONTROLLER) for topic in request.topics)
             )
         case DeleteTopicsRequest():
             return DeleteTopicsResponse(
-                responses=tuple(
-                    DeletableTopicResult(name=state.name, topic_id=state.topic_id, error_code=error, error_message=None)
-                    for state in request.topics
-                )
+                responses=tuple(_delete_error(state, Error.NOT_CONTROLLER) for state in request.topics)
             )
 
 
@@ -168,8 +158,13 @@ def _assignment(
     return replicas, refuse_assignment(cluster, replicas) or refuse_shape(cluster, len(replicas), -1)
 
 
-def _create_error(name: str, refusal: Refusal) -> CreatableTopicResult:
-    return CreatableTopicResult(name=name, error_code=refusal.error, error_message=refusal.message, configs=())
+def _create_error(name: str, refusal: Refusal | Error) -> CreatableTopicResult:
+    error, message = _code_and_message(refusal)
+    return CreatableTopicResult(name=name, error_code=error, error_message=message, configs=())
+
+
+def _code_and_message(refusal: Refusal | Error) -> tuple[Error, str | None]:
+    return (refusal, None) if isinstance(refusal, Error) else (refusal.error, refusal.message)
 
 
 def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> tuple[DeleteTopicsResponse, list[Topic]]:
@@ -187,17 +182,10 @@ def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> tuple[
         )
         result = Refusal(Error.INVALID_REQUEST, "Duplicate topic name or id.") if duplicate else _delete(cluster, state)
         if isinstance(result, Refusal):
-            rows.append(
-                DeletableTopicResult(
-                    name=state.name,
-                    topic_id=state.topic_id,
-                    error_code=result.error,
-                    error_message=result.message,
-                )
-            )
-            continue
-        deleted.append(result)
-        rows.append(DeletableTopicResult(name=result.name, topic_id=result.topic_id, error_message=None))
+            rows.append(_delete_error(state, result))
+        else:
+            deleted.append(result)
+            rows.append(DeletableTopicResult(name=result.name, topic_id=result.topic_id, error_message=None))
     return DeleteTopicsResponse(responses=tuple(rows)), deleted
 
 
@@ -209,6 +197,11 @@ def _delete(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusal:
         except RefusedError as error:
             return error.refusal
     return topic
+
+
+def _delete_error(state: DeleteTopicState, refusal: Refusal | Error) -> DeletableTopicResult:
+    error, message = _code_and_message(refusal)
+    return DeletableTopicResult(name=state.name, topic_id=state.topic_id, error_code=error, error_message=message)
 
 
 def _find_topic(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusal:
@@ -231,14 +224,13 @@ def create_partitions(cluster: ClusterState, request: CreatePartitionsRequest) -
     rows = []
     for topic, duplicate in _by_name(request.topics):
         refusal = DUPLICATE_NAME if duplicate else _grow(cluster, topic, validate_only=request.validate_only)
-        rows.append(
-            CreatePartitionsTopicResult(
-                name=topic.name,
-                error_code=refusal.error if refusal else Error.NONE,
-                error_message=refusal.message if refusal else None,
-            )
-        )
+        rows.append(_growth(topic.name, refusal or Error.NONE))
     return CreatePartitionsResponse(results=tuple(rows))
+
+
+def _growth(name: str, refusal: Refusal | Error) -> CreatePartitionsTopicResult:
+    error, message = _code_and_message(refusal)
+    return CreatePartitionsTopicResult(name=name, error_code=error, error_message=message)
 
 
 def _grow(cluster: ClusterState, requested: CreatePartitionsTopic, *, validate_only: bool) -> Refusal | None:
