@@ -12,7 +12,7 @@ are not reported.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from koordinator.wire.apis import ApiKey
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     from koordinator.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 
+    from ..core.cluster import ClusterState
     from ..core.effects import Call
-    from .cluster_runtime import ClusterRuntime
     from .connections import Output
+    from .tickers import Ticker
 
 WAIT_MS = 5_000
 """Time for a client to reach its coordinator, in ms; a reachable one takes milliseconds."""
@@ -43,6 +44,20 @@ CLIENT_SHOWN_MAX = 200
 
 Client: TypeAlias = tuple[str, str]
 """A client's host and client id."""
+
+
+class WatchedCluster(Protocol):
+    """The part of the cluster runtime that the detection needs."""
+
+    cluster: ClusterState
+    tickers: list[Ticker]
+
+    @property
+    def states(self) -> dict[int, str]:
+        """The state of every node, by id."""
+
+    def clients(self) -> set[Client]:
+        """Return the connected clients."""
 
 
 @dataclass(slots=True)
@@ -69,7 +84,7 @@ class UnreachedListeners:
     Lookups are kept by host, client id and group, because many clients share the default client id of their library.
     """
 
-    def __init__(self, runtime: ClusterRuntime, log: Callable[[str], None]) -> None:
+    def __init__(self, runtime: WatchedCluster, log: Callable[[str], None]) -> None:
         self._runtime = runtime
         self._log = log
         self.lookups: dict[Client, dict[str, CoordinatorLookup]] = {}
