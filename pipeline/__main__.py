@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .cli import main
+# absolute: spark-submit runs this file by its path
+from koordinator.pipeline.cli import main
 
 if __name__ == "__main__":
     main()

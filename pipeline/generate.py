@@ -103,6 +103,7 @@ def generate_trace(seed: int, number: int, events: int) -> SyntheticTrace:
     cluster = SyntheticCluster(seed, number)
     topics = cluster.random.sample(sorted(TOPICS), cluster.random.randint(1, 3))
     groups = [SyntheticGroup(cluster, topic) for topic in topics]
+    cluster.collect_lines()
     while cluster.events < events:
         cluster.advance_to(min(group.next_at for group in groups))
         for group in groups:

@@ -39,6 +39,13 @@ def test_a_trace_has_at_least_the_requested_events_and_hardly_more() -> None:
     assert 3_000 <= sum(trace.events for trace in generated(5, 3_000, 1_000)) < 3_300
 
 
+def test_a_trace_of_one_event_keeps_all_events_of_its_groups_start() -> None:
+    trace = generate_trace(7, 1, 1)
+    sequence = [json.loads(line).get("seq") for line in trace.lines]
+    assert trace.events >= 1
+    assert sequence[1:] == list(range(1, len(trace.lines)))
+
+
 def test_groups_of_several_kinds_rebalance_for_many_causes_between_heartbeats() -> None:
     lines = [json.loads(line) for trace in generated(0, 40_000, 4_000) for line in trace.lines]
     apis = Counter(line.get("api") for line in lines)

@@ -199,7 +199,7 @@ def test_a_full_disk_gives_one_line_and_the_next_load_continues(run_store: Path,
     ended = run_process(["unshare", "--map-root-user", "--mount", "sh", "-c", script])
     assert ended.returncode == 0, ended.stderr
     assert said.read_text().splitlines() == [
-        "koordinator-pipeline run: the disk is full. Make room and run this again: it goes on where it stopped",
+        "koordinator-pipeline run: the disk is full. Free some space and run the command again to continue",
         "1",
     ]
     assert_as_after_one_run(kept, run_store)
