@@ -14,12 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HOMES = {
-    "compare": "koordinator.pipeline.jobs.compare",
-    "generate": "koordinator.pipeline.jobs.generate",
-    "report": "koordinator.pipeline.jobs.report",
-    "run": "koordinator.pipeline.jobs.run",
-    "verify": "koordinator.pipeline.jobs.verify",
-    "watch": "koordinator.pipeline.jobs.watch",
+    name: f"koordinator.pipeline.jobs.{name}" for name in ("compare", "generate", "report", "run", "verify", "watch")
 }
 """The module of each job."""
 

@@ -102,14 +102,3 @@ STORE_STEPS: tuple[Step, ...] = (
     ),
 )
 """Tables that compare runs; every load rebuilds them as a whole."""
-
-
-def build(event: DataFrame, header: DataFrame, outcome: DataFrame) -> dict[str, DataFrame]:
-    """Build every table of small inputs without a store, for tests; keys are table paths.
-
-    Each table is cached: one plan of all steps would take longer to optimize than to run.
-    """
-    frames = {tables.EVENT.path: event, tables.HEADER.path: header, tables.OUTCOME.path: outcome}
-    for step in (*PER_HOME_STEPS, *STORE_STEPS):
-        frames[step.table.path] = step.build(*(frames[table.path] for table in step.inputs)).cache()
-    return frames

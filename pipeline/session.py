@@ -108,9 +108,7 @@ def open_session(
         yield from _stopped_after(_connect(remote, settings))
         return
     if master is None and GATEWAY_PORT_VARIABLE in os.environ:
-        builder = SparkSession.builder
-        for name, value in (COMMON_SETTINGS | dict(settings)).items():
-            builder = builder.config(name, value)
+        builder = SparkSession.builder.config(map={**COMMON_SETTINGS, **settings})
         yield from _stopped_after(builder.getOrCreate())
         return
     master = master or os.environ.get("MASTER") or LOCAL_MASTER
@@ -121,8 +119,7 @@ def open_session(
         log = Path(scratch) / "spark.log"
         local = local_settings(big=big) if master.startswith("local") else {}
         builder = SparkSession.builder.appName("koordinator").master(master)
-        for name, value in (COMMON_SETTINGS | local | dict(settings)).items():
-            builder = builder.config(name, value)
+        builder = builder.config(map={**COMMON_SETTINGS, **local, **settings})
         try:
             with _stderr_to(log):
                 session = builder.getOrCreate()

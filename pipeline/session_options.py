@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SETTING = "NAME=VALUE"
+
+FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
+
+store_option = click.option("--store", "root", required=True, metavar="DIR", help="The store that `run` has filled.")
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -86,12 +86,6 @@ class KoordinatorSource(DataSource):
         return str(value)
 
 
-class _FilePartition(InputPartition):
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
-
-
 class _FileReader(DataSourceReader):
     def __init__(self, path: str, names: Sequence[str]) -> None:
         self._path = path
@@ -103,16 +97,16 @@ class _FileReader(DataSourceReader):
         paths = sorted(map(str, Path(root).glob(FILES))) if Path(root).is_dir() else sorted(glob(root))  # noqa: PTH207
         if not paths:
             raise ValueError(f"format koordinator: {self._path}: no such file, and no folder that contains {FILES}")
-        return [_FilePartition(path) for path in paths]
+        return [InputPartition(path) for path in paths]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
         """Yield the rows of a file. Raises ValueError for a line that is not part of a trace."""
-        assert isinstance(partition, _FilePartition), "planned by partitions()"
-        trace_id = hashlib.md5(_stem(partition.path).encode(), usedforsecurity=False).hexdigest()
-        with BufferedReader(pa.input_stream(partition.path, compression="detect")) as packed:
+        path = partition.value
+        trace_id = hashlib.md5(_stem(path).encode(), usedforsecurity=False).hexdigest()
+        with BufferedReader(pa.input_stream(path, compression="detect")) as packed:
             for number, raw in enumerate(packed, 1):
                 if raw.strip():
-                    yield _row(raw, f"{partition.path}: line {number}", trace_id, self._names)
+                    yield _row(raw, f"{path}: line {number}", trace_id, self._names)
 
 
 class _TopicReader(SimpleDataSourceStreamReader):
@@ -180,7 +174,6 @@ class _TopicReader(SimpleDataSourceStreamReader):
         raise AssertionError("the last attempt returns or raises")
 
     def _connect(self) -> BrokerConnection:
-        """Connect to the leader of the topic."""
         with Admin(self._bootstrap, RESPONSE_TIMEOUT_S, koordinator.__version__) as admin:
             leader = leaders(admin.topics([TRACE_TOPIC]), [(TRACE_TOPIC, 0)])[TRACE_TOPIC, 0]
         if leader is None:

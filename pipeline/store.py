@@ -9,6 +9,7 @@ A failed load leaves whole partitions behind, and the next load overwrites them.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
@@ -19,7 +20,7 @@ from .job_errors import JobRefused
 from .schema import FILE, SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -93,7 +94,8 @@ class Store:
         batches = [row.batch for row in self.read(spark, FILE).select("batch").distinct().collect()]
         for stream in streams:
             has_read = any(name.startswith(f"{stream}-") for name in batches)
-            if has_read and not _exists(spark, f"{self.checkpoint(stream)}/metadata"):
+            metadata = f"{self.checkpoint(stream)}/metadata"
+            if has_read and _existing(partial(spark.read.text, metadata)) is None:
                 raise JobRefused(
                     f"{self.root}: the checkpoint {self.checkpoint(stream)} is missing:"
                     " restore it, or load the inputs into a new store"
@@ -119,22 +121,18 @@ class Store:
         return rows
 
     def _read(self, spark: SparkSession, path: str, schema: StructType) -> DataFrame:
-        try:
-            frame = spark.read.schema(schema).parquet(path)
-            # Spark Connect looks for the folder only now
-            _ = frame.schema
-        except AnalysisException as error:
-            if error.getCondition() != PATH_NOT_FOUND:
-                raise
-            return spark.createDataFrame([], schema)
-        return frame
+        frame = _existing(lambda: spark.read.schema(schema).parquet(path))
+        return spark.createDataFrame([], schema) if frame is None else frame
 
 
-def _exists(spark: SparkSession, file: str) -> bool:
+def _existing(read: Callable[[], DataFrame]) -> DataFrame | None:
+    """Return the frame of a file or folder, or None if it is missing."""
     try:
-        _ = spark.read.text(file).schema
+        frame = read()
+        # Spark Connect looks for the folder only now
+        _ = frame.schema
     except AnalysisException as error:
         if error.getCondition() != PATH_NOT_FOUND:
             raise
-        return False
-    return True
+        return None
+    return frame

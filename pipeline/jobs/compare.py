@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,19 +13,19 @@ from .. import schema
 from ..job_errors import JobRefused
 from ..marts.cohort import BY, compare_cohorts, metric_values
 from ..session import open_session
-from ..session_options import session_options
+from ..session_options import FILE, session_options, store_option
 from ..store import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pathlib import Path
 
-FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
+    from pyspark.sql import DataFrame
 
 INPUT_TABLES = (schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.MEMBER, schema.TRACE)
 
 
 @click.command
-@click.option("--store", "root", required=True, metavar="DIR", help="The store that `run` has filled.")
+@store_option
 @click.option("--by", type=click.Choice(BY), required=True, help="Property that defines the cohorts.")
 @click.option(
     "--baseline",

@@ -13,18 +13,16 @@ from ..report.facts import STEPS, read_facts
 from ..report.page import page, summary
 from ..report.timelines import timelines, traces_to_show
 from ..session import open_session
-from ..session_options import session_options
+from ..session_options import FILE, session_options, store_option
 from ..store import Store
 from .run import absolute, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
-
 
 @click.command
-@click.option("--store", "root", required=True, metavar="DIR", help="The store that `run` has filled.")
+@store_option
 @click.option(
     "--html",
     "html_path",

@@ -13,14 +13,15 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from .. import file_streams, layers, session
+from .. import file_streams, layers
 from ..job_errors import EXIT_FAILED, JobFailed, JobRefused, spark_errors_explained
 from ..loading import COUNT_COLUMNS, Loader
+from ..session import open_session
 from ..session_options import session_options
 from ..store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..loading import LoadResult
 
@@ -88,19 +89,17 @@ def run(
     inputs: tuple[str, ...],
     output: str,
     max_bad_ratio: float,
-    master: str | None,
-    remote: str | None,
-    settings: Mapping[str, str],
+    **session: Any,  # noqa: ANN401 - the arguments of session_options
 ) -> int:
     """Load new traces and logs, and rebuild all tables that depend on them.
 
     Reads traces of the emulator (*.jsonl and *.parquet) and logs (*.log, *.txt, *.json) of brokers and clients, plain
     or compressed with gzip or zstd.
     """
-    sources, store = resolve_paths(inputs, output, remote)
+    sources, store = resolve_paths(inputs, output, session["remote"])
     began = time.monotonic()
     with (
-        session.open_session(master, remote, settings, big=is_big(sources)) as spark,
+        open_session(**session, big=is_big(sources)) as spark,
         progress(STEPS) as report_progress,
     ):
         try:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import click
@@ -16,10 +15,11 @@ from ..job_errors import EXIT_FAILED, JobRefused
 from ..marts.checks import CHECKS, ERROR
 from ..marts.findings import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
 from ..session import open_session
-from ..session_options import session_options
+from ..session_options import FILE, session_options, store_option
 from ..store import Store
 
-FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STATUSES = (PASS, FAIL, INCONCLUSIVE, NOT_APPLICABLE)
 
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 
 @click.command
-@click.option("--store", "root", required=True, metavar="DIR", help="The store that `run` has filled.")
+@store_option
 @click.option(
     "--ignore",
     multiple=True,

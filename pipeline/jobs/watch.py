@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from .. import session
 from ..job_errors import EXIT_FAILED, JobFailed, spark_errors_explained
 from ..loading import Loader
 from ..schema import REBALANCE, VERDICT
+from ..session import open_session
 from . import run as runs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @click.command
@@ -22,23 +19,21 @@ if TYPE_CHECKING:
 @click.option("--every", "every_s", type=click.FloatRange(min=0), default=10.0, show_default=True, metavar="SECONDS",
               help="Seconds to wait between two scans.")  # fmt: skip
 @click.option("--looks", type=click.IntRange(min=1), metavar="N", help="End after N scans.")
-def watch(  # noqa: PLR0913, PLR0917 - an argument for each option
+def watch(
     inputs: tuple[str, ...],
     output: str,
     max_bad_ratio: float,
-    master: str | None,
-    remote: str | None,
-    settings: Mapping[str, str],
     every_s: float,
     looks: int | None,
+    **session: Any,  # noqa: ANN401 - the arguments of session_options
 ) -> int:
     """Load files as they appear, until interrupted. Write each file elsewhere and move it in when it is complete.
 
     Each load that finds new files prints one line. A load that fails ends the command.
     """
-    sources, store = runs.resolve_paths(inputs, output, remote)
+    sources, store = runs.resolve_paths(inputs, output, session["remote"])
     scans, warned = 0, set[str]()
-    with session.open_session(master, remote, settings, big=runs.is_big(sources)) as spark:
+    with open_session(**session, big=runs.is_big(sources)) as spark:
         loader = Loader(spark, store, lambda _: None, max_bad_ratio)
         try:
             while looks is None or scans < looks:

@@ -19,11 +19,11 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from .queries import COHORTS, PER_DECADE, STATES
+from .queries import PER_DECADE, STATES
 from .texts import NONE, milliseconds, seconds, short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from matplotlib.axes import Axes
 
@@ -102,62 +102,55 @@ def draw_charts(facts: Facts) -> dict[str, str]:
 def by_time(rows: Rows, interval_s: int) -> Figure:
     """Draw stacked bars: the number of rebalances that began, by cause."""
     figure, axes = _figure(2.9)
-    causes = sorted({row["cause"] for row in rows}, key=lambda cause: ([*CAUSES, cause].index(cause), cause))
-    floor: dict[int, int] = {}
-    for cause in causes:
-        counts = {row["at_s"]: row["n"] for row in rows if row["cause"] == cause}
-        at = sorted(counts)
-        axes.bar(
-            [_day(time) for time in at],
-            [counts[time] for time in at],
-            bottom=[floor.get(time, 0) for time in at],
-            width=interval_s / 86_400,
-            align="edge",
-            color=CAUSES.get(cause, OTHERS),
-            edgecolor="white",
-            linewidth=0.5,
-            label=cause,
-        )
-        for time in at:
-            floor[time] = floor.get(time, 0) + counts[time]
-    _over_time(axes, min(floor), max(floor) + interval_s)
+    heights = _stack(axes, rows, "at_s", "cause", CAUSES, interval_s / 86_400, _day)
+    _over_time(axes, min(heights), max(heights) + interval_s)
     axes.set_ylabel(f"rebalances in {seconds(interval_s)}")
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.grid(axis="y")
-    _legend(axes)
     return figure
 
 
 def join_times(rows: Rows) -> Figure:
     """Draw stacked bars on a logarithmic scale: durations of join barriers, by cohort."""
     figure, axes = _figure(2.7)
-    floor: dict[int, int] = {}
-    for cohort in _cohorts(rows):
-        counts = {row["bar"]: row["n"] for row in rows if row["cohort"] == cohort}
-        bars = sorted(counts)
-        axes.bar(
-            bars,
-            [counts[bar] for bar in bars],
-            bottom=[floor.get(bar, 0) for bar in bars],
-            width=1,
-            align="edge",
-            color=COHORT.get(cohort, OTHERS),
-            edgecolor="white",
-            linewidth=0.5,
-            label=cohort,
-        )
-        for bar in bars:
-            floor[bar] = floor.get(bar, 0) + counts[bar]
-    first, last = min(floor), max(floor) + 1
+    heights = _stack(axes, rows, "bar", "cohort", COHORT, 1, float)
+    first, last = min(heights), max(heights) + 1
     decades = [bar for bar in range(first, last + 1) if bar % (PER_DECADE if last - first > PER_DECADE else 1) == 0]
     axes.set_xticks(decades, [milliseconds(10 ** (bar / PER_DECADE)) for bar in decades])
     axes.set_xlim(first, last)
     axes.set_xlabel("join barrier")
     axes.set_ylabel("rebalances")
+    return figure
+
+
+def _stack(  # noqa: PLR0913, PLR0917 - the two columns and their scales
+    axes: Axes,
+    rows: Rows,
+    at: str,
+    by: str,
+    colours: dict[str, str],
+    width: float,
+    x_of: Callable[[int], float],
+) -> dict[int, int]:
+    """Draw a stack of bars for each value of `at`, one bar for each value of `by`. Return the heights of the stacks."""
+    heights: dict[int, int] = {}
+    for name in _in_order(rows, by, colours):
+        counts = {row[at]: row["n"] for row in rows if row[by] == name}
+        places = sorted(counts)
+        axes.bar(
+            [x_of(place) for place in places],
+            [counts[place] for place in places],
+            bottom=[heights.get(place, 0) for place in places],
+            width=width,
+            align="edge",
+            color=colours.get(name, OTHERS),
+            edgecolor="white",
+            linewidth=0.5,
+            label=name,
+        )
+        heights |= {place: heights.get(place, 0) + counts[place] for place in places}
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="y")
     _legend(axes)
-    return figure
+    return heights
 
 
 def stopped_time(rows: Rows, of: str) -> Figure:
@@ -247,7 +240,7 @@ MEASURES: Sequence[tuple[str, str, Callable[[float], str]]] = (
 def cohorts(rows: Rows) -> Figure:
     """Draw small bar charts side by side: each measure by cohort."""
     figure = Figure(figsize=(WIDE, 2.2), layout="constrained")
-    order = _cohorts(rows)
+    order = _in_order(rows, "cohort", COHORT)
     of = {row["cohort"]: row for row in rows}
     for axes, (column, name, write) in zip(figure.subplots(1, len(MEASURES)), MEASURES, strict=True):
         values = [_measure(of[cohort], column) for cohort in order]
@@ -317,8 +310,9 @@ def _legend(axes: Axes) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=6, borderaxespad=0.2, handlelength=1.1)
 
 
-def _cohorts(rows: Rows) -> list[str]:
-    return sorted({row["cohort"] for row in rows}, key=lambda cohort: ([*COHORTS, cohort].index(cohort), cohort))
+def _in_order(rows: Rows, column: str, first: Iterable[str]) -> list[str]:
+    """Return the values of a column: the known ones in their own order, then the others."""
+    return sorted({row[column] for row in rows}, key=lambda value: ([*first, value].index(value), value))
 
 
 def _names(rows: Rows, of: str) -> list[str]:

@@ -60,13 +60,9 @@ class Facts:
 
 def read_facts(read: Callable[[Table], DataFrame], report_progress: Callable[[str], None] = lambda _: None) -> Facts:
     """Run all queries. `read` returns a table; `report_progress` is called with a name before each of the `STEPS`."""
-    rebalance, downtime, gap = (
-        read(schema.REBALANCE),
-        read(schema.MEMBER_DOWNTIME),
-        read(schema.PARTITION_GAP),
-    )
-    state_time, avoided, verdict = read(schema.STATE_TIME), read(schema.AVOIDED), read(schema.VERDICT)
-    flaky = read(schema.FLAKY)
+    rebalance, downtime, gap = map(read, (schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP))
+    state_time, avoided = read(schema.STATE_TIME), read(schema.AVOIDED)
+    verdict, flaky = read(schema.VERDICT), read(schema.FLAKY)
     report_progress("totals")
     totals: dict[str, Any] = {}
     for frame in (
