@@ -26,7 +26,7 @@ from tables import table
 
 from koordinator.cli.serve import serve
 from koordinator.emulator.broker import broker, connections
-from koordinator.emulator.config.settings import Settings, rules
+from koordinator.emulator.config.settings import Settings, attribute, rules
 from koordinator.emulator.core.data import fetch_sessions, log, produce, topic
 from koordinator.emulator.core.groups.classic import join
 from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS
@@ -70,7 +70,7 @@ def settings_table() -> str:
     kafka, _ = Settings.of("kafka-defaults")
     rows = []
     for name, rule in rules().items():
-        default, kafka_default = _config_value(fast.value(name)), _config_value(kafka.value(name))
+        default, kafka_default = (_config_value(getattr(each, attribute(name))) for each in (fast, kafka))
         if kafka_default != default:
             default += f" (`kafka-defaults`: {kafka_default})"
         rows.append((f"`{name}`", default, rule.allowed, rule.doc))
