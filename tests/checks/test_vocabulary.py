@@ -50,6 +50,15 @@ def test_every_kind_of_line_is_declared() -> None:
         for key, value in zip(node.keys, node.values, strict=True)
         if isinstance(key, ast.Constant) and key.value == "kind" and isinstance(value, ast.Constant)
     }
+    # a fault event has its kind in a field, `kind: Literal[...]`
+    kinds |= {
+        name.value
+        for tree in trees(TRACE)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "kind"
+        for name in ast.walk(node.annotation)
+        if isinstance(name, ast.Constant)
+    }
     assert {*vocabulary.KINDS} - kinds <= {"test"}, "the pytest plugin writes the kind `test`"
     assert kinds <= {*vocabulary.KINDS}
 
