@@ -29,7 +29,7 @@ FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -nam
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help dev demo report test check ci-extra docs bench bench-pipeline spark-test fuzz soak explore conformance docker-test compose-demo spark-cluster-test clean
+.PHONY: help dev demo report test check ci-extra docs docs-site bench bench-pipeline spark-test fuzz soak explore conformance docker-test compose-demo spark-cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -128,7 +128,7 @@ check: $(VENV)/test-tools $(if $(wildcard $(VENV)/editable),,$(VENV)/installed) 
 	@echo "== prose"
 	@$(BIN)/python tools/prose.py
 
-ci-extra: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/editor-tools $(VENV)/installed ## run the tests that need Java, Chromium, Docker, pyright or Spark
+ci-extra: docs-site $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/editor-tools $(VENV)/installed ## run the tests that need Java, Chromium, Docker, MkDocs, pyright or Spark
 	@status=0; \
 	KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" compose/engine.sh \
 	  $(BIN)/pytest -m needs --ignore=tests/pipeline $(ARGS) || status=$$?; \
@@ -194,6 +194,18 @@ docs: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## regenerate the
 	@PYTHONPATH=tests/support $(BIN)/python tools/documents.py
 	@$(BIN)/python tools/aio_handles.py
 
+# MkDocs has an environment of its own: it needs no test dependency, and the tests need no MkDocs.
+.venv-docs/made: pyproject.toml | $(VENV)/wheel
+	@echo "== installing MkDocs into .venv-docs (once)"
+	@rm -rf .venv-docs; $(BIN)/python -m venv .venv-docs
+	@.venv-docs/bin/python -m pip --disable-pip-version-check --quiet install "$$(echo $(VENV)/dist/*.whl)[docs]"
+	@touch $@
+
+docs-site: .venv-docs/made $(VENV)/wheel ## build the documentation as a site into build/site; it opens and searches offline
+	@.venv-docs/bin/python -m pip --disable-pip-version-check --quiet install --force-reinstall --no-deps $(VENV)/dist/*.whl
+	@NO_MKDOCS_2_WARNING=1 PATH="$$PWD/.venv-docs/bin:$$PATH" .venv-docs/bin/mkdocs build --quiet --strict
+	@echo "build/site/index.html"
+
 # The number of kills, at times drawn from SEED, above; the repetitions of the timing-sensitive tests.
 KILLS ?= 100
 REPEATS ?= 100
@@ -204,6 +216,6 @@ soak: $(VENV)/test-tools $(VENV)/installed ## kill the server while members comm
 	@grep -v '^#' tests/soak/sensitive.txt | xargs $(BIN)/pytest -q -n $(JOBS) --count=$(REPEATS) $(ARGS)
 
 clean: ## remove .venv and all build outputs and caches
-	rm -rf $(VENV) build dist koordinator.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache \
+	rm -rf $(VENV) .venv-docs build dist koordinator.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache \
 	  .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

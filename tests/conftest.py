@@ -9,6 +9,7 @@ import subprocess
 from collections import Counter
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,6 +66,7 @@ TOOLS: dict[str, Callable[[], str]] = {
     "docker": cache(_docker),
     "engines": lambda: "" if find_spec("duckdb") and find_spec("polars") else "no duckdb and polars found",
     "java": cache(_java),
+    "mkdocs": lambda: "" if Path(".venv-docs/bin/mkdocs").exists() or shutil.which("mkdocs") else "no MkDocs found",
     "mounts": cache(_mounts),
     "node": lambda: "" if shutil.which("npm") else "no Node.js with npm found",
     "pyright": lambda: "" if find_spec("basedpyright") else "no basedpyright found",
