@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from ..broker.connections import Close, Send
+from ..trace.events import LoopLagged
 from .listening_sockets import ListeningSocket, java_host
 from .streams import ClientStream, SocketConnection
 
@@ -37,6 +38,15 @@ PROMPT_WAITERS_MAX = 16
 
 CROWD_CHECK_INTERVAL_S = 0.05
 """More waiters check at this interval."""
+
+LAG_INTERVAL_S = 0.25
+"""The interval at which the lag of the loop is measured."""
+
+LAG_MIN_MS = 250
+"""The shortest lag that is traced; shorter ones do not affect a heartbeat."""
+
+WHOLE_CLUSTER = 0
+"""The node id of events that concern the whole cluster."""
 
 STOPPED = "the emulator stopped"
 """The reason for connections that end with the emulator."""
@@ -92,6 +102,16 @@ class Server:
             if waiting.cancelled_caught:
                 self._route(self._broker.tick(self.now()))
 
+    async def _measure_lag(self) -> None:
+        """Trace how late this loop runs, forever: checks of a client's timing allow for it."""
+        while True:
+            due = trio.current_time() + LAG_INTERVAL_S
+            await trio.sleep_until(due)
+            lag_ms = int((trio.current_time() - due) * 1000)
+            if lag_ms >= LAG_MIN_MS:
+                trace = self._broker.trace
+                trace.add(trace.now_us(), LoopLagged(lag_ms), WHOLE_CLUSTER)
+
     async def _write_logs(self, log_writer: LogWriter) -> None:
         """Perform queued log writes in a worker thread, forever."""
         while True:
@@ -109,6 +129,7 @@ class Server:
             self._nursery = nursery
             nursery.start_soon(self.keep_time)
             nursery.start_soon(self._wake_crowds)
+            nursery.start_soon(self._measure_lag)
             if self._log_writer is not None:
                 nursery.start_soon(self._write_logs, self._log_writer)
             for listening_socket in listening:

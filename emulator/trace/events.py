@@ -88,6 +88,13 @@ class NodeChanged:
 
 
 @value
+class LoopLagged:
+    """The server's loop ran `lag_ms` milliseconds after it was due: it was busy, or the machine was."""
+
+    lag_ms: int
+
+
+@value
 class LeaderMoved:
     """A test moved a partition's leadership to a node; `group_id` is the group for which it did, if any."""
 
@@ -162,6 +169,7 @@ TraceEvent = (
     | Fact
     | FaultEvent
     | LeaderMoved
+    | LoopLagged
     | NodeChanged
     | PuppetChanged
     | VerbUsed
@@ -173,7 +181,7 @@ def group_of(event: TraceEvent) -> str | None:
     match event:
         case ResponseSent():
             return event.received.group_id
-        case Connected() | Disconnected() | NodeChanged():
+        case Connected() | Disconnected() | LoopLagged() | NodeChanged():
             return None
         case _:
             return event.group_id

@@ -16,6 +16,7 @@ from .events import (
     Disconnected,
     FaultEvent,
     LeaderMoved,
+    LoopLagged,
     NodeChanged,
     PuppetChanged,
     RequestReceived,
@@ -57,6 +58,11 @@ def _(event: Disconnected) -> Line:
         "reason": event.reason or None,
         "empty_fetches": event.empty_fetches or None,
     }
+
+
+@_columns.register
+def _(event: LoopLagged) -> Line:
+    return {"kind": "lag", "body": {"lag_ms": event.lag_ms}}
 
 
 @_columns.register

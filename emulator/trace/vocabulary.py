@@ -21,6 +21,7 @@ KINDS = {
     "superseded": "a parked request will never get a response: the member sent another, or left",
     "conn": "a connection was opened or closed",
     "dropped": "the ring was full and discarded its oldest events",
+    "lag": "the machine was too busy to run the emulator in time; body.lag_ms is the delay",
     "node": "a broker was started, stopped, killed, paused, resumed, added or removed",
     "leader": "a test moved the leadership of a partition",
     "clock": "a test advanced a group's clock, or changed its mode",

@@ -222,6 +222,15 @@ class GroupTrace:
                 blocked += between_ms(exchange.request, until)
         return blocked
 
+    def lagged_ms(self, earlier: Line, later: Line) -> float:
+        """Return for how long the emulator was too busy to read requests between two lines."""
+        lagged_us = 0
+        for line in self.lines:
+            if line["kind"] == "lag":
+                began_us = max(int(earlier["wall_ts"]), int(line["wall_ts"]) - int(line["body"]["lag_ms"]) * 1000)
+                lagged_us += max(0, min(int(later["wall_ts"]), int(line["wall_ts"])) - began_us)
+        return lagged_us / 1000
+
     @property
     def end(self) -> Line | None:
         """The last line that has the group's time."""

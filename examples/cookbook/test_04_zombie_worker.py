@@ -1,10 +1,10 @@
 """A worker slower than `max.poll.interval.ms` leaves its group, and keeps working on partitions with new owners.
 
-The new owners handle the same orders, so every effect happens twice. The client reports the loss in a callback, but
-only `poll` runs callbacks, and the worker does not poll.
+The new owners handle the same orders, so every effect happens twice; Kafka only refuses the worker's commits. The
+client reports the loss in a callback, but only `poll` runs callbacks, and the worker does not poll.
 
 Evidence: https://github.com/confluentinc/librdkafka/pull/5604, https://github.com/robinhood/faust/issues/517.
-Reproduced by: `evict(member, as_if="poll_timeout")`; `assert_no_zombie_commits`.
+Reproduced by: `evict(member, as_if="poll_timeout")`; `assert_request`.
 """
 
 import logging
@@ -78,11 +78,10 @@ def timed_out(koordinator, start):
     return timed_out
 
 
-def test_a_zombie_handles_and_commits_orders_of_other_members(koordinator, timed_out):
+def test_a_zombie_handles_orders_of_other_members(koordinator, timed_out):
     effects = timed_out(zombie)
     assert [effects.get(timeout=10) for _ in "bc"] == [b"b", b"c"]
-    with pytest.raises(AssertionError, match="svc-1"):
-        koordinator.group("svc").assert_no_zombie_commits()
+    koordinator.group("svc").assert_request("OffsetCommit", error="UNKNOWN_MEMBER_ID", times=3, timeout=30)
 
 
 def test_a_worker_that_checks_its_ownership_stops_at_once(koordinator, timed_out):

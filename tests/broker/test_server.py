@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 import trio
 from brokers.word_broker import EPOCH, InMemory, Scene, play, say
-from trio.testing import memory_stream_pair, wait_all_tasks_blocked
+from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
 from koordinator.emulator.broker.connections import Close, Send
+from koordinator.emulator.config.options import Options
+from koordinator.emulator.server.build import build
+from koordinator.emulator.server.server import LAG_INTERVAL_S
 
 
 def test_a_clients_request_is_answered() -> None:
@@ -68,6 +71,23 @@ def test_a_muted_connection_is_not_read_until_its_answer_has_left() -> None:
         assert answers == b"at lastbehind"
 
     play(scene)
+
+
+@pytest.mark.parametrize(("late_s", "traced"), [(0.2, []), (3, [{"lag_ms": 3000}])])
+def test_the_trace_has_the_lag_of_the_loop(late_s: float, traced: list[object]) -> None:
+    clock = MockClock()
+
+    async def main() -> list[object]:
+        served = build(Options())
+        async with trio.open_nursery() as nursery:
+            await nursery.start(served.server.serve, [])
+            await wait_all_tasks_blocked()
+            clock.jump(LAG_INTERVAL_S + late_s)
+            await wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        return [line["body"] for line in served.trace.events() if line["kind"] == "lag"]
+
+    assert trio.run(main, clock=clock) == traced
 
 
 def test_responses_to_one_input_leave_in_one_send() -> None:

@@ -386,9 +386,16 @@ def test_zombie_commits(group: Group, member: Callable[..., Puppet]) -> None:
     a.commit({("t", 0): 1, ("t", 3): 1})
     says(
         group.assert_no_zombie_commits,
-        "group 'g': expected no commit from a removed member or for another member's partition; seen 1:",
+        "group 'g': expected no accepted commit from a removed member or for another member's partition; seen 1:",
         "  # OffsetCommit v9 from a as member a-… (generation 2) -> OK: it commits t 0 of one",
     )
+
+
+def test_a_refused_commit_is_not_a_zombie_commit(group: Group, member: Callable[..., Puppet]) -> None:
+    a = member("a")
+    group.evict("a")
+    a.commit({("t", 0): 1})
+    group.assert_request("OffsetCommit", error="UNKNOWN_MEMBER_ID").assert_no_zombie_commits()
 
 
 # -- conformance ---------------------------------------------------------------------------------------------
