@@ -1,4 +1,4 @@
-# Development tasks. Needs GNU make and Python 3.11, 3.12 or 3.13; `make help` lists the targets.
+# Development tasks. Needs GNU make and Python 3.11 to 3.15; `make help` lists the targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -8,12 +8,16 @@ MAKEFLAGS += --no-builtin-rules
 
 # The interpreter for .venv: the first suitable candidate, unless PYTHON names one.
 PYTHON ?=
-SUITABLE := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
-CANDIDATES := python3 python3.13 python3.12 python3.11 python
+SUITABLE := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 15))
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python3.15 python
 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# After a failed installation. The emulator needs no compiler on 3.15, but some of the clients and test tools do.
+NO_WHEELS = { $(BIN)/python -c 'import sys; sys.version_info < (3, 15) or print("Some clients have no wheels for", \
+	"Python 3.15 yet, confluent-kafka for one. Use an older Python: make clean, then make PYTHON=python3.14 ...")'; exit 1; }
 
 # The number of test processes, and extra arguments for pytest.
 JOBS ?= 2
@@ -40,9 +44,9 @@ $(VENV)/made:
 	  for candidate in $(CANDIDATES); do \
 	    if "$$candidate" -c '$(SUITABLE)' 2>/dev/null; then python="$$candidate"; break; fi; \
 	  done; \
-	  [ -n "$$python" ] || { echo "No Python 3.11, 3.12 or 3.13 with venv found; name one with make PYTHON=..." >&2; exit 1; }; \
+	  [ -n "$$python" ] || { echo "No Python 3.11 to 3.15 with venv found; name one with make PYTHON=..." >&2; exit 1; }; \
 	elif ! "$$python" -c '$(SUITABLE)' 2>/dev/null; then \
-	  echo "PYTHON=$$python is not Python 3.11, 3.12 or 3.13 with venv" >&2; exit 1; \
+	  echo "PYTHON=$$python is not Python 3.11 to 3.15 with venv" >&2; exit 1; \
 	fi; \
 	echo "== creating $(VENV) with $$python ($$("$$python" -c 'import platform; print(platform.python_version())'))"; \
 	rm -rf $(VENV); "$$python" -m venv $(VENV)
@@ -58,12 +62,12 @@ $(VENV)/wheel: $(VENV)/made $(SOURCES) $(FOLDERS)
 
 $(VENV)/demo-tools: pyproject.toml | $(VENV)/wheel
 	@echo "== installing the emulator and the demo's clients into $(VENV) (once)"
-	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[demo]"; echo "== installed in $$SECONDS s"
+	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[demo]" || $(NO_WHEELS); echo "== installed in $$SECONDS s"
 	@touch $@
 
 $(VENV)/test-tools: pyproject.toml | $(VENV)/wheel
 	@echo "== installing the test dependencies into $(VENV) (once; about a minute)"
-	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[dev]"; echo "== installed in $$SECONDS s"
+	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[dev]" || $(NO_WHEELS); echo "== installed in $$SECONDS s"
 	@touch $@
 
 $(VENV)/installed: $(VENV)/wheel

@@ -27,7 +27,7 @@ class Jobs(Commands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the job of that name, or None. Raises UsageError if pyspark is missing."""
         if cmd_name in self.modules and find_spec("pyspark") is None:
-            raise click.UsageError("pyspark is not installed: pip install 'koordinator[spark]'", ctx)
+            raise click.UsageError("pyspark is not installed: pip install 'koordinator[spark]' (Python 3.11-3.14)", ctx)
         return super().get_command(ctx, cmd_name)
 
 

@@ -20,20 +20,19 @@ FIGURES = pytest.StashKey[dict[str, str]]()
 @pytest.fixture(scope="session")
 def image() -> str:
     """Return the image of this repository."""
-    # the default target; old engines would build every stage before it
-    return built("emulator", IMAGE, BUILD_S)
+    return built("Dockerfile", IMAGE, BUILD_S)
 
 
 @pytest.fixture(scope="session")
 def pipeline_image() -> str:
     """Return the pipeline's image; its build downloads about 400 MB unless the engine has them cached."""
-    return built("pipeline", PIPELINE_IMAGE, BUILD_WITH_SPARK_S)
+    return built("pipeline.Dockerfile", PIPELINE_IMAGE, BUILD_WITH_SPARK_S)
 
 
-def built(target: str, name: str, timeout_s: float) -> str:
-    """Build a target of the Dockerfile; return the image's name."""
+def built(dockerfile: str, name: str, timeout_s: float) -> str:
+    """Build a Dockerfile of compose/; return the image's name."""
     build = ("build", "--network", "host", "--build-arg", f"PYTHON_IMAGE={BASE}")
-    docker(*build, "-f", "compose/Dockerfile", "--target", target, "-t", name, ".", timeout_s=timeout_s)
+    docker(*build, "-f", f"compose/{dockerfile}", "-t", name, ".", timeout_s=timeout_s)
     return name
 
 

