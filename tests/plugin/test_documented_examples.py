@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import ast
-import re
-from pathlib import Path
 
 import pytest
+from scenes.documentation import ROOT, blocks
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *(path for path in sorted(ROOT.glob("docs/*.md")) if not path.stem.startswith("pipeline"))]
 README_BYTES_MAX = 7 * 1024
 
-EXAMPLES = {
-    f"{path.name}-{number}": block
-    for path in PAGES
-    for number, block in enumerate(
-        re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL), 1
-    )
-}
-FRAGMENTS = {
-    f"{path.name}-{number}": block
-    for path in PAGES
-    for number, block in enumerate(
-        re.findall(r"^```py\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL), 1
-    )
-}
+EXAMPLES = {block.name: block.text for block in blocks("python") if not block.page.stem.startswith("pipeline")}
+FRAGMENTS = {block.name: block.text for block in blocks("py")}
 IN_PYTEST = [pytest.param(block, id=name) for name, block in EXAMPLES.items() if "def test_" in block]
 ALONE = [pytest.param(block, id=name) for name, block in EXAMPLES.items() if "def test_" not in block]
 
 
 def test_the_readme_is_short_and_shows_one_test() -> None:
-    assert len(PAGES[0].read_bytes()) <= README_BYTES_MAX
-    assert [name for name in EXAMPLES if name.startswith("README.md")] == ["README.md-1"]
+    assert len((ROOT / "README.md").read_bytes()) <= README_BYTES_MAX
+    assert len([name for name in EXAMPLES if name.startswith("README.md")]) == 1
 
 
 @pytest.mark.parametrize("example", IN_PYTEST)
