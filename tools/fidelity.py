@@ -21,7 +21,7 @@ from conformance.applicability import ABSENT, left_out
 from conformance.scenarios import load
 from tables import table
 
-from koordinator.emulator.broker.versions import releases
+from koordinator.emulator.broker import releases
 from koordinator.emulator.config.settings import NEW_COORDINATOR_CHOSEN_IN
 from koordinator.emulator.config.settings import RELEASES as EMULATED
 from koordinator.emulator.core.dialect import Dialect

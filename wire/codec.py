@@ -35,8 +35,10 @@ _VERSION = struct.Struct(">h")
 _DIAGNOSED_BYTES_MAX = 1024 * 1024
 
 
-def decode(cls: type[_M], version: int, data: bytes | bytearray | memoryview, *, exact: bool = False) -> _M:
-    """Return the message of class `cls` in `data`.
+def decode(
+    cls: type[_M], version: int, data: bytes | bytearray | memoryview, *, begin: int = 0, exact: bool = False
+) -> _M:
+    """Return the message of class `cls` at offset `begin` of `data`.
 
     Trailing bytes are ignored, as by Kafka's parser, unless `exact`. Raises Malformed for invalid bytes, with the name
     of the field for input up to 1 MiB. Raises ValueError for a version that the message does not have, which is a
@@ -44,12 +46,14 @@ def decode(cls: type[_M], version: int, data: bytes | bytearray | memoryview, *,
     """
     parse = compiled_for(cls, version).parsefunc
     io = BytesIO(data)
+    io.seek(begin)
     try:
         message: _M = parse(io, None)
     except FAILED_PARSE as error:
         if len(data) > _DIAGNOSED_BYTES_MAX:
             raise Malformed(f"{cls.__name__} v{version}, in {len(data)} bytes: {error}") from error
-        construct_for(cls, version)._parse(BytesIO(data), None, cls.__name__)  # noqa: SLF001
+        io.seek(begin)
+        construct_for(cls, version)._parse(io, None, cls.__name__)  # noqa: SLF001
         raise AssertionError(f"{cls.__name__} v{version} parses interpreted, but not compiled") from error
     if exact and (rest := len(io.read())):
         raise Malformed(f"{cls.__name__} v{version}: {rest} bytes follow the message")
@@ -91,7 +95,7 @@ def decode_versioned(cls: type[_M], data: bytes, newest: int | None = None) -> _
     if version < 0:
         raise Malformed(f"{cls.__name__} has the version {version}")
     newest = declaration_of(cls).versions.max if newest is None else newest
-    return decode(cls, min(version, newest), data[_VERSION.size :])
+    return decode(cls, min(version, newest), data, begin=_VERSION.size)
 
 
 def encode_versioned(message: Message, version: int) -> bytes:

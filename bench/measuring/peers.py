@@ -8,7 +8,7 @@ import struct
 import time
 from typing import TYPE_CHECKING
 
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import encode
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
@@ -117,13 +117,13 @@ class Peers:
 def request(message: Message, version: int, correlation_id: int = 1) -> bytes:
     """Return the whole frame of a request."""
     key = next(key for key, api in APIS.items() if api.request is type(message))
-    return headers.frame(headers.request_header(key, version, correlation_id, "bench"), encode(message, version))
+    return frames.frame(frames.request_header(key, version, correlation_id, "bench"), encode(message, version))
 
 
 def answer(message: Message, version: int, correlation_id: int = 1) -> bytes:
     """Return the whole frame of a response."""
     key = next(key for key, api in APIS.items() if api.response is type(message))
-    return headers.frame(headers.response_header(key, version, correlation_id), encode(message, version))
+    return frames.frame(frames.response_header(key, version, correlation_id), encode(message, version))
 
 
 HELLO = request(ApiVersionsRequest(), 0)

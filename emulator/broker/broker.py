@@ -19,10 +19,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from koordinator.wire import headers
 from koordinator.wire.apis import APIS, REQUEST_KEYS
-from koordinator.wire.codec import encode
-from koordinator.wire.frames import FrameBuffer
+from koordinator.wire.frames import FrameBuffer, read_request_header
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
@@ -33,7 +31,7 @@ from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
 from ..trace.topic import READER_APIS
-from .api_table import ApiTable
+from .api_table import ApiTable, frame_of
 from .connections import Answer, Close, Connection, Send
 from .interceptor import Park, Respond, Serve, Write
 from .log_writes import LogWrites
@@ -244,8 +242,8 @@ class Broker:
             return waiting
         with suppress(Malformed):
             for frame in peer.frames.complete():
-                header, body = headers.read_request_header(frame)
-                version, request = self._api_table.read(header, frame[body:])
+                header, body = read_request_header(frame)
+                version, request = self._api_table.read(header, frame, body)
                 waiting.append((peer.call(header.correlation_id, header.api_key, version), request))
         return waiting
 
@@ -286,11 +284,11 @@ class Broker:
             if frame is None:
                 return
             received_us, size = self.trace.now_us(), len(frame)
-            header, body = headers.read_request_header(frame)
+            header, body = read_request_header(frame)
             if header.client_id != peer.client_id:
                 # all events of a connection share one string
                 peer.client_id = header.client_id or ""
-            version, request = self._api_table.read(header, frame[body:])
+            version, request = self._api_table.read(header, frame, body)
             del frame  # frees the memory of a large one
             if isinstance(request, ApiVersionsRequest):
                 peer.software = (request.client_software_name, request.client_software_version)
@@ -336,8 +334,9 @@ class Broker:
             self._perform(now, [Reply(call, self._api_table.versions(call, request))])
         else:
             version = call.api_version
-            service = self._api_table.services[call.api_key, version]
-            self._perform(now, self.node.handle(now, call, service.normalize_request(request, version)))
+            adapter = self._api_table.adapters[call.api_key, version]
+            effects, request = self.node.tick(now), adapter.normalize_request(request, version)
+            self._perform(now, effects + self.node.handlers[type(request)](now, call, request))
 
     def _take_steps(self, now: int, call: Call, steps: Iterable[Step]) -> None:
         """Take the steps of an interceptor; the client may have disconnected."""
@@ -394,7 +393,7 @@ class Broker:
         """Send the response to the request in flight, altered by the interceptor's step, if any."""
         call, api_table = received.call, self._api_table
         key, version = call.api_key, call.api_version
-        rendered = api_table.services[key, version].render_response(response, version, api_table.numbering)
+        rendered = api_table.adapters[key, version].render_response(response, version, api_table.numbering)
         if peer.messages is not None:
             if step is not None and step.alter is not None:
                 return
@@ -403,8 +402,7 @@ class Broker:
             self._inbox.append((now, Answer(peer.number, call, response)))
             return
         try:
-            header = headers.response_header(key, version, call.correlation_id)
-            frame = headers.frame(header, encode(rendered, version))
+            frame = frame_of(call, rendered)
         except ValueError as error:
             # the response repeats a client's text that is too long for its type, such as a member id
             self._close(now, peer, f"{APIS[key].name} v{version}: the response cannot be encoded: {error}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import Coordinator as CoordinatorRow
@@ -11,6 +11,8 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, F
 from .effects import Reply
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .cluster import ClusterState
     from .data.data_plane import DataPlane
     from .effects import Call, Effect
@@ -33,7 +35,7 @@ MESSAGES = {
 class NodeCore:
     """The groups and topics that one broker serves.
 
-    Each input goes to the part it concerns.
+    Each input goes to the part it concerns. A request goes to `handlers[type(request)]`, after `tick`.
     """
 
     def __init__(self, node_id: int, cluster: ClusterState, coordinator: Coordinator, data: DataPlane) -> None:
@@ -43,20 +45,15 @@ class NodeCore:
         self.data = data
         # bound methods: they are called several times per input
         self._groups_deadline, self._data_deadline = coordinator.store.deadlines.deadline, self.data.deadline
+        self.handlers: dict[type, Callable[[int, Call, Any], list[Effect]]] = {
+            FindCoordinatorRequest: self._find_coordinators,
+            **dict.fromkeys(coordinator.serves, coordinator.handle),
+            **dict.fromkeys(data.serves, data.handle),
+        }
+        """What serves a request, by its class; called with the node's time, the call and the request."""
         self._led: dict[int, int] = {}
         self.coordinator_overrides: dict[str, int] = {}
         """By group id, the coordinator that this node reports instead of the cluster's."""
-
-    def handle(self, now: int, call: Call, request: object) -> list[Effect]:
-        """Serve one request. Raises KeyError if no part of the node knows its type."""
-        effects = self.tick(now)
-        if isinstance(request, FindCoordinatorRequest):
-            effects.append(Reply(call, self._find_coordinator(call, request)))
-        elif type(request) in self.coordinator.serves:
-            effects += self.coordinator.handle(now, call, request)
-        else:
-            effects += self.data.handle(now, call, request)
-        return effects
 
     def tick(self, now: int) -> list[Effect]:
         """Fire everything due by `now`, in the order of the deadlines."""
@@ -89,15 +86,13 @@ class NodeCore:
             return data_due if groups_due is None else groups_due
         return min(groups_due, data_due)
 
-    def _find_coordinator(self, call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    def _find_coordinators(self, now: int, call: Call, request: FindCoordinatorRequest) -> list[Effect]:
+        del now
         if request.key_type == GROUP:
             # as in Kafka, looking up a group's coordinator creates the topic
             self.cluster.offsets_topic()
-        return FindCoordinatorResponse(
-            coordinators=tuple(
-                self._coordinator_of(call.listener, request.key_type, key) for key in request.coordinator_keys
-            )
-        )
+        rows = tuple(self._coordinator_of(call.listener, request.key_type, key) for key in request.coordinator_keys)
+        return [Reply(call, FindCoordinatorResponse(coordinators=rows))]
 
     def _coordinator_of(self, listener: str, key_type: int, key: str) -> CoordinatorRow:
         if key_type not in (GROUP, TRANSACTION):

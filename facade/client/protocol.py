@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
@@ -113,8 +113,8 @@ class ClientProtocol:
         assert key is not None, f"{type(request).__name__} is not a request"
         self._correlation_id += 1
         self._in_flight = ApiKey(key), version
-        header = headers.request_header(key, version, self._correlation_id, self._client_id)
-        return headers.frame(header, encode(request, version))
+        header = frames.request_header(key, version, self._correlation_id, self._client_id)
+        return frames.frame(header, encode(request, version))
 
     def receive_data(self, data: bytes) -> Message | None:
         """Return the response once it is complete. Raises InvalidResponse, or SecuredListener for a TLS alert."""
@@ -131,7 +131,7 @@ class ClientProtocol:
 
     def _decode(self, frame: bytes) -> Message:
         key, version = self._in_flight
-        correlation_id, body = headers.read_response_header(key, version, frame)
+        correlation_id, body = frames.read_response_header(key, version, frame)
         if correlation_id != self._correlation_id:
             raise self._invalid(f"its correlation id is {correlation_id}, that of the request {self._correlation_id}")
         if key == ApiKey.API_VERSIONS and frame[body : body + 2] == _UNSUPPORTED_VERSION:

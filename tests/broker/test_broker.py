@@ -9,10 +9,10 @@ from clients.frame_clients import Peer, Wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koordinator.emulator.broker.versions.releases import ACCEPTED, ADVERTISED
+from koordinator.emulator.broker.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.config.settings import RELEASES
 from koordinator.emulator.core.data.direct_records import stored_records
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
@@ -123,12 +123,12 @@ class TestWhatClosesAConnection:
         return line
 
     def test_an_unknown_api_key(self, wire: Wire) -> None:
-        frame = headers.frame(struct.pack(">hhih", 999, 0, 7, 1) + b"c")
+        frame = frames.frame(struct.pack(">hhih", 999, 0, 7, 1) + b"c")
 
         assert "999" in self.closed(wire, frame)
 
     def test_an_unsupported_version(self, wire: Wire) -> None:
-        frame = headers.frame(struct.pack(">hhih", ApiKey.JOIN_GROUP, 99, 7, 1) + b"c")
+        frame = frames.frame(struct.pack(">hhih", ApiKey.JOIN_GROUP, 99, 7, 1) + b"c")
 
         line = self.closed(wire, frame)
 
@@ -136,7 +136,7 @@ class TestWhatClosesAConnection:
         assert "99" in line
 
     def test_a_body_that_cannot_be_read(self, wire: Wire) -> None:
-        frame = headers.frame(headers.request_header(ApiKey.HEARTBEAT, 3, 1, "shaky") + b"\0\5g")
+        frame = frames.frame(frames.request_header(ApiKey.HEARTBEAT, 3, 1, "shaky") + b"\0\5g")
 
         line = self.closed(wire, frame)
 
@@ -183,7 +183,7 @@ class TestWhatClosesAConnection:
         peer = wire.connect()
         frame = wire.request(peer, HEARTBEAT, 3)
 
-        wire.send(peer, headers.frame(frame[4:] + b"trailing"))
+        wire.send(peer, frames.frame(frame[4:] + b"trailing"))
 
         assert len(peer.answers()) == 1
 
@@ -194,7 +194,7 @@ class TestWhatClosesAConnection:
         for key in (*APIS, 999):
             for version in (0, 3, 9):
                 wire.broker.connected(wire.now, 1, "/127.0.0.1")
-                wire.broker.received(wire.now, 1, headers.frame(struct.pack(">hhi", key, version, 1) + data))
+                wire.broker.received(wire.now, 1, frames.frame(struct.pack(">hhi", key, version, 1) + data))
                 wire.broker.disconnected(wire.now, 1)
 
 
@@ -202,7 +202,7 @@ class TestApiVersions:
     def test_an_unknown_version_is_answered_with_35_in_the_layout_of_v0(self, wire: Wire) -> None:
         peer = wire.connect()
 
-        wire.send(peer, headers.frame(struct.pack(">hhih", 18, 99, 7, 1) + b"c\0\0"))
+        wire.send(peer, frames.frame(struct.pack(">hhih", 18, 99, 7, 1) + b"c\0\0"))
 
         assert peer.bytes == struct.pack(">iihi", 16, 7, 35, 1) + struct.pack(">hhh", 18, 0, 4)
         peer.pieces.clear()
@@ -271,7 +271,7 @@ class TestHeaders:
         frame = wire.request(peer, HEARTBEAT, 4)
         assert frame.endswith(b"\0")
 
-        wire.send(peer, headers.frame(frame[4:-1] + b"\x01\x4d\x03abc"))
+        wire.send(peer, frames.frame(frame[4:-1] + b"\x01\x4d\x03abc"))
 
         assert peer.bytes == struct.pack(">ii", 12, 1) + b"\0" + struct.pack(">ih", 0, Error.UNKNOWN_MEMBER_ID) + b"\0"
 

@@ -10,7 +10,7 @@ import pytest
 
 from koordinator.emulator.broker import connections
 from koordinator.emulator.core.data.direct_records import stored_records
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -74,8 +74,8 @@ class TestWhatIsOnlyAnnounced:
         for lie in LIES:
             for begin in (b"", b"\0", b"\0\1g", b"\2g"):
                 peer = wire.connect()
-                header = headers.request_header(api.key, version, 1, "c")
-                wire.send(peer, headers.frame(header, begin, lie))
+                header = frames.request_header(api.key, version, 1, "c")
+                wire.send(peer, frames.frame(header, begin, lie))
                 wire.wait(0)
         assert peak() - before < MIB
         other_is_fine(wire)
@@ -120,15 +120,15 @@ class TestText:
     def test_a_client_id_cannot_forge_a_line_of_the_log_or_command_a_terminal(self, wire: Wire, name: str) -> None:
         peer = wire.connect()
 
-        wire.send(peer, headers.frame(headers.request_header(ApiKey.HEARTBEAT, 3, 1, name), b"\x7f\xff"))
+        wire.send(peer, frames.frame(frames.request_header(ApiKey.HEARTBEAT, 3, 1, name), b"\x7f\xff"))
 
         (line,) = wire.logged
         assert line.isprintable()
 
     def test_a_long_client_id_does_not_make_a_long_line(self, wire: Wire) -> None:
-        header = headers.request_header(ApiKey.HEARTBEAT, 3, 1, "\0" * 32_767)
+        header = frames.request_header(ApiKey.HEARTBEAT, 3, 1, "\0" * 32_767)
 
-        wire.send(wire.connect(), headers.frame(header, b"\x7f\xff"))
+        wire.send(wire.connect(), frames.frame(header, b"\x7f\xff"))
 
         (line,) = wire.logged
         assert len(line) < 2_000
@@ -137,9 +137,9 @@ class TestText:
     def test_invalid_utf_8_closes_the_connection(self, wire: Wire, text: bytes) -> None:
         """Lone surrogates, overlong forms, and code points beyond Unicode."""
         in_header, in_body = wire.connect(), wire.connect()
-        wire.send(in_header, headers.frame(struct.pack(">hhih", 12, 3, 1, len(text)) + text))
-        head = headers.request_header(ApiKey.HEARTBEAT, 3, 1, "c")
-        wire.send(in_body, headers.frame(head, struct.pack(">h", len(text)) + text))
+        wire.send(in_header, frames.frame(struct.pack(">hhih", 12, 3, 1, len(text)) + text))
+        head = frames.request_header(ApiKey.HEARTBEAT, 3, 1, "c")
+        wire.send(in_body, frames.frame(head, struct.pack(">h", len(text)) + text))
         assert in_header.closed is not None
         assert in_body.closed is not None
         other_is_fine(wire)

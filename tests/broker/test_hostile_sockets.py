@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
@@ -107,14 +107,14 @@ class Client:
     @staticmethod
     def frame(request: Any, version: int) -> bytes:
         key = next(key for key, api in APIS.items() if api.request is type(request))
-        return headers.frame(headers.request_header(key, version, 1, "c"), encode(request, version))
+        return frames.frame(frames.request_header(key, version, 1, "c"), encode(request, version))
 
     async def ask(self, request: Any, version: int) -> Any:
         await self.stream.send_all(self.frame(request, version))
         (length,) = struct.unpack(">i", await self._take(4))
         answer = await self._take(length)
         api = next(api for api in APIS.values() if api.request is type(request))
-        header = len(headers.response_header(api.key, version, 1))
+        header = len(frames.response_header(api.key, version, 1))
         return decode(api.response, version, answer[header:])
 
     async def _take(self, size: int) -> bytes:

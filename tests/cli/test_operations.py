@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from koordinator.client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.codec import encode
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -62,7 +62,7 @@ def connect(ready: dict[str, Any]) -> socket.socket:
 
 
 def frame(api: ApiKey, version: int, request: Message, client_id: str = "raw") -> bytes:
-    return headers.frame(headers.request_header(api, version, 1, client_id), encode(request, version))
+    return frames.frame(frames.request_header(api, version, 1, client_id), encode(request, version))
 
 
 def bare(api_key: int, version: int, body: bytes = b"") -> bytes:

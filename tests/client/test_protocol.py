@@ -14,7 +14,7 @@ from koordinator.client.errors import (
     SecuredListener,
 )
 from koordinator.client.protocol import RESPONSE_BYTES_MAX, ClientProtocol
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
@@ -38,8 +38,8 @@ def negotiated(**served: tuple[int, int]) -> ClientProtocol:
     return protocol
 
 
-def request_of(data: bytes) -> tuple[headers.RequestHeader, bytes]:
-    header, body = headers.read_request_header(data[4:])
+def request_of(data: bytes) -> tuple[frames.RequestHeader, bytes]:
+    header, body = frames.read_request_header(data[4:])
     return header, data[4 + body :]
 
 
@@ -47,7 +47,7 @@ def response_frame(
     key: ApiKey, version: int, correlation_id: int, message: Message, body_version: int | None = None
 ) -> bytes:
     body = encode(message, version if body_version is None else body_version)
-    return headers.frame(headers.response_header(key, version, correlation_id), body)
+    return frames.frame(frames.response_header(key, version, correlation_id), body)
 
 
 def refusal_of(*rows: ApiVersion) -> ApiVersionsResponse:
@@ -147,7 +147,7 @@ def test_tagged_fields_in_a_response_header_are_skipped() -> None:
     protocol = negotiated(LEAVE_GROUP=(0, 5))
     header, _ = request_of(protocol.encode_request(LeaveGroupRequest(group_id="g"), 5))
     tagged = header.correlation_id.to_bytes(4, "big") + bytes.fromhex("01 07 02 6162")
-    data = headers.frame(tagged, encode(LeaveGroupResponse(), 5))
+    data = frames.frame(tagged, encode(LeaveGroupResponse(), 5))
     assert protocol.receive_data(data) == LeaveGroupResponse()
 
 

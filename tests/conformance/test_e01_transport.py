@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from conformance.scenarios import scenario
 from conformance.targets import raw_header
 
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def test_e002_api_versions_of_an_unknown_version_is_answered_in_version_0(play: Player) -> None:
     body = b"\x02n\x021\x00"
     head = raw_header(ApiKey.API_VERSIONS, 99, 7, "c", has_tags=True)
-    answer = play.answered(play.send(headers.frame(head, body), on="one"))
+    answer = play.answered(play.send(frames.frame(head, body), on="one"))
     newest = max(version for version in range(10) if play.serves(ApiKey.API_VERSIONS, version))
     assert answer == struct.pack(">ihihhh", 7, 35, 1, ApiKey.API_VERSIONS, 0, newest)
     named = ApiVersionsRequest(client_software_name="n", client_software_version="1")
@@ -44,13 +44,13 @@ def test_e003_the_client_software_needs_a_name(play: Player) -> None:
 @scenario(kip="base")
 def test_e005_an_unknown_api_closes_the_connection(play: Player) -> None:
     head = raw_header(999, 0, 1, "c", has_tags=False)
-    play.expect_closed(play.send(headers.frame(head)))
+    play.expect_closed(play.send(frames.frame(head)))
 
 
 @scenario(kip="base")
 def test_e006_an_unknown_version_closes_the_connection(play: Player) -> None:
     head = raw_header(ApiKey.JOIN_GROUP, 99, 1, "c", has_tags=True)
-    play.expect_closed(play.send(headers.frame(head)))
+    play.expect_closed(play.send(frames.frame(head)))
 
 
 @scenario(kip="KIP-482")
@@ -61,7 +61,7 @@ def test_e008_an_unknown_tagged_field_is_skipped(play: Player) -> None:
     assert body[-1:] == b"\0", "no tagged fields"
     # one: tag 77, 3 bytes
     tagged = body[:-1] + b"\x01" + b"\x4d\x03xyz"
-    answer = play.answered(play.send(headers.frame(head, tagged)))
+    answer = play.answered(play.send(frames.frame(head, tagged)))
     # header v1 with its tags, no throttling, no error, no tags
     assert answer == struct.pack(">ibihb", 5, 0, 0, 0, 0)
 
@@ -77,7 +77,7 @@ def test_e009_the_client_id_of_a_flexible_header_has_an_int16_length(play: Playe
         protocol_type="consumer",
         protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
     )
-    answer = play.send(headers.frame(head, encode(request, 6)))
+    answer = play.send(frames.frame(head, encode(request, 6)))
     assert answer.frame is not None
     assert answer.frame[:5] == struct.pack(">ib", 5, 0)
     response = decode(JoinGroupResponse, 6, answer.frame[5:], exact=True)

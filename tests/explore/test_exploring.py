@@ -26,7 +26,8 @@ from exploring.verdicts import SENT_LATE_MS, Verdict, judge
 
 from koordinator.emulator.core.effects import TimerFired
 from koordinator.emulator.core.groups.classic import join as join_module
-from koordinator.emulator.core.groups.classic import membership, rebalance
+from koordinator.emulator.core.groups.classic import rebalance
+from koordinator.emulator.core.groups.classic.group import ClassicGroup
 from koordinator.emulator.core.timers import OffsetExpiryCheck
 from koordinator.wire.errors import Error
 
@@ -122,7 +123,7 @@ def nothing(*_: object) -> None:
 @pytest.mark.parametrize(
     ("setup", "broken", "name", "by", "steps_max"),
     [
-        (PLAIN, membership, "validate_joiner", unfenced, 4),
+        (PLAIN, ClassicGroup, "member_error", unfenced, 4),
         (SMALL, join_module, "has_room", crowded, 5),
         (PLAIN, rebalance, "complete_after_expiry", nothing, 6),
     ],
@@ -308,7 +309,7 @@ def test_the_report_fails_below_the_committed_figure(program: Any, capsys: pytes
 def test_the_report_fails_and_writes_a_scenario_for_a_difference(program: Any) -> None:
     def spoilt(sequences: list[Sequence]) -> list[Played]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(membership, "validate_joiner", unfenced)
+            patch.setattr(ClassicGroup, "member_error", unfenced)
             return by_the_core(sequences)
 
     found = explored(spoilt, 10)

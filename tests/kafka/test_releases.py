@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.kafka_releases import jars
 
-from koordinator.emulator.broker.versions.releases import ACCEPTED, ADVERTISED
+from koordinator.emulator.broker.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.config.settings import RELEASES
 from koordinator.wire.apis import APIS
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from koordinator import Cluster, Emulator
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
@@ -46,9 +46,9 @@ class Line:
 
     def send(self, message: Any, version: int) -> None:
         key = next(key for key, api in APIS.items() if api.request is type(message))
-        self.awaited = APIS[key].response, version, len(headers.response_header(key, version, 1))
-        header = headers.request_header(key, version, 1, "c")
-        self.socket.sendall(headers.frame(header, encode(message, version)))
+        self.awaited = APIS[key].response, version, len(frames.response_header(key, version, 1))
+        header = frames.request_header(key, version, 1, "c")
+        self.socket.sendall(frames.frame(header, encode(message, version)))
 
     def answer(self) -> Any:
         kind, version, header = self.awaited

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordinator.wire.frames import FrameBuffer
-from koordinator.wire.headers import frame
+from koordinator.wire.frames import FrameBuffer, frame
 from koordinator.wire.primitives import Malformed
 
 

@@ -3,7 +3,7 @@ import mmap
 import pytest
 
 from koordinator.wire.apis import APIS, Api, ApiKey
-from koordinator.wire.headers import (
+from koordinator.wire.frames import (
     RequestHeader,
     frame,
     read_request_header,

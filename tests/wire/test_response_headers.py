@@ -1,7 +1,7 @@
 import pytest
 
 from koordinator.wire.apis import APIS, Api, ApiKey
-from koordinator.wire.headers import read_response_header, response_header
+from koordinator.wire.frames import read_response_header, response_header
 from koordinator.wire.primitives import Malformed
 
 CASES = [pytest.param(api, version, id=f"{api.name}-{version}") for api in APIS.values() for version in api.versions]

@@ -6,7 +6,7 @@ import pytest
 from builders.worked_bytes import TOPIC_ID, UUID_HEX, case
 
 from koordinator.wire.codec import decode, encode
-from koordinator.wire.headers import read_request_header
+from koordinator.wire.frames import read_request_header
 from koordinator.wire.messages import (
     api_versions,
     create_topics,

@@ -6,7 +6,7 @@ import pytest
 from builders.worked_bytes import TOPIC_ID, UUID_HEX, case
 
 from koordinator.wire.codec import decode, encode
-from koordinator.wire.headers import frame, response_header
+from koordinator.wire.frames import frame, response_header
 from koordinator.wire.messages import (
     describe_groups,
     find_coordinator,

@@ -19,7 +19,7 @@ from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFet
 from koordinator.wire.messages.produce import PartitionProduceResponse
 from koordinator.wire.schema import declaration_of, fields_of
 
-from ...broker.versions.adapters import ADAPTERS
+from ...broker.api_table import ADAPTERS
 from .actions import RuleError
 
 if TYPE_CHECKING:

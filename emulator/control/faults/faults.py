@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from ...broker.versions.releases import ACCEPTED
+from ...broker.releases import ACCEPTED
 from ...config.suggest import unknown
 from ...trace.events import RequestReceived
 from ..results import RuleInfo, UnusedRule

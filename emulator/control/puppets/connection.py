@@ -11,7 +11,7 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, F
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest
 
-from ...broker.versions.adapters import KEYS_SINCE
+from ...broker.api_table import KEYS_SINCE
 from ...core.node import GROUP
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.apis import REQUEST_KEYS, ApiKey
 
 from ...broker.connections import Answer
-from ...broker.versions.releases import ACCEPTED
+from ...broker.releases import ACCEPTED
 from ...core.timers import Timers
 from ...trace.events import PuppetChanged
 from .connection import PuppetConnection

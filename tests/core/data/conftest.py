@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from koordinator.emulator.broker.versions.adapters import ADAPTERS
+from koordinator.emulator.broker.api_table import ADAPTERS
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.data_plane import DataPlane

@@ -14,7 +14,7 @@ import trio
 
 from exploring.steps import TOPICS, Outcome, Played, asked, response_of
 from koordinator.client.admin import Admin
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.primitives import Malformed
@@ -56,8 +56,8 @@ class Connection:
     async def send(self, step: Step, data: bytes) -> None:
         """Send a request."""
         self._correlation_id += 1
-        header = headers.request_header(step.key, step.version, self._correlation_id, step.client_id)
-        await self._stream.send_all(headers.frame(header, data))
+        header = frames.request_header(step.key, step.version, self._correlation_id, step.client_id)
+        await self._stream.send_all(frames.frame(header, data))
 
     async def receive(self, step: Step) -> Message | None:
         """Return the response; None if the connection closes instead."""
@@ -66,7 +66,7 @@ class Connection:
             if frame is None:
                 return None
             try:
-                correlation_id, body = headers.read_response_header(step.key, step.version, frame)
+                correlation_id, body = frames.read_response_header(step.key, step.version, frame)
                 if correlation_id == self._correlation_id:
                     return decode(response_of(step), step.version, frame[body:], exact=True)
             except Malformed as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from brokers.kafka_releases import NEWEST, RELEASES, Release
 
-from koordinator.emulator.broker.versions.releases import ACCEPTED
+from koordinator.emulator.broker.releases import ACCEPTED
 from koordinator.wire.apis import APIS
 
 __all__ = ["NEWEST", "RELEASES", "Release", "settings_here", "versions_of"]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Self
 
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
@@ -156,7 +156,7 @@ class Scripted:
             return
 
     def _answer(self, connection: socket.socket, frame: bytes) -> bool:
-        header, body = headers.read_request_header(frame)
+        header, body = frames.read_request_header(frame)
         api, version = ApiKey(header.api_key), header.api_version
         request: Any = None
         if version in APIS[api].versions:
@@ -210,7 +210,7 @@ class Scripted:
     def _bytes(api: ApiKey, version: int, correlation_id: int, message: Message) -> bytes:
         is_refused = api is ApiKey.API_VERSIONS and getattr(message, "error_code", 0) == Error.UNSUPPORTED_VERSION
         body = encode(message, 0 if is_refused else version)
-        return headers.frame(headers.response_header(api, version, correlation_id), body)
+        return frames.frame(frames.response_header(api, version, correlation_id), body)
 
 
 def coordinated_by(broker: Scripted, request: Any, version: int, error: Error = Error.NONE) -> FindCoordinatorResponse:

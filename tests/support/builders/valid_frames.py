@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import encode
 from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
@@ -49,8 +49,8 @@ class Valid:
     def frame(self, key: int, version: int, correlation_id: int = 1) -> bytes:
         """Return a frame with a request of this API and version."""
         client_id = self._chance.choice((None, "", "c", "c", self._string()))
-        header = headers.request_header(key, version, correlation_id, client_id)
-        return headers.frame(header, encode(self.request(key, version), version))
+        header = frames.request_header(key, version, correlation_id, client_id)
+        return frames.frame(header, encode(self.request(key, version), version))
 
     def request(self, key: int, version: int) -> Message:
         """Return a request with random values."""

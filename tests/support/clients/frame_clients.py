@@ -18,7 +18,7 @@ from koordinator.emulator.core.effects import WriteLog
 from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.emulator.core.node import NodeCore
 from koordinator.emulator.trace.trace import Trace
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 
@@ -52,7 +52,7 @@ class Peer:
             body, data = data[4 : 4 + length], data[4 + length :]
             correlation_id = int.from_bytes(body[:4], "big")
             key, version = self.sent[correlation_id]
-            header = len(headers.response_header(key, version, correlation_id))
+            header = len(frames.response_header(key, version, correlation_id))
             found.append((correlation_id, decode(APIS[key].response, version, body[header:], exact=True)))
         return found
 
@@ -104,8 +104,8 @@ class Wire:
         self._correlation += 1
         key = next(key for key, api in APIS.items() if api.request is type(message))
         peer.sent[self._correlation] = (key, version)
-        header = headers.request_header(key, version, self._correlation, client_id)
-        return headers.frame(header, encode(message, version))
+        header = frames.request_header(key, version, self._correlation, client_id)
+        return frames.frame(header, encode(message, version))
 
     def ask(self, peer: Peer, message: Any, version: int, client_id: str | None = "c") -> Any:
         """Send a request and return the response; None if it is parked."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Any, Self
 
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.frames import FrameBuffer
@@ -47,7 +47,7 @@ class Rival:
         key = declaration_of(type(request)).key
         assert key is not None, f"{type(request).__name__} is not a request"
         self._asked = (key, version)
-        self._socket.sendall(headers.frame(headers.request_header(key, version, 1, "rival"), encode(request, version)))
+        self._socket.sendall(frames.frame(frames.request_header(key, version, 1, "rival"), encode(request, version)))
 
     def receive(self) -> Any:
         """Return the response to the request in flight."""
@@ -56,7 +56,7 @@ class Rival:
             data = self._socket.recv(65_536)
             assert data, f"closed instead of an answer to {APIS[key].name}"
             self._frames.feed(data)
-        _, body = headers.read_response_header(key, version, frame)
+        _, body = frames.read_response_header(key, version, frame)
         return decode(APIS[key].response, version, frame[body:])
 
     def ask(self, request: Message, version: int) -> Any:

@@ -6,7 +6,7 @@ import socket
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -55,10 +55,10 @@ class StrictLink:
         assert key is not None
         version = self.versions(key)[-1] if version is None else version
         self._correlation_id += 1
-        header = headers.request_header(key, version, self._correlation_id, "strict")
-        self._socket.sendall(headers.frame(header, encode(request, version)))
+        header = frames.request_header(key, version, self._correlation_id, "strict")
+        self._socket.sendall(frames.frame(header, encode(request, version)))
         frame = self._frame(f"{APIS[key].name} v{version}")
-        expected = headers.response_header(key, version, self._correlation_id)
+        expected = frames.response_header(key, version, self._correlation_id)
         assert frame.startswith(expected), f"{frame[:16].hex(' ')} is not the header of the answer"
         body = frame[len(expected) :]
         answer = decode(APIS[key].response, version, body, exact=True)

@@ -19,7 +19,7 @@ from brokers.cluster import Nodes
 from brokers.kafka_releases import NEWEST
 
 from conformance.answers import PendingRequest
-from koordinator.wire import headers
+from koordinator.wire import frames
 from koordinator.wire.codec import encode
 from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -166,7 +166,7 @@ class Target(ABC):
         """Send a request without waiting."""
         self._correlation_id += 1
         head = request_header(type(request), version, self._correlation_id, client_id)
-        return self.write(line, headers.frame(head, encode(request, version)), self._correlation_id)
+        return self.write(line, frames.frame(head, encode(request, version)), self._correlation_id)
 
     def write(self, line: Connection, frame: bytes, correlation_id: int | None = None) -> PendingFrame:
         """Send raw bytes without waiting."""

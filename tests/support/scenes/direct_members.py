@@ -28,7 +28,7 @@ def send(cluster: Cluster, request: object) -> list[Effect]:
     effects: list[Effect] = []
 
     def handle(now: int) -> None:
-        effects.extend(parts.runtime.broker(1).node.handle(now, CALL, request))
+        effects.extend(parts.runtime.broker(1).node.coordinator.handle(now, CALL, request))
         parts.runtime.broker(1).perform(now, effects)
 
     cluster._port.act(handle, "send")
@@ -54,7 +54,7 @@ def join(cluster: Cluster, *requests: JoinGroupRequest) -> None:
 
     def handle(now: int) -> None:
         for request in requests:
-            parts.runtime.broker(1).perform(now, parts.runtime.broker(1).node.handle(now, CALL, request))
+            parts.runtime.broker(1).perform(now, parts.runtime.broker(1).node.coordinator.handle(now, CALL, request))
 
     cluster._port.act(handle, "join")
     group = parts.runtime.broker(1).node.coordinator.groups["g"]

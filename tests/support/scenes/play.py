@@ -11,8 +11,8 @@ import random
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 
-from koordinator.emulator.broker.versions.adapters import ADAPTERS, kafka
-from koordinator.emulator.broker.versions.releases import ACCEPTED
+from koordinator.emulator.broker.api_table import ADAPTERS, kafka
+from koordinator.emulator.broker.releases import ACCEPTED
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.effects import Append, Call, Effect, Reply

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import read_subscription
 from koordinator.wire.primitives import Malformed
 
@@ -258,6 +259,20 @@ class ClassicGroup:
             return bool(protocol_type) and bool(protocols)
         size = len(self.members)
         return protocol_type == self.protocol_type and any(self._protocol_counts[name] == size for name, _ in protocols)
+
+    def member_error(self, member_id: str, instance_id: str | None) -> Error:
+        """Return why a member's request is refused, or NONE (`ClassicGroup.validateMember`).
+
+        Fencing comes first: the old id of a replaced static member gets FENCED_INSTANCE_ID whatever else is wrong. The
+        id of a static member passes without its instance id.
+        """
+        if instance_id is not None:
+            current_id = self.static_members.get(instance_id)
+            if current_id is None:
+                return Error.UNKNOWN_MEMBER_ID
+            if current_id != member_id:
+                return Error.FENCED_INSTANCE_ID
+        return Error.NONE if member_id in self.members else Error.UNKNOWN_MEMBER_ID
 
     def _remove_protocols(self, member: ClassicMember) -> None:
         for name, _ in member.protocols:

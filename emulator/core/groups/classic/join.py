@@ -18,7 +18,6 @@ from ..pending_writes import GroupCreated, StaticMemberReplaced
 from ..records import group_record, new_group_record
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember, Protocols
-from .membership import validate_joiner
 from .rebalance import join_error
 from .transitions import Cause
 
@@ -90,7 +89,7 @@ def join_existing_group(store: GroupStore, group: ClassicGroup, call: Call, requ
         return join_without_id(store, group, call, request)
     if request.member_id in group.pending_members:
         return join_with_pending_id(store, group, call, request)
-    error = validate_joiner(group, request.member_id, request.group_instance_id)
+    error = group.member_error(request.member_id, request.group_instance_id)
     if error is not Error.NONE:
         return store.reply(call, join_error(error, request.member_id))
     return rejoin(store, group, call, request)

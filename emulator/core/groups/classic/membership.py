@@ -28,26 +28,11 @@ HEARTBEAT_OK = HeartbeatResponse()
 """The response to almost every heartbeat."""
 
 
-def validate_joiner(group: ClassicGroup, member_id: str, instance_id: str | None) -> Error:
-    """Return why a member's request is refused, or NONE.
-
-    Fencing comes first: the old id of a replaced static member gets FENCED_INSTANCE_ID whatever else is wrong. The id
-    of a static member passes without its instance id.
-    """
-    if instance_id is not None:
-        current_id = group.static_members.get(instance_id)
-        if current_id is None:
-            return Error.UNKNOWN_MEMBER_ID
-        if current_id != member_id:
-            return Error.FENCED_INSTANCE_ID
-    return NONE if member_id in group.members else Error.UNKNOWN_MEMBER_ID
-
-
 def validate_member(store: GroupStore, group: ClassicGroup, member_id: str, instance_id: str | None) -> Error:
     """Validate the member of any request but JoinGroup."""
     if instance_id not in group.static_members and not store.dialect.unknown_instance_id_is_rejected:
         instance_id = None
-    return validate_joiner(group, member_id, instance_id)
+    return group.member_error(member_id, instance_id)
 
 
 def heartbeat(store: GroupStore, now: int, call: Call, request: HeartbeatRequest) -> None:

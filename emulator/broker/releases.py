@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.versions import Versions
 
-from ...config.settings import RELEASES
+from ..config.settings import RELEASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
