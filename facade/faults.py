@@ -6,7 +6,7 @@
     group.rule("JoinGroup", faults.delay(lognormal_ms=(90, 0.4)))
     group.rule("Heartbeat", faults.error("REBALANCE_IN_PROGRESS"), times=3)
 
-Each is a frozen dataclass of `koordinator.emulator.control.faults.actions`, under the name of its kind. An invalid
+Each is a dataclass of `koordinator.emulator.control.faults.actions`, under the name of its kind. An invalid
 action raises RuleError (a ValueError). Times are in milliseconds, sizes in bytes.
 """
 

@@ -4,11 +4,11 @@
 `messages/join_group.py`, and so on.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from importlib import import_module
 
 from .schema import Message, declaration_of
+from .values import value
 from .versions import Versions
 
 __all__ = ["APIS", "Api", "ApiKey", "Message"]
@@ -45,7 +45,7 @@ class ApiKey(IntEnum):
     DESCRIBE_TOPIC_PARTITIONS = 75
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Api:
     """An API with its messages and versions. `name` is that of Kafka's JSON schemas, such as "JoinGroup"."""
 

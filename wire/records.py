@@ -14,12 +14,13 @@ Rules: DefaultRecordBatch, DefaultRecord and AbstractLegacyRecordBatch of Apache
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import crc32c
 
 from .compression import Codec, compress, decompress
 from .primitives import Malformed
+from .values import value
 
 LIMIT = 100 * 1024 * 1024
 """The default limit on the decompressed bytes of a batch: 100 MiB."""
@@ -45,7 +46,7 @@ _VARINT_BYTES = 5
 _VARLONG_BYTES = 10
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Record:
     """A record; timestamp in ms, -1 for none; key, value, and the values of headers may be null."""
 
@@ -56,7 +57,7 @@ class Record:
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class BatchHeader:
     """The header of a batch, in the order of its fields.
 

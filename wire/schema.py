@@ -30,6 +30,7 @@ from types import EllipsisType
 from typing import ClassVar, Generic, Protocol, TypeVar, dataclass_transform, overload
 
 from .primitives import ZERO_UUID
+from .values import value, with_methods
 from .versions import Versions
 
 _T = TypeVar("_T")
@@ -59,7 +60,7 @@ class Kind(Enum):
     UUID = "uuid"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class FieldSpec:
     """The declaration of a field; `type` is the element type of an array."""
 
@@ -72,7 +73,7 @@ class FieldSpec:
     ignorable: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Declaration:
     """The declaration of a message; key is None for messages that are neither requests nor responses."""
 
@@ -104,7 +105,7 @@ def entity(cls: type[_T]) -> type[_T]:
         declared = vars(cls).get(name)
         if not isinstance(declared, Field) or _KEY not in declared.metadata:
             raise TypeError(f"{cls.__name__}.{name} is not declared with a field function")
-    return dataclass(slots=True, kw_only=True, unsafe_hash=True)(cls)
+    return with_methods(dataclass(slots=True, kw_only=True, eq=False, repr=False)(cls))
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from koordinator.wire.values import value
 
 from ..core.cluster import PLAINTEXT
 
@@ -22,7 +23,7 @@ _NAME = re.compile(r"(?:(?P<node>\d{1,6}):)?(?P<name>[A-Za-z0-9_]+)")
 _PLACE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]\s]+)(?::(?P<port>\d{1,5}))?")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Listener:
     """A listener of a node: its address (port 0: any free port) and its advertised address (port 0: the bound one)."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from koordinator.wire.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SeedRecord:
     """A record to write.
 

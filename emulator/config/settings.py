@@ -11,8 +11,10 @@ be reused as they are. Any other name raises `InvalidSetting`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+
+from koordinator.wire.values import value
 
 from .kafka_settings import WITHOUT_EFFECT, is_without_effect
 from .suggest import did_you_mean
@@ -54,7 +56,7 @@ class InvalidSetting(ValueError):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ValueRule:
     """The rule for the values of one setting.
 
@@ -111,7 +113,7 @@ def setting(
     return field(default=default, metadata={"rule": rule})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Settings:
     """The settings of all brokers of a cluster. The defaults are Kafka's own."""
 
@@ -209,17 +211,18 @@ class Settings:
             raise InvalidSetting(f"profile={_shown(chosen)}: must be {' or '.join(PROFILES)}")
         known, warnings = rules(), list[str]()
         parsed: dict[str, Any] = dict(PROFILES[chosen])
-        for name, value in given.items():
+        for name, given_value in given.items():
             if name in known:
                 rule = known[name]
-                result = rule.parse(value)
+                result = rule.parse(given_value)
                 if result is None:
-                    raise InvalidSetting(f"{_shown(name)}={_shown(value)}: must be {rule.allowed}")
+                    raise InvalidSetting(f"{_shown(name)}={_shown(given_value)}: must be {rule.allowed}")
                 parsed[attribute(name)] = result
             elif is_without_effect(name):
                 warnings.append(f"{_shown(name)}: accepted, no effect here")
             else:
-                raise InvalidSetting(f"{_shown(name)}={_shown(value)}: not a setting of a Kafka broker{_nearest(name)}")
+                shown = f"{_shown(name)}={_shown(given_value)}"
+                raise InvalidSetting(f"{shown}: not a setting of a Kafka broker{_nearest(name)}")
         settings = replace(cls(), **parsed)
         settings.check()
         if "group.coordinator.new.enable" in given and settings.kafka_version != NEW_COORDINATOR_CHOSEN_IN:

@@ -1,4 +1,4 @@
-"""The results of operations: one frozen dataclass each, for the handles, the HTTP API and its OpenAPI document.
+"""The results of operations: one value class each, for the handles, the HTTP API and its OpenAPI document.
 
 The JSON object of a result has its fields, in their order. A result with a field `ok` ends a wait when `ok` is true;
 any other result ends a wait when it is true itself (`is_satisfied`).
@@ -6,7 +6,9 @@ any other result ends a wait when it is true itself (`is_satisfied`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from koordinator.wire.values import value
 
 from ..core.groups.classic.group import ClassicGroupState
 from ..verify.conformance import Verdict  # noqa: TC001 - read at run time
@@ -21,7 +23,7 @@ def is_satisfied(result: object) -> bool:
     return bool(getattr(result, "ok", result))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ClusterInfo:
     """A served cluster: its addresses and the values that reproduce it. `listeners` are bootstrap servers by name."""
 
@@ -32,7 +34,7 @@ class ClusterInfo:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NodeState:
     """A node and its state: up, paused or down."""
 
@@ -40,7 +42,7 @@ class NodeState:
     state: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ClientConnection:
     """An open connection of a client, by its number in the trace. Puppets have none."""
 
@@ -50,7 +52,7 @@ class ClientConnection:
     client_host: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PartitionInfo:
     """A partition: its leader's node id (-1 without a leader) and the offset after its last record."""
 
@@ -59,7 +61,7 @@ class PartitionInfo:
     end_offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TopicInfo:
     """A topic and its partitions, by number."""
 
@@ -67,7 +69,7 @@ class TopicInfo:
     partitions: list[PartitionInfo]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Member:
     """A member of a group at one moment.
 
@@ -91,7 +93,7 @@ class Member:
         return self.instance_id or self.member_id
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Snapshot:
     """A group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups."""
 
@@ -113,7 +115,7 @@ class Snapshot:
         return f"{self.state}, generation {self.generation}, {size}{owned}{late}"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PartitionOffset:
     """The committed offset of a partition. A Kafka broker is not asked for the last three fields."""
 
@@ -125,7 +127,7 @@ class PartitionOffset:
     commit_timestamp: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ClockReading:
     """A group's clock: its mode, its time in ms since the epoch, and its lead over the node's clock in ms."""
 
@@ -134,7 +136,7 @@ class ClockReading:
     ahead_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Fired:
     """A timer that fired: `kind` is session, pending, initial_delay, join, sync or offsets.
 
@@ -153,7 +155,7 @@ class Fired:
         return self.kind if label is None else f"{self.kind} of {label}"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Timer:
     """A running timer; `remaining_ms` is in the group's time. The other fields are those of `Fired`."""
 
@@ -165,7 +167,7 @@ class Timer:
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class GroupCheck:
     """The result of a check: `message` has the expectation, the observation and the closest miss, or is empty."""
 
@@ -177,28 +179,28 @@ class GroupCheck:
             object.__setattr__(self, "message", "")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RebalanceCheck(GroupCheck):
     """The result of a check for a rebalance, and the completed rebalance."""
 
     rebalance: Rebalance | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RequestCheck(GroupCheck):
     """The result of a check of requests, and the sequence numbers of the matching requests in the trace."""
 
     seqs: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ConformanceCheck(GroupCheck):
     """The result of the client checks C01 to C10, one verdict each."""
 
     checks: list[Verdict] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Request:
     """A request that a rule acted on, or that a hold has parked. Numbers are those of the trace."""
 
@@ -212,7 +214,7 @@ class Request:
     node: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RuleInfo:
     """A rule and its counters: `matched` requests, `hits` (it acted), and the last `requests` it acted on."""
 
@@ -227,7 +229,7 @@ class RuleInfo:
     requests: list[Request]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UnusedRule:
     """A rule that never acted, its description, and the closest miss."""
 
@@ -236,7 +238,7 @@ class UnusedRule:
     near: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HoldInfo:
     """A hold or a lock-step: `inside` are the parked requests, `behind` the requests queued on their connections.
 
@@ -254,7 +256,7 @@ class HoldInfo:
     is_open: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HoldEntry:
     """The `first` request that a hold parked, or the reason why none can arrive (`deadlock`)."""
 
@@ -263,7 +265,7 @@ class HoldEntry:
     deadlock: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LockstepRound:
     """The completed rounds of a lock-step, and the clients that the current round lacks."""
 
@@ -272,7 +274,7 @@ class LockstepRound:
     missing: list[str]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PuppetInfo:
     """A puppet at one moment.
 

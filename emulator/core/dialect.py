@@ -10,10 +10,11 @@ and the releases it was read in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.values import value
 
 from ..config.settings import NEW_COORDINATOR_CHOSEN_IN
 from .groups.classic.hash_order import java_order, scala_order
@@ -59,7 +60,7 @@ def old_offset_write_error(error: Error) -> Error:
             return old_group_write_error(error)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Dialect:
     """The behaviours of one release; the defaults are those of the newest."""
 

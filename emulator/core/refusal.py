@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from koordinator.wire.errors import Error
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Refusal:
     """Why a request is refused; `message` has Kafka's wording where Kafka has one."""
 

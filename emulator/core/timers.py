@@ -10,25 +10,27 @@ import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from koordinator.wire.values import value
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SessionExpiry:
     """A member was silent for its session timeout, or as a new one parked for 5 minutes in its first JoinGroup."""
 
     member_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PendingMemberExpiry:
     """A member id handed out with MEMBER_ID_REQUIRED was not used within the session timeout (KIP-394)."""
 
     member_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class InitialDelay:
     """The first join phase of an empty group waits for more members (KIP-134)."""
 
@@ -36,24 +38,24 @@ class InitialDelay:
     remaining_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RebalanceTimeout:
     """The join phase has lasted the group's rebalance timeout (KIP-62)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PendingSyncExpiry:
     """Members of this generation did not send SyncGroup within the rebalance timeout (KAFKA-12890)."""
 
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OffsetExpiryCheck:
     """The next check for expired offsets and groups (`offsets.retention.check.interval.ms`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FetchTimeout:
     """A Fetch has waited for its `max_wait_ms`."""
 

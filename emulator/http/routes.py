@@ -7,7 +7,7 @@ response is sent as soon as the result is satisfied, or with the current result 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from koordinator.wire.values import value
 
 BELOW = "/v1/clusters/{cluster}"
 """The prefix of every route's path."""
@@ -16,7 +16,7 @@ TRACE = "events.read"
 """The operation that also has a stream and other formats."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Route:
     """The method and path of one operation."""
 

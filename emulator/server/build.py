@@ -7,12 +7,13 @@ import logging
 import platform
 import random
 import time
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from koordinator.version import __version__
+from koordinator.wire.values import value
 
 from ..broker.cluster_runtime import ClusterRuntime
 from ..broker.listeners import Listeners, advertised
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 SEED_BITS = 32
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class BuiltCluster:
     """A cluster without sockets. `warnings` are for the user, once."""
 
@@ -70,7 +71,7 @@ class BuiltCluster:
             self.data_dir.close()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ServedCluster(BuiltCluster):
     """A cluster with its server, listeners and control."""
 
@@ -192,11 +193,11 @@ def _settings(options: Options) -> tuple[Settings, list[str]]:
         "group.clock": options.clock,
         "kafka.version": options.kafka_version,
     }
-    for name, value in shorthands.items():
-        if value is not None:
-            configured = values.setdefault(name, value)
-            if configured != value:
-                raise InvalidSetting(f"{name}: given twice, as {value!r} and as {configured!r}; give it once")
+    for name, shorthand in shorthands.items():
+        if shorthand is not None:
+            configured = values.setdefault(name, shorthand)
+            if configured != shorthand:
+                raise InvalidSetting(f"{name}: given twice, as {shorthand!r} and as {configured!r}; give it once")
     settings, warnings = Settings.of(options.profile, values)
     settings, more = settings.for_brokers(options.brokers)
     return settings, warnings + more

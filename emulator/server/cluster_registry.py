@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
 import trio
+
+from koordinator.wire.values import value
 
 from ..control.results import ClusterInfo
 from .build import build
@@ -29,7 +31,7 @@ class PortsTaken(RuntimeError):
     """The port range has too few consecutive free ports."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RegisteredCluster:
     """A served cluster; cancelling `scope` ends it, which sets `ended`."""
 

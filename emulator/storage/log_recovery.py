@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import check_crc, read_header
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from koordinator.wire.records import BatchHeader
@@ -16,7 +16,7 @@ _MAGIC_AT = 16
 _HEADER_BYTES = 61
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RecoveredLog:
     """The valid batches and the file position of their end; `damage` describes the rest, "" if there is none."""
 

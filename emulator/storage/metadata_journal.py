@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -43,7 +43,7 @@ class DamagedJournal(ValueError):
 def line_of(*changes: Change) -> bytes:
     """Encode changes that take effect together as one line, newline included."""
     content = [
-        {"change": _NAMES[type(change)]} | {name: getattr(change, name) for name in change.__slots__}
+        {"change": _NAMES[type(change)]} | {each.name: getattr(change, each.name) for each in fields(change)}
         for change in changes
     ]
     return _text({"changes": content, "crc": crc32c.crc32c(_text(content).encode())}).encode() + b"\n"

@@ -6,9 +6,10 @@ Unknown columns are omitted. Nothing in the emulator depends on this metadata.
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING
+
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,7 @@ LIBRARIES = ("kafka-python", "confluent-kafka", "aiokafka")
 """The client libraries whose installed versions are listed, without importing them."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Provider:
     """A CI system, detected by the variable `marker`. The other fields list variables; the first one set applies.
 

@@ -1,7 +1,9 @@
 """Types of assignors: members with subscriptions, partitions and assignments."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from koordinator.wire.values import value
 
 Partitions = Mapping[str, Sequence[int]]
 """Partitions by topic."""
@@ -13,7 +15,7 @@ Assignment = dict[str, dict[str, list[int]]]
 """Partitions by topic by member id: partitions ascending, topics by name, without empty topics."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Candidate:
     """A member with its decoded subscription, as the leader receives it in the JoinGroup response.
 
@@ -29,7 +31,7 @@ class Candidate:
     user_data: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Assignor:
     """A partition assignor of the consumer protocol.
 

@@ -1,4 +1,4 @@
-"""Actions of fault rules: one frozen dataclass per kind, with lossless conversion to and from JSON.
+"""Actions of fault rules: one value class per kind, with lossless conversion to and from JSON.
 
 `kind` is the action's name in JSON. At most one rule per `slot` acts on a request: the oldest one that matches. Times
 are in milliseconds, sizes in bytes.
@@ -7,10 +7,11 @@ are in milliseconds, sizes in bytes.
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, ClassVar, cast, get_args
 
 from koordinator.wire.errors import Error as ErrorCode
+from koordinator.wire.values import value
 
 from ...config.suggest import unknown
 from ..verbs import AS_IF, FORCED
@@ -29,7 +30,7 @@ class RuleError(ValueError):
     """An invalid rule, hold or match. Raised before any state changes."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReturnError:
     """Return an error without applying the request. `at` defaults to the API's first error level."""
 
@@ -50,7 +51,7 @@ class ReturnError:
         return ErrorCode[self.name]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Delay:
     """Apply the request at once and delay the response.
 
@@ -86,7 +87,7 @@ class Delay:
             raise RuleError(unknown("clock", self.clock, CLOCKS))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Drop:
     """Close the connection; the request is not applied."""
 
@@ -94,7 +95,7 @@ class Drop:
     slot: ClassVar[str] = "response"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LoseReply:
     """Apply the request and close the connection instead of responding."""
 
@@ -102,7 +103,7 @@ class LoseReply:
     slot: ClassVar[str] = "response"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NeverAnswer:
     """Send no response and leave the connection open; later requests on the connection get no response either.
 
@@ -118,7 +119,7 @@ class NeverAnswer:
             raise RuleError(f"apply {self.apply!r}: must be true or false")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Truncate:
     """Apply the request, send the first `at` bytes of the response frame, and close the connection."""
 
@@ -130,7 +131,7 @@ class Truncate:
         _check_int("at", self.at, 0, MS_MAX)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Drip:
     """Apply the request and send the response in pieces of `piece_bytes` bytes, one every `every_ms` milliseconds."""
 
@@ -144,7 +145,7 @@ class Drip:
         _check_ms("every_ms", self.every_ms)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WrongCorrelationId:
     """Apply the request and respond with a wrong correlation id. Kafka never does this."""
 
@@ -152,7 +153,7 @@ class WrongCorrelationId:
     slot: ClassVar[str] = "response"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Throttle:
     """Set `throttle_time_ms` in the response, as on an exceeded quota. The response is not delayed."""
 
@@ -164,7 +165,7 @@ class Throttle:
         _check_ms("ms", self.ms)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Evict:
     """Remove a member, by default the request's sender, just before the request is processed.
 
@@ -182,7 +183,7 @@ class Evict:
             raise RuleError(unknown("way to evict", self.as_if, AS_IF))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Fence:
     """Fence a static member, by default the request's sender, just before the request is processed."""
 
@@ -194,7 +195,7 @@ class Fence:
         _check_text("instance", self.instance)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ForceRebalance:
     """Start a rebalance just before the request is processed. The trace records `cause`."""
 

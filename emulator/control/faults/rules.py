@@ -8,12 +8,13 @@ Constructors validate everything that does not depend on a cluster; RuleError na
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.schema import fields_of
+from koordinator.wire.values import value
 from koordinator.wire.versions import HIGHEST
 
 from ...config.suggest import unknown
@@ -38,7 +39,7 @@ WITH_GENERATION = ("SyncGroup", "Heartbeat", "OffsetCommit")
 _VERSION = re.compile(r"(?:(>=|<=|>|<)\s*(\d{1,5})|(\d{1,5})(?:\s*-\s*(\d{1,5}))?)")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Match:
     """A condition on requests. None matches anything; strings are globs (`svc-*`), except `api` and `state`.
 
@@ -163,7 +164,7 @@ class Match:
 TRIGGERS = ("once", "times", "nth", "every", "probability")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Trigger:
     """The matches on which a rule acts: all of them, or as the one field that is not None selects.
 
@@ -216,7 +217,7 @@ class Trigger:
 ALWAYS = Trigger()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FaultRule:
     """A fault rule. Checks fail if a rule that is not `optional` never acts."""
 

@@ -17,8 +17,9 @@ All durations are in group time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from koordinator.wire.values import value
 
 from ...config.suggest import did_you_mean
 
@@ -45,7 +46,7 @@ PARAMETERS: Mapping[str, tuple[str, float] | None] = {
 """Behaviour kinds with the name and default of their parameter, if they have one."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Behaviour:
     """A behaviour kind with its parameter, in the unit of the parameter's name (see PARAMETERS)."""
 

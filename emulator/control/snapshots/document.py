@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from koordinator.wire.values import value
 
 from ...core.clock import GroupClock, mode_of
 from ...core.data.topic import OFFSETS_TOPIC, Topic
@@ -34,7 +35,7 @@ UNLIMITED_BYTES = 2**62
 """A fetch size above that of any log."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PartitionDocument:
     """A partition: its offsets, its leader epoch, and its record batches in base64."""
 
@@ -44,7 +45,7 @@ class PartitionDocument:
     batches: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TopicDocument:
     """A topic with its partitions, by number."""
 
@@ -54,7 +55,7 @@ class TopicDocument:
     partitions: list[PartitionDocument]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ClockDocument:
     """A group's clock: its mode, and its time in ms since the epoch."""
 
@@ -63,7 +64,7 @@ class ClockDocument:
     reading: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ClusterDocument:
     """A whole cluster."""
 
@@ -73,7 +74,7 @@ class ClusterDocument:
     clocks: list[ClockDocument]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SnapshotLog:
     """A parsed partition of a document."""
 
@@ -83,7 +84,7 @@ class SnapshotLog:
     batches: list[tuple[BatchHeader, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SnapshotTopic:
     """A parsed topic of a document."""
 

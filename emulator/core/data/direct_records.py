@@ -6,11 +6,11 @@ have put it. Records without a key go round-robin.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.records import Record, read_header, write_batch
+from koordinator.wire.values import value
 
 from ..refusal import Refusal, RefusedError
 
@@ -30,7 +30,7 @@ BATCH_BYTES = 256 * 1024
 _RECORD_OVERHEAD = 64  # upper bound of a record's numeric fields
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StoredRecord:
     """A record of a log; the timestamp is in ms."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,7 @@ class FetchSession:
         return changed
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FetchPlan:
     """The partitions of a fetch, resolved with its session.
 

@@ -7,11 +7,11 @@ Lookups are by bisection; only a lookup by time opens a batch.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import LIMIT, read_header, read_records, rebase, write_batch
+from koordinator.wire.values import value
 
 from .producers import Producers
 
@@ -33,7 +33,7 @@ UNCOMPACTED_BYTES = 4 * 1024
 """The uncompacted tail of a compacted log: consumers that follow it see every record, tombstones included."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Batch:
     data: bytes
     last_offset: int

@@ -7,7 +7,6 @@ wait. A name that collides with a topic (`a.b` and `a_b`) gets 17, where Kafka a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -32,6 +31,7 @@ from koordinator.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from koordinator.wire.primitives import ZERO_UUID
+from koordinator.wire.values import value
 
 from .topic import INTERNAL_TOPICS, NO_LEADER, Topic, illegal_name
 
@@ -131,7 +131,7 @@ def _requested_topic(view: _TopicView, topic_id: UUID, name: str | None, *, may_
     return view.topic(cluster.topics[name])
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _TopicView:
     """The view of topics that one client gets, in a version of Metadata."""
 

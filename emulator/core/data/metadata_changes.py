@@ -5,8 +5,9 @@ The core passes a change to its journal before it applies it. Records are no met
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +17,7 @@ Replicas = tuple[tuple[int, ...], ...]
 """The replicas of each partition, as node ids."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TopicCreated:
     """A new topic with one partition per row of `replicas`."""
 
@@ -26,7 +27,7 @@ class TopicCreated:
     configs: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TopicGrown:
     """More partitions of a topic; `replicas` are those of the new ones."""
 
@@ -34,7 +35,7 @@ class TopicGrown:
     replicas: Replicas
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PartitionLed:
     """A new leader epoch of a partition; `replicas` are its replicas from now on."""
 
@@ -44,7 +45,7 @@ class PartitionLed:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TopicConfigured:
     """The configs of a topic, replacing all earlier ones."""
 
@@ -52,14 +53,14 @@ class TopicConfigured:
     configs: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TopicDeleted:
     """The deletion of a topic with its records."""
 
     topic_id: UUID
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RecordsDeleted:
     """The deletion of a partition's records before offset `start` (KIP-107)."""
 
@@ -68,7 +69,7 @@ class RecordsDeleted:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ProducerIdsReserved:
     """Producer ids below `end` may be in use."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.values import value
 
 from ..refusal import Refusal
 
@@ -23,7 +24,7 @@ SEQUENCE_MAX = 2**31 - 1
 _BATCHES_REMEMBERED = 5  # the number of batches an idempotent producer may have in flight
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WrittenBatch:
     """A batch in the log: its first and last sequence number, and its base offset."""
 

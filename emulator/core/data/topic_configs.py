@@ -6,11 +6,11 @@ an effect here: there is no retention, compaction or replication.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.values import value
 
 from ...config.settings import NUMBER
 from ..refusal import Refusal
@@ -30,7 +30,7 @@ class ConfigType(IntEnum):
     LIST = 7
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ConfigKey:
     """A config: type, default, minimum or legal words, and the broker setting that supplies its default."""
 
@@ -145,9 +145,9 @@ TOPIC_CONFIGS: dict[str, ConfigKey] = {key.name: key for key in _KEYS}
 
 def refuse_configs(configs: Mapping[str, str]) -> Refusal | None:
     """Return why a topic cannot have these configs: 40 for the first unknown name or invalid value; or None."""
-    for name, value in configs.items():
+    for name, text in configs.items():
         key = TOPIC_CONFIGS.get(name)
-        problem = key.problem(value) if key else f"Unknown topic config name: {name}"
+        problem = key.problem(text) if key else f"Unknown topic config name: {name}"
         if problem is not None:
             return Refusal(Error.INVALID_CONFIG, problem)
     return None

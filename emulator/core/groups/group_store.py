@@ -7,10 +7,10 @@ Effects leave the core, and groups change state, only through the methods below.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.values import value
 
 from ..dialect import Dialect
 from ..effects import Append, MemberChanged, Reply, StateChanged, Superseded
@@ -39,7 +39,7 @@ NONE = Error.NONE
 """Bound once: on Python 3.11 the attribute lookup takes as long as a call."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reason:
     """Why a group rebalances or a member leaves: the kind, Kafka's wording, and the client's own reason (KIP-800)."""
 

@@ -1,0 +1,50 @@
+from dataclasses import field, replace
+
+import pytest
+
+from koordinator.wire.values import value
+
+
+@value
+class Point:
+    x: int
+    label: str = ""
+    tags: tuple[str, ...] = field(default_factory=tuple)
+
+
+@value
+class Name:
+    text: str
+
+
+@value
+class OtherName:
+    text: str
+
+
+@value
+class Nothing:
+    pass
+
+
+def test_values_are_equal_and_hashed_by_class_and_fields() -> None:
+    assert Point(1, "a") == Point(1, label="a") != Point(2, "a")
+    assert len({Point(1), Point(1), Point(2), Name("a"), Name("a"), OtherName("a"), Nothing(), Nothing()}) == 5
+    assert Name("a") != OtherName("a")
+    assert Name("a") != "a"
+    assert Nothing() == Nothing()
+
+
+def test_the_repr_of_a_value_is_that_of_a_dataclass() -> None:
+    assert repr(Point(1, "a", ("b",))) == "Point(x=1, label='a', tags=('b',))"
+    assert repr(Nothing()) == "Nothing()"
+
+
+def test_a_value_is_a_dataclass_with_slots() -> None:
+    assert replace(Point(1), x=2) == Point(2)
+    assert not hasattr(Point(1), "__dict__")
+    match Point(3, "b"):
+        case Point(x, label):
+            assert (x, label) == (3, "b")
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Point([]))  # type: ignore[arg-type]
