@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import click
-from measuring import codecs, controlled, groups, heartbeats, memory, neighbours, rows, starting
+from measuring import codecs, controlled, crowds, groups, heartbeats, memory, neighbours, rows, starting
 from rich.console import Console
 
 import koordinator
@@ -25,6 +25,7 @@ PARTS = {
     "groups": groups.rows,
     "hostile": neighbours.rows,
     "memory": memory.rows,
+    "puppets": crowds.rows,
     "start": starting.rows,
 }
 

@@ -9,11 +9,12 @@ import select
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
 HERE = Path(__file__).parent
@@ -72,6 +73,11 @@ class Process:
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(order) + "\n")
         return self.line()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
 
     def resident_bytes(self) -> int:
         """Return its resident memory."""
@@ -138,6 +144,17 @@ def hostile() -> Process:
 def polls() -> Process:
     """Start the long polls."""
     return Process(sys.executable, str(HERE / "polls.py"))
+
+
+@contextmanager
+def rival(server: Server) -> Iterator[None]:
+    """Give a server half a processor: it shares one with a process that never waits."""
+    everywhere = os.sched_getaffinity(server.pid)
+    with Process(sys.executable, "-c", "while True: pass") as spinning:
+        for pid in (server.pid, spinning.pid):
+            os.sched_setaffinity(pid, {min(everywhere)})
+        yield
+    os.sched_setaffinity(server.pid, everywhere)
 
 
 def file_limit() -> int:

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 PUPPETS_HOST = "/127.0.0.1"
 """The host of puppets in DescribeGroups."""
 
+STEPS_PER_TURN = 8
+"""Deadlines that fire before other connections are served."""
+
 SEED_WRITE = 0
 """The node id and the token of log writes that no node waits for."""
 
@@ -65,10 +68,7 @@ class ClusterRuntime(NodeRuntimes):
         """Process bytes of a connection; the outputs may concern any connection."""
         outputs: list[Output] = []
         if self.tickers:
-            self.last_input_ms = now
-            if (due := self.deadline()) is not None and due <= now:
-                # earlier deadlines first: a group's time does not go back
-                outputs = self.tick(now)
+            outputs = self.before_input(now)
         node = self._by_connection.get(connection)
         if node is None or node.broker is None:
             return outputs
@@ -94,16 +94,43 @@ class ClusterRuntime(NodeRuntimes):
         if node is not None:
             self._input(node, now, Broker.disconnected, connection, reason)
 
+    def before_input(self, now: int) -> list[Output]:
+        """Fire what is due before an input at `now`: a group's time does not go back.
+
+        The input overtakes what more than one turn is needed for; that then happens at `now`.
+        """
+        self.last_input_ms = now
+        outputs = [] if self._is_behind else self.turn(now)
+        if self._is_behind:
+            self.overtaken_ms = now
+        return outputs
+
+    def turn(self, now: int) -> list[Output]:
+        """Fire what is due by `now` on all nodes, in order of the deadlines; at most STEPS_PER_TURN deadlines."""
+        outputs: list[Output] = []
+        self.last_input_ms = self.turn_ms = now
+        steps = 0
+        while (due := self.deadline()) is not None and due <= now:
+            if steps == STEPS_PER_TURN:
+                self._is_behind = True
+                return outputs
+            outputs += self.step(now, due)
+            steps += 1
+        self._is_behind = False
+        return outputs
+
     def tick(self, now: int) -> list[Output]:
-        """Fire everything due by `now` on all nodes, in order of the deadlines."""
+        """Fire everything due by `now`, as if a turn had been taken at each deadline."""
         outputs: list[Output] = []
         self.last_input_ms = now
         while (due := self.deadline()) is not None and due <= now:
             outputs += self.step(now, due)
+        self._is_behind = False
         return outputs
 
     def step(self, now: int, due: int) -> list[Output]:
-        """Fire what is due at the earliest `deadline`; `tick` repeats this until `now`."""
+        """Fire what is due at the earliest `deadline`; `turn` repeats this until `now`."""
+        due = max(due, self.overtaken_ms)
         load = self._loads.pop_due(due)
         if load is not None:
             node_id, partition = load[1]

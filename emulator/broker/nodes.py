@@ -108,6 +108,11 @@ class NodeRuntimes:
         """Responses for puppets."""
         self.last_input_ms = now
         """The time of the latest input, while there are tickers."""
+        self.turn_ms = 0
+        """The time of the latest turn; what was due before is late."""
+        self.overtaken_ms = 0
+        """The time of the latest input that overtook something due."""
+        self._is_behind = False
         self._puppet_connections = 0
         self._interceptor: Interceptor | None = None
         self._unreached_listeners: UnreachedListeners | None = None

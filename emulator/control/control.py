@@ -78,9 +78,7 @@ class Control:
         Raises KeyError for an unknown operation, and what the operation raises: ValueError for an invalid call.
         """
         self._runtime.settle(now)
-        due = self._runtime.deadline()
-        if due is not None and due <= now:
-            self._deliver(self._runtime.tick(now))
+        self._deliver(self._runtime.before_input(now))
         return self.operations[operation](now, **arguments)
 
     async def run(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - its own type

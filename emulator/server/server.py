@@ -42,7 +42,7 @@ CROWD_CHECK_INTERVAL_S = 0.05
 LAG_INTERVAL_S = 0.25
 """The interval at which the lag of the loop is measured."""
 
-LAG_MIN_MS = 250
+LAG_MIN_MS = 500
 """The shortest lag that is traced; shorter ones do not affect a heartbeat."""
 
 WHOLE_CLUSTER = 0
@@ -91,16 +91,17 @@ class Server:
         return self._origin
 
     async def keep_time(self) -> None:
-        """Call `tick` at every deadline, forever."""
+        """Take a turn of the cluster at every deadline, forever."""
         while True:
             deadline = self._broker.deadline()
-            # created before the wait and set by inputs only, so that `tick` does not wake this task
+            # created before the wait and set by inputs only, so that a turn does not wake this task
             self._deadline_moved = trio.Event()
             self._next_deadline = math.inf if deadline is None else deadline
             with trio.move_on_at(self._trio_time(self._next_deadline)) as waiting:
                 await self._deadline_moved.wait()
             if waiting.cancelled_caught:
-                self._route(self._broker.tick(self.now()))
+                # bounded, so that connections, HTTP and signals are served in between
+                self._route(self._broker.turn(self.now()))
 
     async def _measure_lag(self) -> None:
         """Trace how late this loop runs, forever: checks of a client's timing allow for it."""

@@ -144,7 +144,7 @@ class PuppetControls:
         subscription; None subscribes to all topics. `owned` are the partitions by topic that its first JoinGroup
         claims. `behaviour` is a name, or a mapping with `kind` and a parameter, as in docs/puppets.md. All times are in
         the group's time. Without `heartbeat_interval_s` it sends a heartbeat three times per session timeout, and every
-        200 ms of real time. Its client id defaults to its name.
+        200 ms of real time, with more than 100 puppets less often. Its client id defaults to its name.
 
         A worker of Kafka Connect (`protocol_type="connect"`) offers the protocols "sessioned", "compatible" and
         "default"; its `topics` are connectors with their numbers of tasks. Raises ValueError for invalid arguments and

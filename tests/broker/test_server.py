@@ -73,7 +73,7 @@ def test_a_muted_connection_is_not_read_until_its_answer_has_left() -> None:
     play(scene)
 
 
-@pytest.mark.parametrize(("late_s", "traced"), [(0.2, []), (3, [{"lag_ms": 3000}])])
+@pytest.mark.parametrize(("late_s", "traced"), [(0.4, []), (3, [{"lag_ms": 3000}])])
 def test_the_trace_has_the_lag_of_the_loop(late_s: float, traced: list[object]) -> None:
     clock = MockClock()
 

@@ -80,8 +80,8 @@ class Puppets:
 
         `protocols` are assignors, most preferred first (default: range, roundrobin). `topics` is the subscription; None
         subscribes to all topics. The first JoinGroup claims the partitions in `owned`. Heartbeats are sent every
-        `heartbeat_interval_ms` of group time; None: three per session timeout, and every 200 ms of node time. The
-        client id defaults to the name.
+        `heartbeat_interval_ms` of group time; None: three per session timeout, and every 200 ms of node time, with more
+        than 100 puppets less often. The client id defaults to the name.
 
         With protocol type "connect", the puppet is a Kafka Connect worker: `protocols` are "sessioned", "compatible"
         and "default" (eager), `topics` maps connectors to numbers of tasks, and `owned` maps connectors to the tasks

@@ -39,10 +39,6 @@ MAX_IMMEDIATE_JOINS = 3
 HEARTBEATS_PER_SESSION = 3
 """Heartbeats per session timeout, in group time, as Kafka's documentation recommends."""
 
-NODE_HEARTBEAT_MS = 200
-"""Heartbeat interval in node time, as in `client_config`, so that puppets learn of rebalances quickly. A jump of the
-group clock advances group time alone."""
-
 
 class PuppetClient:
     """A simulated member of a group. Times are in ms; `new_role` creates its role at first and after each `stop`.
@@ -243,8 +239,14 @@ class PuppetClient:
             self._rejoin(now, "cached metadata has changed")
 
     def _schedule_heartbeat(self, now: int) -> None:
-        node_ms = NODE_HEARTBEAT_MS if self.heartbeat_interval_ms is None else None
-        self._supervisor.set_timer(now, self, PuppetTimer.HEARTBEAT, self.interval_ms, node_ms)
+        supervisor, interval_ms, node_ms = self._supervisor, self.interval_ms, None
+        if self.heartbeat_interval_ms is None:
+            node_ms = supervisor.slot_after(now, supervisor.node_heartbeat_ms)
+        else:
+            # missed heartbeats are skipped, except those that keep the session
+            keep_ms = self.session_timeout_ms // HEARTBEATS_PER_SESSION
+            interval_ms = max(interval_ms, min(supervisor.slot_after(now, interval_ms), keep_ms))
+        supervisor.set_timer(now, self, PuppetTimer.HEARTBEAT, interval_ms, node_ms)
 
     def _send_heartbeat(self, now: int) -> None:
         self._heartbeat_sent_at = self._supervisor.group_now(now, self.group_id)

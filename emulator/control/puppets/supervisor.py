@@ -6,7 +6,7 @@ in either time: a stopped clock must not keep a puppet from finding its coordina
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from koordinator.wire.apis import REQUEST_KEYS, ApiKey
 
@@ -27,8 +27,20 @@ if TYPE_CHECKING:
     from ...broker.connections import Output
     from ...core.clock import GroupClock
 
+K = TypeVar("K")
+
 Key = tuple[PuppetClient, PuppetTimer] | PuppetConnection
 """Timer keys: a timer of a puppet, or the timeout or backoff of a connection."""
+
+TIMERS_PER_TICK = 32
+"""Timers that fire in one tick; the next tick is due at once."""
+
+NODE_HEARTBEAT_MS = 200
+"""The shortest heartbeat interval in node time, as in `client_config`, so that puppets learn of rebalances quickly. A
+jump of the group clock advances group time alone."""
+
+HEARTBEATS_PER_S = 500
+"""The most heartbeats of all puppets in node time; more puppets have a longer interval."""
 
 MAX_VERSIONS = {ApiKey.OFFSET_COMMIT: 9}
 """OffsetCommit names topics by id since version 10 (KIP-848); puppets do not resolve topic ids."""
@@ -70,19 +82,20 @@ class PuppetSupervisor:
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def tick(self, now: int) -> list[Output]:
-        """Deliver responses and run due timers; return the outputs of the nodes."""
-        while True:
-            if self._mail:
-                self._deliver()
-            elif (due := self._group_deadlines.pop_due(now)) is not None:
-                self._expire_next(*due)
+        """Deliver responses and run due timers, at most TIMERS_PER_TICK; return the outputs of the nodes."""
+        for _ in range(TIMERS_PER_TICK):
+            self._deliver()
+            if (due := self._group_deadlines.pop_due(now)) is not None:
+                self._expire_next(*self._not_overtaken(due))
             elif (expired := self._node_timers.pop_due(now)) is not None:
-                at, key = expired
+                at, key = self._not_overtaken(expired)
                 self._cancel_group_timer(key)
                 self._expire(at, key)
             else:
-                outputs, self._outputs = self._outputs, []
-                return outputs
+                break
+        self._deliver()
+        outputs, self._outputs = self._outputs, []
+        return outputs
 
     def group_deadline(self, group_id: str) -> int | None:
         """Return the first deadline of a group's timers, in group time."""
@@ -105,6 +118,16 @@ class PuppetSupervisor:
             if group == group_id and puppet.generation == generation and puppet.is_idle
         }
 
+    @property
+    def node_heartbeat_ms(self) -> int:
+        """The heartbeat interval in node time."""
+        return max(NODE_HEARTBEAT_MS, len(self.puppets) * 1000 // HEARTBEATS_PER_S)
+
+    def slot_after(self, now: int, interval_ms: int) -> int:
+        """Return the time from `now` to the next multiple of an interval; late puppets skip the missed ones."""
+        late_ms = max(self._runtime.turn_ms - now, 0)
+        return interval_ms * (1 + late_ms // interval_ms)
+
     def skip_heartbeats(self, group_id: str, member_ids: Collection[str], until: int) -> None:
         """Skip the heartbeats of members that are due before `until`, in group time."""
         timers = self._group_timers.get(group_id)
@@ -125,16 +148,21 @@ class PuppetSupervisor:
     # -- delivery and expiry ---------------------------------------------------------------------------------
 
     def _deliver(self) -> None:
-        at, item = self._mail.popleft()
-        connection = self._connections.get(item.connection)
-        if connection is None:
-            # closed by the puppet
-            return
-        if isinstance(item, Answer):
-            connection.on_response(at, item.connection, item.response)
-        else:
-            del self._connections[item.connection]
-            connection.on_close(at, item.connection)
+        while self._mail:
+            at, item = self._mail.popleft()
+            connection = self._connections.get(item.connection)
+            if connection is None:
+                # closed by the puppet
+                continue
+            if isinstance(item, Answer):
+                connection.on_response(at, item.connection, item.response)
+            else:
+                del self._connections[item.connection]
+                connection.on_close(at, item.connection)
+
+    def _not_overtaken(self, due: tuple[int, K]) -> tuple[int, K]:
+        """Return a due timer, with the time of the latest input that overtook it, if any: time does not go back."""
+        return max(due[0], self._runtime.overtaken_ms), due[1]
 
     def _expire_next(self, at: int, group_id: str) -> None:
         timers, clock = self._group_timers[group_id], self._clock_of(group_id, at)

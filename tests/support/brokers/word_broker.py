@@ -81,7 +81,7 @@ class WordBroker:
         self.parked.pop(connection, None)
         self.log.append(f"{connection} disconnected {reason}".rstrip())
 
-    def tick(self, now: int) -> list[Output]:
+    def turn(self, now: int) -> list[Output]:
         self.ticks.append(now)
         due = [each for each, at in self.parked.items() if at <= now]
         for each in due:
