@@ -24,7 +24,7 @@ JOBS ?= 2
 ARGS ?=
 
 # The wheel's inputs: if one of them is newer, the wheel is rebuilt and reinstalled.
-SOURCES := pyproject.toml README.md LICENSE $(shell find facade emulator wire fixtures pipeline \
+SOURCES := pyproject.toml setup.py README.md LICENSE $(shell find facade emulator wire fixtures pipeline \
 	-type f \( -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.html' -o -name '*.jinja' -o -name '*.json' -o -name '*.pyi' -o -name py.typed \))
 # Folders are inputs too: a deleted file only changes its folder's time.
 FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -name __pycache__)
@@ -33,7 +33,7 @@ FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -nam
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help dev demo report test check ci-extra docs docs-site bench bench-pipeline spark-test fuzz soak explore conformance docker-test compose-demo spark-cluster-test clean
+.PHONY: help dev demo report test check ci-extra docs docs-site bench bench-pipeline spark-test fuzz soak explore conformance release-check docker-test compose-demo spark-cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,11 @@ $(VENV)/editor-tools: pyproject.toml | $(VENV)/wheel
 	@$(PIP) install "$$(echo $(VENV)/dist/*.whl)[editors]"
 	@touch $@
 
+$(VENV)/release-tools: pyproject.toml | $(VENV)/wheel
+	@echo "== installing build, CycloneDX and twine into $(VENV) (once)"
+	@$(PIP) install "$$(echo $(VENV)/dist/*.whl)[release]"
+	@touch $@
+
 demo: $(VENV)/demo-tools $(VENV)/installed ## restart six real consumers, in a table and on a live page (HOLD=1 keeps it open)
 	@KEEP=$(DEMO) $(BIN)/python examples/demo.py
 
@@ -132,12 +137,15 @@ check: $(VENV)/test-tools $(if $(wildcard $(VENV)/editable),,$(VENV)/installed) 
 	@echo "== prose"
 	@$(BIN)/python tools/prose.py
 
-ci-extra: docs-site $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/editor-tools $(VENV)/installed ## run the tests that need Java, Chromium, Docker, MkDocs, pyright or Spark
+ci-extra: docs-site $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/editor-tools $(VENV)/release-tools $(VENV)/installed ## run the tests that need Java, Chromium, Docker, MkDocs, pyright, release tools or Spark
 	@status=0; \
 	KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" compose/engine.sh \
 	  $(BIN)/pytest -m needs --ignore=tests/pipeline $(ARGS) || status=$$?; \
 	$(MAKE) --no-print-directory spark-test || status=$$?; \
 	exit $$status
+
+release-check: $(VENV)/test-tools $(VENV)/release-tools $(VENV)/installed ## build the release into build/release, with its SBOM; test it in empty environments of every Python
+	@KOORDINATOR_REQUIRE=release $(BIN)/pytest -m needs tests/packaging/test_release.py $(ARGS)
 
 # Separate from the other tests: these run in parallel, with one Spark for each process.
 spark-test: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/installed ## run the tests that need Spark (ARGS)

