@@ -94,18 +94,17 @@ def environments(tmp_path_factory: pytest.TempPathFactory, release: dict[str, Pa
     return Environments(tmp_path_factory.mktemp("environments"), release)
 
 
-def examples(client: str, page: Path) -> list[str]:
-    """Return the `python` blocks of a page with tests of that client."""
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    uses = re.compile(rf"^(?:from|import) {CLIENTS[client]}\b", re.MULTILINE)
-    return [block for block in blocks if "def test_" in block and uses.search(block)]
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Return the `python` blocks of a page, with the file name in the title or ""."""
+    block = re.compile(r'^```python(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
+    return block.findall(page.read_text(encoding="utf-8"))
 
 
-def passes(python: Path, project: Path, tests: list[str]) -> None:
-    """Run the tests in a project that has nothing else."""
-    for number, test in enumerate(tests):
-        (project / f"test_{number}.py").write_text(test, encoding="utf-8")
-    assert f"{len(tests)} passed" in run(python, "-m", "pytest", "-p", "no:cacheprovider", cwd=project)
+def passes(python: Path, project: Path, files: dict[str, str], tests: int) -> None:
+    """Run the tests in a project of these files."""
+    for name, text in files.items():
+        (project / name).write_text(text, encoding="utf-8")
+    assert f"{tests} passed" in run(python, "-m", "pytest", "-p", "no:cacheprovider", cwd=project)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -114,9 +113,8 @@ def test_the_test_in_the_readme_passes_on_every_python(
     environments: Environments, repository: Path, tmp_path: Path, version: str, kind: str
 ) -> None:
     python = environments.python(version, kind, ("pytest", "kafka-python"))
-    tests = examples("kafka-python", repository / "README.md")
-    assert len(tests) == 1
-    passes(python, tmp_path, tests)
+    ((_, test),) = blocks(repository / "README.md")
+    passes(python, tmp_path, {"test_readme.py": test}, tests=1)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -126,9 +124,13 @@ def test_a_project_made_from_the_quick_start_passes_with_each_client(
 ) -> None:
     if (version, client) in NO_WHEELS:
         pytest.skip(f"{client} has no wheel for Python {version}")
-    tests = examples(client, repository / "docs" / "quick-start.md")
-    assert tests
-    passes(environments.python(version, "wheel", ("pytest", client)), tmp_path, tests)
+    page = blocks(repository / "docs" / "quick-start.md")
+    (program,) = (text for _, text in page if re.search(rf"^from {CLIENTS[client]} import", text, re.MULTILINE))
+    tests = dict(page)["test_orders.py"]
+    choice = 'CLIENT = "kafka-python"'
+    assert choice in tests
+    files = {"orders.py": program, "test_orders.py": tests.replace(choice, f'CLIENT = "{client}"')}
+    passes(environments.python(version, "wheel", ("pytest", client)), tmp_path, files, tests=2)
 
 
 def test_an_index_renders_the_description(release: dict[str, Path]) -> None:
