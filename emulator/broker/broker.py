@@ -26,7 +26,7 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
 from ..core.cluster import PLAINTEXT
-from ..core.effects import Append, Call, CloseConnection, OffsetsTopicWritten, Reply
+from ..core.effects import Append, Call, CloseConnection, OffsetsTopicWritten, Reply, Retry
 from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
@@ -189,6 +189,7 @@ class Broker:
     def perform(self, now: int, effects: Iterable[Effect]) -> list[Output]:
         """Perform effects that did not result from a request."""
         self._perform(now, effects)
+        self._due_since = None
         return self._serve(now)
 
     def deadline(self) -> int | None:
@@ -197,13 +198,13 @@ class Broker:
 
     # -- log writes ------------------------------------------------------------------------------------------
 
-    def appended(self, now: int, token: int, error: Error) -> list[Output]:
-        """Complete a log write, successfully (NONE) or not, and answer the requests that waited for it."""
-        return self.perform(now, self._log_writes.complete(now, token, error))
-
     def complete_write(self, now: int, token: int, error: Error) -> None:
-        """Complete a log write as `appended` does; the outputs leave with the next `tick`, which is due at once."""
-        self._perform(now, self._log_writes.complete(now, token, error))
+        """Complete a log write, successfully (NONE) or not, and answer the requests that waited for it; see `defer`."""
+        self.defer(now, self._log_writes.complete(now, token, error))
+
+    def defer(self, now: int, effects: Iterable[Effect]) -> None:
+        """Perform effects; their outputs leave with the next input, and `tick` is due at once."""
+        self._perform(now, effects)
         self._due_since = now
 
     def next_write(self) -> WriteLog | None:
@@ -363,6 +364,8 @@ class Broker:
                 self._reply(now, effect.call, effect.response)
             elif isinstance(effect, Append):
                 waiting += self._log_writes.append(now, effect)
+            elif isinstance(effect, Retry):
+                waiting += self.node.handlers[type(effect.request)](now, effect.call, effect.request)
             elif isinstance(effect, OffsetsTopicWritten):
                 coordinator = self.node.coordinator
                 waiting += coordinator.unload(now, effect.partition) + coordinator.begin_load(now, effect.partition)

@@ -261,18 +261,22 @@ class ClusterRuntime(NodeRuntimes):
 
     def create_topic(self, now: int, name: str, partitions: int = -1) -> None:
         """Create a topic; -1 partitions means the default. Raises RefusedError as for a client."""
-        del now
+        self.settle(now)
         self.cluster.create_topic(name, partitions)
+        self._write()
 
     def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
-        """Append records at any leader; return their number. See `write_records` for the errors raised.
+        """Append records at any leader; return their number. A missing topic is created as for a client.
 
-        Parked fetches are answered by the next `tick`, which is due at once.
+        Parked fetches are answered by the next `tick`, which is due at once. Raises RefusedError for an illegal topic,
+        a failing disk, and as `write_records`.
         """
         # writes in flight must not share the failure of this one
         self.settle(now)
+        direct_records.create_missing_topic(self.cluster, topic)
+        self._write()
         places = direct_records.write_records(self.cluster, now, topic, records)
-        self._write(self.cluster.topics[topic], set(places))
+        self._write(*((self.cluster.topics[topic], partition) for partition in set(places)))
         for broker in self:
             broker.node.data.grown(now, topic, places)
         return len(places)
@@ -287,7 +291,7 @@ class ClusterRuntime(NodeRuntimes):
         for partition, written in by_partition.items():
             batch = batch_of(written, now)
             topic.logs[partition].append(read_header(batch), batch, topic.epochs[partition])
-        self._write(topic, by_partition)
+        self._write(*((topic, partition) for partition in by_partition))
         for broker in self:
             broker.node.data.grown(now, topic.name, by_partition)
         outputs: list[Output] = []
@@ -297,18 +301,22 @@ class ClusterRuntime(NodeRuntimes):
                 outputs += self._input(leader, now, Broker.reload, partition)
         return outputs
 
-    def _write(self, topic: Topic, partitions: Iterable[int]) -> None:
-        """Make the appended records of some partitions durable at once; discard them if the disk fails."""
+    def _write(self, *partitions: tuple[Topic, int]) -> None:
+        """Make staged changes and appended records durable at once; discard them if the disk fails (RefusedError)."""
         if self._store is None:
             return
-        logs = {partition: log for partition in partitions if isinstance(log := topic.logs[partition], UnflushedLog)}
+        changes = self.cluster.changes.take_staged()
+        logs = [log for topic, partition in partitions if isinstance(log := topic.logs[partition], UnflushedLog)]
         appends = tuple(
-            LogBatches(topic.name, topic.topic_id, partition, log.begin_flush()) for partition, log in logs.items()
+            LogBatches(topic.name, topic.topic_id, partition, log.begin_flush())
+            for (topic, partition), log in zip(partitions, logs, strict=True)
         )
-        self._store.submit(WriteLog(SEED_WRITE, SEED_WRITE, (), appends))
+        self._store.submit(WriteLog(SEED_WRITE, SEED_WRITE, (), appends, changes))
         self._store.write_queued()
         failures = [failure for _, failure in self._store.results() if failure is not None]
-        for log in logs.values():
+        if not failures:
+            self.cluster.apply(changes)
+        for log in logs:
             if failures:
                 log.discard()
             else:

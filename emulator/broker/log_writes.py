@@ -9,14 +9,12 @@ from koordinator.wire.errors import Error
 from koordinator.wire.primitives import Malformed
 
 from ..core.data.topic import OFFSETS_TOPIC
-from ..core.effects import WriteLog
-from ..core.refusal import RefusedError
 from .offsets_log import batch_of, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..core.effects import Append, Effect
+    from ..core.effects import Append, Effect, WriteLog
     from ..core.node import NodeCore
 
 
@@ -52,10 +50,11 @@ class LogWrites:
 
     def append(self, now: int, effect: Append) -> list[Effect]:
         """Append records of a group to `__consumer_offsets`."""
-        try:
-            topic = self._node.cluster.offsets_topic()
-        except RefusedError as error:
-            return self._node.coordinator.appended(now, effect.token, error.error)
+        cluster = self._node.cluster
+        if OFFSETS_TOPIC not in cluster.topics and cluster.changes.is_in_flight:
+            cluster.changes.deferred.append((self._node.node_id, effect))
+            return []
+        topic = cluster.offsets_topic()
         effects = self._node.data.append(now, topic, effect.partition, batch_of(effect.records, now))
         if not self._is_durable:
             return effects + self._node.coordinator.appended(now, effect.token, Error.NONE)
@@ -66,10 +65,9 @@ class LogWrites:
         """Return a write of everything that waits; None if nothing waits or a write is in flight."""
         if self._in_flight is not None or not self._node.data.has_unflushed:
             return None
-        compacted, appends = self._node.data.begin_flush()
         self._writing, self._waiting = self._waiting, []
         self._in_flight = next(self._tokens)
-        return WriteLog(self._node.node_id, self._in_flight, compacted, appends)
+        return self._node.data.begin_flush(self._in_flight)
 
     def complete(self, now: int, token: int, error: Error) -> list[Effect]:
         """Complete the write in flight: successfully (NONE), or take back everything that is not durable."""

@@ -272,10 +272,27 @@ class NodeRuntimes:
 
     def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
         """Complete a log write; its waiting requests are answered."""
+        outputs: list[Output] = []
+        for broker in self._complete(now, write, failure):
+            outputs += broker.perform(now, ())
+        return outputs + self._catch_up(now)
+
+    def _complete(self, now: int, write: WriteLog, failure: OSError | None) -> list[Broker]:
+        """Complete a log write, and repeat what has waited for it at any node; return the affected brokers."""
+        affected: list[Broker] = []
         node = self._nodes.get(write.node_id)
-        if node is None or node.broker is None:
-            return []
-        return node.broker.appended(now, write.token, _error_of(failure)) + self._catch_up(now)
+        if node is not None and node.broker is not None:
+            error = Error.NONE if failure is None else Error.KAFKA_STORAGE_ERROR
+            node.broker.complete_write(now, write.token, error)
+            affected.append(node.broker)
+        changes = self.cluster.changes
+        while changes.deferred and not changes.is_in_flight:
+            node_id, effect = changes.deferred.popleft()
+            node = self._nodes.get(node_id)
+            if node is not None and node.broker is not None:
+                node.broker.defer(now, [effect])
+                affected.append(node.broker)
+        return affected
 
     def settle(self, now: int, outputs: Iterable[Output] = ()) -> list[Output]:
         """Perform all log writes, including those among `outputs`, and return the other outputs.
@@ -301,9 +318,7 @@ class NodeRuntimes:
             if not results:
                 return others
             for write, failure in results:
-                node = self._nodes.get(write.node_id)
-                if node is not None and node.broker is not None:
-                    node.broker.complete_write(now, write.token, _error_of(failure))
+                self._complete(now, write, failure)
 
     def _tick_durably(self, now: int, brokers: Iterable[Broker]) -> list[Output]:
         """Fire everything due at some nodes, and perform the resulting log writes."""
@@ -416,7 +431,3 @@ class NodeRuntimes:
 
     def _note(self, node_id: int, change: str) -> None:
         self.trace.add(self.trace.now_us(), NodeChanged(change), node_id)
-
-
-def _error_of(failure: OSError | None) -> Error:
-    return Error.NONE if failure is None else Error.KAFKA_STORAGE_ERROR

@@ -6,7 +6,6 @@ the broker that serves it. Every change of leader raises the leader epoch.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,18 +15,20 @@ from koordinator.wire.primitives import ZERO_UUID
 from .clock import GroupClock
 from .data.log import PartitionLog
 from .data.metadata_changes import (
-    MetadataJournal,
     PartitionLed,
+    PendingChanges,
+    ProducerIdsReserved,
+    RecordsDeleted,
     TopicConfigured,
     TopicCreated,
     TopicDeleted,
     TopicGrown,
-    discard_changes,
 )
 from .data.producer_ids import ProducerIds
 from .data.topic import NO_LEADER, OFFSETS_TOPIC, Topic, illegal_name
 from .data.topic_configs import refuse_configs
 from .data.topic_rules import refuse_assignment, refuse_shape
+from .data.unflushed_log import UnflushedLog
 from .groups.records import offsets_partition
 from .refusal import Refusal, RefusedError
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..config.settings import Settings
+    from .data.metadata_changes import Change
     from .groups.classic.group import ClassicGroupState
 
 PLAINTEXT = "PLAINTEXT"
@@ -75,7 +77,8 @@ class ClusterState:
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         self.hidden_topics: dict[str, Topic] = {}
         """Read-only topics of the emulator, served by name but never listed."""
-        self.producer_ids = ProducerIds()
+        self.changes = PendingChanges(self.apply)
+        self.producer_ids = ProducerIds(self.changes)
         self.group_clocks: dict[str, GroupClock] = {}
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
         self.auto_clock_groups: dict[str, None] = {}
@@ -84,9 +87,6 @@ class ClusterState:
         """By group id, the state in which a group freezes as soon as it enters it; see `GroupStore.freeze`."""
         self.leader_changes = 0
         """Counts changes of leaders, so that nodes notice them."""
-        self.journal: MetadataJournal = discard_changes
-        self.new_log: Callable[[], PartitionLog] = PartitionLog
-        """Creates the log of a new partition."""
         self._new_uuid = new_uuid
         self._planned_offsets_topic: Topic | None = None
         # topics by metric name, in which '.' and '_' are equal: Kafka refuses a second topic with the same
@@ -191,10 +191,62 @@ class ClusterState:
             if topic.name in self.topics:
                 epoch = topic.epochs[partition]
                 changes.append(PartitionLed(topic.topic_id, partition, topic.replicas[partition], epoch))
-        if changes:
-            with suppress(RefusedError):
-                # a failover does not wait for the disk; at worst an epoch is used again after a restart
-                self.journal(*changes)
+        if self.changes.is_durable:
+            # a failover does not wait for the disk; at worst an epoch is used again after a restart
+            self.changes.of_leaders += changes
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Bring changes into effect (`replay` of KRaft's control managers). Those of leaders are in effect already."""
+        for change in changes:
+            match change:
+                case ProducerIdsReserved():
+                    self.producer_ids.reserved = change.end
+                case TopicCreated():
+                    self._add_topic(self._new_topic(change))
+                case TopicGrown():
+                    self._add_partitions(self.topics_by_id[change.topic_id], change.replicas)
+                case TopicConfigured():
+                    self.topics_by_id[change.topic_id].configs = dict(change.configs)
+                case RecordsDeleted():
+                    self.topics_by_id[change.topic_id].logs[change.partition].truncate_front(change.start)
+                case TopicDeleted():
+                    self._remove_topic(self.topics_by_id[change.topic_id])
+
+    def _new_topic(self, change: TopicCreated) -> Topic:
+        plan = self._planned_offsets_topic
+        if change.name == OFFSETS_TOPIC and plan is not None and plan.topic_id == change.topic_id:
+            return plan
+        topic = Topic(change.name, change.topic_id, configs=dict(change.configs))
+        self._add_partitions(topic, change.replicas)
+        return topic
+
+    def _add_topic(self, topic: Topic) -> None:
+        self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+        self._by_metric_name[_metric_name(topic.name)] = topic.name
+        if topic.name == OFFSETS_TOPIC:
+            # if a client has created it, it has a partition count of its own
+            self.leader_changes += topic is not self._planned_offsets_topic
+            self._planned_offsets_topic = None
+
+    def _remove_topic(self, topic: Topic) -> None:
+        del self.topics[topic.name]
+        del self.topics_by_id[topic.topic_id]
+        del self._by_metric_name[_metric_name(topic.name)]
+        # its partitions have lost their leaders
+        self.leader_changes += 1
+
+    def _add_partitions(self, topic: Topic, replicas: Sequence[Sequence[int]]) -> None:
+        for nodes in replicas:
+            log = self.new_log()
+            log.begin_epoch(0)
+            topic.logs.append(log)
+            topic.replicas.append(tuple(nodes))
+            topic.leaders.append(self._first_up(nodes))
+            topic.epochs.append(0)
+
+    def new_log(self) -> PartitionLog:
+        """Return the log of a new partition."""
+        return UnflushedLog() if self.changes.is_durable else PartitionLog()
 
     def clock_of(self, group_id: str, now: int) -> GroupClock:
         """Return the clock of a group, which need not exist; a new clock has the mode `group.clock`."""
@@ -249,7 +301,8 @@ class ClusterState:
             return self.refuse_hidden_topic(name)
         if name in self.topics:
             return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        other = self._by_metric_name.get(_metric_name(name))
+        staged = {_metric_name(new.name): new.name for new in self.changes.staged if isinstance(new, TopicCreated)}
+        other = {**self._by_metric_name, **staged}.get(_metric_name(name))
         if other is not None:
             problem = f"Topic '{name}' collides with existing topic: {other}"
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
@@ -296,18 +349,13 @@ class ClusterState:
         )
         if refusal is not None:
             raise RefusedError(refusal)
-        topic = Topic(name, self._new_uuid(), configs=dict(configs or {}))
+        topic_id = self._new_uuid()
         if replicas is None:
             count = self.partitions_or_default(partitions)
             replicas = self.place_replicas(range(count), self.replication_factor(replication_factor))
-        self.journal(TopicCreated(topic.topic_id, name, tuple(map(tuple, replicas)), topic.configs))
-        self._add_partitions(topic, replicas)
-        self._add_topic(topic)
-        if name == OFFSETS_TOPIC:
-            # a client has created it, with a partition count of its own
-            self._planned_offsets_topic = None
-            self.leader_changes += 1
-        return topic
+        change = TopicCreated(topic_id, name, tuple(map(tuple, replicas)), dict(configs or {}))
+        self.changes.propose(change)
+        return self.topics_by_id.get(topic_id) or self._new_topic(change)
 
     def restore_topic(self, topic: Topic, epochs: Mapping[int, int]) -> None:
         """Restore a topic with its logs and replicas; partitions missing in `epochs` have leader epoch 0."""
@@ -317,22 +365,9 @@ class ClusterState:
             log.begin_epoch(epoch)
         self._add_topic(topic)
 
-    def _add_topic(self, topic: Topic) -> None:
-        self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
-        self._by_metric_name[_metric_name(topic.name)] = topic.name
-
-    def auto_create_topic(self, name: str) -> Refusal | None:
-        """Create a topic that a client requested metadata of; return the refusal, if any."""
-        refusal = self.refuse_topic(name)
-        if refusal is None:
-            try:
-                if name == OFFSETS_TOPIC:
-                    self.offsets_topic()
-                else:
-                    self.create_topic(name)
-            except RefusedError as error:
-                return error.refusal
-        return refusal
+    def auto_create_topic(self, name: str) -> Topic:
+        """Create a topic that a client requested metadata of. Raises RefusedError where Kafka refuses it."""
+        return self.offsets_topic() if name == OFFSETS_TOPIC else self.create_topic(name)
 
     def offsets_topic(self, topic_id: uuid.UUID | None = None) -> Topic:
         """Return `__consumer_offsets`; create it, with this id or a new one, if it does not exist.
@@ -348,9 +383,8 @@ class ClusterState:
             led = [
                 PartitionLed(topic_id, at, topic.replicas[at], epoch) for at, epoch in enumerate(topic.epochs) if epoch
             ]
-            self.journal(TopicCreated(topic_id, OFFSETS_TOPIC, tuple(topic.replicas), topic.configs), *led)
-            topic.topic_id, self._planned_offsets_topic = topic_id, None
-            self._add_topic(topic)
+            topic.topic_id = topic_id
+            self.changes.propose(TopicCreated(topic_id, OFFSETS_TOPIC, tuple(topic.replicas), topic.configs), *led)
         return topic
 
     def planned_offsets_topic(self) -> Topic:
@@ -382,31 +416,15 @@ class ClusterState:
         assert count > before, f"{topic.name}: {count} partitions are not more than {before}"
         if replicas is None:
             replicas = self.place_replicas(range(before, count), len(topic.replicas[0]))
-        self.journal(TopicGrown(topic.topic_id, tuple(map(tuple, replicas))))
-        self._add_partitions(topic, replicas)
+        self.changes.propose(TopicGrown(topic.topic_id, tuple(map(tuple, replicas))))
 
     def configure_topic(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Replace the configs of a topic."""
-        self.journal(TopicConfigured(topic.topic_id, configs))
-        topic.configs = dict(configs)
-
-    def _add_partitions(self, topic: Topic, replicas: Sequence[Sequence[int]]) -> None:
-        for nodes in replicas:
-            log = self.new_log()
-            log.begin_epoch(0)
-            topic.logs.append(log)
-            topic.replicas.append(tuple(nodes))
-            topic.leaders.append(self._first_up(nodes))
-            topic.epochs.append(0)
+        self.changes.propose(TopicConfigured(topic.topic_id, configs))
 
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic with its records. A later topic of this name gets a new id."""
-        self.journal(TopicDeleted(topic.topic_id))
-        del self.topics[topic.name]
-        del self.topics_by_id[topic.topic_id]
-        del self._by_metric_name[_metric_name(topic.name)]
-        # its partitions have lost their leaders
-        self.leader_changes += 1
+        self.changes.propose(TopicDeleted(topic.topic_id))
 
 
 def _metric_name(topic: str) -> str:

@@ -8,7 +8,9 @@ is one ordered list of effects:
 * `Append` requests a write to `__consumer_offsets`; responses that depend on it stay parked until the input
   `appended(now, token, error)`.
 * `OffsetsTopicWritten` reports that a client has written to `__consumer_offsets`.
-* `WriteLog` is the effect of the broker for batches that a durable log holds; its result is the input `appended`.
+* `WriteLog` is the effect of the broker for batches and metadata changes that are not durable yet; its result is the
+  input `appended`.
+* `Retry` repeats a request that has waited for another one's metadata change.
 * The facts (`StateChanged`, `MemberChanged`, …) describe what happened, for the trace. Nothing depends on them.
 """
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from koordinator.wire.apis import Message
 
+    from .data.metadata_changes import Change
     from .groups.records import CoordinatorRecord
     from .timers import TimerKey
 
@@ -70,6 +73,14 @@ class Append:
 
 
 @value
+class Retry:
+    """A request to handle again, after the metadata change in flight."""
+
+    call: Call
+    request: object
+
+
+@value
 class LogBatches:
     """Encoded record batches of a partition; the topic id tells topics of the same name apart."""
 
@@ -81,16 +92,17 @@ class LogBatches:
 
 @value
 class WriteLog:
-    """Log writes of a node to perform with one sync; `token` identifies the result.
+    """The writes of a node to perform with one sync; `token` identifies the result.
 
-    First the `compacted` batches replace their logs, which may fail without consequences. Then `appends` are appended,
-    all or none.
+    First the `compacted` batches replace their logs, which may fail without consequences. Then `appends` are appended
+    and the `changes` of metadata are journaled, all or none.
     """
 
     node_id: int
     token: int
     compacted: tuple[LogBatches, ...]
     appends: tuple[LogBatches, ...]
+    changes: tuple[Change, ...] = ()
 
 
 @value
@@ -175,4 +187,4 @@ class OffsetsExpired:
 
 
 Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsExpired
-Effect = Reply | CloseConnection | Append | OffsetsTopicWritten | Fact
+Effect = Reply | CloseConnection | Append | Retry | OffsetsTopicWritten | Fact

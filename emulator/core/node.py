@@ -8,7 +8,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import Coordinator as CoordinatorRow
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
-from .effects import Reply
+from .refusal import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,12 +87,19 @@ class NodeCore:
         return min(groups_due, data_due)
 
     def _find_coordinators(self, now: int, call: Call, request: FindCoordinatorRequest) -> list[Effect]:
-        del now
-        if request.key_type == GROUP:
-            # as in Kafka, looking up a group's coordinator creates the topic
-            self.cluster.offsets_topic()
-        rows = tuple(self._coordinator_of(call.listener, request.key_type, key) for key in request.coordinator_keys)
-        return [Reply(call, FindCoordinatorResponse(coordinators=rows))]
+        return self.data.respond(now, call, request, lambda: self._coordinators(call.listener, request))
+
+    def _coordinators(self, listener: str, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+        keys = request.coordinator_keys
+        try:
+            if request.key_type == GROUP:
+                # as in Kafka, looking up a group's coordinator creates the topic
+                self.cluster.offsets_topic()
+        except RefusedError:
+            rows = tuple(_no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE) for key in keys)
+        else:
+            rows = tuple(self._coordinator_of(listener, request.key_type, key) for key in keys)
+        return FindCoordinatorResponse(coordinators=rows)
 
     def _coordinator_of(self, listener: str, key_type: int, key: str) -> CoordinatorRow:
         if key_type not in (GROUP, TRANSACTION):

@@ -64,9 +64,11 @@ class BuiltCluster:
             self.trace_file.begin()
 
     def close(self) -> None:
-        """Close the trace file and the data directory, if any, after serving has ended."""
+        """Close the trace file and the data directory, if any, after serving has ended and queued writes are done."""
         if self.trace_file is not None:
             self.trace_file.close()
+        if self.log_writer is not None:
+            self.log_writer.write_queued()
         if self.data_dir is not None:
             self.data_dir.close()
 

@@ -16,20 +16,16 @@ import base64
 import json
 import re
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from threading import Lock  # noqa: TID251 - a lock, not a thread
 from typing import TYPE_CHECKING, NamedTuple
 
-from koordinator.wire.errors import Error
-
-from ..core.data.metadata_changes import TopicDeleted
-from ..core.refusal import Refusal, RefusedError
+from ..core.data.metadata_changes import PartitionLed, TopicCreated, TopicDeleted
 from .files import Files
 from .log_recovery import read_log
 from .metadata_journal import DamagedJournal, line_of, read_journal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
     from uuid import UUID
 
@@ -59,14 +55,6 @@ class _LogId(NamedTuple):
     topic: str
     topic_id: UUID
     partition: int
-
-
-@dataclass(slots=True)
-class _Write:
-    log: _LogId
-    data: bytes = b""
-    at: int = 0
-    file: File | None = None
 
 
 class DataDir:
@@ -208,38 +196,68 @@ class DataDir:
             file.sync()
         self._files.sync_dir(directory)
 
-    # -- metadata --------------------------------------------------------------------------------------------
+    # -- writes ----------------------------------------------------------------------------------------------
 
-    def journal(self, *changes: Change) -> None:
-        """Make metadata changes durable; RefusedError (KAFKA_STORAGE_ERROR) if the disk fails."""
+    def write(self, appends: Iterable[LogBatches], changes: Sequence[Change] = ()) -> None:
+        """Append batches to their logs, and then metadata changes to the journal, as one line.
+
+        All of it is durable afterwards, or nothing is written: OSError. Writes to deleted topics are skipped.
+        """
         with self._exclusive:
-            line = line_of(*changes)
-            try:
-                self._write_line(line)
-            except OSError as error:
-                self._note_failure(error)
-                problem = f"Disk error: {error.strerror or error}"
-                raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, problem)) from error
-            self._note_success()
+            created = {change.topic_id for change in changes if isinstance(change, TopicCreated)}
+            deleted = {change.topic_id for change in changes if isinstance(change, TopicDeleted)}
+            known = {*self.topics.by_id, *created} - deleted
+            # leaders change at once, and so perhaps after the deletion
+            changes = [each for each in changes if not isinstance(each, PartitionLed) or each.topic_id in known]
+            by_log: dict[_LogId, bytes] = {}
+            for log in appends:
+                if log.topic_id in known:
+                    log_id = _LogId(log.topic, log.topic_id, log.partition)
+                    by_log[log_id] = by_log.get(log_id, b"") + log.batches
+            line = line_of(*changes) if changes else b""
+            self._write(by_log, line)
+            for log_id, data in by_log.items():
+                self._lengths[log_id] = self._lengths.get(log_id, 0) + len(data)
             self._journal_bytes += len(line)
             for change in changes:
-                deleted = self.topics.by_id.get(change.topic_id) if isinstance(change, TopicDeleted) else None
+                topic = self.topics.by_id[change.topic_id] if isinstance(change, TopicDeleted) else None
                 self.topics.apply(change)
-                if deleted is not None:
-                    self._remove(deleted)
+                if topic is not None:
+                    self._remove(topic)
 
-    def _write_line(self, line: bytes) -> None:
-        at = self._journal_bytes
-        with closing(self._files.open(self._path / JOURNAL)) as file:
-            if file.size() != at:
-                file.truncate(at)
-            try:
-                file.write(at, line)
+    def _write(self, by_log: Mapping[_LogId, bytes], line: bytes) -> None:
+        opened: list[tuple[File, int]] = []
+        try:
+            for log, data in by_log.items():
+                if log not in self._lengths:
+                    self._make_log(self._directory(log), log.topic_id)
+                self._append(opened, self._directory(log) / LOG, self._lengths.get(log, 0), data)
+            for file, _ in opened:
                 file.sync()
-            except OSError:
+            self._sync_dirs()
+            if line:
+                # last: only a complete write creates and deletes topics
+                self._append(opened, self._path / JOURNAL, self._journal_bytes, line)
+                opened[-1][0].sync()
+        except OSError as error:
+            for file, size in opened:
+                # if this fails too, the next write truncates the file
                 with suppress(OSError):
-                    file.truncate(at)
-                raise
+                    file.truncate(size)
+            self._note_failure(error)
+            raise
+        finally:
+            for file, _ in opened:
+                file.close()
+        self._note_success()
+
+    def _append(self, opened: list[tuple[File, int]], path: Path, size: int, data: bytes) -> None:
+        """Open a file of a known size and append data; add it to `opened` with this size."""
+        file = self._files.open(path)
+        opened.append((file, size))
+        if file.size() != size:
+            file.truncate(size)
+        file.write(size, data)
 
     def _remove(self, topic: JournaledTopic) -> None:
         """Remove the logs of a deleted topic; `begin` removes those that cannot be removed now."""
@@ -249,56 +267,6 @@ class DataDir:
             if self._lengths.pop(log, None) is not None:
                 with suppress(OSError):
                     self._files.remove_tree(self._directory(log))
-
-    # -- records ---------------------------------------------------------------------------------------------
-
-    def append(self, logs: Iterable[LogBatches]) -> None:
-        """Append batches to their logs and sync them together. After an OSError no log has any of them.
-
-        Logs of deleted topics are skipped.
-        """
-        with self._exclusive:
-            self._append(logs)
-
-    def _append(self, logs: Iterable[LogBatches]) -> None:
-        by_log: dict[_LogId, _Write] = {}
-        for log in logs:
-            if log.topic_id in self.topics.by_id:
-                log_id = _LogId(log.topic, log.topic_id, log.partition)
-                by_log.setdefault(log_id, _Write(log_id)).data += log.batches
-        writes = list(by_log.values())
-        try:
-            for write in writes:
-                self._write(write)
-            for write in writes:
-                if write.file is not None:
-                    write.file.sync()
-            self._sync_dirs()
-        except OSError as error:
-            for write in writes:
-                if write.file is not None:
-                    # if this fails too, the next write truncates the file
-                    with suppress(OSError):
-                        write.file.truncate(write.at)
-            self._note_failure(error)
-            raise
-        finally:
-            for write in writes:
-                if write.file is not None:
-                    write.file.close()
-        for write in writes:
-            self._lengths[write.log] = write.at + len(write.data)
-        self._note_success()
-
-    def _write(self, write: _Write) -> None:
-        directory = self._directory(write.log)
-        if write.log not in self._lengths:
-            self._make_log(directory, write.log.topic_id)
-        write.at = self._lengths.get(write.log, 0)
-        write.file = self._files.open(directory / LOG)
-        if write.file.size() != write.at:
-            write.file.truncate(write.at)
-        write.file.write(write.at, write.data)
 
     def _make_log(self, directory: Path, topic_id: UUID) -> None:
         """Make a partition's directory in place of one left by a deleted topic or by a failed write."""

@@ -1,4 +1,4 @@
-"""The performer of `WriteLog` effects: in order, with one sync for all that wait (group commit)."""
+"""The performer of `WriteLog` effects: in order, with one commit for all that wait (group commit)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class LogWriter:
                 for log in write.compacted:
                     self._data_dir.replace(log)
             try:
-                self._data_dir.append(log for write in writes for log in write.appends)
+                appends = (log for write in writes for log in write.appends)
+                self._data_dir.write(appends, [change for write in writes for change in write.changes])
             except OSError as error:
                 failure = error
             self._results.extend((write, failure) for write in writes)

@@ -20,8 +20,8 @@ def offsets_partitions(data_dir: DataDir) -> int | None:
 
 
 def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
-    """Restore all topics with their records, and journal every later metadata change."""
-    cluster.new_log = UnflushedLog
+    """Restore all topics with their records; later changes take effect once they are durable."""
+    cluster.changes.is_durable = True
     for stored in data_dir.topics.by_id.values():
         topic = Topic(stored.name, stored.topic_id, configs=dict(stored.configs))
         for partition, nodes in enumerate(stored.replicas):
@@ -30,8 +30,7 @@ def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
             topic.replicas.append(placed)
             topic.logs.append(_restore_log(data_dir, stored, partition))
         cluster.restore_topic(topic, stored.epochs)
-    cluster.journal = data_dir.journal
-    cluster.producer_ids.resume(data_dir.journal, data_dir.topics.producer_ids_end)
+    cluster.producer_ids.resume(data_dir.topics.producer_ids_end)
 
 
 def _restore_log(data_dir: DataDir, stored: JournaledTopic, partition: int) -> UnflushedLog:

@@ -326,7 +326,7 @@ def test_only_groups_of_an_unreadable_partition_are_not_served(tmp_path: Path) -
     log = topic.logs[3]
     log.append(read_header(batch), batch, 0)
     assert isinstance(log, UnflushedLog)
-    durable.data_dir.append([LogBatches(topic.name, topic.topic_id, 3, log.begin_flush())])
+    durable.data_dir.write([LogBatches(topic.name, topic.topic_id, 3, log.begin_flush())])
     durable = again(durable, tmp_path)
     assert durable.committed("grp", "t") == 2
     with pytest.raises(AssertionError, match="16"):

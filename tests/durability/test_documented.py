@@ -47,7 +47,7 @@ def of_damage(path: Path) -> list[str]:
     log = topic.logs[1]
     assert isinstance(log, UnflushedLog)
     log.append(read_header(batch), batch, 0)
-    durable.data_dir.append([LogBatches(topic.name, topic.topic_id, 1, log.begin_flush())])
+    durable.data_dir.write([LogBatches(topic.name, topic.topic_id, 1, log.begin_flush())])
     durable.built.close()
     torn, middle = path / "t-0" / LOG, path / "u-0" / LOG
     torn.write_bytes(torn.read_bytes()[:-1])

@@ -10,57 +10,26 @@ from uuid import UUID
 
 import pytest
 import trio
-from brokers.crashing_files import CrashingFiles
-from brokers.durable_broker import DIR, DurableCluster
+from brokers.durable_broker import DIR, Unsettled
 from trio.testing import memory_stream_pair
 
 from koordinator.emulator.broker.connections import Output, Send
+from koordinator.emulator.core.data.metadata_changes import TopicDeleted
 from koordinator.emulator.core.effects import LogBatches, WriteLog
 from koordinator.emulator.server.server import Server
 from koordinator.emulator.storage.log_writer import LogWriter
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from clients.frame_clients import Peer
+
+    from koordinator.emulator.core.data.metadata_changes import Change
 
 EMULATOR = Path(__file__).parents[2] / "emulator"
 LIMIT_S = 20
 WRITE = WriteLog(1, 1, (), (LogBatches("t", UUID(int=1), 0, b"batch"),))
-
-
-class Unsettled(DurableCluster):
-    """A durable cluster whose log writes stay in flight until `complete`."""
-
-    def __init__(self) -> None:
-        self.is_settling = True
-        self.files = CrashingFiles()
-        super().__init__(DIR, self.files)
-        self.create("t")
-        self.is_settling = False
-
-    def settle(self) -> None:
-        if self.is_settling:
-            super().settle()
-
-    def produce_in_flight(self, value: bytes) -> Peer:
-        """Produce on a new connection, without waiting for the response."""
-        self.client = self.connect()
-        with pytest.raises(AttributeError):
-            self.produce("t", value)
-        return self.client
-
-    def complete(self) -> None:
-        """Perform the queued writes once, and pass the results to the broker."""
-        self.log_writer.write_queued()
-        for write, failure in list(self.log_writer.results()):
-            self._perform(self.broker.appended(self.now, write, failure))
-
-    def stored(self) -> list[bytes | None]:
-        """Return the readable values of t."""
-        self.client = self.connect()
-        return self.values("t")
 
 
 def errors(peer: Peer) -> list[Error]:
@@ -112,8 +81,7 @@ def test_the_result_of_a_previous_run_of_a_node_is_ignored() -> None:
 def test_a_write_to_a_deleted_topic_is_skipped() -> None:
     cluster = Unsettled()
     cluster.produce_in_flight(b"a")
-    topic = cluster.node.cluster.topics["t"]
-    cluster.node.cluster.delete_topic(topic)
+    cluster.data_dir.write([], [TopicDeleted(cluster.node.cluster.topics["t"].topic_id)])
     cluster.complete()
     assert "t-0" not in cluster.files.names(DIR)
 
@@ -165,8 +133,9 @@ class SlowDisk:
         self.begun, self.released = threading.Event(), threading.Event()
         self.thread: int | None = None
 
-    def append(self, logs: Iterable[LogBatches]) -> None:
-        assert [log.batches for log in logs] == [b"batch"]
+    def write(self, appends: Iterable[LogBatches], changes: Sequence[Change]) -> None:
+        assert [log.batches for log in appends] == [b"batch"]
+        assert not changes
         self.thread = threading.get_ident()
         self.begun.set()
         assert self.released.wait(LIMIT_S)

@@ -13,7 +13,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
 from koordinator.wire.messages.create_topics import CreateTopicsRequest
 from koordinator.wire.messages.delete_records import DeleteRecordsRequest
-from koordinator.wire.messages.delete_topics import DeleteTopicsRequest
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest
 from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
@@ -27,7 +27,7 @@ from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
 from koordinator.wire.records import read_header
 
 from ..dialect import Dialect
-from ..effects import CloseConnection, Effect, LogBatches, OffsetsTopicWritten, Reply
+from ..effects import CloseConnection, Effect, LogBatches, OffsetsTopicWritten, Reply, Retry, WriteLog
 from .config_admin import alter_configs, describe_configs
 from .fetch import Fetches
 from .list_offsets import list_offsets, offset_for_leader_epoch
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call
+    from .metadata_changes import Change
     from .topic import Topic
 
 
@@ -60,17 +61,21 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     InitProducerIdRequest: lambda cluster, _, __, request: cluster.producer_ids.init(request),
     CreateTopicsRequest: lambda cluster, _, __, request: create_topics(cluster, request),
     CreatePartitionsRequest: lambda cluster, _, __, request: create_partitions(cluster, request),
+    DeleteTopicsRequest: lambda cluster, _, __, request: delete_topics(cluster, request),
     DeleteRecordsRequest: lambda cluster, node, _, request: delete_records(cluster, node, request),
     DescribeConfigsRequest: lambda cluster, node, _, request: describe_configs(cluster, node, request),
     IncrementalAlterConfigsRequest: lambda cluster, _, __, request: alter_configs(cluster, request),
 }
-"""The APIs that neither park requests nor wake parked ones; called with cluster, node id, call and request."""
+"""The APIs that park no requests of their own; called with cluster, node id, call and request."""
 
 
 @dataclass(slots=True)
 class _Unflushed:
-    """With a data directory: unflushed partitions, and the requests that wait for their flush."""
+    """With a data directory: unflushed partitions, staged changes, and the requests that wait for their flush."""
 
+    changes: tuple[Change, ...] = ()
+    requested: tuple[Call, Message, Callable[[], Message]] | None = None
+    """The request that proposed the changes: its call, its response if they are durable, and its responder."""
     logs: dict[UnflushedLog, tuple[Topic, int]] = field(default_factory=dict)
     produces: list[tuple[Call, int, ProduceResponse]] = field(default_factory=list)
     written_offsets: dict[int, None] = field(default_factory=dict)
@@ -82,7 +87,7 @@ class DataPlane:
     `on_topics_deleted(now, names)` deletes the committed offsets of deleted topics and returns the effects of that.
     """
 
-    serves = frozenset({FetchRequest, ProduceRequest, DeleteTopicsRequest, *RESPONDERS})
+    serves = frozenset({FetchRequest, ProduceRequest, *RESPONDERS})
     """The request classes that `handle` accepts."""
 
     def __init__(
@@ -96,6 +101,7 @@ class DataPlane:
         self.cluster = cluster
         self.fetches = Fetches(node_id, cluster, settings, new_uuid)
         self._node_id = node_id
+        self._changes = cluster.changes
         dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
         self._any_broker_serves_admin_requests = dialect.any_broker_serves_admin_requests
         self._on_topics_deleted = on_topics_deleted
@@ -114,15 +120,51 @@ class DataPlane:
                 self._produce(now, call, request)
             case CreateTopicsRequest() | CreatePartitionsRequest() | DeleteTopicsRequest() if not self._is_admin():
                 self._effects.append(Reply(call, not_controller(request)))
-            case DeleteTopicsRequest():
-                self._delete_topics(now, call, request)
             case _:
-                self._effects.append(Reply(call, RESPONDERS[type(request)](self.cluster, self._node_id, call, request)))
+                responder = RESPONDERS[type(request)]
+                self._respond(now, call, request, lambda: responder(self.cluster, self._node_id, call, request))
         return self._drain()
 
+    def respond(self, now: int, call: Call, request: object, responder: Callable[[], Message]) -> list[Effect]:
+        """Answer a request with the result of `responder`, after the metadata changes it proposes are in effect.
+
+        `responder` is called again if they cannot be written, and then every proposal raises RefusedError.
+        """
+        self._respond(now, call, request, responder)
+        return self._drain()
+
+    def _respond(self, now: int, call: Call, request: object, responder: Callable[[], Message]) -> None:
+        response, changes = responder(), self._changes
+        if not changes.staged:
+            self._reply(now, call, response)
+        elif changes.is_in_flight:
+            changes.take_staged()
+            changes.deferred.append((self._node_id, Retry(call, request)))
+        else:
+            self._stage_changes()
+            self._unflushed.requested = call, response, responder
+
+    def _stage_changes(self) -> None:
+        """Write the staged changes with the next flush."""
+        staged = self._changes.take_staged()
+        self._changes.is_in_flight |= bool(staged)
+        self._unflushed.changes += staged
+
+    def _reply(self, now: int, call: Call, response: Message) -> None:
+        self._effects.append(Reply(call, response))
+        if isinstance(response, DeleteTopicsResponse):
+            deleted = [row.name for row in response.responses if row.name is not None and not row.error_code]
+            if deleted:
+                self._effects += self.fetches.leaders_changed(now)
+                self._effects += self._on_topics_deleted(now, deleted)
+
     def append(self, now: int, topic: Topic, partition: int, batch: bytes) -> list[Effect]:
-        """Append a batch of the broker's own to a compacted topic, and answer fetches that waited for it."""
+        """Append a batch of the broker's own to a compacted topic, and answer fetches that waited for it.
+
+        The topic may be a staged change, which is written with the batch.
+        """
         self._fire_due(now)
+        self._stage_changes()
         log = topic.logs[partition]
         log.append(read_header(batch), batch, topic.epochs[partition])
         if isinstance(log, UnflushedLog):
@@ -141,13 +183,16 @@ class DataPlane:
     @property
     def has_unflushed(self) -> bool:
         """Whether anything waits for the next flush."""
-        return bool(self._unflushed.logs or self._unflushed.produces or self._compacted)
+        waiting = self._unflushed
+        return bool(waiting.logs or waiting.produces or waiting.changes or self._compacted or self._changes.of_leaders)
 
-    def begin_flush(self) -> tuple[tuple[LogBatches, ...], tuple[LogBatches, ...]]:
-        """Begin to flush everything that waits; return the compacted logs to replace, and the batches to append."""
+    def begin_flush(self, token: int) -> WriteLog:
+        """Begin to flush everything that waits."""
         self._in_flight, self._unflushed = self._unflushed, _Unflushed()
         compacted, self._compacted = self._compacted, {}
-        return (
+        return WriteLog(
+            self._node_id,
+            token,
             tuple(
                 LogBatches(topic.name, topic.topic_id, partition, log.flushed)
                 for log, (topic, partition) in compacted.items()
@@ -156,6 +201,7 @@ class DataPlane:
                 LogBatches(topic.name, topic.topic_id, partition, log.begin_flush())
                 for log, (topic, partition) in self._in_flight.logs.items()
             ),
+            self._changes.take_leaders() + self._in_flight.changes,
         )
 
     def flushed(self, now: int, error: Error) -> list[Effect]:
@@ -167,11 +213,14 @@ class DataPlane:
         flush, self._in_flight = self._in_flight, _Unflushed()
         if error is not Error.NONE:
             waiting, self._unflushed = self._unflushed, _Unflushed()
+            for each in (flush, waiting):
+                self._complete_change(now, each, is_durable=False)
             for log in {**flush.logs, **waiting.logs}:
                 log.discard()
             for call, acks, response in flush.produces + waiting.produces:
                 self._reply_to_produce(call, acks, storage_failure(response))
             return self._drain()
+        self._complete_change(now, flush, is_durable=True)
         grown: list[tuple[str, int]] = []
         for log, (topic, partition) in flush.logs.items():
             log.mark_flushed()
@@ -184,6 +233,20 @@ class DataPlane:
         self._effects += self.fetches.grown(now, grown)
         self._effects += map(OffsetsTopicWritten, flush.written_offsets)
         return self._drain()
+
+    def _complete_change(self, now: int, flush: _Unflushed, *, is_durable: bool) -> None:
+        """Bring the changes of a flush into effect, or answer their request again without them."""
+        if not flush.changes:
+            return
+        self._changes.is_in_flight = False
+        if is_durable:
+            self.cluster.apply(flush.changes)
+        if flush.requested is not None:
+            call, response, responder = flush.requested
+            if not is_durable:
+                with self._changes.refusing():
+                    response = responder()
+            self._reply(now, call, response)
 
     def tick(self, now: int) -> list[Effect]:
         """Fire everything due by `now`."""
@@ -250,11 +313,3 @@ class DataPlane:
         else:
             reason = f"a Produce with acks 0 failed: {Error(failed.error_code).name} on partition {failed.index}"
             self._effects.append(CloseConnection(call, reason))
-
-    def _delete_topics(self, now: int, call: Call, request: DeleteTopicsRequest) -> None:
-        response, deleted = delete_topics(self.cluster, request)
-        self._effects.append(Reply(call, response))
-        if deleted:
-            partitions = [(topic.name, partition) for topic in deleted for partition in range(len(topic.logs))]
-            self._effects += self.fetches.deleted(now, partitions)
-            self._effects += self._on_topics_deleted(now, [topic.name for topic in deleted])

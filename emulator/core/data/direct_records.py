@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from ...config.seed_record import SeedRecord
     from ..cluster import ClusterState
-    from .topic import Topic
 
 BATCH_RECORDS_MAX = 1_000
 """The number of records at which a batch is closed."""
@@ -65,12 +64,9 @@ def partition_of(key: bytes, partitions: int) -> int:
 def write_records(cluster: ClusterState, now: int, name: str, records: Iterable[SeedRecord]) -> list[int]:
     """Append all records or none; return the partition of each, in the given order.
 
-    A missing topic is created as for a client. Raises RefusedError for an illegal topic, an unknown partition, or a
-    record beyond `message.max.bytes`.
+    Raises RefusedError for an unknown partition, or a record beyond `message.max.bytes`.
     """
-    topic = cluster.topics.get(name)
-    if topic is None:
-        topic = _create(cluster, name)
+    topic = cluster.topics[name]
     next_keyless = topic.next_keyless_partition
     partitions: list[int] = []
     by_partition: dict[int, list[Record]] = {}
@@ -117,14 +113,14 @@ def stored_records(cluster: ClusterState, name: str) -> list[StoredRecord]:
     ]
 
 
-def _create(cluster: ClusterState, name: str) -> Topic:
+def create_missing_topic(cluster: ClusterState, name: str) -> None:
+    """Create a topic unless it exists, as for a client. Raises RefusedError if that is disabled, or it is illegal."""
+    if name in cluster.topics:
+        return
     if not cluster.settings.auto_create_topics_enable:
         problem = f"there is no topic {name}, and auto.create.topics.enable is false"
         raise RefusedError(Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, problem))
-    refusal = cluster.auto_create_topic(name)
-    if refusal is not None:
-        raise RefusedError(refusal)
-    return cluster.topics[name]
+    cluster.auto_create_topic(name)
 
 
 def chunks(records: list[Record], bytes_max: int) -> Iterator[list[Record]]:

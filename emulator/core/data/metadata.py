@@ -33,6 +33,7 @@ from koordinator.wire.messages.metadata import (
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.values import value
 
+from ..refusal import RefusedError
 from .topic import INTERNAL_TOPICS, NO_LEADER, Topic, illegal_name
 
 if TYPE_CHECKING:
@@ -122,13 +123,13 @@ def _requested_topic(view: _TopicView, topic_id: UUID, name: str | None, *, may_
     if existing is not None:
         return view.topic(existing)
     if may_create:
-        refusal = cluster.auto_create_topic(name)
-        error = refusal.error if refusal else Error.NONE
+        try:
+            return view.topic(cluster.auto_create_topic(name))
+        except RefusedError as refused:
+            error = refused.error
     else:
         error = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
-    if error:
-        return MetadataResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS)
-    return view.topic(cluster.topics[name])
+    return MetadataResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS)
 
 
 @value

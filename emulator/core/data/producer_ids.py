@@ -12,10 +12,10 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 from ..refusal import RefusedError
-from .metadata_changes import ProducerIdsReserved, discard_changes
+from .metadata_changes import ProducerIdsReserved
 
 if TYPE_CHECKING:
-    from .metadata_changes import MetadataJournal
+    from .metadata_changes import PendingChanges
 
 BLOCK = 1_000
 """The number of ids reserved at once (`ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE`); a restart loses the unused ones."""
@@ -24,14 +24,15 @@ BLOCK = 1_000
 class ProducerIds:
     """The allocator of producer ids, from 0 on, each with epoch 0."""
 
-    def __init__(self) -> None:
-        self._next = self._reserved = 0
-        self._journal: MetadataJournal = discard_changes
+    def __init__(self, changes: PendingChanges) -> None:
+        self._changes = changes
+        self._next = 0
+        self.reserved = 0
+        """The end of the reserved ids."""
 
-    def resume(self, journal: MetadataJournal, reserved: int) -> None:
-        """Continue with the first unreserved id; write further reservations to `journal`."""
-        self._journal = journal
-        self._next = self._reserved = reserved
+    def resume(self, reserved: int) -> None:
+        """Continue with the first unreserved id."""
+        self._next = self.reserved = reserved
 
     def init(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
         """Return a new id; 42 for an incomplete identity or an empty transactional id, 53 for a transactional id."""
@@ -39,13 +40,12 @@ class ProducerIds:
             return _refused(Error.INVALID_REQUEST)
         if request.transactional_id is not None:
             return _refused(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        if self._next == self._reserved:
+        if self._next >= self.reserved:
             try:
-                self._journal(ProducerIdsReserved(self._reserved + BLOCK))
+                self._changes.propose(ProducerIdsReserved(self._next + BLOCK))
             except RefusedError:
                 # Kafka's error without a block of ids: the client retries (`RPCProducerIdManager`)
                 return _refused(Error.COORDINATOR_LOAD_IN_PROGRESS)
-            self._reserved += BLOCK
         self._next += 1
         return InitProducerIdResponse(producer_id=self._next - 1, producer_epoch=0)
 

@@ -40,7 +40,8 @@ from .topic_configs import refuse_configs
 from .topic_rules import refuse_assignment, refuse_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
+    from uuid import UUID
 
     from ..cluster import ClusterState
     from .topic import Topic
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
 T = TypeVar("T", CreatableTopic, CreatePartitionsTopic)
 
 DUPLICATE_NAME = Refusal(Error.INVALID_REQUEST, "Duplicate topic name.")
+DUPLICATE_NAME_OR_ID = Refusal(Error.INVALID_REQUEST, "Duplicate topic name or id.")
 UNKNOWN_TOPIC = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+UNKNOWN_ID = Refusal(Error.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
 
 
 def not_controller(
@@ -167,31 +170,34 @@ def _code_and_message(refusal: Refusal | Error) -> tuple[Error, str | None]:
     return (refusal, None) if isinstance(refusal, Error) else (refusal.error, refusal.message)
 
 
-def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> tuple[DeleteTopicsResponse, list[Topic]]:
-    """Delete topics by name or id; return the response and the deleted topics.
+def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    """Delete topics by name or id.
 
     A duplicate is refused each time (42), even once by name and once by id; there the name wins in Kafka as well.
     """
     names = Counter(state.name for state in request.topics)
     ids = Counter(state.topic_id for state in request.topics)
-    deleted: list[Topic] = []
+    deleted: set[UUID] = set()
     rows = []
     for state in request.topics:
         duplicate = (state.name is not None and names[state.name] > 1) or (
             state.topic_id != ZERO_UUID and ids[state.topic_id] > 1
         )
-        result = Refusal(Error.INVALID_REQUEST, "Duplicate topic name or id.") if duplicate else _delete(cluster, state)
+        result = DUPLICATE_NAME_OR_ID if duplicate else _delete(cluster, state, deleted)
         if isinstance(result, Refusal):
             rows.append(_delete_error(state, result))
         else:
-            deleted.append(result)
+            deleted.add(result.topic_id)
             rows.append(DeletableTopicResult(name=result.name, topic_id=result.topic_id, error_message=None))
-    return DeleteTopicsResponse(responses=tuple(rows)), deleted
+    return DeleteTopicsResponse(responses=tuple(rows))
 
 
-def _delete(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusal:
+def _delete(cluster: ClusterState, state: DeleteTopicState, deleted: Container[UUID]) -> Topic | Refusal:
     topic = _find_topic(cluster, state)
     if not isinstance(topic, Refusal):
+        if topic.topic_id in deleted:
+            # earlier in the request
+            return UNKNOWN_ID if state.name is None else UNKNOWN_TOPIC
         try:
             cluster.delete_topic(topic)
         except RefusedError as error:
@@ -215,8 +221,7 @@ def _find_topic(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refus
         return cluster.topics.get(state.name) or UNKNOWN_TOPIC
     if state.topic_id == ZERO_UUID:
         return Refusal(Error.INVALID_REQUEST, "Neither topic name nor id were specified.")
-    unknown = Refusal(Error.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
-    return cluster.topics_by_id.get(state.topic_id) or unknown
+    return cluster.topics_by_id.get(state.topic_id) or UNKNOWN_ID
 
 
 def create_partitions(cluster: ClusterState, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
@@ -305,8 +310,7 @@ def _truncate(
         return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=-1, error_code=error)
     start = log.end if offset == -1 else offset
     try:
-        cluster.journal(RecordsDeleted(topic.topic_id, partition, start))
+        cluster.changes.propose(RecordsDeleted(topic.topic_id, partition, start))
     except RefusedError as refused:
         return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=-1, error_code=refused.error)
-    log.truncate_front(start)
-    return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=log.start)
+    return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=max(start, log.start))

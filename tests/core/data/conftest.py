@@ -16,7 +16,12 @@ from koordinator.emulator.broker.api_table import ADAPTERS
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.data_plane import DataPlane
-from koordinator.emulator.core.data.direct_records import StoredRecord, stored_records, write_records
+from koordinator.emulator.core.data.direct_records import (
+    StoredRecord,
+    create_missing_topic,
+    stored_records,
+    write_records,
+)
 from koordinator.emulator.core.effects import Call, Effect, Reply
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
@@ -200,6 +205,7 @@ class Desk:
 
     def write(self, topic: str, records: Iterable[SeedRecord]) -> int:
         """Append records from Python; return their number."""
+        create_missing_topic(self.cluster, topic)
         partitions = write_records(self.cluster, self.now, topic, records)
         self.data.grown(self.now, topic, partitions)
         return len(partitions)

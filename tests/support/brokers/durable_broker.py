@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clients.frame_clients import Peer, Wire
 
+from brokers.crashing_files import CrashingFiles
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import PLAINTEXT
@@ -120,3 +121,42 @@ class DurableCluster(Wire):
         row = answer.responses[0].partitions[0]
         assert row.error_code == 0, Error(row.error_code)
         return [record.value for _, batch in read_batches(row.records or b"") for record in read_records(batch)]
+
+
+class Unsettled(DurableCluster):
+    """A durable cluster with topic t, whose log writes stay in flight until `complete`."""
+
+    def __init__(self, brokers: int = 1) -> None:
+        self.is_settling = True
+        self.files = CrashingFiles()
+        super().__init__(DIR, self.files, brokers)
+        self.create("t")
+        self.is_settling = False
+
+    def settle(self) -> None:
+        if self.is_settling:
+            super().settle()
+
+    def in_flight(self, message: Any, version: int, node_id: int = 1) -> Peer:
+        """Send a request on a new connection, without waiting for the response."""
+        peer = self.connect(node_id)
+        self.send(peer, self.request(peer, message, version))
+        return peer
+
+    def produce_in_flight(self, value: bytes) -> Peer:
+        """Produce on a new connection, without waiting for the response."""
+        records = write_batch([Record(timestamp=self.now, value=value)])
+        data = produce.PartitionProduceData(index=0, records=records)
+        topics = (produce.TopicProduceData(name="t", partition_data=(data,)),)
+        return self.in_flight(produce.ProduceRequest(acks=-1, topic_data=topics), 9)
+
+    def complete(self) -> None:
+        """Perform the queued writes once, and pass the results to the broker."""
+        self.log_writer.write_queued()
+        for write, failure in list(self.log_writer.results()):
+            self._perform(self.broker.appended(self.now, write, failure))
+
+    def stored(self) -> list[bytes | None]:
+        """Return the readable values of t."""
+        self.client = self.connect()
+        return self.values("t")

@@ -1,0 +1,213 @@
+"""Metadata changes as effects: they take effect, and are answered, once a log write has made them durable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from brokers.durable_broker import DIR, DurableCluster, Unsettled
+
+from koordinator.emulator.storage.data_dir import JOURNAL
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+if TYPE_CHECKING:
+    from clients.frame_clients import Peer
+
+LOOKUP = FindCoordinatorRequest(coordinator_keys=("g",))
+ALL_TOPICS = MetadataRequest(topics=None)
+
+
+def create(*names: str) -> CreateTopicsRequest:
+    topics = tuple(CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names)
+    return CreateTopicsRequest(topics=topics)
+
+
+def codes(peer: Peer) -> list[Error]:
+    """Return the error codes of the CreateTopics responses that a connection has received."""
+    return [Error(row.error_code) for _, answer in peer.answers() for row in answer.topics]
+
+
+def topics(cluster: DurableCluster) -> list[str]:
+    """Return the topics that a client sees."""
+    return sorted(topic.name for topic in cluster.ask(cluster.connect(), ALL_TOPICS, 9).topics)
+
+
+def commit(offset: int) -> OffsetCommitRequest:
+    row = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+    return OffsetCommitRequest(group_id="g", topics=(OffsetCommitRequestTopic(name="t", partitions=(row,)),))
+
+
+def committed(peer: Peer) -> list[Error]:
+    return [Error(answer.topics[0].partitions[0].error_code) for _, answer in peer.answers()]
+
+
+def test_a_topic_exists_and_is_answered_only_after_its_write() -> None:
+    cluster = Unsettled()
+    peer = cluster.in_flight(create("u"), 5)
+    assert (codes(peer), topics(cluster)) == ([], ["t"])
+    assert b'"u"' not in cluster.files.read(DIR / JOURNAL)
+    cluster.complete()
+    assert (codes(peer), topics(cluster)) == ([Error.NONE], ["t", "u"])
+    assert topics(DurableCluster(DIR, cluster.files.after_kill())) == ["t", "u"]
+
+
+def test_a_kill_before_the_write_loses_only_what_was_not_acknowledged() -> None:
+    cluster = Unsettled()
+    peer = cluster.in_flight(create("u"), 5)
+    assert topics(DurableCluster(DIR, cluster.files.after_kill())) == ["t"]
+    assert codes(peer) == []
+
+
+def test_heartbeats_are_answered_while_a_change_is_in_flight() -> None:
+    cluster = Unsettled()
+    cluster.is_settling = True
+    protocols = (JoinGroupRequestProtocol(name="range", metadata=b""),)
+    join = JoinGroupRequest(group_id="g", session_timeout_ms=10_000, protocol_type="consumer", protocols=protocols)
+    joined = cluster.exchange(join, 3)
+    cluster.is_settling = False
+    peer = cluster.in_flight(create("u"), 5)
+    member = HeartbeatRequest(group_id="g", generation_id=joined.generation_id, member_id=joined.member_id)
+    assert cluster.exchange(member, 3).error_code == Error.NONE
+    assert codes(peer) == []
+
+
+@pytest.mark.parametrize("second_node", [1, 2])
+def test_a_change_during_a_write_waits_for_it_at_every_node(second_node: int) -> None:
+    cluster = Unsettled(brokers=2)
+    first, second = cluster.in_flight(create("u"), 5), cluster.in_flight(create("u", "v"), 5, second_node)
+    cluster.complete()
+    assert (codes(first), codes(second)) == ([Error.NONE], [])
+    cluster.complete()
+    assert codes(second) == [Error.TOPIC_ALREADY_EXISTS, Error.NONE]
+    assert topics(cluster) == ["t", "u", "v"]
+
+
+def test_a_failed_write_refuses_its_change_alone() -> None:
+    cluster = Unsettled()
+    cluster.files.room = cluster.files.used() + 10
+    first, second = cluster.in_flight(create("u"), 5), cluster.in_flight(create("v"), 5)
+    cluster.complete()
+    assert (codes(first), codes(second)) == ([Error.KAFKA_STORAGE_ERROR], [])
+    cluster.files.room = None
+    cluster.complete()
+    assert (codes(second), topics(cluster)) == ([Error.NONE], ["t", "v"])
+    assert topics(DurableCluster(DIR, cluster.files.after_kill())) == ["t", "v"]
+
+
+def test_records_and_metadata_share_a_write() -> None:
+    cluster = Unsettled()
+    cluster.produce_in_flight(b"a")
+    peers = [cluster.in_flight(create("u"), 5), cluster.produce_in_flight(b"b")]
+    cluster.complete()
+    steps = cluster.files.steps
+    cluster.complete()
+    assert [len(peer.answers()) for peer in peers] == [1, 1]
+    assert cluster.files.steps - steps == 6, "open, write and sync of the log and of the journal"
+
+
+def test_a_topic_created_by_metadata_is_answered_once_it_is_durable() -> None:
+    cluster = Unsettled()
+    request = MetadataRequest(topics=(MetadataRequestTopic(name="auto"),), allow_auto_topic_creation=True)
+    peer, failed = cluster.in_flight(request, 9), Unsettled()
+    assert peer.answers() == []
+    cluster.complete()
+    ((_, answer),) = peer.answers()
+    assert (answer.topics[0].error_code, answer.topics[0].partitions[0].leader_id) == (Error.NONE, 1)
+    failed.files.room = 0
+    refused = failed.in_flight(request, 9)
+    failed.complete()
+    assert refused.answers()[0][1].topics[0].error_code == Error.KAFKA_STORAGE_ERROR
+
+
+def test_a_coordinator_is_not_available_if_its_topic_cannot_be_created() -> None:
+    cluster = Unsettled()
+    cluster.files.room = 0
+    peer = cluster.in_flight(LOOKUP, 4)
+    cluster.complete()
+    assert peer.answers()[0][1].coordinators[0].error_code == Error.COORDINATOR_NOT_AVAILABLE
+    cluster.files.room = None
+    peer = cluster.in_flight(LOOKUP, 4)
+    cluster.complete()
+    assert peer.answers()[0][1].coordinators[0].node_id == 1
+
+
+@pytest.mark.parametrize("first", [LOOKUP, create("u")])
+def test_a_commit_waits_until_the_offsets_topic_can_be_created(first: Any) -> None:
+    cluster = Unsettled()
+    cluster.in_flight(first, 4)
+    peer = cluster.in_flight(commit(7), 8)
+    cluster.complete()
+    assert committed(peer) == []
+    cluster.complete()
+    assert committed(peer) == [Error.NONE]
+    assert DurableCluster(DIR, cluster.files.after_kill()).committed("g", "t") == 7
+
+
+def test_the_first_commit_creates_the_offsets_topic_in_its_own_write() -> None:
+    cluster = Unsettled()
+    cluster.files.room = cluster.files.used()
+    peer = cluster.in_flight(commit(1), 8)
+    cluster.complete()
+    assert (committed(peer), "__consumer_offsets" in topics(cluster)) == ([Error.NOT_COORDINATOR], False)
+    cluster.files.room = None
+    peer = cluster.in_flight(commit(2), 8)
+    cluster.complete()
+    assert committed(peer) == [Error.NONE]
+    assert DurableCluster(DIR, cluster.files.after_kill()).committed("g", "t") == 2
+
+
+def test_producer_ids_are_given_once_their_block_is_reserved() -> None:
+    cluster = Unsettled()
+    peers = [cluster.in_flight(InitProducerIdRequest(transactional_id=None), 4) for _ in range(2)]
+    assert [peer.answers() for peer in peers] == [[], []]
+    cluster.complete()
+    first, second = ([answer.producer_id for _, answer in peer.answers()] for peer in peers)
+    assert len(set(first + second)) == 2
+    again = DurableCluster(DIR, cluster.files.after_kill()).exchange(InitProducerIdRequest(transactional_id=None), 4)
+    assert again.producer_id > max(first + second)
+
+
+def test_a_request_sees_its_own_changes_before_they_are_durable() -> None:
+    cluster = Unsettled()
+    created = cluster.in_flight(create("a.b", "a_b"), 5)
+    cluster.complete()
+    assert codes(created) == [Error.NONE, Error.INVALID_TOPIC_EXCEPTION]
+    topic_id = cluster.node.cluster.topics["a.b"].topic_id
+    states = (DeleteTopicState(name="a.b"), DeleteTopicState(name=None, topic_id=topic_id))
+    deleted = cluster.in_flight(DeleteTopicsRequest(topics=states), 6)
+    cluster.complete()
+    rows = deleted.answers()[0][1].responses
+    assert [row.error_code for row in rows] == [Error.NONE, Error.UNKNOWN_TOPIC_ID]
+    assert topics(cluster) == ["t"]
+
+
+def test_a_failover_does_not_wait_for_the_disk() -> None:
+    cluster = Unsettled(brokers=2)
+    cluster._perform(cluster.broker.move_leader(cluster.now, "t", 0, 2))
+    assert cluster.node.cluster.topics["t"].leaders == [2]
+    assert b"partition_led" not in cluster.files.read(DIR / JOURNAL)
+    cluster.complete()
+    assert b"partition_led" in cluster.files.read(DIR / JOURNAL)
+
+
+def test_a_new_leader_of_a_topic_that_was_deleted_meanwhile_is_not_written() -> None:
+    cluster = Unsettled(brokers=2)
+    peer = cluster.in_flight(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)), 6)
+    cluster.node.cluster.fence(cluster.node.cluster.topics["t"].leaders[0])
+    cluster.complete()
+    assert peer.answers()[0][1].responses[0].error_code == Error.NONE
+    cluster._perform(cluster.broker.tick(cluster.now))
+    cluster.complete()
+    assert topics(DurableCluster(DIR, cluster.files.after_kill(), brokers=2)) == []
