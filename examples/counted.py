@@ -30,7 +30,13 @@ HEADLINE = re.compile(r"\*\*([\d,]+) rebalances?\*\*")
 def main() -> int:
     """Compare and print; return the exit status."""
     demo, store, summary = map(Path, sys.argv[1:])
-    seen: dict[str, Counts] = json.loads((demo / kept.SEEN).read_text(encoding="utf-8"))
+    demo_seen = json.loads((demo / kept.SEEN).read_text(encoding="utf-8"))
+    seen: dict[str, Counts] = demo_seen["groups"]
+    rebalances = dataset.dataset(store / "gold/rebalance", partitioning="hive")
+    runs = rebalances.to_table(columns=["run_id"])["run_id"].unique().to_pylist()
+    if runs != [demo_seen["run_id"]]:
+        print(f"{store}: has the runs {runs}, the demo was {demo_seen['run_id']}; run make report again")
+        return 1
     found = in_store(store)
     table = Table("group", "rebalances", "the demo saw", "the pipeline counts", box=SIMPLE_HEAD)
     wrong = 0

@@ -9,12 +9,14 @@ are in `bouncing/acts.py`.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
+import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from bouncing import acts, kept, show, verdicts
 from bouncing.processes import Company, LateError
@@ -28,15 +30,22 @@ if TYPE_CHECKING:
 
 GROUP_MAX_SIZE = 2
 
+TERMINATED = 143
+"""Exit status of shells after SIGTERM."""
+
 
 def main() -> int:
-    """Run the demo. Exit status 0: all claims hold; 1: a claim failed or a wait timed out; 130: interrupted."""
+    """Run the demo. Exit status 0: all claims hold; 1: a claim failed or a wait timed out; 130, 143: a signal."""
+    signal.signal(signal.SIGTERM, terminate)
     to = show.console()
     started_at = time.monotonic()
     folder = Path(os.environ["KEEP"]) if "KEEP" in os.environ else None
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    with Server(folder and folder / kept.TRACE) as server, Company() as company:
+        # the counts of an earlier run do not belong to this trace
+        (folder / kept.SEEN).unlink(missing_ok=True)
+    run_id = f"demo-{uuid.uuid4()}"
+    with Server(folder and folder / kept.TRACE, run_id) as server, Company() as company:
         try:
             found = play(to, company, server)
         except LateError as error:
@@ -51,8 +60,13 @@ def main() -> int:
         if os.environ.get("HOLD"):
             hold(to, server)
     if folder is not None:
-        kept.write_seen(folder)
+        kept.write_seen(folder, run_id)
     return status
+
+
+def terminate(_signal: int, _frame: object) -> NoReturn:
+    """End the demo and its processes after SIGTERM."""
+    sys.exit(TERMINATED)
 
 
 def hold(to: Console, server: Server) -> None:

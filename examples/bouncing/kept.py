@@ -21,10 +21,17 @@ Counts = dict[str, int]
 """The number of rebalances that `completed`, that `emptied` their group, and that were `avoided`."""
 
 
-def write_seen(folder: Path) -> None:
-    """Write the counts of each group from the complete trace in the folder."""
+def write_seen(folder: Path, run_id: str) -> None:
+    """Write `run_id` and the counts of each group, from the complete trace in the folder.
+
+    Raises ValueError for the trace of another run.
+    """
     lines = [json.loads(line) for line in (folder / TRACE).read_text(encoding="utf-8").splitlines()]
-    (folder / SEEN).write_text(json.dumps(counted(lines), indent=1) + "\n", encoding="utf-8")
+    if lines[0]["run_id"] != run_id:
+        traced = lines[0]["run_id"]
+        raise ValueError(f"{folder / TRACE}: the trace of run {traced}, not of {run_id}; run the demo again")
+    seen = {"run_id": run_id, "groups": counted(lines)}
+    (folder / SEEN).write_text(json.dumps(seen, indent=1) + "\n", encoding="utf-8")
 
 
 def counted(events: Iterable[Event]) -> dict[str, Counts]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Self
@@ -15,21 +16,32 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-COMMAND = (sys.executable, "-m", "koordinator", "serve", "--port", "0", "--control-port", "0")
+COMMAND = (
+    *(sys.executable, "-m", "koordinator", "serve", "--port", "0", "--control-port", "0"),
+    # the server ends with the demo, however that ends
+    "--stop-with-stdin",
+)
 
 
 class Server:
     """Runs from `with` to its end; `remote` has its clusters, `page` is the address of the live page.
 
-    `trace` is the trace file of the first cluster.
+    `trace` is the trace file of the first cluster; its header has `run_id`.
     """
 
-    def __init__(self, trace: Path | None = None) -> None:
+    def __init__(self, trace: Path | None = None, run_id: str = "demo") -> None:
         self._command = COMMAND if trace is None else (*COMMAND, "--trace", str(trace))
+        self._environment = {**os.environ, "KOORDINATOR_RUN_ID": run_id}
 
     def __enter__(self) -> Self:
         # a Ctrl-C goes to the demo: the members end first
-        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, start_new_session=True)
+        self._process = subprocess.Popen(
+            self._command,
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
         assert self._process.stdout is not None
         try:
             first_line = json.loads(self._process.stdout.readline())

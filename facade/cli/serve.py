@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 import trio
 
 import koordinator
-from koordinator.emulator.config.options import Options
+from koordinator.emulator.config.options import PREFIX, Options
 from koordinator.emulator.core.cluster import PLAINTEXT
 from koordinator.emulator.server.build import build
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 ENDS = (signal.SIGINT, signal.SIGTERM)
 """The signals that stop the process cleanly."""
 
+STDIN_BYTES = 4096
+"""The size of a read from stdin."""
+
 GC_THRESHOLDS = (700, 10, 1_000)
 """Python's default thresholds, except that full collections are a hundred times rarer."""
 
@@ -44,6 +47,13 @@ GC_THRESHOLDS = (700, 10, 1_000)
 @click.command()
 @cluster_options
 @control_options
+@click.option(
+    "--stop-with-stdin",
+    is_flag=True,
+    envvar=PREFIX + "STOP_WITH_STDIN",
+    show_envvar=True,
+    help="Stop when stdin closes, as a pipe does when the parent process ends.",
+)
 def serve(
     *,
     control_host: str,
@@ -51,6 +61,7 @@ def serve(
     control_token: str | None,
     insecure_control: bool,
     port_range: range | None,
+    stop_with_stdin: bool,
     **options: Any,  # noqa: ANN401 - the fields of Options
 ) -> None:
     """Serve a cluster until SIGINT or SIGTERM.
@@ -60,11 +71,14 @@ def serve(
     control = ControlOptions(control_host, control_port, control_token, insecure_control, port_range).with_token()
     control.check()
     values.check_given_once(options)
-    run(Options(**options, about=run_columns(os.environ)), control)
+    run(Options(**options, about=run_columns(os.environ)), control, stop_with_stdin=stop_with_stdin)
 
 
-def run(options: Options, control: ControlOptions) -> None:
-    """Serve until a signal. Raises click.UsageError, with nothing started, if the cluster cannot be built or served."""
+def run(options: Options, control: ControlOptions, *, stop_with_stdin: bool = False) -> None:
+    """Serve until a signal, or until stdin closes if `stop_with_stdin`.
+
+    Raises click.UsageError, with nothing started, if the cluster cannot be built or served.
+    """
     serve_control = None if control.port is None else _import_serve_control()
     try:
         parts = build(options, log)
@@ -75,7 +89,8 @@ def run(options: Options, control: ControlOptions) -> None:
     # the trace holds up to half a million live objects; a full collection would block the loop for 250 ms
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-    failure = trio.run(_serve_until_signal, parts, control, serve_control)
+    stop_input = sys.stdin if stop_with_stdin else None
+    failure = trio.run(_serve_until_signal, parts, control, serve_control, stop_input)
     if failure is not None:
         raise click.UsageError(failure.strerror or str(failure))
 
@@ -93,9 +108,15 @@ def _import_serve_control() -> Callable[..., Awaitable[None]]:
 
 
 async def _serve_until_signal(
-    parts: ServedCluster, control: ControlOptions, serve_control: Callable[..., Awaitable[None]] | None
+    parts: ServedCluster,
+    control: ControlOptions,
+    serve_control: Callable[..., Awaitable[None]] | None,
+    stop_input: IO[str] | None,
 ) -> OSError | None:
-    """Listen, announce the cluster and serve. Return None after a signal, or the error that prevented serving."""
+    """Listen, announce the cluster and serve, until a signal or the end of `stop_input`.
+
+    Return the error that prevented serving, if any.
+    """
     # before the announcement: its reader may send a signal at once
     with trio.open_signal_receiver(*ENDS) as signals:
         async with trio.open_nursery() as nursery:
@@ -121,9 +142,19 @@ async def _serve_until_signal(
                 # the interpreter would flush the same text again at exit, and report a second error
                 sys.stdout = None
                 return OSError(error.errno or errno.EPIPE, f"cannot write to stdout: {error.strerror or error}")
+            if stop_input is not None:
+                nursery.start_soon(_stop_with, stop_input, nursery.cancel_scope)
             await anext(signals)
             nursery.cancel_scope.cancel()
     return None
+
+
+async def _stop_with(stop_input: IO[str], scope: trio.CancelScope) -> None:
+    """Cancel a scope at the end of a file; ignore its bytes."""
+    # not its read(), which holds a lock that the interpreter needs at exit
+    while await trio.to_thread.run_sync(os.read, stop_input.fileno(), STDIN_BYTES, abandon_on_cancel=True):
+        pass
+    scope.cancel()
 
 
 def announcement(

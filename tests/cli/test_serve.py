@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Served
 
+LIMIT_S = 30
+"""The limit for the end of a process."""
+
 API_VERSIONS = struct.pack(">hhih", 18, 0, 7, -1)
 """ApiVersions v0, correlation id 7, no client id."""
 
@@ -86,6 +89,17 @@ def test_the_requested_port_is_used(serve: Callable[..., Served]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     assert serve("--port", str(port)).ready()["port"] == port
+
+
+def test_the_server_stops_when_stdin_closes() -> None:
+    command = [sys.executable, "-m", "koordinator", "serve", "--port", "0", "--stop-with-stdin"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdin.write(b"ignored")
+        process.stdin.close()
+        assert process.wait(LIMIT_S) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

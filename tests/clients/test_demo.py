@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import asdict, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -68,27 +69,39 @@ def test_everything_the_demo_claims_is_true_and_stays(tmp_path: Path) -> None:
     assert re.search(r"watch it live: http://127\.0\.0\.1:\d+/", done.stdout)
     assert done.stderr == ""
     seen = json.loads((tmp_path / "new" / "demo" / "seen.json").read_text())
-    assert seen["static"]["avoided"] == 6
-    assert seen["dynamic"]["completed"] > 12
-    assert json.loads((tmp_path / "new" / "demo" / "trace.jsonl").read_text().partition("\n")[0])["kind"] == "header"
+    assert seen["groups"]["static"]["avoided"] == 6
+    assert seen["groups"]["dynamic"]["completed"] > 12
+    header = json.loads((tmp_path / "new" / "demo" / "trace.jsonl").read_text().partition("\n")[0])
+    assert (header["kind"], header["run_id"]) == ("header", seen["run_id"])
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="children are looked for in /proc")
-def test_an_interrupted_demo_ends_its_members() -> None:
-    with subprocess.Popen([sys.executable, "-u", "demo.py"], cwd=EXAMPLES, stdout=subprocess.PIPE, text=True) as demo:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_the_server_and_the_members_end_with_the_demo(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    (tmp_path / "seen.json").write_text("the counts of an earlier run")
+    with subprocess.Popen(
+        [sys.executable, "-u", "demo.py"],
+        cwd=EXAMPLES,
+        env={**os.environ, "KEEP": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        # a test run in the background inherits an ignored SIGINT
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads yet
+    ) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
             if "records produced" in line:
                 break
         # the members are just starting
         members: set[int] = set()
-        while len(members) < 6:
+        while len(members) < 1 + 6:
             assert demo.poll() is None
             members = children(demo.pid)
-        demo.send_signal(signal.SIGINT)
+        demo.send_signal(number)
         demo.communicate(timeout=PATIENCE_S)
-        assert demo.returncode == 130
+        assert demo.returncode == code
+    assert not (tmp_path / "seen.json").exists()
     # a member that was just starting ends without a signal, as in the next test
     until = time.monotonic() + PATIENCE_S
     while any(is_alive(pid) for pid in members):
@@ -168,6 +181,13 @@ def test_counts_are_completed_and_avoided_rebalances() -> None:
     lines = [{**line, "group_id": "g"} for line in (*changes, {"kind": "avoided_static"})]
     kept = import_module("bouncing.kept")
     assert kept.counted([{"kind": "header"}, *lines]) == {"g": {"completed": 1, "emptied": 1, "avoided": 1}}
+
+
+def test_the_trace_of_another_run_is_not_counted(tmp_path: Path) -> None:
+    kept = import_module("bouncing.kept")
+    (tmp_path / "trace.jsonl").write_text('{"kind": "header", "run_id": "later"}\n')
+    with pytest.raises(ValueError, match="the trace of run later, not of mine; run the demo again"):
+        kept.write_seen(tmp_path, "mine")
 
 
 def test_consecutive_records_are_reported_as_one_run() -> None:
