@@ -103,7 +103,7 @@ $(VENV)/editor-tools: pyproject.toml | $(VENV)/wheel
 	@touch $@
 
 $(VENV)/release-tools: pyproject.toml | $(VENV)/wheel
-	@echo "== installing build, CycloneDX and twine into $(VENV) (once)"
+	@echo "== installing build, CycloneDX, twine and zizmor into $(VENV) (once)"
 	@$(PIP) install "$$(echo $(VENV)/dist/*.whl)[release]"
 	@touch $@
 

@@ -27,6 +27,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 JAVA_MIN = 17
 
+RELEASE = ("build", "cyclonedx_py", "twine")
+
 
 def _java() -> str:
     """Return the missing part of Java for Apache Kafka, which Maven fetches; "" if complete."""
@@ -71,7 +73,7 @@ TOOLS: dict[str, Callable[[], str]] = {
     "node": lambda: "" if shutil.which("npm") else "no Node.js with npm found",
     "pyright": lambda: "" if find_spec("basedpyright") else "no basedpyright found",
     "release": lambda: (
-        "" if all(map(find_spec, ("build", "cyclonedx_py", "twine"))) else "no build, cyclonedx and twine found"
+        "" if all(map(find_spec, RELEASE)) else f"no {', '.join(RELEASE)} found"
     ),
     "spark": lambda: "" if find_spec("pyspark") else "no pyspark found",
 }

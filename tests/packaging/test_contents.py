@@ -96,6 +96,11 @@ def test_links_of_the_description_work_on_a_package_index(metadata: Message, pyp
     assert [link for link in links if not link.startswith(("https://", "http://localhost"))] == []
 
 
+def test_the_version_is_dated_in_the_changelog(repository: Path, metadata: Message) -> None:
+    changelog = (repository / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## {re.escape(metadata['Version'])} - 2\d{{3}}-\d\d-\d\d$", changelog, re.MULTILINE)
+
+
 def test_every_supported_python_is_named(metadata: Message, repository: Path) -> None:
     named = re.findall(r"Python :: (3\.\d+)", "\n".join(metadata.get_all("Classifier", [])))
     assert named == [f"3.{minor}" for minor in range(11, 16)]

@@ -137,6 +137,10 @@ def test_an_index_renders_the_description(release: dict[str, Path]) -> None:
     run(sys.executable, "-m", "twine", "check", "--strict", *release.values())
 
 
+def test_the_workflows_follow_the_security_rules_of_their_host(repository: Path) -> None:
+    run(Path(sys.executable).with_name("zizmor"), "--offline", repository / ".github")
+
+
 def test_every_dependency_has_a_licence_that_users_can_accept(environments: Environments, repository: Path) -> None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     python = environments.python(version, "wheel", ("pip",), "[compression,control,docker]")
