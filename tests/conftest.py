@@ -72,9 +72,7 @@ TOOLS: dict[str, Callable[[], str]] = {
     "mounts": cache(_mounts),
     "node": lambda: "" if shutil.which("npm") else "no Node.js with npm found",
     "pyright": lambda: "" if find_spec("basedpyright") else "no basedpyright found",
-    "release": lambda: (
-        "" if all(map(find_spec, RELEASE)) else f"no {', '.join(RELEASE)} found"
-    ),
+    "release": lambda: "" if all(map(find_spec, RELEASE)) else f"no {', '.join(RELEASE)} found",
     "spark": lambda: "" if find_spec("pyspark") else "no pyspark found",
 }
 """Tools besides Python; each check returns the missing part, or ""."""
