@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import socket
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+
+from koordinator.handles.docker import OWNER, remove_leftovers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +38,15 @@ def test_where_docker_is_required_it_is_an_error(pytester: pytest.Pytester, monk
     result = pytester.runpytest_subprocess(timeout=60)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*no Docker engine responds: *KOORDINATOR_REQUIRE names docker*"])
+
+
+def test_on_windows_no_process_is_ended_to_learn_whether_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    signals: list[tuple[int, int]] = []
+    windows = SimpleNamespace(name="nt", getpid=os.getpid, kill=lambda *sent: signals.append(sent))
+    monkeypatch.setattr("koordinator.handles.docker.os", windows)
+    container = SimpleNamespace(labels={OWNER: f"{socket.gethostname()}/{os.getpid()}"})
+    assert remove_leftovers(SimpleNamespace(containers=SimpleNamespace(list=lambda **_: [container]))) == []
+    assert signals == []
 
 
 @pytest.mark.needs("docker")

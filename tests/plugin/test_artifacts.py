@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -265,3 +266,13 @@ def test_no_two_tests_share_a_folder() -> None:
     assert len(set(names)) == len(ids)
     assert max(map(len, names)) < 200
     assert all(re.fullmatch(r"[\w.-]+", name) for name in names)
+
+
+@pytest.mark.parametrize(
+    "nodeid", ["a/t.py::test", "t.py::T::test[a:b]", r"t.py::test[C:\\x]", "t.py::test[x. ]", "con.py::test"]
+)
+def test_the_folder_of_a_test_is_one_folder_on_windows(nodeid: str) -> None:
+    folder = PureWindowsPath("C:/project/test-results") / folder_name(nodeid)
+    assert len(folder.parts) == 4
+    assert not re.search(r'[<>:"|?*]|[. ]$', folder.name)
+    assert not re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", folder.name)
