@@ -1,9 +1,12 @@
-"""Resolution of names: a group at its coordinator, and a member by any unambiguous name."""
+"""Resolution of names: an error, a group at its coordinator, and a member by any unambiguous name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from koordinator.wire.errors import Error
+
+from ..broker.api_table import NUMBERINGS
 from ..config.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -17,6 +20,29 @@ if TYPE_CHECKING:
 
 SHOWN_MAX = 20
 """The most names that a message lists."""
+
+
+def is_error_number(error: object) -> bool:
+    """Return whether an error is given by its number, which is text in an HTTP query."""
+    is_integer = isinstance(error, int) and not isinstance(error, bool)
+    return is_integer or (isinstance(error, str) and error.removeprefix("-").isdecimal())
+
+
+def error_name(runtime: ClusterRuntime, error: str | int) -> str:
+    """Return the name of an error that is given by name or by number, in the cluster's numbering (`error.codes`).
+
+    Raises ValueError for a number that the numbering does not use; names are checked where they are used.
+    """
+    if not is_error_number(error):
+        return str(error)
+    codes = runtime.cluster.settings.error_codes
+    # 77 and 78 have two errors in the KIPs' numbering: the renumbered one counts
+    numbered = sorted((NUMBERINGS[codes](each) != each, NUMBERINGS[codes](each), each.name) for each in Error)
+    names = {number: name for _, number, name in numbered}
+    if int(error) not in names:
+        released = next((f": it is {NUMBERINGS[codes](each)} there" for each in Error if each == int(error)), "")
+        raise ValueError(f"error {error}: not a number of Kafka's errors with error.codes={codes}{released}")
+    return names[int(error)]
 
 
 def coordinator_of(runtime: ClusterRuntime, group_id: str) -> Coordinator | None:

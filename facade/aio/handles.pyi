@@ -169,7 +169,7 @@ class Group:
         self,
         api: str,
         *,
-        error: str | None = None,
+        error: str | int | None = None,
         times: int | None = None,
         at_least: int | None = None,
         client_id: str | None = None,
@@ -211,7 +211,7 @@ class Hold:
     @property
     def behind(self) -> Awaitable[list[Request]]: ...
     async def wait_entered(self, timeout: float = 30.0) -> Request: ...
-    async def release(self, error: str | None = None, at: str | None = None) -> None: ...
+    async def release(self, error: str | int | None = None, at: str | None = None) -> None: ...
 
 class Lockstep:
     blocking: BlockingLockstep

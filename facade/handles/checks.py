@@ -170,7 +170,7 @@ class Checks:
         self,
         api: str,
         *,
-        error: str | None = None,
+        error: str | int | None = None,
         times: int | None = None,
         at_least: int | None = None,
         client_id: str | None = None,
@@ -181,10 +181,10 @@ class Checks:
     ) -> Self:
         """Assert the number of matching requests: exactly `times`, or `at_least` (1 by default).
 
-        `api` is an API whose requests name one group, such as "OffsetCommit". `error` is the name of the response's
-        error, "NONE" for success; without it any request counts, with or without a response. `client_id` is a glob,
-        `member` an instance id, a member id or a client id. `generation` is that of the request, or of a JoinGroup's
-        response.
+        `api` is an API whose requests name one group, such as "OffsetCommit". `error` is the name or number of the
+        response's error, "NONE" for success; without it any request counts, with or without a response. `client_id` is
+        a glob, `member` an instance id, a member id or a client id. `generation` is that of the request, or of a
+        JoinGroup's response.
         """
         self._check(
             Verify.requests,

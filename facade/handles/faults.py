@@ -155,8 +155,8 @@ class Hold(_HoldHandle):
             raise HoldTimeout("\n".join([message, *self._parked_requests()]))
         return entry.first
 
-    def release(self, error: str | None = None, at: str | None = None) -> None:
-        """Release the parked requests and park no more. With an error's name they are refused instead of applied.
+    def release(self, error: str | int | None = None, at: str | None = None) -> None:
+        """Release the parked requests and park no more. With an error, by name or number, they are refused.
 
         Raises RuleError (a ValueError) before the first request, and after a release.
         """

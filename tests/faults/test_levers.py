@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -54,6 +54,47 @@ def test_a_group_name_with_glob_characters_matches_literally(cluster: Cluster) -
     cluster.group("a*[b]").puppet("p", topics=["t"]).join()
     cluster.group("a*[b]").wait_stable(members=1)
     assert (rule.hits, other.hits) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("codes", "number", "name"),
+    [
+        ("kafka", 27, "REBALANCE_IN_PROGRESS"),
+        ("kafka", "27", "REBALANCE_IN_PROGRESS"),
+        ("kafka", -1, "UNKNOWN_SERVER_ERROR"),
+        ("kafka", 79, "MEMBER_ID_REQUIRED"),
+        ("kafka", 81, "GROUP_MAX_SIZE_REACHED"),
+        ("kafka", 82, "FENCED_INSTANCE_ID"),
+        ("kip", 79, "MEMBER_ID_REQUIRED"),
+        ("kip", 77, "GROUP_MAX_SIZE_REACHED"),
+        ("kip", 78, "FENCED_INSTANCE_ID"),
+    ],
+)
+def test_an_error_is_given_by_its_number_in_the_numbering_of_the_cluster(
+    codes: Literal["kafka", "kip"], number: int | str, name: str
+) -> None:
+    with Simulation(topics={"t": 4}, error_codes=codes) as cluster:
+        group = cluster.group("g")
+        rule = group.rule("JoinGroup", faults.error(number), once=True)
+        assert rule.id == "rule-1"
+        assert f"error(name={name!r})" in repr(rule)
+        group.puppet("a", topics=["t"]).join()
+        assert group.assert_request("JoinGroup", error=number) is group
+        assert group.assert_request("JoinGroup", error=name) is group
+
+
+@pytest.mark.parametrize(
+    ("codes", "number", "message"),
+    [
+        ("kafka", 999, "error 999: not a number of Kafka's errors with error.codes=kafka"),
+        ("kip", 82, "error 82: not a number of Kafka's errors with error.codes=kip: it is 78 there"),
+        ("kafka", 0, "unknown error 'NONE'"),
+        ("kafka", True, "unknown error True"),
+    ],
+)
+def test_a_number_that_is_no_error_is_refused(codes: Literal["kafka", "kip"], number: int, message: str) -> None:
+    with Simulation(topics={"t": 4}, error_codes=codes) as cluster, pytest.raises(ValueError, match=message):
+        cluster.rule("JoinGroup", faults.error(number))
 
 
 def test_an_unknown_keyword_is_refused(cluster: Cluster) -> None:

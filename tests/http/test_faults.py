@@ -66,3 +66,15 @@ def test_members_take_turns_over_http(server: Remote) -> None:
         step.wait_round()
         assert step.rounds >= 1
     group.wait_stable(members=2, timeout=30)
+
+
+def test_an_error_number_is_accepted_in_bodies_and_queries(server: Remote) -> None:
+    cluster = server.cluster()
+    group = cluster.group("g")
+    group.rule("JoinGroup", faults.error(14), once=True)
+    group.puppet("a", topics=["orders"]).join()
+    group.wait_stable(members=1).assert_request("JoinGroup", error=14, times=1)
+    with cluster.hold("Heartbeat", group="g") as hold:
+        hold.wait_entered()
+        hold.release(error=27)
+    group.assert_request("Heartbeat", error="REBALANCE_IN_PROGRESS")

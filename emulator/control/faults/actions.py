@@ -14,6 +14,7 @@ from koordinator.wire.errors import Error as ErrorCode
 from koordinator.wire.values import value
 
 from ...config.suggest import unknown
+from ..resolve import is_error_number
 from ..verbs import AS_IF, FORCED
 
 if TYPE_CHECKING:
@@ -32,15 +33,18 @@ class RuleError(ValueError):
 
 @value
 class ReturnError:
-    """Return an error without applying the request. `at` defaults to the API's first error level."""
+    """Return an error without applying the request. `at` defaults to the API's first error level.
+
+    `name` may be a number, in the numbering of the cluster (`error.codes`); the cluster replaces it by the name.
+    """
 
     kind: ClassVar[str] = "error"
     slot: ClassVar[str] = "response"
-    name: str
+    name: str | int
     at: str | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in ErrorCode.__members__ or self.name == "NONE":
+        if (self.name not in ErrorCode.__members__ and not is_error_number(self.name)) or self.name == "NONE":
             raise RuleError(unknown("error", self.name, (name for name in ErrorCode.__members__ if name != "NONE")))
         if self.at is not None and self.at not in PLACES:
             raise RuleError(unknown("place of an error", self.at, PLACES))
@@ -48,7 +52,7 @@ class ReturnError:
     @property
     def code(self) -> ErrorCode:
         """Kafka's code of the error."""
-        return ErrorCode[self.name]
+        return ErrorCode[str(self.name)]
 
 
 @value

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
 from ...broker.releases import ACCEPTED
 from ...config.suggest import unknown
 from ...trace.events import RequestReceived
+from ..resolve import error_name
 from ..results import RuleInfo, UnusedRule
-from .actions import RuleError, action_data
+from .actions import ReturnError, RuleError, action_data
 from .in_flight import RuleStats
 from .request_context import RequestContext
 from .rules import ANY_API, API_NAMES, FaultRule
@@ -38,6 +40,9 @@ class Faults:
         rule_stats = self._injector.rule_stats
         number = next(number for number in count(self._number + 1) if f"rule-{number}" not in rule_stats)
         added = FaultRule.of(rule, f"rule-{number}")
+        if isinstance(added.action, ReturnError):
+            named = replace(added.action, name=error_name(self._runtime, added.action.name))
+            added = replace(added, action=named)
         if added.id in rule_stats:
             raise RuleError(f"id {added.id!r}: a rule with this id exists already")
         check_match(self._runtime, added.match)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...config.suggest import unknown
 from ...trace.events import RequestReceived
+from ..resolve import error_name
 from ..results import HoldEntry, HoldInfo, LockstepRound
 from .actions import ReturnError, RuleError
 from .error_responses import PLACES_OF, check_place, is_served_first
@@ -100,8 +101,10 @@ class Holds:
         missing = set(hold_point.clients) - {hold_point.client_of(in_flight) for in_flight in hold_point.inside}
         return LockstepRound(hold_point.rounds >= number, hold_point.rounds, sorted(missing))
 
-    def release(self, now: int, *, hold: str, error: str | None = None, at: str | None = None) -> None:
+    def release(self, now: int, *, hold: str, error: str | int | None = None, at: str | None = None) -> None:
         """Resume the held requests and open the hold; with `error`, return that error without applying them.
+
+        `error` is a name, or a number in the numbering of the cluster (`error.codes`).
 
         Raise RuleError if no request has entered or the hold was released before.
         """
@@ -112,7 +115,7 @@ class Holds:
             raise RuleError(
                 f"{hold_point.id} on {hold_point.match}: no request has entered it; call wait_entered first"
             )
-        action = None if error is None else self._error_action(hold_point, error, at)
+        action = None if error is None else self._error_action(hold_point, error_name(self._runtime, error), at)
         requests = self._open(hold_point)
         if action is None:
             self._send(self._injector.release(now, hold_point, requests))

@@ -19,7 +19,7 @@ from ...verify.names import require_known
 from ...verify.rebalances import Rebalance, rebalances
 from ...verify.requests import RequestPattern, check_requests
 from ...verify.zombies import zombies
-from ..resolve import group_if_any
+from ..resolve import error_name, group_if_any
 from ..results import ConformanceCheck, GroupCheck, RebalanceCheck, RequestCheck
 from .comparison import assignment_check, offsets_check, ownership_check
 from .owners import assignment_by, owners_of, partition_counts
@@ -90,7 +90,7 @@ class Verify:
         *,
         group: str,
         api: str,
-        error: str | None = None,
+        error: str | int | None = None,
         times: int | None = None,
         at_least: int | None = None,
         client_id: str | None = None,
@@ -100,10 +100,11 @@ class Verify:
     ) -> RequestCheck:
         """Check the number of requests that match: exactly `times`, or `at_least` (1 by default).
 
-        `error` is the name of the response's error ("NONE" for success), `client_id` a glob, `member` a member id, an
-        instance id or a client id. `generation` is that of the request, or of a JoinGroup's response.
+        `error` is the name or number of the response's error ("NONE" for success), `client_id` a glob, `member` a
+        member id, an instance id or a client id. `generation` is that of the request, or of a JoinGroup's response.
         """
-        pattern = RequestPattern(api, error, client_id, member, instance_id, generation)
+        name = None if error is None else error_name(self._runtime, error)
+        pattern = RequestPattern(api, name, client_id, member, instance_id, generation)
         trace = self._trace_of(group)
         if times == 0 and member is not None:
             # with a misspelt name this check would always pass
