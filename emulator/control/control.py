@@ -77,7 +77,6 @@ class Control:
 
         Raises KeyError for an unknown operation, and what the operation raises: ValueError for an invalid call.
         """
-        self._runtime.settle(now)
         self._deliver(self._runtime.before_input(now))
         return self.operations[operation](now, **arguments)
 

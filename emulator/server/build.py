@@ -87,7 +87,8 @@ class ServedCluster(BuiltCluster):
         return self.node_listeners.bootstrap_servers()
 
     async def call(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
-        """Perform an operation by name, between two inputs. Raises what the operation raises."""
+        """Perform an operation by name, between two inputs and after their log writes. Raises what it raises."""
+        await self.server.settle()
         if self.control.is_async(operation):
             return await self.control.run(operation, arguments)
         return self.server.act(lambda now: self.control.call(now, operation, arguments))
@@ -101,6 +102,7 @@ class ServedCluster(BuiltCluster):
             result = self.control.call(self.server.now(), operation, arguments)
             return is_satisfied(result)
 
+        await self.server.settle()
         await self.server.wait_for(look, timeout_s)
         return result
 

@@ -122,6 +122,16 @@ class Server:
             for write, failure in log_writer.results():
                 self.perform(self._broker.appended(self.now(), write, failure))
 
+    async def settle(self) -> None:
+        """Return once all log writes have ended that anything waits for now; serve other connections meanwhile."""
+        if (writer := self._log_writer) is None:
+            return
+        for _ in range(2):
+            # the second round is for what waits behind a write in flight
+            submitted = writer.submitted
+            while writer.completed < submitted:
+                await self._changed.park()
+
     async def serve(
         self, listening: Iterable[ListeningSocket], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:

@@ -21,9 +21,14 @@ class LogWriter:
         self._writing = Lock()
         self._queue: deque[WriteLog] = deque()
         self._results: deque[tuple[WriteLog, OSError | None]] = deque()
+        self.submitted = 0
+        """The number of writes queued so far."""
+        self.completed = 0
+        """The number of writes whose results were taken."""
 
     def submit(self, write: WriteLog) -> None:
         """Queue a write; it is performed by `write_queued`."""
+        self.submitted += 1
         self._queue.append(write)
 
     def write_queued(self) -> None:
@@ -46,4 +51,5 @@ class LogWriter:
     def results(self) -> Iterator[tuple[WriteLog, OSError | None]]:
         """Take the writes performed since the last call, each with its failure, if any."""
         while self._results:
+            self.completed += 1
             yield self._results.popleft()

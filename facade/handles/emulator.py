@@ -170,6 +170,8 @@ class ThreadPort(Port):
         control, text = self.served.control, call_text(operation, arguments)
         if control.is_async(operation):
             return self.run(lambda: control.run(operation, arguments), text)
+        if self.served.data_dir is not None:
+            return self._await(lambda: self.served.call(operation, arguments), text)
         return self.act(lambda now: control.call(now, operation, arguments), text)
 
     def poll(self, operation: str, arguments: dict[str, Any], limit_s: float) -> Any:  # noqa: ANN401 - likewise
@@ -215,6 +217,9 @@ class ThreadPort(Port):
         Raises BlockingCallInLoop in a thread that runs a loop.
         """
         refuse_in_loop(text)
+        return self._await(job, text)
+
+    def _await(self, job: Callable[[], Awaitable[_T]], text: str) -> _T:
         result: Future[_T] = Future()
 
         async def run() -> None:
