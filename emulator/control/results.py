@@ -24,17 +24,6 @@ def is_satisfied(result: object) -> bool:
 
 
 @value
-class ClusterInfo:
-    """A served cluster: its addresses and the values that reproduce it. `listeners` are bootstrap servers by name."""
-
-    id: str
-    bootstrap_servers: str
-    listeners: dict[str, str]
-    cluster_id: str
-    seed: int
-
-
-@value
 class NodeState:
     """A node and its state: up, paused or down."""
 

@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from ..config.options import Interface, options_of
 from ..control import operations
-from ..control.results import ClusterInfo
+from ..server.cluster_info import ClusterInfo
 from .plain import BASE64, adapter_of
 
 if TYPE_CHECKING:

@@ -7,21 +7,19 @@ import logging
 import platform
 import random
 import time
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from koordinator.version import __version__
-from koordinator.wire.values import value
 
 from ..broker.cluster_runtime import ClusterRuntime
 from ..broker.listeners import Listeners, advertised
 from ..broker.unreached_listeners import UnreachedListeners
 from ..config.options import BROKERS_MAX
 from ..config.settings import InvalidSetting, Settings
-from ..control.control import Control
-from ..control.results import is_satisfied
 from ..core.cluster import ClusterState
 from ..core.refusal import RefusedError
 from ..storage.data_dir import DataDir
@@ -38,11 +36,12 @@ if TYPE_CHECKING:
     import trio
 
     from ..config.options import Options
+    from ..control.control import Control
 
 SEED_BITS = 32
 
 
-@value
+@dataclass(frozen=True)
 class BuiltCluster:
     """A cluster without sockets. `warnings` are for the user, once."""
 
@@ -73,13 +72,19 @@ class BuiltCluster:
             self.data_dir.close()
 
 
-@value
+@dataclass(frozen=True)
 class ServedCluster(BuiltCluster):
-    """A cluster with its server, listeners and control."""
+    """A cluster with its server and listeners."""
 
     server: Server
     node_listeners: NodeListeners
-    control: Control
+
+    @cached_property
+    def control(self) -> Control:
+        """The operations on the cluster. Their import takes a third of the start, which `serve` alone does not need."""
+        from ..control.control import Control  # noqa: PLC0415
+
+        return Control(self.runtime, self.node_listeners, self.server.perform, self.seed)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -95,6 +100,8 @@ class ServedCluster(BuiltCluster):
 
     async def wait(self, operation: str, arguments: dict[str, Any], timeout_s: float) -> Any:  # noqa: ANN401 - likewise
         """Perform an operation after every input until its result is satisfied; return the last result."""
+        from ..control.results import is_satisfied  # noqa: PLC0415
+
         result: Any = None
 
         def look() -> bool:
@@ -124,9 +131,12 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> ServedC
     built.runtime.unreached_listeners = UnreachedListeners(built.runtime, log)
     server = Server(built.runtime, built.started_at, built.log_writer)
     node_listeners = NodeListeners(built.runtime, server, listeners)
-    control = Control(built.runtime, node_listeners, server.perform, built.seed)
     parts = {part.name: getattr(built, part.name) for part in fields(built)}
-    return ServedCluster(**parts, server=server, node_listeners=node_listeners, control=control)
+    served = ServedCluster(**parts, server=server, node_listeners=node_listeners)
+    if built.settings.group_clock == "auto":
+        # such clocks advance without any operation
+        _ = served.control
+    return served
 
 
 def build_cluster(

@@ -10,8 +10,8 @@ import trio
 
 from koordinator.wire.values import value
 
-from ..control.results import ClusterInfo
 from .build import build
+from .cluster_info import ClusterInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -122,6 +122,8 @@ class ThreadPort(Port):
 
     def __init__(self, served: ServedCluster) -> None:
         self.served = served
+        # before any thread uses it
+        self._control = served.control
         self.seed = served.seed
         self._thread = threading.Thread(target=self._run, name="koordinator", daemon=True)
         self._started: Future[tuple[trio.lowlevel.TrioToken, trio.Nursery]] = Future()
@@ -167,7 +169,7 @@ class ThreadPort(Port):
 
     def perform(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
         """Perform an operation between two inputs of the brokers; one that opens or closes sockets beside them."""
-        control, text = self.served.control, call_text(operation, arguments)
+        control, text = self._control, call_text(operation, arguments)
         if control.is_async(operation):
             return self.run(lambda: control.run(operation, arguments), text)
         if self.served.data_dir is not None:

@@ -11,9 +11,9 @@ import httpx
 from pydantic import TypeAdapter
 
 from koordinator.emulator.control.inspect.events import Events
-from koordinator.emulator.control.results import ClusterInfo
 from koordinator.emulator.http.plain import from_json, result_from_plain, to_json
 from koordinator.emulator.http.routes import BELOW, ROUTES
+from koordinator.emulator.server.cluster_info import ClusterInfo
 from koordinator.emulator.server.cluster_registry import FIRST
 
 from .cluster import Cluster
