@@ -77,7 +77,11 @@ class Control:
 
         Raises KeyError for an unknown operation, and what the operation raises: ValueError for an invalid call.
         """
-        self._deliver(self._runtime.before_input(now))
+        due = self._runtime.deadline()
+        outputs = self._runtime.before_input(now)
+        if due is not None and due <= now:
+            # otherwise nothing has changed, and waits must not wake each other
+            self._deliver(outputs)
         return self.operations[operation](now, **arguments)
 
     async def run(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - its own type
