@@ -29,11 +29,12 @@ from .openapi import document
 from .plain import from_json, to_json
 from .problems import Problem, validation_problem
 from .routes import BELOW, ROUTES, TRACE
-from .schemas import Arguments, NewCluster, arguments_of
+from .schemas import Arguments, NewCluster, arguments_of, request_schema
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from starlette.datastructures import QueryParams
     from starlette.requests import Request
 
     from ..config.options import Options
@@ -82,6 +83,8 @@ class OperationEndpoint:
         self._registry = registry
         self._route = route
         self._path_model, self._model = arguments_of(route)
+        properties = request_schema(self._model).get("properties", {})
+        self._lists = {name for name, schema in properties.items() if schema.get("type") == "array"}
 
     async def serve(self, request: Request) -> Response:
         """Perform the operation."""
@@ -89,7 +92,7 @@ class OperationEndpoint:
         in_path = {name: value for name, value in request.path_params.items() if name != "cluster"}
         arguments = _validated(self._path_model, in_path, strict=False)
         is_query = route.method == "GET"
-        others = dict(request.query_params) if is_query else await _body(request)
+        others = self._query(request.query_params) if is_query else await _body(request)
         timeout_s = others.pop("timeout", None) if route.waits and isinstance(others, dict) else None
         export = checked_format(others.pop("format", JSON)) if route.operation == TRACE else JSON
         watch = others.pop("watch", None) if route.operation == TRACE else None
@@ -110,6 +113,10 @@ class OperationEndpoint:
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
         except ValueError as error:
             raise Problem(HTTPStatus.CONFLICT, str(error)) from error
+
+    def _query(self, given: QueryParams) -> dict[str, Any]:
+        """Return the arguments in a query; a list has one value for each occurrence of its name."""
+        return {name: given.getlist(name) if name in self._lists else value for name, value in given.items()}
 
 
 class ClusterEndpoints:

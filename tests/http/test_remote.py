@@ -126,3 +126,16 @@ def test_a_puppet_is_led_over_http(server: Remote) -> None:
         group.puppet("peer")
     puppet.leave()
     assert group.state == "Empty"
+
+
+@pytest.mark.parametrize("late", [["c"], ["b", "c"]], ids=["one", "two"])
+def test_a_list_in_a_query_has_any_number_of_values(server: Remote, late: list[str]) -> None:
+    group = server.create(topics={"orders": 3}).group("svc")
+    for name in "abc":
+        kind = {"kind": "straggler", "delay_s": 600} if name in late else "healthy"
+        group.puppet(name, topics=["orders"], behaviour=kind).join()
+    group.wait_stable(members=3)
+    group.rebalance()
+
+    assert [timer.kind for timer in group.expire_join_barrier(without=late)] == ["join"]
+    group.wait_stable(members=3 - len(late))
