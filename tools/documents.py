@@ -10,6 +10,7 @@ import inspect
 import json
 import re
 import sys
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import click
 import fidelity
+import http_pages
 from clients import error_reactions
 from clients.consumers import KINDS
 from scenes import cookbook
@@ -237,10 +239,17 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "scenarios": fidelity.scenarios_tables,
     },
     "group-states.md": {"group states": group_states_diagram},
+    "http-api.md": {"paths": http_pages.operations_page},
     "operations.md": {"serve": serve_table, "settings": settings_table, "limits": limits_table},
     "pytest.md": {"options": options_table},
 }
 """The generated parts of each document."""
+
+PARTS |= {
+    f"levers/{page.name}": {"curl": partial(http_pages.curl_of, page), "fields": partial(http_pages.fields_of, page)}
+    for page in sorted(http_pages.LEVERS.glob("*.md"))
+    if page.stem != "index"
+}
 
 if find_spec("pyspark"):
     # the schema module imports Spark

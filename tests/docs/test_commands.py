@@ -7,10 +7,8 @@ checked: targets of make, extras, files of Docker, tests, options of the pipelin
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import shutil
 import socket
 import subprocess
 import sys
@@ -20,7 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from scenes.documentation import BLOCKS, ROOT, blocks
+from scenes.documentation import BLOCKS, ROOT, blocks, run_shell
 
 from koordinator import Emulator
 from koordinator.handles.remote import Remote
@@ -41,12 +39,6 @@ OTHER = "kafka.example:9092"
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}")
 READY_S = 30
-BASH = shutil.which("bash") or "bash"
-SHELL = """
-set -eu
-koordinator() { "$PYTHON" -m koordinator "$@"; }
-curl() { command curl --silent --show-error --fail-with-body --max-time 30 "$@"; }
-"""
 
 
 class Command(NamedTuple):
@@ -57,7 +49,8 @@ class Command(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        return shlex.split(self.line, comments=True)
+        first, *rest = shlex.split(self.line, comments=True)
+        return [first.removeprefix(".venv/bin/"), *rest]
 
     @property
     def name(self) -> str:
@@ -78,13 +71,15 @@ def commands(language: str, text: str) -> list[Command]:
 
 
 SHELL_BLOCKS = [
-    pytest.param(commands(block.language, block.text), id=block.name) for block in blocks("bash", "console")
+    pytest.param(commands(block.language, block.text), id=block.name)
+    for block in blocks("bash", "console")
+    if block.page.parent.name != "levers"
 ]
-"""The commands of each block of a shell."""
+"""The commands of each block of a shell; test_levers.py has those of the levers."""
 
 CHECKED = [each for block in SHELL_BLOCKS for each in block.values[0]]
 RUNNING = {"koordinator", "curl", "jq"}
-ELSEWHERE = {"cp", "git", "kafka-console-consumer.sh", "koordinator-pipeline", "pip", "spark-submit"}
+ELSEWHERE = {"git", "kafka-console-consumer.sh", "koordinator-pipeline", "pip", "python3", "spark-submit"}
 """Commands that other tests run, or that need another machine."""
 
 
@@ -142,18 +137,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_line(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [BASH, "-c", SHELL + line],
-        cwd=folder,
-        env={**os.environ, "PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
 def compare(command: Command, output: str) -> None:
     """Compare the first word of each line that a page shows; names and numbers in the rest differ in each run."""
     heads = {head_of(line) for line in output.splitlines()}
@@ -183,7 +166,7 @@ def test_the_commands_of_a_block_run(block: list[Command], folder: Path) -> None
             compare(each, ready)
         for each in block:
             if each.name in RUNNING and each not in own:
-                ran = run_line(ports.used_in(each.line).replace(OTHER, other.bootstrap_servers), folder)
+                ran = run_shell(ports.used_in(each.line).replace(OTHER, other.bootstrap_servers), folder)
                 refused = any(line.startswith("koordinator ") for line in each.output)
                 assert ran.returncode == int(refused), f"{each.line}\n{ran.stdout}{ran.stderr}"
                 compare(each, ran.stdout + ran.stderr)
@@ -207,7 +190,7 @@ def test_a_command_names_things_that_exist(command: Command, folder: Path) -> No
             named = [each for each in arguments if "/" in each and not each.startswith("-")]
             assert [each for each in named if not [*ROOT.glob(each)]] == []
             given = [each for each in arguments if each.startswith("-")]
-            ran = run_line(f"$PYTHON -m pytest -p no:cacheprovider --collect-only {shlex.join(given)}", folder)
+            ran = run_shell(f"$PYTHON -m pytest -p no:cacheprovider --collect-only {shlex.join(given)}", folder)
             assert ran.returncode == 0, ran.stdout + ran.stderr
         case [name, *_]:
             assert name in {*RUNNING, *ELSEWHERE}, command.line

@@ -9,7 +9,11 @@ from scenes.documentation import ROOT, blocks
 
 README_BYTES_MAX = 7 * 1024
 
-EXAMPLES = {block.name: block.text for block in blocks("python") if not block.page.stem.startswith("pipeline")}
+EXAMPLES = {
+    block.name: block.text
+    for block in blocks("python")
+    if "=" not in block.info and not block.page.stem.startswith("pipeline")
+}
 FRAGMENTS = {block.name: block.text for block in blocks("py")}
 IN_PYTEST = [pytest.param(block, id=name) for name, block in EXAMPLES.items() if "def test_" in block]
 ALONE = [pytest.param(block, id=name) for name, block in EXAMPLES.items() if "def test_" not in block]

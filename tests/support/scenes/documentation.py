@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,13 +15,27 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("*/README.md")), *sorted(
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+BASH = shutil.which("bash") or "bash"
+SHELL = """
+set -eu
+koordinator() { "$PYTHON" -m koordinator "$@"; }
+curl() { command curl --silent --show-error --fail-with-body --max-time 40 "$@"; }
+"""
+"""Makes a script end at its first failure; curl fails with the response if the server refuses a request."""
+
+
 class Block(NamedTuple):
-    """A fenced block: its page, its number there, its language and its text."""
+    """A fenced block: its page, its number there, its info string and its text."""
 
     page: Path
     number: int
-    language: str
+    info: str
     text: str
+
+    @property
+    def language(self) -> str:
+        """The first word of the info string; a title may follow."""
+        return self.info.partition(" ")[0]
 
     @property
     def name(self) -> str:
@@ -35,3 +53,16 @@ BLOCKS = [
 def blocks(*languages: str) -> list[Block]:
     """Return the blocks in these languages."""
     return [block for block in BLOCKS if block.language in languages]
+
+
+def run_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the commands of a block in a folder."""
+    return subprocess.run(
+        [BASH, "-c", SHELL + script],
+        cwd=folder,
+        env={**os.environ, "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
