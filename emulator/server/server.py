@@ -123,13 +123,13 @@ class Server:
                 self.perform(self._broker.appended(self.now(), write, failure))
 
     async def settle(self) -> None:
-        """Return once all log writes have ended that anything waits for now; serve other connections meanwhile."""
+        """Return once all log writes have ended that anything waits for now, or `serve` has; block no connection."""
         if (writer := self._log_writer) is None:
             return
         for _ in range(2):
             # the second round is for what waits behind a write in flight
             submitted = writer.submitted
-            while writer.completed < submitted:
+            while writer.completed < submitted and self._nursery is not None:
                 await self._changed.park()
 
     async def serve(
@@ -146,6 +146,11 @@ class Server:
             for listening_socket in listening:
                 await self.open(listening_socket)
             task_status.started()
+            try:
+                await trio.sleep_forever()
+            finally:
+                self._nursery = None
+                self._changed.unpark_all()
 
     async def open(self, listening_socket: ListeningSocket) -> None:
         """Accept connections at another listening socket; `serve` must be running."""

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 import trio
 from brokers.durable_broker import DIR, Unsettled
-from trio.testing import memory_stream_pair
+from trio.testing import memory_stream_pair, wait_all_tasks_blocked
 
 from koordinator.emulator.broker.connections import Output, Send
 from koordinator.emulator.core.data.metadata_changes import TopicDeleted
@@ -186,6 +186,30 @@ def test_a_slow_disk_does_not_delay_other_connections() -> None:
         disk.released.set()
     assert seen == [b"hello", b"durable"]
     assert disk.thread != threading.get_ident()
+
+
+def test_a_wait_for_the_disk_ends_with_the_server() -> None:
+    disk: Any = SlowDisk()
+
+    async def main() -> None:
+        broker = EchoBroker()
+        broker.writer_of = 0
+        server = Server(broker, 0, LogWriter(disk))
+        with trio.fail_after(LIMIT_S):
+            async with trio.open_nursery() as outer, trio.open_nursery() as nursery:
+                await nursery.start(server.serve, [])
+                server.perform([WRITE])
+                await trio.to_thread.run_sync(disk.begun.wait, LIMIT_S)
+                server.perform([WRITE])
+                outer.start_soon(server.settle)
+                await wait_all_tasks_blocked()
+                nursery.cancel_scope.cancel()
+                disk.released.set()
+
+    try:
+        trio.run(main)
+    finally:
+        disk.released.set()
 
 
 @pytest.mark.parametrize("room", ["broker", "core"])

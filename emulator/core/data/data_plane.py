@@ -122,7 +122,7 @@ class DataPlane:
                 self._effects.append(Reply(call, not_controller(request)))
             case _:
                 responder = RESPONDERS[type(request)]
-                self._respond(now, call, request, lambda: responder(self.cluster, self._node_id, call, request))
+                return self.respond(now, call, request, lambda: responder(self.cluster, self._node_id, call, request))
         return self._drain()
 
     def respond(self, now: int, call: Call, request: object, responder: Callable[[], Message]) -> list[Effect]:
@@ -130,10 +130,6 @@ class DataPlane:
 
         `responder` is called again if they cannot be written, and then every proposal raises RefusedError.
         """
-        self._respond(now, call, request, responder)
-        return self._drain()
-
-    def _respond(self, now: int, call: Call, request: object, responder: Callable[[], Message]) -> None:
         response, changes = responder(), self._changes
         if not changes.staged:
             self._reply(now, call, response)
@@ -143,6 +139,7 @@ class DataPlane:
         else:
             self._stage_changes()
             self._unflushed.requested = call, response, responder
+        return self._drain()
 
     def _stage_changes(self) -> None:
         """Write the staged changes with the next flush."""
