@@ -132,7 +132,10 @@ class StateChanged:
 
 @value
 class MemberChanged:
-    """A change of membership; `change` is added, pending, removed, replaced or fenced."""
+    """A change of membership; `change` is added, pending, loaded, removed or replaced.
+
+    A loaded member has its `assignment`, as the record contains it.
+    """
 
     group_id: str
     group_now: int
@@ -141,6 +144,7 @@ class MemberChanged:
     change: str
     cause: str
     reason: str
+    assignment: bytes = b""
 
 
 @value

@@ -1,7 +1,4 @@
-"""The trace as server-sent events, with the state of a group if the client watches one.
-
-The live page thereby needs one connection: it follows the trace, and redraws its panels when the group's state arrives.
-"""
+"""The trace as server-sent events. The live page follows one such stream for its timeline and its panels."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import trio
 from starlette.responses import StreamingResponse
 
+from ..pages.feed import Feed
 from .plain import to_json
 
 if TYPE_CHECKING:
@@ -25,6 +23,12 @@ KEEP_ALIVE_S = 15
 
 STATE_INTERVAL_S = 0.4
 """The minimum time between two states of a watched group."""
+
+PAGE_INTERVAL_S = 0.1
+"""The minimum time between two changes of the live page."""
+
+BATCH_LINES = 500
+"""The lines of a trace that are prepared for the page without a pause, in which clients are served."""
 
 MEDIA_TYPE = "text/event-stream"
 
@@ -50,11 +54,11 @@ def stream_of(
 ) -> StreamingResponse:
     """Return a stream of all present and future events after `since`, each with its `seq` as id.
 
-    With `watch`, an event named `group` carries the state of that group: at first, and after changes.
+    With `watch`, the name of a group or "", it is the stream of the live page: events named `page` carry what changes
+    there (`Feed.take`), those named `group` the state of the watched group, at first and after changes.
     """
-    return EventStream(
-        _events(registered, since, group, watch), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"}
-    )
+    events = _events(registered, since, group) if watch is None else _page(registered, watch)
+    return EventStream(events, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
 
 class EventStream(StreamingResponse):
@@ -66,9 +70,7 @@ class EventStream(StreamingResponse):
             await super().stream_response(send)
 
 
-async def _events(
-    registered: RegisteredCluster, since: int, group: str | None, watch: str | None
-) -> AsyncGenerator[str, None]:
+async def _events(registered: RegisteredCluster, since: int, group: str | None) -> AsyncGenerator[str, None]:
     trace = registered.cluster.trace
 
     def has_more() -> bool:
@@ -76,19 +78,37 @@ async def _events(
 
     # the client learns at once that the stream is open
     yield ": the trace\n\n"
-    is_state_due, state_at = watch is not None, trio.current_time()
     while not registered.ended.is_set():
-        limit_s = max(state_at - trio.current_time(), 0) if is_state_due else KEEP_ALIVE_S
-        if await registered.cluster.server.wait_for(has_more, limit_s):
+        if await registered.cluster.server.wait_for(has_more, KEEP_ALIVE_S):
             newest = trace.last_seq
             for event in trace.events(since, group):
                 yield f"id: {event['seq']}\ndata: {to_json(event)}\n\n"
             since = newest
-            is_state_due = watch is not None
+        else:
+            yield ": no new events\n\n"
+
+
+async def _page(registered: RegisteredCluster, watched: str) -> AsyncGenerator[str, None]:
+    trace, feed, since = registered.cluster.trace, Feed(watched), 0
+
+    def has_more() -> bool:
+        return trace.last_seq > since
+
+    yield ": the live page\n\n"
+    is_state_due, state_at = bool(watched), trio.current_time()
+    while not registered.ended.is_set():
+        limit_s = max(state_at - trio.current_time(), 0) if is_state_due else KEEP_ALIVE_S
+        if await registered.cluster.server.wait_for(has_more, limit_s):
+            events, since = trace.events(since), trace.last_seq
+            for start in range(0, len(events), BATCH_LINES):
+                change = feed.take(events[start : start + BATCH_LINES])
+                yield f"event: page\ndata: {to_json(change)}\n\n"
+            is_state_due = bool(watched)
+            await trio.sleep(PAGE_INTERVAL_S)
         elif not is_state_due:
             yield ": no new events\n\n"
-        if watch is not None and is_state_due and trio.current_time() >= state_at:
-            state = await _state_of(registered, watch)
+        if is_state_due and trio.current_time() >= state_at:
+            state = await _state_of(registered, watched)
             if state is not None:
                 yield f"event: group\ndata: {to_json(state)}\n\n"
             is_state_due, state_at = False, trio.current_time() + STATE_INTERVAL_S

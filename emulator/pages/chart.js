@@ -1,12 +1,10 @@
 // @ts-check
 /* The chart of a group: states, join barrier, lanes and partitions over one time axis, on canvases. */
-/** @import { Lane } from "./lane.js" */
-/** @import { Barrier, LaneMark, OwnerSpan, Part, Row, Span, StateSpan, View } from "./types.js" */
-import { actionLineText } from "./events.js";
-import { duration, moment, partitionRanges } from "./format.js";
+/** @import { Barrier, ChartRow, Lane, Mark, OwnerSpan, Part, Span, StateSpan, View } from "./types.js" */
+import { duration, moment } from "./format.js";
 import { laneColour, Palette, Pen, STRONG_FONT } from "./pen.js";
-import { ownedAt, rebalancesOf } from "./rebalances.js";
-import { barrierLabels, whyOf } from "./story.js";
+import { firstWithout, spanAt } from "./spans.js";
+import { barrierLabels } from "./story.js";
 
 /**
  * Labels inside the bars of lanes.
@@ -22,13 +20,17 @@ const BAR_LABELS = {
 };
 
 /**
- * Draw the rows of one part on its canvas.
+ * Draw the rows of one part that are in sight on its canvas, which is only as high as these.
  * @param {HTMLCanvasElement} canvas @param {Part} part @param {View} view @param {Palette} palette
  */
 export function drawPart(canvas, part, view, palette) {
-  const rows = view.rows.filter((row) => row.part === part);
-  const height = rows.reduce((sum, row) => sum + row.height, 0);
-  new Chart(new Pen(canvas, view.width, height, palette), view).draw(rows, part, height);
+  const [top, bottom] = part === "body" ? view.sight : [0, Number.POSITIVE_INFINITY];
+  const rows = view.rows.filter((row) => row.part === part && row.top < bottom && row.top + row.height > top);
+  const [from, to] = [rows[0]?.top ?? 0, (rows.at(-1)?.top ?? 0) + (rows.at(-1)?.height ?? 0)];
+  canvas.style.top = `${from}px`;
+  const pen = new Pen(canvas, view.width, to - from, palette);
+  pen.context.translate(0, -from);
+  new Chart(pen, view).draw(rows, part, from, to);
 }
 
 class Chart {
@@ -41,11 +43,11 @@ class Chart {
     this.width = width;
   }
 
-  /** @param {Row[]} rows @param {Part} part @param {number} height */
-  draw(rows, part, height) {
-    if (part === "body") this.rebalanceShades(height);
+  /** @param {ChartRow[]} rows @param {Part} part @param {number} top @param {number} bottom */
+  draw(rows, part, top, bottom) {
+    if (part === "body") this.rebalanceShades(top, bottom);
     for (const row of rows) if (row.kind !== "head") this[row.kind](row);
-    this.firstError(part, height);
+    this.firstError(part, top, bottom);
   }
 
   /** @param {number | null} at */
@@ -70,16 +72,16 @@ class Chart {
 
   /**
    * Shade the columns of rebalances.
-   * @param {number} height
+   * @param {number} top @param {number} bottom
    */
-  rebalanceShades(height) {
+  rebalanceShades(top, bottom) {
     for (const span of this.group.states) {
       if (span.state !== "PreparingRebalance" && span.state !== "CompletingRebalance") continue;
-      this.pen.box(...this.range(span), 0, height, this.colour(`shade-${span.state}`), 0);
+      this.pen.box(...this.range(span), top, bottom - top, this.colour(`shade-${span.state}`), 0);
     }
   }
 
-  /** @param {Row} row */
+  /** @param {ChartRow} row */
   ruler(row) {
     const middle = row.top + row.height / 2;
     const taken = [];
@@ -103,22 +105,22 @@ class Chart {
     }
   }
 
-  /** @param {Row} row */
+  /** @param {ChartRow} row */
   flags(row) {
     let free = -1;
-    for (const rebalance of rebalancesOf(this.group)) {
-      const x = this.x(rebalance.start);
-      const text = whyOf(this.group, rebalance);
-      const room = this.pen.textWidth(text);
+    for (const { at, label } of this.group.story.values()) {
+      if (!label) continue;
+      const x = this.x(at);
+      const room = this.pen.textWidth(label);
       const left = Math.min(x, this.width - room - 8);
       if (left < free || x + room < 0 || x > this.width) continue;
       this.pen.rectangle(x, row.top + 2, 2, row.height - 2, this.colour("PreparingRebalance"));
-      this.pen.text(text, left + 5, row.top + row.height / 2, this.colour("ink"));
+      this.pen.text(label, left + 5, row.top + row.height / 2, this.colour("ink"));
       free = left + room + 12;
     }
   }
 
-  /** @param {Row} row */
+  /** @param {ChartRow} row */
   states(row) {
     const middle = row.top + row.height / 2;
     for (const span of this.group.states) {
@@ -129,7 +131,7 @@ class Chart {
     }
   }
 
-  /** @param {Row} row */
+  /** @param {ChartRow} row */
   barrier(row) {
     const top = row.top + 3;
     const height = row.height - 6;
@@ -171,17 +173,16 @@ class Chart {
     return Math.max(free, to);
   }
 
-  /** @param {Row} row */
+  /** @param {ChartRow} row */
   test(row) {
     const middle = row.top + row.height / 2;
     const colour = this.colour("test");
     let free = -1;
-    for (const { at } of this.group.marks) {
+    for (const { at, text } of this.group.marks) {
       const x = this.x(at);
       if (x < Math.max(-4, free - 8) || x > this.width + 4) continue;
       this.pen.diamond(x, middle, colour);
       if (x < free) continue;
-      const text = actionLineText(this.model.lines[at]);
       const shown = text.length > 48 ? `${text.slice(0, 47)}…` : text;
       const room = this.pen.textWidth(shown);
       const left = x + room + 7 > this.width ? x - room - 7 : x + 7;
@@ -190,7 +191,7 @@ class Chart {
     }
   }
 
-  /** @param {Row} row */
+  /** @param {ChartRow} row */
   lane(row) {
     const { top } = row;
     const lane = /** @type {Lane} */ (row.lane);
@@ -207,28 +208,37 @@ class Chart {
         this.pen.boxText(BAR_LABELS[span.state], from, to, middle, this.colour(`on-${span.state}`));
       }
     }
-    let last = -9;
-    for (const at of lane.heartbeats) {
-      const x = Math.round(this.x(at));
-      if (x - last < 2 || x < 0 || x > this.width) continue;
-      this.pen.rectangle(x, top + 1, 1.4, 5, this.colour("heartbeat"));
-      last = x;
-    }
+    this.heartbeats(lane.heartbeats, top + 1);
     for (const hold of lane.holds) this.pen.box(...this.range(hold), top + 2, 2.5, this.colour("test"), 0);
-    for (const mark of lane.marks) this.mark(mark, middle, top + row.height - 3);
+    const first = firstWithout(lane.marks.length, (n) => this.x(lane.marks[n].at) < -6);
+    for (const mark of lane.marks.slice(first)) this.mark(mark, middle, top + row.height - 3);
   }
 
-  /** @param {Lane} lane @param {StateSpan} span @param {Row} row */
+  /**
+   * Draw strokes with a gap between them; thousands of heartbeats are skipped over.
+   * @param {number[]} beats @param {number} top
+   */
+  heartbeats(beats, top) {
+    let next = firstWithout(beats.length, (n) => this.x(beats[n]) < 0);
+    while (next < beats.length) {
+      const x = Math.round(this.x(beats[next]));
+      if (x > this.width) return;
+      this.pen.rectangle(x, top, 1.4, 5, this.colour("heartbeat"));
+      const from = next + 1;
+      next = from + firstWithout(beats.length - from, (n) => this.x(beats[from + n]) < x + 2);
+    }
+  }
+
+  /** @param {Lane} lane @param {StateSpan} span @param {ChartRow} row */
   stable(lane, span, { top, height }) {
     const [from, to] = this.range(span);
-    const owned = ownedAt(this.group, lane, span.start);
-    if (owned.length) this.pen.box(from, to - 0.5, top + height - 7, 3, laneColour(lane.index), 0);
+    const owned = spanAt(lane.owned, span.start)?.text;
+    if (owned) this.pen.box(from, to - 0.5, top + height - 7, 3, laneColour(lane.index), 0);
     if (height < 20) return;
-    const text = owned.length ? partitionRanges(owned) : "no partitions";
-    this.pen.boxText(text, from, to, top + height / 2 - 1, this.colour("on-stable"));
+    this.pen.boxText(owned || "no partitions", from, to, top + height / 2 - 1, this.colour("on-stable"));
   }
 
-  /** @param {LaneMark} mark @param {number} middle @param {number} bottom */
+  /** @param {Mark} mark @param {number} middle @param {number} bottom */
   mark({ at, kind }, middle, bottom) {
     const { pen } = this;
     const x = this.x(at);
@@ -257,7 +267,7 @@ class Chart {
     }
   }
 
-  /** @param {Row} row */
+  /** @param {ChartRow} row */
   partition(row) {
     const gap = row.height > 8 ? 2 : 1;
     const [top, height] = [row.top + gap / 2, row.height - gap];
@@ -308,23 +318,23 @@ class Chart {
     }
   }
 
-  /** @param {Part} part @param {number} height */
-  firstError(part, height) {
-    const at = this.model.firstError;
-    if (at === null || this.model.lines[at].group_id !== this.group.id) return;
+  /** @param {Part} part @param {number} top @param {number} bottom */
+  firstError(part, top, bottom) {
+    const at = this.group.firstError;
+    if (at === null) return;
     const x = Math.round(this.x(at)) + 0.5;
     const { context } = this.pen;
     context.strokeStyle = this.colour("bad");
     context.setLineDash([4, 3]);
     context.beginPath();
-    context.moveTo(x, part === "top" ? 20 : 0);
-    context.lineTo(x, height);
+    context.moveTo(x, part === "top" ? 20 : top);
+    context.lineTo(x, bottom);
     context.stroke();
     context.setLineDash([]);
     if (part !== "top") return;
     const text = `first error: ${this.model.lines[at].error}`;
     const room = this.pen.textWidth(text, STRONG_FONT) + 10;
-    const left = Math.min(x, this.width - room);
+    const left = Math.max(Math.min(x, this.width - room), 0);
     this.pen.box(left, left + room, 1, 18, this.colour("bad"));
     this.pen.text(text, left + 5, 10, "#fff", STRONG_FONT);
   }

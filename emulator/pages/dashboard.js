@@ -3,7 +3,7 @@
  *
  * One event stream delivers both the trace and the state of the selected group.
  */
-/** @import { GroupData } from "./types.js" */
+/** @import { Change, GroupData } from "./types.js" */
 import { Api } from "./api.js";
 import { make } from "./dom.js";
 import { duration } from "./format.js";
@@ -108,14 +108,22 @@ class Dashboard {
     this.kept.clear();
     this.data = null;
     this.since = 0;
-    this.timeline = mount(this.container, [], { live: true, onGroup: () => this.onGroup() });
+    const testOf = (/** @type {string} */ group) => this.testOf(group);
+    this.timeline = mount(this.container, { live: true, onGroup: () => this.onGroup(), testOf });
     this.follow();
   }
 
   onGroup() {
     this.container.hidden = false;
     this.hint.hidden = true;
+    this.since = 0;
     this.follow();
+  }
+
+  /** @param {string} group */
+  async testOf(group) {
+    const response = await this.api.fetch(this.path(`/trace?${new URLSearchParams({ format: "test", group })}`));
+    return response.text();
   }
 
   /** @param {string} rest */
@@ -130,8 +138,7 @@ class Dashboard {
     this.connection = connection;
     while (!connection.signal.aborted) {
       try {
-        const query = new URLSearchParams({ since: String(this.since) });
-        if (this.timeline?.group) query.set("watch", this.timeline.group.id);
+        const query = new URLSearchParams({ watch: this.timeline?.group?.id ?? "" });
         const onOpen = () => this.setStatus("live", true);
         for await (const events of this.api.events(this.path(`/trace?${query}`), connection.signal, onOpen)) {
           if (connection.signal.aborted) return;
@@ -148,16 +155,23 @@ class Dashboard {
 
   /** @param {{ name: string, data: any }[]} events */
   receive(events) {
-    const lines = events.filter(({ name }) => name === "message").map(({ data }) => data);
-    if (lines.length) {
-      this.since = lines[lines.length - 1].seq;
-      this.timeline?.append(lines);
-    }
+    for (const { data } of events.filter(({ name }) => name === "page")) this.timeline?.append(this.fresh(data));
     const state = events.findLast(({ name }) => name === "group");
     if (!state) return;
     this.data = state.data;
     this.receivedAt = performance.now();
     this.show(state.data);
+  }
+
+  /**
+   * Leave out what arrived before a lost connection; rows with a key of their own replace the earlier ones.
+   * @param {Change} change @returns {Change}
+   */
+  fresh({ lines, groups, rows = [] }) {
+    const { since } = this;
+    this.since = Math.max(since, lines.at(-1)?.seq ?? 0);
+    const isFresh = (/** @type {any[]} */ [kind, seq]) => kind === "lane" || kind === "story" || seq > since;
+    return { lines: lines.filter(({ seq }) => seq > since), groups, rows: rows.filter(isFresh) };
   }
 
   /** @param {string} text @param {boolean} isLive */
@@ -172,9 +186,10 @@ class Dashboard {
    */
   show(data) {
     if (this.isPressed) return;
-    const actions = { act: this.act.bind(this), keep: this.keep.bind(this) };
+    const search = this.timeline?.search.hidden ? "" : (this.timeline?.search.value.trim().toLowerCase() ?? "");
+    const actions = { act: this.act.bind(this), keep: this.keep.bind(this), search };
     for (const { name, dependsOn, rows } of PANELS) {
-      const key = JSON.stringify([data.group, dependsOn(data)]);
+      const key = JSON.stringify([data.group, search, dependsOn(data)]);
       const panel = this.panels.get(name);
       if (!panel || this.shown.get(name) === key) continue;
       this.shown.set(name, key);

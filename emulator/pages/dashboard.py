@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .html import STYLES, modules_of, static, vocabulary_element
+from .html import STYLES, modules_of, static
 
 ENTRY = "dashboard"
 
@@ -14,8 +14,7 @@ FOLDER = "/static"
 
 def dashboard_html() -> str:
     """Return the page."""
-    elements = [*map(_element, FILES), vocabulary_element()]
-    return static("dashboard.html").replace("<!-- files -->", "\n".join(elements))
+    return static("dashboard.html").replace("<!-- files -->", "\n".join(map(_element, FILES)))
 
 
 def _element(name: str) -> str:

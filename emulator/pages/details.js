@@ -44,10 +44,9 @@ export class Details {
  * @param {Model} model @param {Group} group @param {number} at
  */
 function clockOffset({ lines }, group, at) {
-  const start = group.positions.find((each) => lines[each].group_ts_us !== undefined);
-  if (start === undefined) return "";
-  const [first, line] = [lines[start], lines[at]];
-  if (first.group_ts_us === undefined || line.group_ts_us === undefined) return "";
+  const first = lines.find((each) => each.group_id === group.id && each.group_ts_us !== undefined);
+  const line = lines[at];
+  if (first?.group_ts_us === undefined || line.group_ts_us === undefined) return "";
   const ahead = (line.group_ts_us - first.group_ts_us - (line.wall_ts - first.wall_ts)) / 1e6;
   return Math.abs(ahead) < 0.1 ? "" : ` · the group clock is ${duration(ahead)} ${ahead > 0 ? "ahead" : "behind"}`;
 }
@@ -63,7 +62,7 @@ function titleOf(line) {
 function beforeAndAfter(group, begin, end) {
   const rows = [["group", stateAt(group, begin - 1), stateAt(group, end)]];
   for (const lane of group.lanes) {
-    const [before, after] = [laneStateAt(group, lane, begin - 1), laneStateAt(group, lane, end)];
+    const [before, after] = [laneStateAt(lane, begin - 1), laneStateAt(lane, end)];
     if (before !== after) rows.push([lane.name, before, after]);
   }
   const body = rows.map(([name, before, after]) => {

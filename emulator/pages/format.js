@@ -1,5 +1,5 @@
 // @ts-check
-/* Texts for durations, moments, numbers and partitions. */
+/* Texts for durations, moments and numbers. */
 
 /** @param {number} seconds */
 export function duration(seconds) {
@@ -18,51 +18,3 @@ export const moment = (seconds) => `+${seconds.toFixed(3)} s`;
 
 /** @param {number} number @param {string} noun */
 export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
-
-/** @param {string} name */
-export const spaced = (name) => name.replaceAll("_", " ");
-
-/** @param {string[]} names @param {number} [max] */
-export const listed = (names, max = 4) =>
-  names.length > max ? `${names.slice(0, max).join(", ")} and ${names.length - max} more` : names.join(", ");
-
-/**
- * "orders-3" → ["orders", 3]
- * @param {string} name
- * @returns {[string, number]}
- */
-export function topicAndNumber(name) {
-  const cut = name.lastIndexOf("-");
-  return [name.slice(0, cut), Number(name.slice(cut + 1))];
-}
-
-/**
- * {"orders": [0, 3]} → ["orders-0", "orders-3"]
- * @param {Record<string, number[]> | undefined} assignment
- */
-export const partitionsOf = (assignment) =>
-  Object.entries(assignment ?? {}).flatMap(([topic, numbers]) => numbers.map((number) => `${topic}-${number}`));
-
-/**
- * ["orders-0", "orders-1", "orders-3"] → "orders 0–1, 3"
- * @param {string[]} names
- */
-export function partitionRanges(names) {
-  /** @type {Map<string, number[]>} */
-  const byTopic = new Map();
-  for (const [topic, number] of names.map(topicAndNumber)) byTopic.set(topic, [...(byTopic.get(topic) ?? []), number]);
-  return [...byTopic].map(([topic, numbers]) => `${topic} ${ranges(numbers)}`).join(", ");
-}
-
-/** @param {number[]} numbers */
-function ranges(numbers) {
-  const sorted = [...numbers].sort((one, other) => one - other);
-  const parts = [];
-  for (let n = 0; n < sorted.length; n += 1) {
-    let end = n;
-    while (end + 1 < sorted.length && sorted[end + 1] === sorted[end] + 1) end += 1;
-    parts.push(end === n ? `${sorted[n]}` : `${sorted[n]}–${sorted[end]}`);
-    n = end;
-  }
-  return parts.join(", ");
-}

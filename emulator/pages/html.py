@@ -13,6 +13,8 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from .feed import drawn
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -32,7 +34,8 @@ def html_of(lines: Iterable[Mapping[str, object]], *, title: str, subtitle: str 
     `title` and `subtitle` are plain text, such as the name of a test and its failure.
     """
     styles = "\n".join(static(name) for name in STYLES)
-    data = json.dumps({"title": title, "subtitle": subtitle, "lines": list(lines)}, separators=(",", ":"))
+    kept = list(lines)
+    data = json.dumps({"title": title, "subtitle": subtitle, "lines": kept, **drawn(kept)}, separators=(",", ":"))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -45,19 +48,12 @@ def html_of(lines: Iterable[Mapping[str, object]], *, title: str, subtitle: str 
 </head>
 <body>
 <main id="timeline"></main>
-{vocabulary_element()}
-{_data_element("trace", data)}
+<script type="application/json" id="trace">{_escaped(data)}</script>
 <script type="module">
 {bundle("page")}</script>
 </body>
 </html>
 """
-
-
-def vocabulary_element() -> str:
-    """Return the script element with the vocabulary of the trace, which `vocabulary.js` reads."""
-    text = (files("koordinator.emulator.trace") / "vocabulary.json").read_text(encoding="utf-8")
-    return _data_element("vocabulary", text)
 
 
 @cache
@@ -93,7 +89,6 @@ def _as_function(name: str) -> str:
     return f"const ${name} = (() => {{\n{_EXPORT.sub('', text)}return {{ {exports} }};\n}})();\n"
 
 
-def _data_element(element_id: str, text: str) -> str:
-    """Embed JSON, escaped so that it cannot end its script element or start a comment there."""
-    escaped = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-    return f'<script type="application/json" id="{element_id}">{escaped}</script>'
+def _escaped(text: str) -> str:
+    """Return JSON that cannot end its script element or start a comment there."""
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,9 +1,8 @@
 // @ts-check
 /* The texts around the chart: legend, row labels and tooltips. */
 /** @import { Group } from "./group.js" */
-/** @import { GroupMark, LaneMark, Row } from "./types.js" */
+/** @import { ChartRow, Mark } from "./types.js" */
 import { make } from "./dom.js";
-import { actionLineText } from "./events.js";
 import { laneColour } from "./pen.js";
 import { spanAt } from "./spans.js";
 import { LANE_STATES, laneStateAt, stateAt } from "./story.js";
@@ -29,7 +28,7 @@ export function legend() {
   return make("ul", { class: "k-legend", "aria-label": "Legend" }, ...items);
 }
 
-/** @param {Row} row */
+/** @param {ChartRow} row */
 export function rowLabel({ kind, top, height, label, lane, name }) {
   const style = `top:${top}px;height:${height}px`;
   const dot = lane ? { class: "k-dot", style: `background:${laneColour(lane.index)}`, "aria-hidden": "true" } : null;
@@ -44,16 +43,16 @@ export function rowLabel({ kind, top, height, label, lane, name }) {
 
 /**
  * Return the tooltip of a row at a position, or of a mark there.
- * @param {Group} group @param {Row} row @param {number} at @param {LaneMark | GroupMark | null} mark
+ * @param {Group} group @param {ChartRow} row @param {number} at @param {Mark | null} mark
  */
 export function tipText(group, { kind, lane, name = "" }, at, mark) {
-  if (lane) return `${lane.name}: ${mark && "text" in mark ? mark.text : laneStateAt(group, lane, at)}`;
+  if (lane) return `${lane.name}: ${mark?.text ?? laneStateAt(lane, at)}`;
   if (kind === "partition") {
     const owners = spanAt(group.partitions.get(name) ?? [], at)?.owners ?? [];
     const names = owners.map((index) => group.lanes[index].name);
     return `${name}: ${names.length > 1 ? `owned by ${names.join(" and ")} at once` : names[0] || "no owner"}`;
   }
-  if (kind === "test") return mark ? actionLineText(group.model.lines[at]) : "";
+  if (kind === "test") return mark?.text ?? "";
   const reason = spanAt(group.states, at)?.reason;
   return `${stateAt(group, at)}${reason ? `. ${reason}` : ""}`;
 }

@@ -1,28 +1,26 @@
 // @ts-check
-/** @import { Lane } from "./lane.js" */
 /** @import { Line } from "./types.js" */
-import { callOf, isError, isTestAction } from "./events.js";
-import { Group } from "./group.js";
 import { firstWithout } from "./spans.js";
 
-/** The lines of a trace, its groups, and the pairs of requests and responses. */
+/** The lines of a trace, and the pairs of requests and responses. */
 export class Model {
   constructor() {
     /** @type {Line[]} */
     this.lines = [];
-    /** @type {Map<string, Group>} */
-    this.groups = new Map();
     /**
      * The position of the response by that of its request, and the reverse.
      * @type {(number | null)[]}
      */
     this.partner = [];
-    /** @type {number | null} */
-    this.firstError = null;
     /** @type {Map<string, number>} */
     this.calls = new Map();
-    /** @type {Map<number, Lane>} */
-    this.laneOfCall = new Map();
+    /** @type {Set<string>} */
+    this.names = new Set();
+  }
+
+  /** Return the APIs of the requests. */
+  apis() {
+    return [...this.names].sort();
   }
 
   /** @param {Line[]} lines */
@@ -33,37 +31,17 @@ export class Model {
   /** @param {Line} line */
   add(line) {
     const at = this.lines.length;
+    const call = `${line.node}:${line.conn_id}:${line.correlation_id}`;
+    const request = line.kind === "response" ? (this.calls.get(call) ?? null) : null;
     this.lines.push(line);
-    this.partner.push(null);
-    const call = callOf(line);
-    if (line.kind === "request") this.calls.set(call, at);
-    if (line.kind === "response") {
-      const request = this.calls.get(call);
-      if (request !== undefined) {
-        this.calls.delete(call);
-        this.partner[at] = request;
-        this.partner[request] = at;
-      }
-      if (this.firstError === null && isError(line)) this.firstError = at;
+    this.partner.push(request);
+    if (line.kind === "request") {
+      this.calls.set(call, at);
+      this.names.add(line.api ?? "");
     }
-    const groups = [...this.groups.values()];
-    if (line.kind === "conn" && line.change === "closed") for (const group of groups) group.onClosed(line, at);
-    if (line.group_id !== undefined) this.group(line.group_id).add(line, at);
-    else if (isTestAction(line)) for (const group of groups) group.marks.push({ at, kind: line.kind });
-  }
-
-  /** @param {string} id */
-  group(id) {
-    const group = this.groups.get(id) ?? new Group(id, this);
-    this.groups.set(id, group);
-    return group;
-  }
-
-  /** Return the groups with activity, the one with most events first. */
-  activeGroups() {
-    const all = [...this.groups.values()];
-    const active = all.filter((group) => group.lanes.length || group.states.length);
-    return (active.length ? active : all).sort((one, other) => other.positions.length - one.positions.length);
+    if (request === null) return;
+    this.calls.delete(call);
+    this.partner[request] = at;
   }
 
   /**

@@ -1,8 +1,7 @@
 // @ts-check
 /* The control panels of the live page. */
-/** @import { FaultData, GroupData, Member, PanelActions } from "./types.js" */
+/** @import { FaultData, GroupData, Member, PanelActions, Timer } from "./types.js" */
 import { make, table } from "./dom.js";
-import { actionText, matchText } from "./events.js";
 import { count, duration } from "./format.js";
 
 /** @type {Record<string, (member: string) => string>} */
@@ -25,6 +24,8 @@ const EXPIRE = {
   offsets: "expire_offsets",
 };
 
+const ITEMS_MAX = 40;
+const OFFSETS_MAX = 200;
 const ASSIGNORS = ["range", "cooperative-sticky", "sticky", "roundrobin"];
 
 /** @param {Member} member */
@@ -36,8 +37,20 @@ const empty = (text) => make("p", { class: "d-none" }, text);
 /** @param {...(string | HTMLElement)} children */
 const row = (...children) => make("div", { class: "d-row" }, ...children);
 
-/** @param {HTMLElement[]} items */
-const list = (items) => make("ul", { class: "d-list" }, ...items);
+/** @param {HTMLElement[]} items @param {string} [more] */
+const list = (items, more) =>
+  make("ul", { class: "d-list" }, ...items, more ? make("li", { class: "d-none" }, more) : null);
+
+/**
+ * List the first items; a search for a member shows others.
+ * @template T
+ * @param {T[]} all @param {string} search @param {(item: T) => string} name @param {(item: T) => HTMLElement} render
+ */
+function found(all, search, name, render) {
+  const items = all.filter((item) => name(item).toLowerCase().includes(search));
+  const more = items.length > ITEMS_MAX ? `and ${items.length - ITEMS_MAX} more; find a member above the timeline` : "";
+  return list(items.slice(0, ITEMS_MAX).map(render), more);
+}
 
 /**
  * @param {string} key identifies the button across redraws, so that it keeps the focus
@@ -83,7 +96,11 @@ export const PANELS = [
     rows: puppetRows,
   },
   { name: "Rules and holds", dependsOn: ({ rules, holds }) => [rules, holds], rows: faultRows },
-  { name: "Offsets and lag", dependsOn: ({ offsets, topics }) => [offsets, topics], rows: offsetRows },
+  {
+    name: "Offsets and lag",
+    dependsOn: ({ described, offsets, topics }) => [described.members, offsets, topics],
+    rows: offsetRows,
+  },
 ];
 
 /** @param {GroupData} data @param {PanelActions} actions */
@@ -108,12 +125,20 @@ function groupRows({ group, described }, actions) {
 
 /** @param {GroupData} data @param {PanelActions} actions */
 function timerRows({ group, described, timers }, actions) {
+  const { search } = actions;
   const post = groupAction(actions, group);
   const members = new Map(described.members.map((member) => [member.member_id, member]));
   if (!timers.length) return [empty("No active timers.")];
-  const items = timers.map((timer, n) => {
+  /** @param {Timer} timer */
+  const nameOfTimer = ({ instance_id: instance, member_id: id }) => {
+    const member = members.get(id ?? "");
+    return instance || (member ? nameOf(member) : (id ?? ""));
+  };
+  /** @param {Timer} timer */
+  const item = (timer) => {
+    const n = timers.indexOf(timer);
     const member = members.get(timer.member_id ?? "");
-    const name = timer.instance_id || (member ? nameOf(member) : (timer.member_id ?? ""));
+    const name = nameOfTimer(timer);
     const text = TIMERS[timer.kind]?.(name) ?? timer.kind;
     const max = timer.kind === "session" && member ? member.session_timeout_ms : Math.max(timer.remaining_ms, 1);
     const meter = { min: 0, max, low: max / 4, optimum: max, value: timer.remaining_ms };
@@ -126,8 +151,8 @@ function timerRows({ group, described, timers }, actions) {
       make("output", { "data-timer": n }, duration(timer.remaining_ms / 1000)),
       button(`timer-${timer.kind}-${timer.member_id || n}`, "expire now", `Expire now: ${text}`, expire),
     );
-  });
-  return [list(items)];
+  };
+  return [found(timers, search, nameOfTimer, item)];
 }
 
 /** @param {GroupData} data @param {PanelActions} actions */
@@ -162,7 +187,8 @@ function clockRows({ group, clock }, { act, keep }) {
 function memberRows({ group, described }, actions) {
   const post = groupAction(actions, group);
   if (!described.members.length) return [empty("No members.")];
-  const items = described.members.map((member) => {
+  /** @param {Member} member */
+  const item = (member) => {
     const { member_id: id, instance_id: instance } = member;
     const name = nameOf(member);
     const owned = Object.values(member.assignment).reduce((sum, numbers) => sum + numbers.length, 0);
@@ -177,28 +203,27 @@ function memberRows({ group, described }, actions) {
       make("span", { title: id }, make("strong", {}, name), role, ` · ${count(owned, "partition")}`),
       row(button(`expire-${id}`, "expire session", `Expire the session of ${name}`, expire), remove),
     );
-  });
-  return [list(items)];
+  };
+  return [found(described.members, actions.search, nameOf, item)];
 }
 
 /** @param {GroupData} data @param {PanelActions} actions */
-function puppetRows({ group, described, puppets }, { act, keep }) {
+function puppetRows({ group, described, puppets }, { act, keep, search }) {
   const path = (/** @type {string} */ name) => `${groupPath(group)}/puppets/${encodeURIComponent(name)}`;
   const verbs = [
     { verb: "join", text: "join", label: "Join", isDangerous: false },
     { verb: "leave", text: "leave", label: "Leave the group", isDangerous: false },
     { verb: "stop", text: "kill", label: "Kill: stop without leaving", isDangerous: true },
   ];
-  const items = puppets
-    .filter((puppet) => puppet.group === undefined || puppet.group === group)
-    .map(({ name, state }) => {
-      const buttons = verbs.map(({ verb, text, label, isDangerous }) => {
-        const onclick = () => act("POST", `${path(name)}/${verb}`, {});
-        return button(`${verb}-${name}`, text, `${name}: ${label}`, onclick, isDangerous);
-      });
-      const texts = make("span", {}, make("strong", {}, name), ` ${state}`);
-      return make("li", {}, texts, row(...buttons));
+  /** @param {{ name: string, state: string }} puppet */
+  const item = ({ name, state }) => {
+    const buttons = verbs.map(({ verb, text, label, isDangerous }) => {
+      const onclick = () => act("POST", `${path(name)}/${verb}`, {});
+      return button(`${verb}-${name}`, text, `${name}: ${label}`, onclick, isDangerous);
     });
+    return make("li", {}, make("span", {}, make("strong", {}, name), ` ${state}`), row(...buttons));
+  };
+  const own = puppets.filter((puppet) => puppet.group === undefined || puppet.group === group);
   const inputs = { type: "text", value: "peer-1", size: "8", "aria-label": "Name of the new puppet" };
   const name = keep("puppet-name", () => make("input", inputs));
   const assignor = keep("puppet-assignor", () =>
@@ -216,7 +241,7 @@ function puppetRows({ group, described, puppets }, { act, keep }) {
     name.value = name.value.replace(/\d*$/, (number) => String(Number(number || 1) + 1));
   };
   return [
-    list(items),
+    found(own, search, (puppet) => puppet.name, item),
     row(
       name,
       assignor,
@@ -254,27 +279,45 @@ function faultRows({ rules, holds }, { act }) {
 }
 
 /** @param {FaultData} fault */
-const faultText = ({ match = {}, action }) => `${matchText(match)}${action ? ` → ${actionText(action)}` : ""}`;
+function faultText({ match: { api = "any request", ...conditions } = {}, action: { kind = "", ...parameters } = {} }) {
+  const texts = Object.entries(conditions).map(([key, value]) => `${key.replaceAll("_", " ")} ${value}`);
+  const action = [String(kind).replaceAll("_", " "), ...Object.values(parameters)].join(" ");
+  return `${[api, ...texts].join(", ")}${action ? ` → ${action}` : ""}`;
+}
 
-/** @param {GroupData} data */
-function offsetRows({ offsets, topics }) {
-  if (!offsets.length) return [empty("No committed offsets.")];
+/**
+ * The lag as in kafka-consumer-groups: assigned partitions have a row, and no lag without a committed offset.
+ * @param {GroupData} data
+ */
+function offsetRows({ described, offsets, topics }) {
+  const assigned = described.members.flatMap(({ assignment }) =>
+    Object.entries(assignment).flatMap(([topic, numbers]) => numbers.map((number) => `${topic}-${number}`)),
+  );
+  const committed = new Map(offsets.map(({ topic, partition, offset }) => [`${topic}-${partition}`, offset]));
+  const names = [...new Set([...assigned, ...committed.keys()])];
+  if (!names.length) return [empty("No assigned partitions, no committed offsets.")];
+  names.sort((one, other) => one.localeCompare(other, undefined, { numeric: true }));
   const ends = new Map(
     topics.flatMap(({ topic, partitions }) =>
       partitions.map((each) => [`${topic}-${each.partition}`, each.end_offset]),
     ),
   );
-  const rows = offsets
-    .map(({ topic, partition, offset }) => {
-      const name = `${topic}-${partition}`;
-      const end = ends.get(name);
-      return { name, offset, end, lag: end === undefined ? undefined : Math.max(end - offset, 0) };
-    })
-    .sort((one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }));
+  const rows = names.map((name) => {
+    const [offset, end] = [committed.get(name), ends.get(name)];
+    return {
+      name,
+      offset,
+      end,
+      lag: offset === undefined || end === undefined ? undefined : Math.max(end - offset, 0),
+    };
+  });
   const lag = rows.reduce((sum, row) => sum + (row.lag ?? 0), 0);
-  const body = rows.map((row) => {
-    const cells = [row.offset, row.end ?? "–", row.lag ?? "–"].map((value) => make("td", {}, String(value)));
+  const without = rows.filter((row) => row.offset === undefined).length;
+  const caption = `total lag ${lag}${without ? `; without a commit, so without a lag: ${count(without, "partition")}` : ""}`;
+  const body = rows.slice(0, OFFSETS_MAX).map((row) => {
+    const cells = [row.offset, row.end, row.lag].map((value) => make("td", {}, String(value ?? "–")));
     return make("tr", {}, make("th", { scope: "row" }, row.name), ...cells);
   });
-  return [table(`total lag ${lag}`, ["partition", "committed", "end", "lag"], body)];
+  const more = rows.length > OFFSETS_MAX ? `The first ${OFFSETS_MAX} of ${rows.length} partitions.` : "";
+  return [table(caption, ["partition", "committed", "end", "lag"], body), empty(more)];
 }

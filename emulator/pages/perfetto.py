@@ -21,7 +21,9 @@ from .lanes import lanes_of, responses_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from .lanes import GroupLanes, Lane, Line, Span
+    from .group_lanes import GroupLanes
+    from .lane import Lane, Span
+    from .texts import Line
 
     Event = dict[str, Any]
 

@@ -1,16 +1,23 @@
 // @ts-check
 /** @import { Group } from "./group.js" */
-/** @import { Row } from "./types.js" */
-import { topicAndNumber } from "./format.js";
+/** @import { ChartRow } from "./types.js" */
 
 const PARTITIONS_MAX = 400;
+const NUMERIC = new Intl.Collator(undefined, { numeric: true });
 
 /**
- * Return the rows of a group's chart.
- * @param {Group} group
+ * Return the rows of a group's chart; a search selects lanes by name, and partitions by name or owner.
+ * @param {Group} group @param {string} search
  */
-export function rowsOf(group) {
-  /** @type {Row[]} */
+export function rowsOf(group, search) {
+  const has = (/** @type {string} */ name) => name.toLowerCase().includes(search);
+  const lanes = group.lanes.filter((lane) => has(lane.name));
+  const isOwned = (/** @type {string} */ name) =>
+    group.partitions
+      .get(name)
+      ?.at(-1)
+      ?.owners.some((index) => has(group.lanes[index].name));
+  /** @type {ChartRow[]} */
   const rows = [
     { part: "top", kind: "ruler", height: 20, label: "time", top: 0 },
     { part: "top", kind: "flags", height: 18, label: "cause", top: 0 },
@@ -18,11 +25,11 @@ export function rowsOf(group) {
     { part: "top", kind: "barrier", height: 30, label: "join barrier", top: 0 },
   ];
   if (group.marks.length) rows.push({ part: "top", kind: "test", height: 20, label: "test and timers", top: 0 });
-  const laneHeight = group.lanes.length <= 12 ? 30 : group.lanes.length <= 30 ? 22 : 17;
-  for (const lane of group.lanes) {
+  const laneHeight = lanes.length <= 12 ? 30 : lanes.length <= 30 ? 22 : 17;
+  for (const lane of lanes) {
     rows.push({ part: "body", kind: "lane", height: laneHeight, lane, label: lane.name, top: 0 });
   }
-  const names = [...group.partitions.keys()].sort(byTopicAndNumber);
+  const names = [...group.partitions.keys()].filter((name) => has(name) || isOwned(name)).sort(NUMERIC.compare);
   const height = names.length <= 16 ? 16 : names.length <= 48 ? 9 : 5;
   if (names.length) {
     rows.push({ part: "body", kind: "head", height: 26, label: `partitions (${names.length})`, top: 0 });
@@ -39,10 +46,4 @@ export function rowsOf(group) {
     next[row.part] += row.height;
   }
   return rows;
-}
-
-/** @param {string} one @param {string} other */
-function byTopicAndNumber(one, other) {
-  const [[topicA, numberA], [topicB, numberB]] = [topicAndNumber(one), topicAndNumber(other)];
-  return topicA.localeCompare(topicB) || numberA - numberB;
 }

@@ -1,9 +1,9 @@
 // @ts-check
 /** @import { Group } from "./group.js" */
-/** @import { Model } from "./model.js" */
+/** @import { TapeEvent } from "./types.js" */
 import { make, table } from "./dom.js";
-import { isError, isRoutine, isTestAction, summary } from "./events.js";
 import { count, duration, moment } from "./format.js";
+import { firstWithout } from "./spans.js";
 
 const ROW_PX = 26;
 const TABLE_ROWS = 500;
@@ -16,8 +16,6 @@ export class Tape {
   /** @param {(at: number) => void} onSelect called with the position of a selected row */
   constructor(onSelect) {
     this.onSelect = onSelect;
-    /** @type {Model | null} */
-    this.model = null;
     /** @type {Group | null} */
     this.group = null;
     /**
@@ -51,12 +49,8 @@ export class Tape {
       },
       this.space,
     );
-    const onToggle = () => this.fillTable();
-    this.table = make(
-      "details",
-      { class: "k-table", ontoggle: onToggle },
-      make("summary", {}, "Show as a plain table"),
-    );
+    const attributes = { class: "k-table", ontoggle: () => this.fillTable() };
+    this.table = make("details", attributes, make("summary", {}, "Show as a plain table"));
     this.element = make(
       "section",
       { class: "k-tape", "aria-label": "Tape of events" },
@@ -67,19 +61,16 @@ export class Tape {
     new ResizeObserver(() => this.draw()).observe(this.list);
   }
 
-  /** @param {Model} model @param {Group} group */
-  show(model, group) {
-    this.model = model;
+  /** @param {Group} group */
+  show(group) {
     this.group = group;
-    const apis = new Set(group.positions.map((at) => model.lines[at].api ?? "").filter(Boolean));
     const options = [
       [RELEVANT, "Relevant events"],
       [ERRORS, "Errors"],
-      [ALL, "All events of all groups"],
-      ...[...apis].sort().map((api) => [api, `${api} only`]),
+      [ALL, "All events"],
+      ...group.model.apis().map((api) => [api, `${api} only`]),
     ];
-    const known = [...this.select.options].map((option) => option.value).join();
-    if (known !== options.map(([value]) => value).join()) {
+    if (this.select.options.length !== options.length) {
       const selected = this.select.value || RELEVANT;
       const elements = options.map(([value, text]) => make("option", { value, selected: value === selected }, text));
       this.select.replaceChildren(...elements);
@@ -88,75 +79,59 @@ export class Tape {
   }
 
   filter() {
-    if (!this.model || !this.group) return;
-    const { lines } = this.model;
+    if (!this.group) return;
+    const { model, events, id } = this.group;
     const search = this.input.value.trim().toLowerCase();
-    const all = this.select.value === ALL ? lines.map((_, at) => at) : [...new Set(this.group.positions)];
-    this.shown = all.filter((at) => this.isSelected(at) && (!search || this.searchText(at).includes(search)));
+    const filter = this.select.value;
+    const isFew = filter === RELEVANT || filter === ERRORS;
+    const all = isFew ? [...events.keys()] : model.lines.map((_, at) => at);
+    /** @param {number} at */
+    const isSelected = (at) => {
+      const line = model.lines[at];
+      // the row of a response stands for its request right before it
+      if (line.kind === "request" && model.partner[at] === at + 1) return false;
+      if (filter === ERRORS) return events.get(at)?.level === "bad";
+      return isFew || filter === ALL || (line.api === filter && line.group_id === id);
+    };
+    this.shown = all.filter((at) => isSelected(at) && (!search || this.searchText(at).includes(search)));
     this.space.style.height = `${this.shown.length * ROW_PX}px`;
     this.list.setAttribute("aria-rowcount", String(this.shown.length));
-    this.count.textContent = `${count(this.shown.length, "event")} of ${lines.length}`;
+    this.count.textContent = `${count(this.shown.length, "event")} of ${model.lines.length}`;
     this.drawn = "";
     this.draw();
     this.fillTable();
   }
 
-  /** @param {number} at */
-  isSelected(at) {
+  /**
+   * Return what a row shows; routine events have no text of their own.
+   * @param {number} at
+   * @returns {TapeEvent}
+   */
+  event(at) {
     const line = this.line(at);
-    const partner = this.model?.partner[at] ?? null;
-    // the row of a response stands for its request right before it
-    if (line.kind === "request" && partner === at + 1) return false;
-    switch (this.select.value) {
-      case ALL:
-        return true;
-      case ERRORS:
-        return isError(line);
-      case RELEVANT:
-        return !isRoutine(line);
-      default:
-        return line.api === this.select.value;
-    }
+    const text = line.api ? `${line.api}${line.kind === "response" ? ` → ${line.error || "OK"}` : ""}` : "";
+    const subject = line.instance_id || line.client_id || line.member_id || line.kind;
+    return this.group?.events.get(at) ?? { subject, text: text || `${line.kind} ${line.change ?? ""}`, level: "plain" };
   }
 
   /** @param {number} at */
   line(at) {
-    return /** @type {Model} */ (this.model).lines[at];
-  }
-
-  /** @param {number} at */
-  subject(at) {
-    const line = this.line(at);
-    if (line.kind === "state") return "group";
-    const request = line.kind === "response" ? (this.model?.partner[at] ?? -1) : at;
-    const lane = this.model?.laneOfCall.get(request) ?? this.group?.laneOfMember.get(line.member_id);
-    return lane?.name || line.instance_id || line.client_id || line.member_id || line.kind;
+    return /** @type {Group} */ (this.group).model.lines[at];
   }
 
   /** @param {number} at */
   searchText(at) {
-    const line = this.line(at);
-    const texts = [this.subject(at), summary(line), line.rule_id ?? "", line.client_reason ?? ""];
-    return texts.join(" ").toLowerCase();
+    const { subject, text } = this.event(at);
+    return [subject, text, this.line(at).rule_id, this.line(at).client_reason].join(" ").toLowerCase();
   }
 
   /** @param {number} at */
   cells(at) {
-    const line = this.line(at);
-    const request = line.kind === "response" ? (this.model?.partner[at] ?? null) : null;
-    const waited = request !== null && request !== at - 1 && (line.latency_us ?? 0) > 1000;
-    const wait = waited ? ` · waited ${duration((line.latency_us ?? 0) / 1e6)}` : "";
-    return [moment(this.model?.secondsAt(at) ?? 0), this.subject(at), summary(line) + wait];
-  }
-
-  /** @param {number} at */
-  rowClass(at) {
-    const line = this.line(at);
-    if (isError(line)) return "k-bad";
-    if (line.kind === "state") return `k-state k-${line.state_to}`;
-    if (line.kind === "avoided_static") return "k-good";
-    if (line.rule_id || isTestAction(line) || line.kind === "timer") return "k-test";
-    return line.error ? "k-notice" : "k-plain";
+    const { subject, text } = this.event(at);
+    const { kind, latency_us: latency = 0 } = this.line(at);
+    const model = this.group?.model;
+    const waited = kind === "response" && latency > 1000 && model?.partner[at] !== at - 1;
+    return [moment(model?.secondsAt(at) ?? 0), subject, waited ? `${text} · waited ${duration(latency / 1e6)}` : text];
   }
 
   draw() {
@@ -172,7 +147,7 @@ export class Tape {
   /** @param {number} at @param {number} n */
   row(at, n) {
     const attributes = {
-      class: `k-row ${this.rowClass(at)}${at === this.model?.firstError ? " k-first" : ""}`,
+      class: `k-row k-${this.event(at).level}${at === this.group?.firstError ? " k-first" : ""}`,
       role: "row",
       id: `k-row-${at}`,
       "aria-rowindex": String(n + 1),
@@ -188,10 +163,8 @@ export class Tape {
    * @param {number} at
    */
   go(at) {
-    let n = this.shown.findIndex((each) => each >= at);
-    if (n === -1) n = this.shown.length - 1;
-    if (n > 0 && this.shown[n] > at) n -= 1;
-    this.selected = n >= 0 ? this.shown[n] : null;
+    const n = Math.max(firstWithout(this.shown.length, (each) => this.shown[each] <= at) - 1, 0);
+    this.selected = this.shown[n] ?? null;
     const top = n * ROW_PX;
     if (top < this.list.scrollTop || top > this.list.scrollTop + this.list.clientHeight - ROW_PX) {
       this.list.scrollTop = Math.max(0, top - this.list.clientHeight / 2);

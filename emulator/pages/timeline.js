@@ -1,24 +1,25 @@
 // @ts-check
-/* The timeline component: `mount(element, lines, {title, subtitle})` shows a trace, `append(lines)` extends it. */
-/** @import { Group } from "./group.js" */
-/** @import { GroupMark, LaneMark, Line, Part, Row, TimelineOptions } from "./types.js" */
+/* The timeline component: `mount(element, options)` shows a trace, `append(change)` extends it. */
+/** @import { Change, ChartRow, Mark, Part, TimelineOptions } from "./types.js" */
 import { Axis } from "./axis.js";
 import { drawPart } from "./chart.js";
 import { Details } from "./details.js";
 import { copyText, make } from "./dom.js";
-import { isError, isRoutine } from "./events.js";
 import { count, moment } from "./format.js";
+import { Group } from "./group.js";
 import { legend, rowLabel, tipText } from "./labels.js";
 import { Model } from "./model.js";
+import { Overview } from "./overview.js";
 import { laneColour, Palette } from "./pen.js";
 import { rowsOf } from "./rows.js";
-import { stateAt, storyOf } from "./story.js";
+import { firstWithout } from "./spans.js";
+import { stateAt } from "./story.js";
 import { Tape } from "./tape.js";
-import { asTest } from "./test_code.js";
 
-const GUTTER_PX = 170;
 const MARK_RADIUS_PX = 8;
 const ALL_TIME = 1e9;
+const MOVED_MS = 2000;
+const STORY_MAX = 300;
 const PARTS = /** @type {Part[]} */ (["top", "body"]);
 
 /** @param {string} text @param {string} label @param {() => void} onclick */
@@ -36,7 +37,7 @@ export class Timeline {
     this.at = 0;
     /** @type {number[]} */
     this.steps = [0];
-    /** @type {Row[]} */
+    /** @type {ChartRow[]} */
     this.rows = [];
     this.isShortened = true;
     this.isFollowing = true;
@@ -51,8 +52,13 @@ export class Timeline {
     this.palette = new Palette(root);
     this.tape = new Tape((at) => this.go(at));
     this.details = new Details();
-    this.chooser = make("select", { "aria-label": "Group", onchange: () => this.choose(this.chooser.value) });
-    this.chooserLabel = make("label", { class: "k-chooser" }, "group ", this.chooser);
+    this.overview = new Overview((id) => this.choose(id));
+    this.search = make("input", {
+      type: "search",
+      placeholder: "find a member",
+      "aria-label": "Show only members and partitions with this name",
+      oninput: () => this.update(),
+    });
     this.copied = make("span", { role: "status", class: "k-copied" });
     this.story = make("ol", { class: "k-story" });
     this.now = make("p", { class: "k-now", role: "status" });
@@ -64,7 +70,8 @@ export class Timeline {
     };
     this.cursor = make("div", { class: "k-cursor", "aria-hidden": "true" });
     this.tip = make("div", { class: "k-tip", role: "tooltip", hidden: true });
-    this.scroll = make("div", { class: "k-scroll" }, this.parts.top, this.parts.body, this.cursor);
+    const onscroll = () => this.draw();
+    this.scroll = make("div", { class: "k-scroll", onscroll }, this.parts.top, this.parts.body, this.cursor);
     this.range = make("input", {
       type: "range",
       min: "0",
@@ -75,7 +82,7 @@ export class Timeline {
     });
     const onShorten = () => this.rescale(this.shorten.checked);
     this.shorten = make("input", { type: "checkbox", checked: true, onchange: onShorten });
-    this.toError = button("first error", "Go to the first error (E)", () => this.go(this.model.firstError));
+    this.toError = button("first error", "Go to the first error (E)", () => this.go(this.firstError));
     this.build();
   }
 
@@ -84,6 +91,7 @@ export class Timeline {
     root.classList.add("k-timeline");
     root.replaceChildren(
       this.header(),
+      this.overview.element,
       make("div", { class: "k-main" }, this.aside(), this.chart()),
       make("div", { class: "k-lower" }, this.tape.element, this.details.element),
     );
@@ -104,13 +112,9 @@ export class Timeline {
     const actions = make(
       "div",
       { class: "k-actions" },
-      this.chooserLabel,
+      this.search,
       make("button", { type: "button", onclick: link }, "Copy link to this moment"),
-      make(
-        "button",
-        { type: "button", onclick: () => this.group && this.copy(asTest(this.group), "test") },
-        "Copy as test",
-      ),
+      make("button", { type: "button", onclick: () => this.copyTest() }, "Copy as test"),
       this.copied,
     );
     return make("header", { class: "k-head" }, make("div", {}, heading, paragraph), actions);
@@ -164,66 +168,74 @@ export class Timeline {
 
   // -- content --------------------------------------------------------------------------------------------------
 
-  /** @param {Line[]} lines */
-  append(lines) {
+  /** @param {Change} change what is new in the trace; its rows belong to the chosen group */
+  append({ lines, groups, rows = [] }) {
     this.model.append(lines);
-    if (this.pending) return;
+    this.group?.apply(rows);
+    this.overview.apply(groups);
     // setTimeout also runs in background pages; long traces are redrawn less often
     const delay = this.model.lines.length > 2000 ? 300 : 30;
-    this.pending = setTimeout(() => {
+    this.pending ??= setTimeout(() => {
       this.pending = null;
       this.update();
     }, delay);
   }
 
-  /** Update everything after new lines. */
-  update() {
-    const groups = this.model.activeGroups();
-    const known = [...this.chooser.options].map((option) => option.value);
-    if (groups.some((group) => !known.includes(group.id))) {
-      const option = (/** @type {Group} */ group) =>
-        make("option", { value: group.id, selected: group === this.group }, group.id);
-      this.chooser.replaceChildren(...groups.map(option));
-    }
-    this.chooserLabel.classList.toggle("k-one", groups.length < 2);
-    const group = this.group ?? groups[0];
-    if (group) this.choose(group.id);
+  /**
+   * Show a group. A live page has the lines of one group only, and gets those of another one anew.
+   * @param {string} id
+   */
+  choose(id) {
+    if (this.group?.id === id) return;
+    if (this.options.live) this.model = new Model();
+    this.group = new Group(id, this.model);
+    this.group.apply(this.options.drawings?.[id].rows ?? []);
+    this.owners = new Map();
+    this.isFollowing = true;
+    this.options.onGroup?.(id);
+    this.update();
+    if (!this.options.live) this.goToHash();
   }
 
-  /** @param {string} id */
-  choose(id) {
-    const isOther = this.group?.id !== id;
-    const group = this.model.group(id);
-    this.group = group;
-    if (isOther) this.options.onGroup?.(id);
+  /** Update everything after new lines. */
+  update() {
+    const known = Object.keys(this.options.drawings ?? {})[0] ?? this.overview.first();
+    if (!this.group && known) this.choose(known);
+    const { group } = this;
+    this.overview.show(group?.id ?? "");
+    if (!group) return;
     const { lines } = this.model;
-    const all = [...new Set(group.positions)];
+    const all = [...group.events.keys()];
     // expected heartbeat errors, such as REBALANCE_IN_PROGRESS, are shown in their lane only
-    const relevant = all.filter((at) => !isRoutine(lines[at]) && (lines[at].api !== "Heartbeat" || isError(lines[at])));
-    this.steps = relevant.length ? relevant : all.length ? all : [0];
+    const relevant = all.filter((at) => lines[at].api !== "Heartbeat" || group.events.get(at)?.level === "bad");
+    this.steps = relevant.length ? relevant : [0];
     this.range.max = String(this.steps.length - 1);
-    this.rows = rowsOf(group);
+    this.search.hidden = group.lanes.length < 8;
+    this.rows = rowsOf(group, this.search.hidden ? "" : this.search.value.trim().toLowerCase());
     this.tell(group);
     this.label();
-    this.flash(group, isOther);
-    this.tape.show(this.model, group);
-    this.toError.disabled = this.model.firstError === null;
+    this.showMoves(group);
+    this.tape.show(group);
+    this.toError.disabled = this.firstError === null;
     this.rescale(this.isShortened);
-    if (isOther) this.goToHash();
-    else if (this.isFollowing) this.goToEnd();
+    if (this.isFollowing) this.goToEnd();
+  }
+
+  get firstError() {
+    return this.group?.firstError ?? null;
   }
 
   /** @param {Group} group */
   tell(group) {
-    const story = storyOf(group);
-    const items = story.map(({ at, level, title, text }) => {
+    const story = [...group.story.values()].sort((one, other) => one.at - other.at);
+    const items = story.slice(-STORY_MAX).map(({ at, level, title, text }) => {
       const time = make("time", {}, moment(this.model.secondsAt(at)));
       const texts = [make("strong", {}, title), text ? make("span", {}, text) : null];
       const item = make("button", { type: "button", onclick: () => this.go(at) }, time, ...texts);
       return make("li", { class: `k-item k-${level}`, "data-at": at }, item);
     });
     this.story.replaceChildren(...items);
-    const titles = story.map((item) => item.title).join("; ");
+    const titles = items.map((item) => item.querySelector("strong")?.textContent).join("; ");
     const states = `Group ${group.id}: state, generation and join barrier over time. ${titles}`;
     this.canvases.top.setAttribute("aria-label", states);
     const lanes = `${count(group.lanes.length, "lane")}: ${group.lanes.map((lane) => lane.name).join(", ")}`;
@@ -243,21 +255,23 @@ export class Timeline {
   }
 
   /**
-   * Highlight partitions with a new owner on a live page.
-   * @param {Group} group @param {boolean} isOther
+   * Mark the labels of partitions with a new owner on a live page, for at least a second; their tooltips keep it.
+   * @param {Group} group
    */
-  flash(group, isOther) {
-    const owners = new Map([...group.partitions].map(([name, spans]) => [name, spans.at(-1)?.owners.join() ?? ""]));
+  showMoves(group) {
     const before = this.owners;
-    this.owners = owners;
-    const isQuiet = isOther || !this.options.live || matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (isQuiet) return;
-    for (const label of this.gutters.body.children) {
-      const name = label.getAttribute("data-name");
-      const owner = name && owners.get(name);
-      if (!name || !owner || owner === before.get(name)) continue;
-      const colour = laneColour(Number(owner.split(",")[0]));
-      label.animate([{ background: colour }, { background: "transparent" }], 1500);
+    this.owners = new Map([...group.partitions].map(([name, spans]) => [name, spans.at(-1)?.owners.join() ?? ""]));
+    if (!this.options.live || !before.size) return;
+    for (const label of /** @type {Iterable<HTMLElement>} */ (this.gutters.body.children)) {
+      const { name = "" } = label.dataset;
+      const owner = this.owners.get(name);
+      if (!owner || owner === before.get(name)) continue;
+      const lane = group.lanes[Number(owner.split(",")[0])];
+      label.title = `${name}: ${lane.name} since ${moment(group.model.secondsBetween(0, null))}`;
+      label.style.setProperty("--k-owner", laneColour(lane.index));
+      label.classList.add("k-moved");
+      clearTimeout(Number(label.dataset.timer));
+      label.dataset.timer = String(setTimeout(() => label.classList.remove("k-moved"), MOVED_MS));
     }
   }
 
@@ -272,11 +286,18 @@ export class Timeline {
 
   draw() {
     if (!this.group) return;
-    this.width = Math.max(200, this.scroll.clientWidth - GUTTER_PX);
-    const view = { group: this.group, rows: this.rows, axis: this.axis, width: this.width };
+    const gutter = this.gutters.top.offsetWidth;
+    this.width = Math.max(200, this.scroll.clientWidth - gutter);
+    const hidden = this.parts.top.offsetHeight;
+    const { scrollTop, clientHeight } = this.scroll;
+    /** @type {[number, number]} */
+    const sight = [scrollTop, scrollTop + Math.max(clientHeight - hidden, 300)];
+    const view = { group: this.group, rows: this.rows, axis: this.axis, width: this.width, sight };
+    const last = this.rows.at(-1);
+    this.parts.body.style.height = `${last?.part === "body" ? last.top + last.height : 0}px`;
     for (const part of PARTS) drawPart(this.canvases[part], part, view, this.palette);
     const x = this.axis.px(this.at, this.width);
-    this.cursor.style.left = `${GUTTER_PX + x}px`;
+    this.cursor.style.left = `${gutter + x}px`;
     this.cursor.style.height = `${this.parts.top.offsetHeight + this.parts.body.offsetHeight}px`;
     this.cursor.hidden = x < 0 || x > this.width;
   }
@@ -290,7 +311,7 @@ export class Timeline {
   goToHash() {
     const seq = /seq=(\d+)/.exec(location.hash);
     if (seq) this.go(this.model.positionOf(Number(seq[1])));
-    else if (this.model.firstError !== null && !this.options.live) this.go(this.model.firstError);
+    else if (this.firstError !== null && !this.options.live) this.go(this.firstError);
     else this.goToEnd();
   }
 
@@ -300,7 +321,10 @@ export class Timeline {
 
   /** @param {number} at */
   stepAt(at) {
-    return Math.min(this.steps.filter((each) => each < at).length, this.steps.length - 1);
+    return Math.min(
+      firstWithout(this.steps.length, (n) => this.steps[n] < at),
+      this.steps.length - 1,
+    );
   }
 
   /**
@@ -362,7 +386,7 @@ export class Timeline {
       ArrowLeft: () => this.step(-1),
       Home: () => this.go(this.steps[0]),
       End: () => this.goToEnd(),
-      e: () => this.go(this.model.firstError),
+      e: () => this.go(this.firstError),
       "+": () => this.zoom(0.6),
       "-": () => this.zoom(1.6),
       0: () => this.zoom(ALL_TIME),
@@ -380,12 +404,12 @@ export class Timeline {
    * @param {MouseEvent} event @param {Part} part
    */
   pointed({ offsetX, offsetY }, part) {
-    const isUnder = (/** @type {Row} */ row) => offsetY >= row.top && offsetY < row.top + row.height;
-    const row = this.rows.find((each) => each.part === part && isUnder(each));
+    const y = offsetY + this.canvases[part].offsetTop;
+    const row = this.rows.find((each) => each.part === part && y >= each.top && y < each.top + each.height);
     let at = this.axis.at(offsetX, this.width);
     const marks = row?.lane?.marks ?? (row?.kind === "test" ? this.group?.marks : null) ?? [];
     let distance = MARK_RADIUS_PX;
-    /** @type {LaneMark | GroupMark | null} */
+    /** @type {Mark | null} */
     let mark = null;
     for (const each of marks) {
       const away = Math.abs(this.axis.px(each.at, this.width) - offsetX);
@@ -410,6 +434,11 @@ export class Timeline {
     this.tip.style.top = `${event.clientY - box.top + 16}px`;
   }
 
+  async copyTest() {
+    const { group, options } = this;
+    if (group) this.copy(options.drawings?.[group.id].test ?? (await options.testOf?.(group.id)) ?? "", "test");
+  }
+
   /** @param {string} text @param {string} content */
   async copy(text, content) {
     this.copiedText = text;
@@ -419,10 +448,11 @@ export class Timeline {
   }
 }
 
-/** @param {HTMLElement} root @param {Line[]} lines @param {TimelineOptions} [options] */
-export function mount(root, lines, options = {}) {
+/** @param {HTMLElement} root @param {TimelineOptions & Partial<Change>} options the options and what is known so far */
+export function mount(root, { lines = [], groups = [], ...options }) {
   const timeline = new Timeline(root, options);
   timeline.model.append(lines);
+  timeline.overview.apply(groups);
   timeline.update();
   return timeline;
 }

@@ -2,7 +2,6 @@
 
 import type { Axis } from "./axis.js";
 import type { Group } from "./group.js";
-import type { Lane } from "./lane.js";
 
 /** A line of the trace: the fields that the timeline reads. */
 export interface Line {
@@ -52,9 +51,11 @@ export interface StateSpan extends Span {
 
 export interface GroupSpan extends StateSpan {
   generation: number;
-  cause?: string;
   reason?: string;
-  lane: Lane | null;
+}
+
+export interface TextSpan extends Span {
+  text: string;
 }
 
 export interface OwnerSpan extends Span {
@@ -65,15 +66,24 @@ export interface HoldSpan extends Span {
   hold: string;
 }
 
-export interface LaneMark {
+/** A mark in a lane or, of a timer or an action of a test, in the group. */
+export interface Mark {
   at: number;
-  kind: "avoided" | "commit" | "error" | "left" | "notice" | "removed" | "test" | "timer";
+  kind: string;
   text: string;
 }
 
-export interface GroupMark {
-  at: number;
-  kind: string;
+/** The place of one group.instance.id or client id in the group, across restarts of its client. */
+export interface Lane {
+  name: string;
+  index: number;
+  isStatic: boolean;
+  isCooperative: boolean;
+  spans: StateSpan[];
+  owned: TextSpan[];
+  heartbeats: number[];
+  marks: Mark[];
+  holds: HoldSpan[];
 }
 
 /** The fill of a join barrier from a position on. */
@@ -81,49 +91,46 @@ export interface BarrierStep {
   at: number;
   joined: number;
   expected: number;
-  waiting: string[];
+  waiting: string;
+  remark: string;
 }
 
 export interface Barrier extends Span {
-  joined: Set<number>;
   steps: BarrierStep[];
-  last: Lane | null;
-  missed: string[];
-}
-
-/** A rebalance: from PreparingRebalance to the next state other than CompletingRebalance. */
-export interface Rebalance {
-  start: number;
-  end: number | null;
-  until: number | null;
-  cause?: string;
-  reason?: string;
-  lane: Lane | null;
-  state: string | null;
-  generation: number | null;
-}
-
-/** Partitions by the effect that a rebalance had on them; `longest` is the longest pause in s. */
-export interface Effect {
-  kept: string[];
-  paused: string[];
-  moved: string[];
-  revoked: string[];
-  assigned: string[];
-  longest: number;
 }
 
 export interface StoryItem {
   at: number;
-  level: "rebalance" | "good" | "bad" | "info" | "test";
+  level: string;
   title: string;
   text: string;
+  label: string;
+}
+
+/** An event on the tape. */
+export interface TapeEvent {
+  subject: string;
+  text: string;
+  level: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: koordinator.emulator.pages.lanes declares the rows
+export type Row = [kind: string, key: any, ...values: any[]];
+
+/** Kind, id, state, generation, number of members, and how often something happened (…pages.overview). */
+export type GroupRow = ["group", string, string, number, number | null, Record<string, number>];
+
+/** What is new in a trace (…pages.feed). */
+export interface Change {
+  lines: Line[];
+  groups: GroupRow[];
+  rows?: Row[];
 }
 
 export type Part = "top" | "body";
 
 /** A row of the chart. Rows of part "top" stay in sight; rows of part "body" scroll. */
-export interface Row {
+export interface ChartRow {
   part: Part;
   kind: "ruler" | "flags" | "states" | "barrier" | "test" | "lane" | "head" | "partition";
   top: number;
@@ -133,26 +140,23 @@ export interface Row {
   name?: string;
 }
 
+/** What a chart shows; `sight` is the visible range of the rows that scroll, in pixels. */
 export interface View {
   group: Group;
-  rows: Row[];
+  rows: ChartRow[];
   axis: Axis;
   width: number;
+  sight: [number, number];
 }
 
+/** Options of a timeline. A live one asks for the lines of a group (`onGroup`) and for its test (`testOf`). */
 export interface TimelineOptions {
   title?: string;
   subtitle?: string;
   live?: boolean;
+  drawings?: Record<string, { rows: Row[]; test: string }>;
   onGroup?: (group: string) => void;
-}
-
-export interface Vocabulary {
-  test_action_kinds: string[];
-  rebalance_causes: Record<string, string>;
-  other_causes: Record<string, string>;
-  removal_causes: string[];
-  expected_errors: Record<string, string[]>;
+  testOf?: (group: string) => Promise<string>;
 }
 
 /** A member as the HTTP API describes it. */
@@ -192,8 +196,9 @@ export interface GroupData {
   holds: (FaultData & { inside: unknown[] })[];
 }
 
-/** The actions that panels need: send a request (true if it succeeded), and keep an input across redraws. */
+/** What panels need: send a request (true if it succeeded), keep an input across redraws, and the member search. */
 export interface PanelActions {
+  search: string;
   act: (method: string, path: string, body?: object) => Promise<boolean>;
   keep: <Control extends HTMLElement>(key: string, create: () => Control) => Control;
 }

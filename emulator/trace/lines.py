@@ -22,7 +22,7 @@ from .events import (
     ResponseSent,
     VerbUsed,
 )
-from .messages import Line, body_of, client_reason, join_columns, sender_columns
+from .messages import Line, assigned, body_of, client_reason, join_columns, sender_columns
 
 if TYPE_CHECKING:
     from ..core.effects import Call
@@ -35,6 +35,7 @@ def line(seq: int, wall_us: int, event: TraceEvent, node_id: int) -> Line:
     return {name: value for name, value in columns.items() if value is not None}
 
 
+<<<<<<< HEAD
 def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for each event
     match event:
         case RequestReceived():
@@ -183,6 +184,206 @@ def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for e
             }
         case _:
             assert_never(event)
+=======
+@singledispatch
+def _columns(event: object) -> Line:
+    raise AssertionError(f"no line for {type(event).__name__}")
+
+
+@_columns.register
+def _(event: Connected) -> Line:
+    return {"kind": "conn", "change": "opened", "conn_id": event.connection, "client_host": event.client_host}
+
+
+@_columns.register
+def _(event: Disconnected) -> Line:
+    return {
+        "kind": "conn",
+        "change": "closed",
+        "conn_id": event.connection,
+        "client_host": event.client_host,
+        "client_id": event.client_id,
+        "reason": event.reason or None,
+        "empty_fetches": event.empty_fetches or None,
+    }
+
+
+@_columns.register
+def _(event: LoopLagged) -> Line:
+    return {"kind": "lag", "body": {"lag_ms": event.lag_ms}}
+
+
+@_columns.register
+def _(event: NodeChanged) -> Line:
+    return {"kind": "node", "change": event.change}
+
+
+@_columns.register
+def _(event: VerbUsed) -> Line:
+    return {
+        "kind": "verb",
+        **_group_columns(event.group_id, event.group_now),
+        "verb": event.verb,
+        "body": event.arguments or None,
+    }
+
+
+@_columns.register
+def _(event: ClockMoved) -> Line:
+    return {
+        "kind": "clock",
+        **_group_columns(event.group_id, event.before),
+        "cause": event.cause,
+        "mode": event.mode,
+        "body": {"from_ms": event.before, "to_ms": event.after},
+    }
+
+
+@_columns.register
+def _(event: LeaderMoved) -> Line:
+    return {
+        "kind": "leader",
+        "group_id": event.group_id,
+        "body": {"topic": event.topic, "partition": event.partition, "before": event.before},
+    }
+
+
+@_columns.register
+def _(event: PuppetChanged) -> Line:
+    return {
+        "kind": "puppet",
+        "puppet": event.name,
+        "change": event.change,
+        **_group_columns(event.group_id, event.group_now),
+        "member_id": event.member_id or None,
+        "instance_id": event.instance_id,
+        "generation": event.generation if event.generation >= 0 else None,
+        "error": event.error,
+        "body": {"behaviour": event.behaviour, "holds": {name: list(held) for name, held in event.holds}},
+    }
+
+
+@_columns.register
+def _(event: FaultEvent) -> Line:
+    return {
+        "kind": event.kind,
+        f"{event.kind}_id": event.fault_id,
+        "change": event.change,
+        **(_call_columns(event.call, None) if event.call is not None else {}),
+        "group_id": event.group_id,
+        "group_ts_us": event.group_now * 1000 if event.group_now is not None else None,
+        "member_id": event.member_id or None,
+        "body": dict(event.body) or None,
+    }
+
+
+@_columns.register
+def _(event: RequestReceived) -> Line:
+    request = event.request
+    return {
+        "kind": "request",
+        **_call_columns(event.call, event.software),
+        **sender_columns(request),
+        **_group_columns(event.group_id, event.group_now),
+        "client_reason": client_reason(request),
+        "rule_id": event.rule_id,
+        "body": body_of(request, event.size),
+    }
+
+
+@_columns.register
+def _(event: ResponseSent) -> Line:
+    received = event.received
+    return {
+        "kind": "response",
+        **_call_columns(received.call, received.software),
+        **sender_columns(received.request),
+        **_group_columns(received.group_id, event.group_now),
+        **join_columns(event.response),
+        "error_code": event.error_code,
+        "error": None if event.error is Error.NONE else event.error.name,
+        "latency_us": event.latency_us,
+        "empty_fetches": event.empty_fetches or None,
+        "rule_id": event.rule_id,
+        "synthetic": event.synthetic or None,
+        "body": {"fetched": list(map(list, event.fetched))} if event.fetched else body_of(event.response, event.size),
+    }
+
+
+@_columns.register
+def _(fact: StateChanged) -> Line:
+    return {
+        "kind": "state",
+        **_group_columns(fact.group_id, fact.group_now),
+        "generation": fact.generation,
+        "member_id": fact.member_id,
+        "state_from": fact.before,
+        "state_to": fact.after,
+        "cause": fact.cause,
+        "reason": fact.reason,
+        "client_reason": fact.client_reason,
+    }
+
+
+@_columns.register
+def _(fact: MemberChanged) -> Line:
+    return {
+        "kind": "member",
+        "change": fact.change,
+        **_group_columns(fact.group_id, fact.group_now),
+        "member_id": fact.member_id,
+        "instance_id": fact.instance_id,
+        "cause": fact.cause,
+        "reason": fact.reason,
+        "body": {"assignment": assigned(fact.assignment)} if fact.assignment else None,
+    }
+
+
+@_columns.register
+def _(fact: RebalanceAvoided) -> Line:
+    return {
+        "kind": "avoided_static",
+        **_group_columns(fact.group_id, fact.group_now),
+        "generation": fact.generation,
+        "member_id": fact.member_id,
+        "instance_id": fact.instance_id,
+        "cause": "avoided_static",
+        "reason": fact.reason,
+    }
+
+
+@_columns.register
+def _(fact: TimerFired) -> Line:
+    key = asdict(fact.key)
+    return {
+        "kind": "timer",
+        "timer": type(fact.key).__name__,
+        **_group_columns(fact.group_id, fact.due),
+        "member_id": key.pop("member_id", None),
+        "generation": key.pop("generation", None),
+        "body": key or None,
+    }
+
+
+@_columns.register
+def _(fact: Superseded) -> Line:
+    return {
+        "kind": "superseded",
+        **_call_columns(fact.call, None),
+        "group_id": fact.group_id,
+        "member_id": fact.member_id,
+    }
+
+
+@_columns.register
+def _(fact: OffsetsExpired) -> Line:
+    return {
+        "kind": "offsets",
+        **_group_columns(fact.group_id, fact.group_now),
+        "cause": fact.cause,
+        "body": {"dropped": list(map(list, fact.partitions))},
+    }
+>>>>>>> 100881a (Derive the timeline's drawing in Python; the pages only draw it)
 
 
 # -- shared columns ------------------------------------------------------------------------------------------

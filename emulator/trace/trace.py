@@ -10,7 +10,7 @@
 * `request`, `response`: a fetch without records is no event; the next response or disconnection of its connection
   counts it (`empty_fetches`). `body.fetched` has a row for each partition with records: topic, partition, the offset
   of the first batch's first record, and the offset after the last record.
-* `state`, `member`: `cause` is the kind, `reason` Kafka's own words.
+* `state`, `member`: `cause` is the kind, `reason` Kafka's own words. A loaded member has its assignment as its body.
 * `clock`: `cause` is the operation, or `auto`; `body` has `from_ms` and `to_ms`. The events between them follow.
 * `puppet`: `body.holds` is the assignment after the change.
 * `rule`: the request and response to which a rule applies have its `rule_id`, too. `synthetic` marks a response that

@@ -14,7 +14,7 @@ KINDS = {
     "request": "a request was received",
     "response": "a response was sent",
     "state": "a group changed its state",
-    "member": "a member was added, removed or replaced, or was given an id to rejoin with",
+    "member": "a member was added, loaded, removed or replaced, or was given an id to rejoin with",
     "avoided_static": "a static member rejoined without a rebalance (KIP-345)",
     "timer": "a deadline passed",
     "offsets": "committed offsets were deleted",
@@ -75,6 +75,9 @@ OTHER_CAUSES = {
     "topic_deleted": "the topic of the offsets was deleted",
 }
 """The causes of other events of a group."""
+
+CAUSES = {**OTHER_CAUSES, **REBALANCE_CAUSES}
+"""Every cause, with its meaning."""
 
 REMOVAL_CAUSES = ("session_expired", "join_timeout", "sync_timeout", "fenced", "over_capacity")
 """The causes for which the coordinator removes a member that did not leave."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browser.recorded_traces import NAMES, crowd, lines_of, with_faults
+from browser.recorded_traces import crowd, lines_of, with_faults
 from browser.screenshots import kept
 
 from koordinator import Simulation
-from koordinator.emulator.pages.lanes import lanes_of
+from koordinator.emulator.pages.feed import Feed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,8 +136,8 @@ def test_fifty_members_and_ten_thousand_events_open_in_seconds(opened: Open) -> 
     took_ms = page.evaluate(
         """() => {
             const before = performance.now();
-            const lines = JSON.parse(document.getElementById("trace").textContent).lines;
-            Koordinator.timeline = Koordinator.mount(document.getElementById("timeline"), lines, {title: "again"});
+            const trace = JSON.parse(document.getElementById("trace").textContent);
+            Koordinator.timeline = Koordinator.mount(document.getElementById("timeline"), trace);
             return performance.now() - before;
         }"""
     )
@@ -153,17 +152,11 @@ def test_fifty_members_and_ten_thousand_events_open_in_seconds(opened: Open) -> 
     assert step_ms < 1_000
 
 
-def test_the_copied_test_passes_and_ends_in_the_same_states(opened: Open) -> None:
-    page = opened(crowd(members=3, events=400))
-    text = page.evaluate("Koordinator.asTest(Koordinator.timeline.group)")
-    ended = page.evaluate("Object.fromEntries(Koordinator.timeline.group.lanes.map((lane) => [lane.name, lane.state]))")
-    with Simulation() as cluster:
-        names: dict[str, Any] = {}
-        exec(compile(text, "copied", "exec"), names)  # noqa: S102 - the source that the page offers
-        names["test_crowd"](cluster)
-        puppets = cluster.group("crowd").puppets
-        played = {name: "away" if puppet.state == "out" else puppet.state for name, puppet in puppets.items()}
-    assert played == ended
+def test_the_test_of_the_group_can_be_copied(opened: Open) -> None:
+    page = opened("static_bounce")
+    page.get_by_role("button", name="Copy as test").click()
+    page.get_by_text("test copied").wait_for()
+    assert page.evaluate("Koordinator.timeline.copiedText").startswith("def test_orders_svc(koordinator):")
 
 
 def test_an_empty_trace_opens(opened: Open) -> None:
@@ -173,25 +166,51 @@ def test_an_empty_trace_opens(opened: Open) -> None:
 def test_appended_lines_extend_the_story(opened: Open) -> None:
     page = opened("static_bounce")
     whole = titles(page)
+    lines = lines_of("static_bounce")
+    feed = Feed("orders-svc")
+    changes = [feed.take(lines[1:50]), feed.take(lines[50:])]
     page.evaluate(
-        """() => {
-            const lines = JSON.parse(document.getElementById("trace").textContent).lines;
+        """([{ rows, ...first }, second]) => {
+            const drawings = { "orders-svc": { rows, test: "" } };
             const root = document.getElementById("timeline");
-            Koordinator.timeline = Koordinator.mount(root, lines.slice(0, 50), {title: "live"});
-            Koordinator.timeline.append(lines.slice(50));
-        }"""
+            Koordinator.timeline = Koordinator.mount(root, { title: "live", drawings, ...first });
+            Koordinator.timeline.append(second);
+        }""",
+        changes,
     )
     page.wait_for_function("count => document.querySelectorAll('.k-item').length === count", arg=len(whole))
     assert titles(page) == whole
 
 
-@pytest.mark.parametrize("name", [*NAMES, "crowd", "with_faults"])
-def test_the_page_and_the_perfetto_export_have_the_same_lanes(opened: Open, name: str) -> None:
-    made = {"crowd": partial(crowd, members=5, events=3000), "with_faults": with_faults}
-    lines = made[name]() if name in made else lines_of(name)
-    drawn = opened(lines).evaluate(
-        """Object.fromEntries(Koordinator.timeline.group.lanes.map((lane) =>
-            [lane.name, lane.spans.map((span) => [span.start, span.end, span.state])]))"""
-    )
-    (group,) = lanes_of([line for line in lines if line["kind"] != "header"]).values()
-    assert drawn == {lane.name: [[s.start, s.end, s.state] for s in lane.spans] for lane in group.lanes.values()}
+def overview(groups: int, members: int) -> list[dict[str, Any]]:
+    """Return a trace of many groups, the first of which has many members."""
+    simulation = Simulation(topics={"orders": 2 * members}, seed=1)
+    with simulation as cluster:
+        crowd = cluster.group("g-000")
+        for number in range(members):
+            crowd.puppet(f"svc-{number:03}", protocols=["cooperative-sticky"]).join()
+        for number in range(1, groups):
+            puppet = cluster.group(f"g-{number:03}").puppet("single").join()
+            if number % 100 == 0:
+                puppet.leave()
+        simulation.pass_time(5)
+        return cluster._port.trace_lines()
+
+
+def test_groups_are_searched_and_what_happened_is_grouped(opened: Open) -> None:
+    page = opened(overview(groups=30, members=3))
+    shown = page.locator(".k-groups tbody tr:visible")
+    assert shown.count() == 30
+    assert "a new member joins: " in page.locator(".k-happened button").first.inner_text()
+    page.get_by_label("Search groups").fill("g-02")
+    assert shown.count() == 10
+    page.get_by_role("button", name="g-025").click()
+    assert page.locator(".k-l-lane").all_inner_texts() == ["single"]
+
+
+def test_members_are_found_by_name(opened: Open) -> None:
+    page = opened(overview(groups=1, members=20))
+    assert page.locator(".k-l-lane").count() == 20
+    page.get_by_label("Show only members and partitions with this name").fill("svc-013")
+    assert page.locator(".k-l-lane").all_inner_texts() == ["svc-013"]
+    assert page.locator(".k-l-partition").count() == 2

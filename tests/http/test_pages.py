@@ -66,13 +66,23 @@ def test_the_trace_is_to_be_had_for_perfetto(http: httpx.Client) -> None:
 def test_the_trace_is_to_be_had_as_a_page(http: httpx.Client) -> None:
     page = http.get(TRACE, params={"format": "html"}).raise_for_status()
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    assert "mount(root, trace.lines, trace)" in page.text
+    assert "mount(root, trace)" in page.text
+
+
+def test_the_members_of_a_group_are_to_be_had_as_a_test(http: httpx.Client) -> None:
+    http.post("/v1/clusters/default/groups/g/puppets/p").raise_for_status()
+    http.post("/v1/clusters/default/groups/g/puppets/p/join").raise_for_status()
+    source = http.get(TRACE, params={"format": "test", "group": "g"}).raise_for_status()
+    assert source.headers["content-type"] == "text/x-python; charset=utf-8"
+    assert "    p.join()\n" in source.text
+    refused = http.get(TRACE, params={"format": "test", "group": "h"})
+    assert (refused.status_code, refused.json()["detail"]) == (409, "the trace has no group 'h'")
 
 
 def test_another_form_is_refused_with_those_there_are(http: httpx.Client) -> None:
     refused = http.get(TRACE, params={"format": "yaml"})
     assert refused.status_code == 422
-    assert refused.json()["detail"] == "format: must be json, perfetto or html"
+    assert refused.json()["detail"] == "format: must be json, perfetto, html or test"
     assert refused.json()["errors"][0]["field"] == "format"
 
 

@@ -46,9 +46,10 @@ def test_the_content_of_a_trace_cannot_leave_its_script_element() -> None:
     evil = "</script><script>alert(1)</script><!-- & \u2028 ' \""
     lines = [{"kind": "conn", "seq": 1, "wall_ts": 1, "client_id": evil}]
     elements = Elements(html_of(lines, title=evil, subtitle=evil))
-    assert [tag for tag, _ in elements.elements].count("script") == 3
+    assert [tag for tag, _ in elements.elements].count("script") == 2
     assert not set("<>&") & set(elements.texts["trace"])
-    assert json.loads(elements.texts["trace"]) == {"title": evil, "subtitle": evil, "lines": lines}
+    data = json.loads(elements.texts["trace"])
+    assert data == {"title": evil, "subtitle": evil, "lines": lines, "groups": [], "drawings": {}}
     assert elements.texts["title"].strip() == evil
 
 
@@ -61,7 +62,7 @@ def test_a_page_is_only_slightly_larger_than_its_trace() -> None:
     lines = lines_of("static_bounce")
     empty = len(html_of([], title="t").encode())
     assert empty < 150_000
-    assert len(html_of(lines, title="t").encode()) - empty < 1.1 * len(json.dumps(lines, separators=(",", ":")))
+    assert len(html_of(lines, title="t").encode()) - empty < 1.3 * len(json.dumps(lines, separators=(",", ":")))
 
 
 def test_every_file_of_the_folder_is_used() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
 
+from ..effects import MemberChanged
 from .classic import rebalance
 from .classic.group import ClassicMember
 from .classic.transitions import Cause
@@ -86,6 +87,8 @@ def _restore(store: GroupStore, group: ClassicGroup, value: GroupMetadataValue) 
     loaded = f"Loaded group {group.id} with {len(group.members)} members."
     store.transition(group, Reason(Cause.LOADED, loaded))
     for member in group.members.values():
+        change = (member.id, member.instance_id, "loaded", Cause.LOADED.value, loaded, member.assignment)
+        store.emit(MemberChanged(group.id, group.now, *change))
         store.restart_session(group, member)
     size, highest = len(group.members), store.settings.group_max_size
     if size > highest:

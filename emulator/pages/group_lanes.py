@@ -1,0 +1,443 @@
+"""The lanes of one group: its states and those of its members over time, with their partitions and join barriers.
+
+A lane is a place in the group with a stable name: the `group.instance.id`, or else the client id. A restarted client
+keeps its lane; while a process is connected, another one with the same name has a lane of its own (`svc-1 #2`).
+Positions are numbers of the caller: indexes into the lines of the trace, or their `seq`.
+
+Every change is also recorded as a row for the pages (`GroupLanes.take`), which draw it. A row starts with its kind:
+
+* `lane`: index, name, whether it is static, whether it is cooperative; replaces the row of this index
+* `member`: position, lane, state or None; `owned`: position, lane, partitions as text
+* `owners`: position, partition, lanes
+* `state`: position, state, generation, reason
+* `barrier`: position, members that joined, members expected, the missing ones as text, a remark
+* `heartbeat`: position, lane; `mark`: position, lane or None, kind, text
+* `hold`: position, lane, hold, whether it begins
+* `event`: position, subject, text, level; one for each line that is no routine
+* `story`: position, level, title, text, label; replaces the row of this position (`story.Story`)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ..trace.vocabulary import REMOVAL_CAUSES
+from .lane import Barrier, Lane, Span
+from .story import Story
+from .texts import (
+    action_text,
+    is_error,
+    is_routine,
+    is_test_action,
+    partition_names,
+    partition_ranges,
+    summary,
+    timer_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from .texts import Line
+
+    Row = list[Any]
+
+MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "LeaveGroup"})
+
+UUID_OF_MEMBER = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+"""The end of a member id, after the client id or instance id."""
+
+PREPARING = "PreparingRebalance"
+
+NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"})
+"""Errors after which a client gives up its partitions."""
+
+
+class GroupLanes:
+    """The lanes of a group in the order of their first request, and the group's states."""
+
+    def __init__(self, group_id: str) -> None:
+        self.id = group_id
+        self.lanes: dict[str, Lane] = {}
+        self.states: list[Span] = []
+        self.lane_of_call: dict[int, Lane] = {}
+        """Lanes by the positions of requests and of responses."""
+        self.lane_of_member: dict[str, Lane] = {}
+        self.owners: dict[str, tuple[int, ...]] = {}
+        """The lanes, by index, of each partition that ever had an owner."""
+        self.story = Story(self)
+        self.n_events = 0
+        self.fences: list[tuple[int, str]] = []
+        """Instance ids that a test fenced, by position."""
+        self._rows: list[Row] = []
+        self._requests: dict[tuple[Any, ...], int] = {}
+        self._named: dict[str, list[Lane]] = {}
+        self._joiner: Lane | None = None
+        self._barrier: Barrier | None = None
+
+    @property
+    def state(self) -> str | None:
+        """The group's last state."""
+        return self.states[-1].state if self.states else None
+
+    def take(self) -> list[Row]:
+        """Return the rows of the changes since the last call."""
+        rows, self._rows = [*self._rows, *self.story.take()], []
+        return rows
+
+    def add(self, at: int, line: Line) -> None:
+        """Take a line that names the group."""
+        self.n_events += 1
+        self.story.take_line(line)
+        lane = HANDLERS.get(line["kind"], GroupLanes._other)(self, at, line)
+        if not is_routine(line):
+            self._event(at, line, lane)
+
+    def note(self, at: int, line: Line) -> None:
+        """Take a line that concerns every group: an action of a test, or the end of a connection."""
+        if line["kind"] == "conn":
+            lane = next((lane for lane in self.lanes.values() if lane.connection == connection_of(line)), None)
+            if lane is None:
+                return
+            lane.connection = None
+            self._become(lane, at, "away" if lane.is_member else None)
+            if lane.is_member:
+                lane.actions.append((at, "stop"))
+                self.story.disconnected(at, line, lane)
+            self._event(at, line, lane)
+        else:
+            self._other(at, line)
+            self._event(at, line, None)
+
+    def _event(self, at: int, line: Line, lane: Lane | None) -> None:
+        lane = lane or self.lane_of_member.get(line.get("member_id", ""))
+        subject = "group" if line["kind"] == "state" else lane.name if lane is not None else subject_of(line)
+        if is_error(line):
+            level = "bad"
+        elif line["kind"] == "state":
+            level = f"state k-{line['state_to']}"
+        elif line["kind"] == "avoided_static":
+            level = "good"
+        elif line.get("rule_id") or is_test_action(line) or line["kind"] == "timer":
+            level = "test"
+        else:
+            level = "notice" if line.get("error") else "plain"
+        self._rows.append(["event", at, subject, summary(line), level])
+
+    # -- lanes ---------------------------------------------------------------------------------------------------
+
+    def _lane_of(self, line: Line) -> Lane | None:
+        """Return the lane of a request's sender; create it if necessary."""
+        member_id = line.get("member_id", "")
+        if member_id in self.lane_of_member:
+            return self.lane_of_member[member_id]
+        name = line.get("instance_id") or line.get("client_id") or UUID_OF_MEMBER.sub("", member_id)
+        if not name:
+            return None
+        named = self._named.setdefault(name, [])
+        free = [lane for lane in named if lane.is_free(connection_of(line))]
+        lane = next((lane for lane in free if lane.state == "away"), free[0] if free else None)
+        lane = lane or self._new_lane(name, is_static=bool(line.get("instance_id")))
+        if member_id:
+            self.lane_of_member[member_id] = lane
+        return lane
+
+    def _new_lane(self, name: str, *, is_static: bool) -> Lane:
+        named = self._named.setdefault(name, [])
+        lane = Lane(f"{name} #{len(named) + 1}" if named else name, len(self.lanes), name, is_static)
+        self.lanes[lane.name] = lane
+        named.append(lane)
+        self._lane_row(lane)
+        return lane
+
+    def _lane_row(self, lane: Lane) -> None:
+        self._rows.append(["lane", lane.index, lane.name, lane.is_static, lane.is_cooperative])
+
+    def static_lane(self, instance_id: str | None) -> Lane | None:
+        """Return the lane of the process that has a `group.instance.id`, or else the first one that had it."""
+        named = [lane for lane in self._named.get(instance_id or "", []) if lane.is_static]
+        return next((lane for lane in named if lane.is_member), next(iter(named), None))
+
+    def _joining(self, instance_id: str | None) -> Lane | None:
+        """Return the lane of the process whose JoinGroup with a `group.instance.id` is handled now."""
+        lane = self._joiner
+        return (
+            lane if lane is not None and lane.is_static and (lane.id, lane.state) == (instance_id, "joining") else None
+        )
+
+    def _become(self, lane: Lane, at: int, state: str | None) -> None:
+        if state != lane.state:
+            lane.become(at, state)
+            self._rows.append(["member", at, lane.index, state])
+
+    def _mark(self, at: int, lane: Lane | None, kind: str, text: str) -> None:
+        self._rows.append(["mark", at, None if lane is None else lane.index, kind, text])
+
+    def _own(self, lane: Lane, names: Collection[str], at: int, line: Line) -> None:
+        """Set the partitions of a lane from a position on."""
+        before, lane.owned = lane.owned, tuple(names)
+        changed = [name for name in (*before, *names) if (name in before) != (name in names)]
+        if not changed:
+            return
+        self.story.owners_change(line)
+        self._rows.append(["owned", at, lane.index, partition_ranges(names)])
+        for name in changed:
+            owners = tuple(each for each in self.owners.get(name, ()) if each != lane.index)
+            self.owners[name] = (*owners, lane.index) if name in names else owners
+            self.story.owner_changed(name, line)
+            self._rows.append(["owners", at, name, self.owners[name]])
+
+    # -- lines ---------------------------------------------------------------------------------------------------
+
+    def _request(self, at: int, line: Line) -> Lane | None:
+        self._requests[call_of(line)] = at
+        lane = self._lane_of(line) if line["api"] in MEMBER_APIS else None
+        if lane is None:
+            return None
+        self.lane_of_call[at] = lane
+        # a commit without a member id comes from outside the group, such as from a tool
+        if line["api"] == "OffsetCommit" and not line.get("member_id"):
+            return lane
+        if lane.state == "away" and lane.member_id != line.get("member_id") and not lane.is_static:
+            lane.former.add(lane.member_id or "")
+            lane.member_id, lane.is_member = None, False
+        lane.connection = connection_of(line)
+        if line["api"] == "LeaveGroup":
+            lane.actions.append((at, "leave"))
+        if line["api"] == "JoinGroup":
+            self._joins(lane, at, line)
+        return lane
+
+    def _joins(self, lane: Lane, at: int, line: Line) -> None:
+        body = line.get("body") or {}
+        protocols = body.get("protocols") or lane.protocols
+        lane.topics = body.get("topics") or lane.topics
+        lane.session_ms = body.get("session_timeout_ms") or lane.session_ms
+        if protocols != lane.protocols:
+            lane.protocols = protocols
+            self._lane_row(lane)
+        self._joiner = lane
+        lane.actions.append((at, "join"))
+        self._become(lane, at, "joining")
+        # a stable group may answer without a rebalance: see _state
+        if self.state != "Stable":
+            self._revoke_eagerly(lane, at, line)
+        self._fill_barrier(at, lane)
+
+    def _response(self, at: int, line: Line) -> Lane | None:
+        lane = self.lane_of_call.get(self._requests.pop(call_of(line), -1))
+        if lane is None:
+            return None
+        self.lane_of_call[at] = lane
+        error = line.get("error")
+        if error:
+            self._mark(at, lane, "error" if is_error(line) else "notice", error)
+        if is_error(line):
+            self.story.failed(at, line, lane)
+        match line["api"]:
+            case "JoinGroup":
+                self._joined(lane, at, line, error)
+            case "SyncGroup" if error is None:
+                self._become(lane, at, "stable")
+                self._own(lane, partition_names((line.get("body") or {}).get("assignment")), at, line)
+            case "SyncGroup" if error == "REBALANCE_IN_PROGRESS" and lane.state == "syncing":
+                self._become(lane, at, "unjoined")
+            case "Heartbeat" if error is None:
+                self._rows.append(["heartbeat", at, lane.index])
+                if lane.state in {None, "away"}:
+                    lane.is_member = True
+                    self._become(lane, at, "unjoined" if self.state == PREPARING else "stable")
+            case "OffsetCommit" if error is None:
+                self._mark(at, lane, "commit", "offsets committed")
+        if error in NOT_MEMBER and not lane.is_member:
+            self._own(lane, (), at, line)
+        return lane
+
+    def _joined(self, lane: Lane, at: int, line: Line, error: str | None) -> None:
+        if line.get("member_id") and error not in {"FENCED_INSTANCE_ID", "UNKNOWN_MEMBER_ID"}:
+            self.lane_of_member[line["member_id"]] = lane
+        if error is None:
+            lane.member_id, lane.is_member = line.get("member_id"), True
+            self._become(lane, at, "syncing")
+        elif error == "MEMBER_ID_REQUIRED":
+            # the second JoinGroup is the one that counts
+            lane.actions.pop()
+            self._become(lane, at, "pending")
+        elif not lane.is_member:
+            self._become(lane, at, "removed" if error == "FENCED_INSTANCE_ID" else None)
+
+    def _member(self, at: int, line: Line) -> Lane | None:
+        change, member_id = line.get("change"), line["member_id"]
+        lane = self.lane_of_member.get(member_id)
+        if lane is None and change in {"added", "pending"}:
+            lane = self._joiner
+        lane = lane or self.static_lane(line.get("instance_id")) or self._lane_of(line)
+        if lane is None:
+            return None
+        self.lane_of_member[member_id] = lane
+        match change:
+            case "added":
+                lane.member_id, lane.is_member = member_id, True
+                self._fill_barrier(at, lane)
+            case "loaded":
+                lane.member_id, lane.is_member = member_id, True
+                if lane.state in {None, "removed"}:
+                    self._become(lane, at, "stable")
+                self._own(lane, partition_names((line.get("body") or {}).get("assignment")), at, line)
+            case "removed":
+                self._removed(lane, at, line)
+            case "replaced":
+                self._replaced(lane, at, line)
+        return lane
+
+    def _removed(self, lane: Lane, at: int, line: Line) -> None:
+        is_former = line["member_id"] in lane.former
+        if is_former:
+            lane.former.remove(line["member_id"])
+            self._mark(at, lane, "removed", f"the former process is removed: {_why(line)}")
+            self.story.removed(at, line, lane)
+        elif lane.member_id in {None, line["member_id"]}:
+            self._leaves(lane, at, line, is_removal=line.get("cause") in REMOVAL_CAUSES)
+        if line.get("cause") == "join_timeout" and self._barrier is not None:
+            self._barrier.missed.append(lane.former_name if is_former else lane.name)
+        self._fill_barrier(at, None)
+
+    def _replaced(self, lane: Lane, at: int, line: Line) -> None:
+        """Another process has the instance id now: one that joins, or one that only the coordinator sees."""
+        joining = self._joining(lane.id)
+        if joining is lane:
+            return
+        self._leaves(lane, at, line, is_removal=True)
+        if joining is None:
+            joining = self._new_lane(lane.id, is_static=True)
+            self._become(joining, at, "away")
+        joining.is_member, joining.session_ms = True, joining.session_ms or lane.session_ms
+
+    def _leaves(self, lane: Lane, at: int, line: Line, *, is_removal: bool) -> None:
+        lane.is_member = False
+        lane.actions.append((at, line.get("cause") or ""))
+        self._mark(at, lane, "removed" if is_removal else "left", _why(line))
+        if is_removal:
+            self.story.removed(at, line, lane)
+        self._become(lane, at, "removed" if is_removal else None)
+        self._own(lane, (), at, line)
+
+    def _state(self, at: int, line: Line) -> None:
+        state = line["state_to"]
+        if self.states:
+            self.states[-1].end = at
+        elif line.get("state_from"):
+            self._rows.append(["state", 0, line["state_from"], 0, None])
+        self.states.append(Span(at, state))
+        self._rows.append(["state", at, state, line.get("generation", -1), line.get("reason")])
+        if self._barrier is not None:
+            self._fill_barrier(at, None, is_over=True)
+            self._barrier = None
+        self.story.state_changed(at, line, self.lane_of_member.get(line.get("member_id", "")))
+        if state == PREPARING:
+            self._barrier = Barrier()
+            for lane in self.lanes.values():
+                if lane.state == "joining":
+                    self._barrier.joined[lane.index] = lane
+                    self._revoke_eagerly(lane, at, line)
+                elif lane.is_member and lane.state != "away":
+                    self._become(lane, at, "unjoined")
+            self._fill_barrier(at, None)
+
+    def _avoided_rebalance(self, at: int, line: Line) -> Lane | None:
+        lane = self._joining(line.get("instance_id")) or self.static_lane(line.get("instance_id"))
+        if lane is not None:
+            self.lane_of_member[line["member_id"]] = lane
+            lane.is_member, lane.member_id = True, line["member_id"]
+            self._mark(at, lane, "avoided", "returned without a rebalance")
+            self.story.returned(at, line, lane)
+        return lane
+
+    def _timer(self, at: int, line: Line) -> Lane | None:
+        # the end of an initial delay of 0 ms is no event
+        if line.get("timer") == "InitialDelay" and (line.get("body") or {}).get("delay_ms") == 0:
+            return None
+        lane = self.lane_of_member.get(line.get("member_id", ""))
+        if lane is None:
+            return self._other(at, line)
+        self._mark(at, lane, "timer", timer_text(line, lane.name))
+        return lane
+
+    def _fault(self, at: int, line: Line) -> Lane | None:
+        """Mark a fault in the lane of its request, or in the group."""
+        lane = self.lane_of_call.get(self._requests.get(call_of(line), -1))
+        if lane is None:
+            return self._other(at, line)
+        self._mark(at, lane, "test", action_text(line))
+        self.story.add(at, "test", lane.name, f": {action_text(line)}")
+        if line["kind"] == "hold" and line.get("change") in {"entered", "released"}:
+            self._rows.append(["hold", at, lane.index, line["hold_id"], line["change"] == "entered"])
+        return lane
+
+    def _puppet(self, at: int, line: Line) -> Lane | None:
+        """Mark the failure of a puppet; its requests show everything else."""
+        if line.get("change") != "failed":
+            return None
+        lane = self.lanes.get(line.get("instance_id") or line.get("puppet") or "")
+        if lane is None:
+            return self._other(at, line)
+        self._mark(at, lane, "test", "puppet failed")
+        self.story.add(at, "test", lane.name, ": puppet failed")
+        return lane
+
+    def _other(self, at: int, line: Line) -> Lane | None:
+        """Mark a timer or an action of a test in the group; it has no lane."""
+        if line["kind"] == "verb" and line["verb"] == "fence":
+            self.fences.append((at, line["body"]["instance"]))
+        if line["kind"] in {"timer", "offsets"} or is_test_action(line):
+            self._mark(at, None, line["kind"], action_text(line))
+            self.story.add(at, "info" if line["kind"] == "timer" else "test", "", action_text(line))
+        return None
+
+    # -- the join barrier ----------------------------------------------------------------------------------------
+
+    def _fill_barrier(self, at: int, lane: Lane | None, *, is_over: bool = False) -> None:
+        """Record how full the join barrier is."""
+        if self._barrier is not None:
+            if lane is not None and lane.state == "joining":
+                self._barrier.joined.setdefault(lane.index, lane)
+            self._rows.append(["barrier", at, *self._barrier.fill(self.lanes.values(), is_over=is_over)])
+
+    def _revoke_eagerly(self, lane: Lane, at: int, line: Line) -> None:
+        """Revoke the partitions of an eager consumer before its join; a cooperative one keeps them."""
+        if not lane.is_cooperative:
+            self._own(lane, (), at, line)
+
+
+HANDLERS: dict[str, Callable[[GroupLanes, int, Line], Lane | None]] = {
+    "request": GroupLanes._request,  # noqa: SLF001 - the methods of this module's class
+    "response": GroupLanes._response,  # noqa: SLF001
+    "member": GroupLanes._member,  # noqa: SLF001
+    "state": GroupLanes._state,  # noqa: SLF001
+    "avoided_static": GroupLanes._avoided_rebalance,  # noqa: SLF001
+    "timer": GroupLanes._timer,  # noqa: SLF001
+    "rule": GroupLanes._fault,  # noqa: SLF001
+    "hold": GroupLanes._fault,  # noqa: SLF001
+    "puppet": GroupLanes._puppet,  # noqa: SLF001
+}
+
+
+def subject_of(line: Line) -> str:
+    """Return the sender or the subject of a line that belongs to no lane."""
+    names = ("instance_id", "client_id", "member_id", "kind")
+    return str(next(line[name] for name in names if line.get(name)))
+
+
+def call_of(line: Line) -> tuple[Any, ...]:
+    """Return the key of a call, equal for its request and response."""
+    return line.get("node"), line.get("conn_id"), line.get("correlation_id")
+
+
+def connection_of(line: Line) -> tuple[Any, ...]:
+    """Return the node and the number of a line's connection."""
+    return line.get("node"), line.get("conn_id")
+
+
+def _why(line: Line) -> str:
+    return line.get("reason") or line.get("cause") or ""

@@ -1,0 +1,212 @@
+"""Texts of the timeline: durations, lists, partitions, and what happened in one line of the trace."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from ..trace.vocabulary import TEST_ACTION_KINDS, is_expected_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    Line = Mapping[str, Any]
+
+ROUTINE_APIS = {
+    *("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeConfigs", "DescribeGroups"),
+    *("ListGroups", "ListOffsets", "OffsetFetch", "OffsetForLeaderEpoch", "Fetch", "Heartbeat", "Produce"),
+    "InitProducerId",
+}
+"""APIs that clients call all the time; their successful calls say nothing about the group."""
+
+TIMERS = {
+    "SessionExpiry": "session of {} expired",
+    "PendingMemberExpiry": "{} did not return with its member id in time",
+    "InitialDelay": "initial rebalance delay ended",
+    "RebalanceTimeout": "rebalance timeout expired",
+    "PendingSyncExpiry": "SyncGroup timeout expired",
+    "OffsetExpiryCheck": "check for expired offsets",
+}
+"""The texts of timers that fired, with a place for the member's name."""
+
+OFFSETS_MAX = 4
+
+UNITS = ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h"), (float("inf"), 86_400, "days"))
+"""Units of durations: the limit in seconds, the seconds of one unit, its name."""
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in a unit that suits it: 0.25 -> "250 ms"."""
+    if not seconds:
+        return "0 s"
+    if abs(seconds) < 1:
+        ms = abs(seconds) * 1000
+        return f"{round(ms * 1000)} µs" if ms < 1 else f"{ms:.3g} ms"
+    scale, unit = next((scale, unit) for limit, scale, unit in UNITS if abs(seconds) < limit)
+    return f"{abs(seconds) / scale:.3g} {unit}"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: (2, "member") -> "2 members"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def spaced(name: str) -> str:
+    """Return a name with spaces: "expire_session" -> "expire session"."""
+    return name.replace("_", " ")
+
+
+def listed(names: Sequence[str], at_most: int = 4) -> str:
+    """Return names in a row, and the number of those after the first `at_most`."""
+    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
+    return ", ".join(names[:at_most]) + more
+
+
+def partition_names(assignment: Mapping[str, Sequence[int]] | None) -> list[str]:
+    """Return the partitions of an assignment: {"orders": [0, 3]} -> ["orders-0", "orders-3"]."""
+    return [f"{topic}-{number}" for topic, numbers in (assignment or {}).items() for number in numbers]
+
+
+def topic_and_number(name: str) -> tuple[str, int]:
+    """Return the topic and the number of a partition: "orders-3" -> ("orders", 3)."""
+    topic, _, number = name.rpartition("-")
+    return topic, int(number)
+
+
+def partition_ranges(names: Iterable[str]) -> str:
+    """Return partitions as ranges: ["orders-0", "orders-1", "orders-3"] -> "orders 0–1, 3"."""  # noqa: RUF002
+    by_topic: dict[str, list[int]] = defaultdict(list)
+    for topic, number in map(topic_and_number, names):
+        by_topic[topic].append(number)
+    return ", ".join(f"{topic} {_ranges(sorted(numbers))}" for topic, numbers in by_topic.items())
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    ends: list[list[int]] = []
+    for number in numbers:
+        if ends and ends[-1][1] == number - 1:
+            ends[-1][1] = number
+        else:
+            ends.append([number, number])
+    return ", ".join(f"{first}–{last}" if first != last else f"{first}" for first, last in ends)  # noqa: RUF001
+
+
+def is_error(line: Line) -> bool:
+    """Return whether a response has an error that is not part of the normal protocol."""
+    return line["kind"] == "response" and bool(line.get("error")) and not is_expected_error(line["api"], line["error"])
+
+
+def is_routine(line: Line) -> bool:
+    """Return whether a line is routine traffic, which says nothing about the group."""
+    if line.get("error") or line.get("rule_id") or line.get("synthetic"):
+        return False
+    match line["kind"]:
+        case "request" | "response":
+            return line.get("api") in ROUTINE_APIS
+        case "puppet":
+            return line.get("change") != "failed"
+        case kind:
+            return kind == "conn" and line.get("change") == "opened"
+
+
+def is_test_action(line: Line) -> bool:
+    """Return whether a test caused a line, outside Kafka's protocol."""
+    return line["kind"] in TEST_ACTION_KINDS
+
+
+def timer_text(line: Line, member: str | None = None) -> str:
+    """Return what a fired timer was for; `member` is the name of its member."""
+    text = TIMERS.get(line.get("timer", ""), f"{line.get('timer')} expired")
+    return text.format(member or line.get("member_id") or "a member")
+
+
+def action_text(line: Line) -> str:
+    """Return a timer or an action of a test in a few words."""
+    body = line.get("body") or {}
+    match line["kind"]:
+        case "timer":
+            return timer_text(line)
+        case "clock":
+            ahead_s = (body["to_ms"] - body["from_ms"]) / 1000
+            cause = f" ({spaced(line['cause'])})" if line.get("cause") else ""
+            return f"clock advanced by {duration(ahead_s)}{cause}" if ahead_s else f"clock mode set to {line['mode']}"
+        case "rule":
+            return _rule_text(line, body)
+        case "hold":
+            return _hold_text(line, body)
+        case "verb":
+            plain = [str(value) for value in body.values() if value is not None and not isinstance(value, dict | list)]
+            return " ".join([spaced(line["verb"]), *plain])
+        case "puppet":
+            return f"puppet {line.get('puppet')} {line.get('change')}"
+    words = [line["kind"], line.get("change"), line.get("reason") or line.get("cause")]
+    shown = " ".join(f"{spaced(name)} {value}" for name, value in body.items() if not isinstance(value, dict | list))
+    return " ".join(word for word in (*words, shown) if word)
+
+
+def _rule_text(line: Line, body: Line) -> str:
+    if line.get("change") == "added":
+        return f"{line['rule_id']} added: {match_text(body.get('match', {}))} → {_values(body.get('action', {}))}"
+    if line.get("change") == "used":
+        return f"{line['rule_id']} acts on {line.get('api')}: {_values(body)}"
+    return f"{line['rule_id']} {line.get('change')}"
+
+
+def _hold_text(line: Line, body: Line) -> str:
+    hold = line["hold_id"]
+    match line.get("change"):
+        case "added":
+            return f"{hold} added: {match_text(body.get('match', {}))}"
+        case "entered":
+            return f"{hold} holds {line.get('api')}"
+        case "behind":
+            return f"{line.get('api')} waits behind {hold}"
+        case change:
+            return f"{hold} {change}" + (f": {line['api']} continues" if line.get("api") else "")
+
+
+def match_text(conditions: Line) -> str:
+    """Return the conditions of a rule or hold: {"api": "Fetch", "client_id": "a-*"} -> "Fetch, client id a-*"."""
+    others = (f"{spaced(name)} {value}" for name, value in conditions.items() if name != "api")
+    return ", ".join([conditions.get("api") or "any request", *others])
+
+
+def _values(action: Line) -> str:
+    """Return the action of a rule: {"kind": "error", "name": "UNKNOWN_MEMBER_ID"} -> "error UNKNOWN_MEMBER_ID"."""
+    others = [str(value) for name, value in action.items() if name != "kind"]
+    return " ".join([spaced(str(action.get("kind", ""))), *others])
+
+
+def summary(line: Line) -> str:
+    """Return a line of the trace in a few words."""
+    get = line.get
+    why = get("reason") or get("cause") or ""
+    generation = "" if get("generation") in {None, -1} else f" · generation {get('generation')}"
+    match line["kind"]:
+        case "request":
+            return f"{line['api']}{generation}{_body_text(line)}"
+        case "response":
+            return f"{line['api']} → {get('error') or 'OK'}{generation}{_body_text(line)}"
+        case "state":
+            return f"{get('state_from')} ⇒ {get('state_to')}{generation} · {why}"
+        case "member":
+            return f"{get('change')} · {why}"
+        case "conn":
+            return f"connection {get('conn_id')} {get('change')}" + (f" · {get('reason')}" if get("reason") else "")
+        case "avoided_static":
+            return f"no rebalance · {why}"
+        case "dropped":
+            return f"{get('count')} older events were discarded"
+        case _:
+            return action_text(line)
+
+
+def _body_text(line: Line) -> str:
+    body = line.get("body") or {}
+    if "assignment" in body:
+        return f" · {partition_ranges(partition_names(body['assignment'])) or 'no partitions'}"
+    if body.get("offsets"):
+        return " · " + " ".join(f"{topic}-{number}@{at}" for topic, number, at, *_ in body["offsets"][:OFFSETS_MAX])
+    if line["kind"] == "response" and body.get("members"):
+        return f" · leader of {count(len(body['members']), 'member')}"
+    return ""
