@@ -58,6 +58,6 @@ def test_the_page_of_a_failed_test_shows_lanes_barrier_and_first_error(page: Pag
     assert any("svc-1 did not rejoin in time" in text for text in story)
     assert any("First error: svc-1 received UNKNOWN_MEMBER_ID" in text for text in story)
     assert page.locator(".k-row.k-first").is_visible()
-    assert page.evaluate("Koordinator.timeline.group.barriers.at(-1).missed") == ["svc-1"]
+    assert page.evaluate("Koordinator.timeline.group.barriers.at(-1).steps.at(-1).remark") == ", without svc-1"
     with kept(page, "timeline-failed-test") as drawn:
         assert drawn.has("PreparingRebalance", "joining", "removed", "bad", inside=".k-chart")

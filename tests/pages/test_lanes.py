@@ -1,0 +1,50 @@
+"""The lanes of a group: which process has which, and from when on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scenes.short_groups import a_failover, a_fence, played, two_processes
+
+from koordinator.emulator.pages.lanes import lanes_of
+
+if TYPE_CHECKING:
+    from scenes.short_groups import Lines
+
+    from koordinator.emulator.pages.group_lanes import GroupLanes
+
+
+def group_of(lines: Lines) -> GroupLanes:
+    (group,) = lanes_of(line for line in lines if line["kind"] != "header").values()
+    return group
+
+
+def test_two_processes_of_one_instance_id_have_lanes_of_their_own() -> None:
+    group = group_of(played(two_processes))
+    assert [lane.name for lane in group.lanes.values()] == ["a", "b", "b #2"]
+    first, second = group.lanes["b"], group.lanes["b #2"]
+    assert (first.spans[-1].state, first.owned, first.is_member) == ("removed", (), False)
+    assert (second.state, second.owned, second.is_member) == ("stable", ("orders-2", "orders-3"), True)
+    assert first.spans[-1].start < second.spans[-1].start
+
+
+def test_a_process_that_no_request_shows_has_a_lane_after_a_fence() -> None:
+    group = group_of(played(a_fence))
+    assert [span.state for span in group.lanes["a #2"].spans] == ["away", "removed"]
+
+
+def test_loaded_members_have_lanes_with_their_partitions_before_any_request() -> None:
+    lines = played(a_failover)
+    loaded = next(at for at, line in enumerate(lines) if line.get("cause") == "loaded")
+    first = next(at for at, line in enumerate(lines) if at > loaded and line["kind"] == "request")
+    group = group_of(lines[loaded:first])
+    assert {lane.name: (lane.state, lane.owned) for lane in group.lanes.values()} == {
+        "a": ("stable", ("orders-2", "orders-3")),
+        "b": ("stable", ("orders-0", "orders-1")),
+    }
+
+
+def test_a_failover_keeps_members_in_their_lanes() -> None:
+    group = group_of(played(a_failover))
+    assert {lane.name: lane.state for lane in group.lanes.values()} == {"a": "stable", "b": "stable"}
+    assert sum(map(len, (lane.owned for lane in group.lanes.values()))) == 4
