@@ -1,4 +1,4 @@
-"""What the pages show of a trace: lines, the overview of its groups, and the drawing of one group or of each."""
+"""The content of the pages: lines, the overview of the groups, and the drawing of one group or of each."""
 
 from __future__ import annotations
 

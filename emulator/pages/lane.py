@@ -45,7 +45,7 @@ class Lane:
     session_ms: int = 0
     owned: tuple[str, ...] = ()
     actions: list[tuple[int, str]] = field(default_factory=list)
-    """What the member did, by position: join, stop, leave, fenced, and the causes of its removals."""
+    """The member's actions, by position: join, stop, leave, fenced, and the causes of its removals."""
 
     def become(self, at: int, state: str | None) -> None:
         """Set the member's state from a position on; None if it is not in the group."""
