@@ -10,6 +10,7 @@ Puppets (`control.puppets`) connect to nodes as clients do. They and other actor
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -25,7 +26,7 @@ from .nodes import NodeRuntimes
 from .offsets_log import batch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from koordinator.wire.apis import Message
 
@@ -261,8 +262,15 @@ class ClusterRuntime(NodeRuntimes):
 
     def create_topic(self, now: int, name: str, partitions: int = -1) -> None:
         """Create a topic; -1 partitions means the default. Raises RefusedError as for a client."""
+        with self.changing(now):
+            self.cluster.create_topic(name, partitions)
+
+    @contextmanager
+    def changing(self, now: int) -> Iterator[None]:
+        """Make the metadata changes of the block durable before it ends. Raises RefusedError if the disk fails."""
+        # writes in flight must not share the failure of this one
         self.settle(now)
-        self.cluster.create_topic(name, partitions)
+        yield
         self._write()
 
     def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
@@ -271,10 +279,8 @@ class ClusterRuntime(NodeRuntimes):
         Parked fetches are answered by the next `tick`, which is due at once. Raises RefusedError for an illegal topic,
         a failing disk, and as `write_records`.
         """
-        # writes in flight must not share the failure of this one
-        self.settle(now)
-        direct_records.create_missing_topic(self.cluster, topic)
-        self._write()
+        with self.changing(now):
+            direct_records.create_missing_topic(self.cluster, topic)
         places = direct_records.write_records(self.cluster, now, topic, records)
         self._write(*((self.cluster.topics[topic], partition) for partition in set(places)))
         for broker in self:
@@ -283,11 +289,11 @@ class ClusterRuntime(NodeRuntimes):
 
     def load_groups(self, now: int, records: Iterable[CoordinatorRecord]) -> list[Output]:
         """Write records to `__consumer_offsets` at any leader, and reload their groups."""
+        self.settle(now)
         topic = self.cluster.offsets_topic()
         by_partition: dict[int, list[CoordinatorRecord]] = defaultdict(list)
         for record in records:
             by_partition[self.cluster.partition_of(record.key.group)].append(record)
-        self.settle(now)
         for partition, written in by_partition.items():
             batch = batch_of(written, now)
             topic.logs[partition].append(read_header(batch), batch, topic.epochs[partition])
@@ -303,9 +309,9 @@ class ClusterRuntime(NodeRuntimes):
 
     def _write(self, *partitions: tuple[Topic, int]) -> None:
         """Make staged changes and appended records durable at once; discard them if the disk fails (RefusedError)."""
-        if self._store is None:
-            return
         changes = self.cluster.changes.take_staged()
+        if self._store is None or not (changes or partitions):
+            return
         logs = [log for topic, partition in partitions if isinstance(log := topic.logs[partition], UnflushedLog)]
         appends = tuple(
             LogBatches(topic.name, topic.topic_id, partition, log.begin_flush())

@@ -179,11 +179,12 @@ class Verbs:
             raise ValueError(f"there is no topic {topic!r}{known(topic, cluster.topics)}")
         if not _is_integer(count) or count < 1:
             raise ValueError(f"topic {topic!r}: count={count!r} partitions to add: must be an integer from 1")
-        total = len(existing.logs) + count
-        refusal = refuse_shape(cluster, total, -1)
-        if refusal is not None:
-            raise RefusedError(refusal)
-        cluster.grow_topic(existing, total)
+        with self._runtime.changing(now):
+            total = len(existing.logs) + count
+            refusal = refuse_shape(cluster, total, -1)
+            if refusal is not None:
+                raise RefusedError(refusal)
+            cluster.grow_topic(existing, total)
         self._note(self._verb(now, "add_partitions", None, topic=topic, count=count))
         return total
 

@@ -249,7 +249,8 @@ class DataDir:
         finally:
             for file, _ in opened:
                 file.close()
-        self._note_success()
+        if opened:
+            self._note_success()
 
     def _append(self, opened: list[tuple[File, int]], path: Path, size: int, data: bytes) -> None:
         """Open a file of a known size and append data; add it to `opened` with this size."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from brokers.durable_broker import DIR, DurableCluster, Unsettled
 
+from koordinator import Emulator
+from koordinator.emulator.config.seed_record import SeedRecord
 from koordinator.emulator.storage.data_dir import JOURNAL
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -23,6 +25,8 @@ from koordinator.wire.messages.offset_commit import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clients.frame_clients import Peer
 
 LOOKUP = FindCoordinatorRequest(coordinator_keys=("g",))
@@ -166,6 +170,31 @@ def test_the_first_commit_creates_the_offsets_topic_in_its_own_write() -> None:
     cluster.complete()
     assert committed(peer) == [Error.NONE]
     assert DurableCluster(DIR, cluster.files.after_kill()).committed("g", "t") == 2
+
+
+def test_records_from_python_wait_for_the_change_in_flight() -> None:
+    cluster = Unsettled()
+    cluster.in_flight(LOOKUP, 4)
+    cluster.broker.load_groups(cluster.now, [])
+    assert cluster.files.read(DIR / JOURNAL).count(b'"__consumer_offsets"') == 1
+
+
+def test_partitions_added_from_python_are_durable(tmp_path: Path) -> None:
+    with Emulator({"t": 1}, data_dir=tmp_path) as cluster:
+        assert cluster.add_partitions("t", 2) == 3
+    with Emulator(data_dir=tmp_path) as cluster:
+        cluster.produce("t", {"value": "a", "partition": 2})
+        assert [(record.partition, record.value) for record in cluster.records("t")] == [(2, b"a")]
+
+
+def test_a_failing_disk_is_not_reported_as_writable_without_a_write() -> None:
+    cluster = Unsettled()
+    cluster.files.room = 0
+    cluster.in_flight(create("u"), 5)
+    cluster.complete()
+    with pytest.raises(ValueError, match="Disk error"):
+        cluster.broker.produce(cluster.now, "t", [SeedRecord(value=b"a")])
+    assert len(cluster.logged) == 1, cluster.logged
 
 
 def test_producer_ids_are_given_once_their_block_is_reserved() -> None:
