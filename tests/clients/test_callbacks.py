@@ -44,7 +44,9 @@ def test_kafka_python_cannot_commit_in_a_callback(koordinator: Cluster) -> None:
     def poll_until(members: int) -> None:
         for _ in range(POLLS):
             consumer.poll(timeout_ms=50)
-            if koordinator.group("g").state == "Stable" and len(koordinator.group("g").members) == members:
+            group = koordinator.group("g")
+            # the group is stable before the consumer has its partitions
+            if group.state == "Stable" and len(group.members) == members and consumer.assignment():
                 return
 
     with closing(kafka.KafkaConsumer(**config(koordinator, "kafka-python", [RangePartitionAssignor]))) as consumer:

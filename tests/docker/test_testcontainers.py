@@ -44,7 +44,7 @@ def ports(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, int]]:
 
 def test_the_documented_class_advertises_the_mapped_port(ports: dict[int, int]) -> None:
     text = (ROOT / "compose" / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(r"^```py\n(from testcontainers.*?)^```", text, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}
     exec(block, names)  # noqa: S102 - our own documentation
     with names["KoordinatorContainer"]().with_env("KOORDINATOR_TOPIC", "orders:1") as container:

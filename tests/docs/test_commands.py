@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from scenes.documentation import BLOCKS, ROOT, blocks, run_shell
+from scenes.documentation import BLOCKS, NEEDS_SHELL, ROOT, blocks, run_shell
 
 from koordinator import Emulator
 from koordinator.handles.remote import Remote
@@ -150,6 +150,7 @@ def head_of(line: str) -> str:
     return UUID.sub("", line.strip().partition(" ")[0]).replace("─", "")
 
 
+@NEEDS_SHELL
 @pytest.mark.parametrize("block", [each for each in SHELL_BLOCKS if {c.name for c in each.values[0]} & RUNNING])
 def test_the_commands_of_a_block_run(block: list[Command], folder: Path) -> None:
     ports = free_ports()

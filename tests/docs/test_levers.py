@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import http_pages
 import pytest
 from brokers.http_server import Serving
-from scenes.documentation import blocks, run_shell
+from scenes.documentation import NEEDS_SHELL, blocks, run_shell
 
 from koordinator import Emulator
 from koordinator.handles.remote import Remote
@@ -26,6 +26,7 @@ def test_the_python_example_of_a_lever_runs_in_process(page: Path) -> None:
         http_pages.perform(cluster, page)
 
 
+@NEEDS_SHELL
 @pytest.mark.parametrize("page", LEVERS)
 def test_the_curl_commands_of_a_lever_run(page: Path, tmp_path: Path) -> None:
     (block,) = (each for each in blocks("bash") if each.page == page)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 if TYPE_CHECKING:
     from brokers.http_server import Served
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLE = Path(__file__).parents[2] / "examples" / "curl"
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl found")
 def test_a_commit_in_flight_during_a_rebalance_is_played_with_curl(served: Served) -> None:
     script = [EXAMPLE / "held_commit.sh", served.url, sys.executable, EXAMPLE / "consumer.py"]
     ran = subprocess.run(script, capture_output=True, text=True, timeout=120, check=False)

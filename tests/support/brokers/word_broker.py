@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest.mock import MagicMock
 
 import trio
 from trio.testing import MockClock, memory_stream_pair
@@ -32,6 +33,7 @@ class WordBroker:
 
     def __init__(self) -> None:
         self.log: list[str] = []
+        self.trace = MagicMock()  # a slow loop traces its lag
         self.parked: dict[int, int] = {}
         self.ticks: list[int] = []
         self.waiting: list[Output] = []

@@ -10,11 +10,14 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("*/README.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+NEEDS_SHELL = pytest.mark.skipif(not (shutil.which("curl") and shutil.which("jq")), reason="no curl and jq found")
 BASH = shutil.which("bash") or "bash"
 SHELL = """
 set -eu
