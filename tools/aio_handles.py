@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from koordinator.aio.handles import TWINS, WITHOUT_REQUEST, is_manager, members_of
+from koordinator.emulator.control.results import Member
 from koordinator.handles.emulator import Emulator
 
 TARGET = Path(__file__).parents[1] / "facade" / "aio" / "handles.pyi"
@@ -27,12 +28,18 @@ HANDLES: tuple[type, ...] = tuple(TWINS)
 
 NAMES = {each.__name__ for each in (*ROOTS, *HANDLES)}
 
+LIKE = {"GroupLike": "str | Group", "MemberLike": "str | Member | Puppet", "NodeLike": "int | Node"}
+"""The unions with handles, here with the asynchronous ones."""
+
 HEAD = """from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
+from typing import TypeAlias
 {imports}
 
 __all__ = {names}
+
+{unions}
 """
 
 Used = set[tuple[str, str]]
@@ -47,7 +54,9 @@ def source() -> str:
     imports |= {
         f"from {kind.__module__} import {kind.__name__} as Blocking{kind.__name__}" for kind in (*ROOTS, *HANDLES)
     }
-    head = HEAD.format(imports="\n".join(sorted(imports)), names=sorted(NAMES))
+    imports.add(f"from {Member.__module__} import {Member.__name__}")
+    unions = "\n".join(f"{name}: TypeAlias = {union}" for name, union in LIKE.items())
+    head = HEAD.format(imports="\n".join(sorted(imports)), names=sorted(NAMES), unions=unions)
     return _formatted("\n".join([head, *classes]))
 
 
@@ -116,7 +125,7 @@ def _annotation(function: Any, name: str, used: Used) -> str:
     """Return an annotation as written, and add its names to `used`."""
     text = str(inspect.unwrap(function).__annotations__[name])
     for node in ast.walk(ast.parse(text, mode="eval")):
-        if isinstance(node, ast.Name) and node.id not in NAMES and not hasattr(builtins, node.id):
+        if isinstance(node, ast.Name) and node.id not in {*NAMES, *LIKE} and not hasattr(builtins, node.id):
             used.add(_imports(function.__module__).get(node.id, (function.__module__, node.id)))
     return text
 

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from koordinator.wire.values import value
 
 from ..core.cluster import PLAINTEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 PORT_MAX = 65_535
 
 _NAME = re.compile(r"(?:(?P<node>\d{1,6}):)?(?P<name>[A-Za-z0-9_]+)")
 _PLACE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]\s]+)(?::(?P<port>\d{1,5}))?")
+
+
+Places: TypeAlias = dict[tuple[int | None, str], tuple[str, int]]
+"""Host and port by node, None for every node, and name of the listener."""
 
 
 @value
@@ -38,46 +42,47 @@ class Listeners:
     """The listeners of every node.
 
     `listeners` and `advertised` map names to `HOST:PORT`: `NAME` for every node, or `2:NAME` for node 2. A port given
-    for every node is the port of node 1; the next nodes get the next ports. Raises ValueError for an invalid name, host
-    or port.
+    for every node is the port of the first node; the next nodes get the next ports. Raises ValueError for an invalid
+    name, host or port.
     """
 
     def __init__(
-        self, host: str, port: int, listeners: Mapping[str, str], advertised: Mapping[str, str], brokers: int
+        self, host: str, port: int, listeners: Mapping[str, str], advertised: Mapping[str, str], node_ids: Sequence[int]
     ) -> None:
+        self._positions = {node_id: position for position, node_id in enumerate(node_ids)}
         _check_port(port, str(port))
-        self._places = {(None, PLAINTEXT): (host, port), **_parsed("listener", listeners, brokers)}
-        self._advertised = _parsed("advertised", advertised, brokers)
+        self._places = {(None, PLAINTEXT): (host, port), **_parsed("listener", listeners, node_ids)}
+        self._advertised = _parsed("advertised", advertised, node_ids)
         for node_id, name in self._advertised:
             known = {place[1] for place in self._places if node_id is None or place[0] in {None, node_id}}
             if name not in known:
                 raise ValueError(f"advertised {name}: there is no listener of this name")
-        for node_id in range(1, brokers + 1):
+        for node_id in node_ids:
             self.of(node_id)
 
     def of(self, node_id: int) -> list[Listener]:
         """Return the listeners of a node, PLAINTEXT first."""
         listeners = []
         for name in dict.fromkeys(name for at, name in self._places if at in {None, node_id}):
-            host, port = _place(self._places, node_id, name) or ("", 0)
-            advertised_host, advertised_port = _place(self._advertised, node_id, name) or (advertised(host), 0)
+            host, port = self._place(self._places, node_id, name) or ("", 0)
+            advertised_host, advertised_port = self._place(self._advertised, node_id, name) or (advertised(host), 0)
             listeners.append(Listener(name, host, port, advertised_host, advertised_port))
         return listeners
 
+    def _place(self, places: Places, node_id: int, name: str) -> tuple[str, int] | None:
+        own, of_all = places.get((node_id, name)), places.get((None, name))
+        if own is not None or of_all is None:
+            return own
+        host, port = of_all
+        if port == 0:
+            return host, 0
+        first, own_port = next(iter(self._positions)), port + self._positions.setdefault(node_id, len(self._positions))
+        _check_port(own_port, f"{port} for node {first} is {own_port} for node {node_id}")
+        return host, own_port
 
-def _place(places: Mapping[tuple[int | None, str], tuple[str, int]], node_id: int, name: str) -> tuple[str, int] | None:
-    own, of_all = places.get((node_id, name)), places.get((None, name))
-    if own is not None or of_all is None:
-        return own
-    host, port = of_all
-    if port == 0:
-        return host, 0
-    _check_port(port + node_id - 1, f"{port} for node 1 is {port + node_id - 1} for node {node_id}")
-    return host, port + node_id - 1
 
-
-def _parsed(kind: str, given: Mapping[str, str], brokers: int) -> dict[tuple[int | None, str], tuple[str, int]]:
-    places: dict[tuple[int | None, str], tuple[str, int]] = {}
+def _parsed(kind: str, given: Mapping[str, str], node_ids: Sequence[int]) -> Places:
+    places: Places = {}
     for key, place in given.items():
         named, placed = _NAME.fullmatch(key), _PLACE.fullmatch(place)
         if named is None:
@@ -85,8 +90,9 @@ def _parsed(kind: str, given: Mapping[str, str], brokers: int) -> dict[tuple[int
         if placed is None:
             raise ValueError(f"{kind} {key}={place}: must be HOST:PORT")
         node_id = int(named["node"]) if named["node"] else None
-        if node_id is not None and not 1 <= node_id <= brokers:
-            raise ValueError(f"{kind} {key}: there is no node {node_id}; there are 1 to {brokers}")
+        if node_id is not None and node_id not in node_ids:
+            known = ", ".join(map(str, node_ids))
+            raise ValueError(f"{kind} {key}: there is no node {node_id}; there are {known}")
         port = int(placed["port"] or 0)
         _check_port(port, f"{kind} {key}={place}")
         places[node_id, named["name"].upper()] = placed["host"].strip("[]"), port

@@ -251,7 +251,7 @@ class NodeRuntimes:
         if coordinator_id is None:
             overrides.pop(group_id, None)
         else:
-            overrides[group_id] = coordinator_id
+            overrides[group_id] = self._node(coordinator_id).node_id
 
     def move_leader(self, now: int, name: str, partition: int, node_id: int) -> list[Output]:
         """Move the leadership of a partition to a node."""

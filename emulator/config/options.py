@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .seed_record import SeedRecord
-from .settings import PROFILES, Settings, rules
+from .settings import INT_MAX, PROFILES, Settings, rules
 from .suggest import did_you_mean
 
 BROKERS_MAX = 100
@@ -67,6 +67,11 @@ class Option:
         return self.type in {int, int | None}
 
     @property
+    def is_list(self) -> bool:
+        """Whether the value is a list of integers, in text separated by commas."""
+        return bool(self.type == Sequence[int])
+
+    @property
     def is_mapping(self) -> bool:
         """Whether the value is a mapping, of which the command line takes single entries."""
         return callable(self.default)
@@ -74,7 +79,7 @@ class Option:
     @property
     def default_text(self) -> str:
         """The default, or its effect, as help texts show it; empty for no value."""
-        return self.unset if self.default is None or self.is_mapping else str(self.default)
+        return self.unset if self.default in (None, ()) or self.is_mapping else str(self.default)
 
     @property
     def flag(self) -> str:
@@ -101,10 +106,12 @@ class Option:
         """The placeholder of the value in pytest's help."""
         return f"{{{','.join(self.choices)}}}" if self.choices else self.metavar
 
-    def parse(self, text: str) -> int | str:
-        """Return the value of an option that is an integer, a choice or a text. Raises ValueError with the remedy."""
+    def parse(self, text: str) -> int | str | tuple[int, ...]:
+        """Return the value: an integer, several of them, a choice or a text. Raises ValueError with the remedy."""
         if self.is_integer:
             return self._integer(text)
+        if self.is_list:
+            return tuple(map(self._integer, text.split(",")))
         if self.choices and text not in self.choices:
             raise ValueError(f"must be one of {', '.join(self.choices)}{did_you_mean(text, self.choices)}")
         return text
@@ -153,6 +160,14 @@ class Options:
     )
     brokers: int = _option(
         1, "Number of brokers.", metavar="N", lowest=1, highest=BROKERS_MAX, interfaces=Interface.ALL
+    )
+    broker_ids: Sequence[int] = _option(
+        (),
+        "Ids of the brokers, in the order of their ports.",
+        metavar="ID,ID…",
+        highest=INT_MAX,
+        interfaces=Interface.ALL,
+        unset="1 to the number of brokers",
     )
     listeners: Mapping[str, str] = _option(
         dict,
@@ -233,6 +248,20 @@ class Options:
     about: Mapping[str, object] = _option(
         dict, "Columns to add to the header of the trace.", interfaces=Interface.IN_PROCESS
     )
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """The ids of the brokers, in the order of their ports. Raises ValueError for invalid ids or numbers."""
+        if not 1 <= self.brokers <= BROKERS_MAX:
+            raise ValueError(f"brokers {self.brokers}: must be from 1 to {BROKERS_MAX}")
+        ids = tuple(self.broker_ids) or tuple(range(1, self.brokers + 1))
+        if len(ids) > BROKERS_MAX or len(set(ids)) < len(ids) or not all(0 <= each <= INT_MAX for each in ids):
+            raise ValueError(
+                f"broker_ids {list(ids)}: must be at most {BROKERS_MAX} different integers from 0 to {INT_MAX}"
+            )
+        if self.brokers not in (1, len(ids)):
+            raise ValueError(f"brokers {self.brokers}: broker_ids has {len(ids)} ids; leave brokers out")
+        return ids
 
 
 OPTIONS = tuple(Option(name=row.name, type=row.type, **row.metadata["row"]) for row in fields(Options))

@@ -20,14 +20,14 @@ FIELDS = ("key", "value", "partition", "timestamp", "headers")
 def seed_records(records: object) -> list[SeedRecord]:
     """Return the records of a call; a number generates that many records, with the values "0", "1", "2" and so on.
 
-    Raises TypeError or ValueError with the position of the invalid record.
+    Raises ValueError with the position of the invalid record.
     """
     if isinstance(records, int) and not isinstance(records, bool):
         if not 0 <= records <= RECORDS_MAX:
             raise ValueError(f"records={records}: must be from 0 to {RECORDS_MAX:,}")
         return [SeedRecord(value=str(number).encode()) for number in range(records)]
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
-        raise TypeError(f"records: must be a number or a list of records, not {records!r}")
+        raise ValueError(f"records: must be a number or a list of records, not {records!r}")  # noqa: TRY004 - one error
     return [_seed_record(position, record) for position, record in enumerate(records)]
 
 
@@ -43,7 +43,7 @@ def _seed_record(position: int, record: object) -> SeedRecord:
         case Mapping():
             return _from_mapping(where, cast("Mapping[str, object]", record))
         case _:
-            raise TypeError(
+            raise ValueError(
                 f"{where}: must be a value, a pair of key and value, or a mapping with some of {', '.join(FIELDS)},"
                 f" not {record!r}"
             )
@@ -69,10 +69,10 @@ def _bytes(where: str, value: object) -> bytes | None:
         return value
     if isinstance(value, str):
         return value.encode()
-    raise TypeError(f"{where}: must be a string, bytes or None, not {value!r}")
+    raise ValueError(f"{where}: must be a string, bytes or None, not {value!r}")
 
 
 def _integer(where: str, value: object) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
-    raise TypeError(f"{where}: must be an integer, not {value!r}")
+    raise ValueError(f"{where}: must be an integer, not {value!r}")

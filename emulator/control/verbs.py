@@ -86,26 +86,28 @@ class Verbs:
         return self._send_as(now, verb, victim, LEAVE_VERSION, request)
 
     def fence(self, now: int, *, group: str, instance: str) -> None:
-        """Make another process join with an instance id and the same subscription, then stay silent.
+        """Make another process join as a static member, with the same subscription, then stay silent.
 
         The previous member is fenced: its next request, or its pending one, gets FENCED_INSTANCE_ID (82).
         """
         target = group_named(self._runtime, group)
-        if instance not in target.static_members:
-            names = list(target.static_members)
-            raise ValueError(f"group {group!r} has no static member {instance!r}{known(instance, names)}")
+        previous = member_named(target, instance)
+        if previous.instance_id is None:
+            static = known(instance, target.static_members)
+            raise ValueError(f"member {instance!r} of group {group!r} is dynamic: only a static one is fenced{static}")
         overrides.require_not_frozen(target)
-        previous = target.members[target.static_members[instance]]
         offered = [JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in previous.protocols]
         request = JoinGroupRequest(
             group_id=group,
             session_timeout_ms=previous.session_timeout_ms,
             rebalance_timeout_ms=previous.rebalance_timeout_ms,
-            group_instance_id=instance,
+            group_instance_id=previous.instance_id,
             protocol_type=previous.protocol_type,
             protocols=tuple(offered),
         )
-        self._send_as(now, self._verb(now, "fence", group, instance=instance), previous, JOIN_VERSION, request)
+        self._send_as(
+            now, self._verb(now, "fence", group, instance=previous.instance_id), previous, JOIN_VERSION, request
+        )
 
     def freeze(self, now: int, *, group: str, state: str | None = None) -> None:
         """Freeze a group in its current state, or in `state` as soon as it enters that. It need not exist yet.

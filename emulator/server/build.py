@@ -18,7 +18,6 @@ from koordinator.version import __version__
 from ..broker.cluster_runtime import ClusterRuntime
 from ..broker.listeners import Listeners, advertised
 from ..broker.unreached_listeners import UnreachedListeners
-from ..config.options import BROKERS_MAX
 from ..config.settings import InvalidSetting, Settings
 from ..core.cluster import ClusterState
 from ..core.refusal import RefusedError
@@ -125,7 +124,7 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> ServedC
     default logs warnings of the logger `koordinator`. Raises InvalidSetting, DataDirRefused, ValueError for an invalid
     topic, record or port, and OSError if the trace file cannot be opened.
     """
-    listeners = Listeners(options.host, options.port, options.listeners, options.advertised, options.brokers)
+    listeners = Listeners(options.host, options.port, options.listeners, options.advertised, options.node_ids)
     log = log or logging.getLogger("koordinator").warning
     built = build_cluster(options, _clock(), log)
     built.runtime.unreached_listeners = UnreachedListeners(built.runtime, log)
@@ -146,8 +145,6 @@ def build_cluster(
 ) -> BuiltCluster:
     """Build a cluster without sockets; `wall_us` is its wall clock in microseconds. Raises the errors of `build`."""
     log = log or logging.getLogger("koordinator").warning
-    if not 1 <= options.brokers <= BROKERS_MAX:
-        raise ValueError(f"brokers {options.brokers}: must be from 1 to {BROKERS_MAX}")
     settings, warnings = _settings(options)
     data_dir = None if options.data_dir is None else DataDir(Path(options.data_dir), log)
     try:
@@ -179,7 +176,7 @@ def _build_cluster(
     cluster = ClusterState(cluster_id, settings, new_uuid)
     started_at = wall_us() // 1000
     # before any topic, so that topics have leaders; ports are registered once they are bound
-    for node_id in range(1, options.brokers + 1):
+    for node_id in options.node_ids:
         cluster.register(node_id, advertised(options.host), 0)
     if data_dir is not None:
         data_dir.begin(cluster_id)
@@ -213,7 +210,7 @@ def _settings(options: Options) -> tuple[Settings, list[str]]:
             if configured != shorthand:
                 raise InvalidSetting(f"{name}: given twice, as {shorthand!r} and as {configured!r}; give it once")
     settings, warnings = Settings.of(options.profile, values)
-    settings, more = settings.for_brokers(options.brokers)
+    settings, more = settings.for_brokers(len(options.node_ids))
     return settings, warnings + more
 
 

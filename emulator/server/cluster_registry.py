@@ -82,7 +82,7 @@ class ClusterRegistry:
         Raises ValueError for a taken id or invalid options, PortsTaken, and OSError if a listener fails.
         """
         if options.port == 0 and self._ports is not None:
-            options = replace(options, port=self._free_port(self._ports, options.brokers))
+            options = replace(options, port=self._free_port(self._ports, len(options.node_ids)))
         if cluster_id in self._clusters:
             raise ValueError(f"there is a cluster {cluster_id!r} already")
         return await self.add(build(options, self._log), cluster_id or self._free_id())
@@ -100,7 +100,7 @@ class ClusterRegistry:
                 ended.set()
 
         options = cluster.options
-        ports = tuple(range(options.port, options.port + options.brokers)) if options.port else ()
+        ports = tuple(range(options.port, options.port + len(options.node_ids))) if options.port else ()
         registered = self._clusters[cluster_id] = RegisteredCluster(cluster_id, cluster, ports, scope, ended)
         try:
             await self._nursery.start(serve)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from ..core.effects import Call
 
+WHOLE_CLUSTER = -1
+"""The node of events that concern no single node; `core.data.topic.NO_LEADER` is equal."""
+
 
 @value
 class Connected:

@@ -10,6 +10,7 @@ from koordinator.wire.errors import Error
 
 from ..core.effects import MemberChanged, OffsetsExpired, RebalanceAvoided, StateChanged, Superseded, TimerFired
 from .events import (
+    WHOLE_CLUSTER,
     ClockMoved,
     Connected,
     Disconnected,
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 
 def line(seq: int, wall_us: int, event: TraceEvent, node_id: int) -> Line:
-    """Return an event as a JSON object, without columns that have no value. Node 0 stands for the whole cluster."""
-    columns = {"seq": seq, "wall_ts": wall_us, "node": node_id or None, **_columns(event)}
+    """Return an event as a JSON object, without columns that have no value. `WHOLE_CLUSTER` stands for every node."""
+    node = None if node_id == WHOLE_CLUSTER else node_id
+    columns = {"seq": seq, "wall_ts": wall_us, "node": node, **_columns(event)}
     return {name: value for name, value in columns.items() if value is not None}
 
 

@@ -73,11 +73,16 @@ def check_did_not_leave(trace: GroupTrace, name: str) -> tuple[bool, str]:
 
 
 def check_fenced(trace: GroupTrace, instance_id: str) -> tuple[bool, str]:
-    """Return whether a member of this instance received FENCED_INSTANCE_ID, and a message if none did."""
-    instances = sorted(set(trace.instances.values()))
-    require_known(f"in group {trace.group_id!r} the instance id", instance_id, instances)
-    ids = {member_id for member_id, name in trace.instances.items() if name == instance_id}
-    exchanges = [each for each in trace.exchanges if each.instance_id == instance_id or each.member_id in ids]
+    """Return whether a member of this instance received FENCED_INSTANCE_ID, and a message if none did.
+
+    Any name of a static member stands for its instance.
+    """
+    instances = {trace.instances[each] for each in member_ids_of(trace, instance_id) if each in trace.instances}
+    if not instances:
+        static = ", ".join(sorted(set(trace.instances.values()))) or "none"
+        raise ValueError(f"member {instance_id!r} of group {trace.group_id!r} is dynamic; static members: {static}")
+    ids = {member_id for member_id, name in trace.instances.items() if name in instances}
+    exchanges = [each for each in trace.exchanges if each.instance_id in instances or each.member_id in ids]
     if any(exchange.error == FENCED for exchange in exchanges):
         return True, ""
     failure = f"no member of instance {instance_id} received {FENCED}"

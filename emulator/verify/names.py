@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..config.suggest import did_you_mean
+from ..config.suggest import LISTED_MAX, did_you_mean
 from ..trace.vocabulary import GROUP_STATES
 
 if TYPE_CHECKING:
@@ -24,11 +24,12 @@ GROUP_APIS = (
 
 
 def require_known(noun: str, name: str, known: Iterable[str]) -> str:
-    """Return the name if it is known; else raise ValueError with the closest match, or with every known name."""
+    """Return the name if it is known; else raise ValueError with the closest match, or with the known names."""
     names = list(known)
     if name in names:
         return name
-    hint = did_you_mean(name, names) or f"; known: {', '.join(names) or 'none'}"
+    listed = f"; known: {', '.join(names) or 'none'}" if len(names) <= LISTED_MAX else ""
+    hint = did_you_mean(name, names) or listed
     raise ValueError(f"{noun} {name!r} is not known{hint}")
 
 

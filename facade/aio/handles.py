@@ -67,6 +67,22 @@ class Proxy:
         return result if twin is None else twin(result)
 
 
+def _blocking(value: Any) -> Any:  # noqa: ANN401 - any argument
+    """Return an argument with the blocking handles of proxies."""
+    if isinstance(value, Proxy):
+        return value.blocking
+    if isinstance(value, list | tuple):
+        return type(value)(map(_blocking, value)) if any(isinstance(each, Proxy) for each in value) else value
+    if isinstance(value, dict):
+        return {_blocking(key): _blocking(each) for key, each in value.items()}
+    return value
+
+
+def _call_of(proxy: Proxy, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Callable[[], Any]:
+    """Return the blocking call of a method."""
+    return lambda: getattr(proxy.blocking, name)(*map(_blocking, args), **_blocking(options))
+
+
 def _proxy(kind: type) -> type[Proxy]:
     members = {name: _member(kind, name, member) for name, member in members_of(kind).items()}
     return type(kind.__name__, (Proxy,), {"__doc__": kind.__doc__, "__module__": __name__, **members})
@@ -81,13 +97,13 @@ def _member(kind: type, name: str, member: Any) -> Any:  # noqa: ANN401 - any me
             return property(lambda self: self._wrap(getattr(self.blocking, name)), doc=member.__doc__)
         return property(lambda self: _read(self, name), doc=member.__doc__)
     if is_plain:
-        return wraps(member)(lambda self, *args, **options: self._wrap(getattr(self.blocking, name)(*args, **options)))
+        return wraps(member)(lambda self, *args, **options: self._wrap(_call_of(self, name, args, options)()))
     if is_manager(member):
         return _manager(name, member)
 
     @wraps(member)
     async def method(self: Proxy, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - those of the handle
-        return self._wrap(await in_thread(lambda: getattr(self.blocking, name)(*args, **options)))
+        return self._wrap(await in_thread(_call_of(self, name, args, options)))
 
     return method
 
@@ -100,7 +116,7 @@ def _manager(name: str, member: Callable[..., Any]) -> Any:  # noqa: ANN401 - a 
     @asynccontextmanager
     @wraps(member)
     async def manager(self: Proxy, *args: Any, **options: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - likewise
-        blocking = await in_thread(lambda: getattr(self.blocking, name)(*args, **options))
+        blocking = await in_thread(_call_of(self, name, args, options))
         async with entered(blocking) as result:
             yield self._wrap(result)
 

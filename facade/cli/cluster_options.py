@@ -20,6 +20,7 @@ FILE = click.Path(path_type=Path)
 
 CALLBACKS = {
     "advertised": values.addresses,
+    "broker_ids": values.integers,
     "config": values.assignments,
     "listeners": values.addresses,
     "records": values.records,
@@ -42,14 +43,14 @@ def _click_option(option: Option) -> Callable[[_F], _F]:
         option.flag,
         option.name,
         type=_type(option),
-        default=None if option.is_mapping else default,
+        default=None if option.is_mapping or option.is_list else default,
         multiple=is_repeatable,
         metavar=option.metavar or None,
         callback=CALLBACKS.get(option.name),
         help=f"{option.help.rstrip('.')} (repeatable)." if is_repeatable else option.help,
         envvar=option.variable,
         show_envvar=True,
-        show_default=option.unset or not (default is None or option.is_mapping),
+        show_default=option.unset or not (default in (None, ()) or option.is_mapping),
     )
 
 

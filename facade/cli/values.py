@@ -7,16 +7,17 @@ values.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
+from koordinator.emulator.config.options import OPTIONS
 from koordinator.emulator.core.data.topic import INTERNAL_TOPICS, PARTITIONS_MAX, illegal_name
 from koordinator.emulator.formats.json_lines import LineError
 from koordinator.emulator.formats.records_file import parse_seed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from koordinator.emulator.config.seed_record import SeedRecord
@@ -60,6 +61,15 @@ def _by_name(_context: click.Context, _option: click.Parameter, entries: Iterabl
 
 assignments = partial(_by_name, form="NAME=VALUE, such as group.max.size=10")
 addresses = partial(_by_name, form="NAME=HOST:PORT, such as OUTSIDE=0.0.0.0:19092")
+
+
+def integers(_context: click.Context, option: click.Parameter, text: str | None) -> Sequence[int]:
+    """Parse `ID,ID…`."""
+    declared = next(each for each in OPTIONS if each.name == option.name)
+    try:
+        return () if text is None else cast("Sequence[int]", declared.parse(text))
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r}: {error}, several separated by commas") from None
 
 
 def check_given_once(options: Mapping[str, object]) -> None:

@@ -16,8 +16,9 @@ from koordinator.emulator.control.inspect.verification import Verify
 from koordinator.emulator.control.results import GroupCheck
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
 
-from .port import EmulatorOnly
-from .timeline import timeline
+from .names import GroupHandle, MemberLike, member_name
+from .port import WAIT_S, EmulatorOnly
+from .timeline import HEADING, timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -26,13 +27,8 @@ if TYPE_CHECKING:
     from koordinator.emulator.verify.conformance import Verdict
     from koordinator.emulator.verify.rebalances import Rebalance
 
-    from .port import Port
-
 P = ParamSpec("P")
 R = TypeVar("R", bound=GroupCheck)
-
-WAIT_S = 30.0
-"""The default timeout of waits, in seconds: long enough for a busy machine."""
 
 
 class GroupTimeout(AssertionError):
@@ -53,11 +49,8 @@ class ExpectedRebalance:
         return self._rebalance
 
 
-class Checks:
+class Checks(GroupHandle):
     """The part of `Group` that waits and asserts."""
-
-    _port: Port
-    id: str
 
     if TYPE_CHECKING:
 
@@ -174,7 +167,7 @@ class Checks:
         times: int | None = None,
         at_least: int | None = None,
         client_id: str | None = None,
-        member: str | None = None,
+        member: MemberLike | None = None,
         instance_id: str | None = None,
         generation: int | None = None,
         timeout: float = 0,
@@ -195,25 +188,25 @@ class Checks:
             times=times,
             at_least=at_least,
             client_id=client_id,
-            member=member,
+            member=None if member is None else member_name(member),
             instance_id=instance_id,
             generation=generation,
         )
         return self
 
-    def assert_left(self, member: str, timeout: float = 0) -> Self:
+    def assert_left(self, member: MemberLike, timeout: float = 0) -> Self:
         """Assert that a member, named by instance id, member id or client id, left with LeaveGroup."""
-        self._check(Verify.left, timeout, group=self.id, member=member)
+        self._check(Verify.left, timeout, group=self.id, member=member_name(member))
         return self
 
-    def assert_did_not_leave(self, member: str) -> Self:
+    def assert_did_not_leave(self, member: MemberLike) -> Self:
         """Assert that no LeaveGroup named a member, given by instance id, member id or client id."""
-        self._check(Verify.did_not_leave, 0, group=self.id, member=member)
+        self._check(Verify.did_not_leave, 0, group=self.id, member=member_name(member))
         return self
 
-    def assert_fenced(self, instance_id: str, timeout: float = 0) -> Self:
+    def assert_fenced(self, instance_id: MemberLike, timeout: float = 0) -> Self:
         """Assert that a member of this instance received FENCED_INSTANCE_ID: another one replaced it (KIP-345)."""
-        self._check(Verify.fenced, timeout, group=self.id, instance_id=instance_id)
+        self._check(Verify.fenced, timeout, group=self.id, instance_id=member_name(instance_id))
         return self
 
     def assert_no_zombie_commits(self) -> Self:
@@ -260,5 +253,5 @@ class Checks:
         except EmulatorOnly:
             return f"{message}\nnow: {self.snapshot()}"
         parked = [f"held just now: {each}" for each in self._port.call(Holds.blocked, group=self.id)]
-        events = ["its last events:", *lines] if lines else ["it has no events"]
+        events = [HEADING, *lines] if lines else ["it has no events"]
         return "\n".join([message, f"now: {self.snapshot()}", *parked, *events])

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal
 from koordinator.emulator.control.results import Fired, Timer
 from koordinator.emulator.control.time.clocks import Clocks
 
-from .checks import WAIT_S, GroupTimeout
+from .checks import GroupTimeout
+from .names import GroupHandle, MemberLike, member_name, member_names
+from .port import WAIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from .port import Port
 
 __all__ = ["ClockControls", "Duration", "Fired", "KeepAlive", "Timer"]
 
@@ -23,14 +23,11 @@ Duration = float | str | timedelta
 KeepAlive = Literal["connected", "none"]
 
 
-class ClockControls:
+class ClockControls(GroupHandle):
     """The clock of a group. An advance returns the timers that fired, in order; an impossible one raises ValueError.
 
     Clocks of other groups do not move. No time passes for clients: their own timers stay real.
     """
-
-    _port: Port
-    id: str
 
     @property
     def clock(self) -> str:
@@ -60,7 +57,7 @@ class ClockControls:
         return self._port.call(Clocks.awaited, group=self.id)
 
     def advance(
-        self, duration: Duration, keep_alive: KeepAlive = "connected", expire: Sequence[str] = ()
+        self, duration: Duration, keep_alive: KeepAlive = "connected", expire: MemberLike | Sequence[MemberLike] = ()
     ) -> list[Fired]:
         """Advance the group's clock by seconds, `"7d"`, or a timedelta; every timer due meanwhile fires, in order.
 
@@ -69,14 +66,16 @@ class ClockControls:
         expire, because no time has passed for its client. Offset checks that expired nothing are not returned.
         """
         by = f"{duration // timedelta(milliseconds=1)}ms" if isinstance(duration, timedelta) else duration
-        expire = [expire] if isinstance(expire, str) else list(expire)
-        return self._port.call(Clocks.advance, group=self.id, by=by, keep_alive=keep_alive, expire=expire)
+        names = member_names(expire)
+        return self._port.call(Clocks.advance, group=self.id, by=by, keep_alive=keep_alive, expire=names)
 
-    def expire_session(self, member: str) -> list[Fired]:
+    def expire_session(self, member: MemberLike) -> list[Fired]:
         """Advance to the end of a member's session, named by instance, member or client id; the others keep theirs."""
-        return self._port.call(Clocks.expire_session, group=self.id, member=member)
+        return self._port.call(Clocks.expire_session, group=self.id, member=member_name(member))
 
-    def expire_join_barrier(self, without: str | Sequence[str] | None = None, timeout: float = WAIT_S) -> list[Fired]:
+    def expire_join_barrier(
+        self, without: MemberLike | Sequence[MemberLike] | None = None, timeout: float = WAIT_S
+    ) -> list[Fired]:
         """Advance to the end of the join phase; all sessions are kept, and members that have not joined are removed.
 
         With `without` it first waits until all other members have joined, because clients learn of a rebalance from
@@ -85,7 +84,9 @@ class ClockControls:
         self._wait_for_all_but(without, timeout)
         return self._port.call(Clocks.expire_join_barrier, group=self.id)
 
-    def expire_sync(self, without: str | Sequence[str] | None = None, timeout: float = WAIT_S) -> list[Fired]:
+    def expire_sync(
+        self, without: MemberLike | Sequence[MemberLike] | None = None, timeout: float = WAIT_S
+    ) -> list[Fired]:
         """Advance to the removal of members that have not sent SyncGroup; all sessions are kept.
 
         With `without` it first waits until all other members have sent it; raises GroupTimeout after `timeout` seconds.
@@ -93,18 +94,18 @@ class ClockControls:
         self._wait_for_all_but(without, timeout)
         return self._port.call(Clocks.expire_sync, group=self.id)
 
-    def expire_pending(self, member: str) -> list[Fired]:
+    def expire_pending(self, member: MemberLike) -> list[Fired]:
         """Advance to the expiry of a pending member id (KIP-394), named by itself or by its client id."""
-        return self._port.call(Clocks.expire_pending, group=self.id, member=member)
+        return self._port.call(Clocks.expire_pending, group=self.id, member=member_name(member))
 
     def expire_offsets(self) -> list[Fired]:
         """Advance to the expiry of every offset that can expire; all sessions are kept (KIP-211)."""
         return self._port.call(Clocks.expire_offsets, group=self.id)
 
-    def _wait_for_all_but(self, without: str | Sequence[str] | None, timeout_s: float) -> None:
+    def _wait_for_all_but(self, without: MemberLike | Sequence[MemberLike] | None, timeout_s: float) -> None:
         if without is None:
             return
-        names = [without] if isinstance(without, str) else list(without)
+        names = member_names(without)
         if not self._port.wait(Clocks.awaits_only, timeout_s, group=self.id, members=names):
             missing = self.awaited()
             raise GroupTimeout(

@@ -17,6 +17,7 @@ from koordinator.emulator.control.verbs import Verbs
 from .clients import client_config
 from .faults import ClusterFaults
 from .group import Group
+from .names import GroupLike, NodeLike, group_id_of, node_id_of
 from .nodes import Node
 from .seeding import GroupLines, group_lines
 
@@ -57,12 +58,13 @@ class Cluster(ClusterFaults):
         seeds = records if records is None or isinstance(records, int) else _plain(records)
         self._port.call(Topics.create, topic=name, partitions=partitions, records=seeds)
 
-    def produce(self, topic: str, *records: RecordLike) -> int:
+    def produce(self, topic: str, *records: RecordLike | Iterable[RecordLike]) -> int:
         """Append records to a topic, all or none, and return their number.
 
-        A record is a value, a pair of key and value, or a mapping with some of `key value partition timestamp headers`;
-        text is written as UTF-8. A key selects the partition as in Java's producer; records without a key take turns. A
-        missing topic is created as for a client. Raises RefusedError (a ValueError) if Kafka would refuse a record.
+        `produce("orders", "a", "b")` and `produce("orders", ["a", "b"])` are the same. A record is a value, a pair
+        (key, value), or a mapping with some of `key value partition timestamp headers`; text is written as UTF-8. A key
+        selects the partition as in Java's producer; records without a key take turns. A missing topic is created as for
+        a client. Raises RefusedError (a ValueError) if Kafka would refuse a record.
         """
         return self._port.call(Topics.produce, topic=topic, records=_plain(records))
 
@@ -70,9 +72,9 @@ class Cluster(ClusterFaults):
         """Return every record of a topic, partition by partition: `partition offset timestamp key value headers`."""
         return self._port.call(Topics.records, topic=topic)
 
-    def group(self, group_id: str) -> Group:
+    def group(self, group_id: GroupLike) -> Group:
         """Return the handle of a consumer group, which need not exist yet."""
-        return Group(self._port, group_id)
+        return Group(self._port, group_id_of(group_id))
 
     def groups(self) -> list[Group]:
         """Return the existing groups, sorted by id."""
@@ -80,16 +82,16 @@ class Cluster(ClusterFaults):
 
     @property
     def nodes(self) -> dict[int, Node]:
-        """The brokers, by node id, from 1."""
+        """The brokers, by node id: from 1, unless `broker_ids` gave others."""
         return {each.node: Node(self._port, each.node) for each in self._port.call(Nodes.states)}
 
     def add_node(self) -> Node:
         """Add a broker to the cluster and start it. It leads no partition until one is moved to it."""
         return Node(self._port, self._port.call(Nodes.add))
 
-    def coordinator(self, group: str) -> Node | None:
+    def coordinator(self, group: GroupLike) -> Node | None:
         """Return the broker that coordinates a group, which need not exist; None if no broker does."""
-        return self._node(self._port.call(Nodes.coordinator, group=group))
+        return self._node(self._port.call(Nodes.coordinator, group=group_id_of(group)))
 
     def leader(self, topic: str, partition: int) -> Node | None:
         """Return the broker that leads a partition; None without a leader or without such a partition."""
@@ -98,17 +100,18 @@ class Cluster(ClusterFaults):
     def _node(self, node_id: int | None) -> Node | None:
         return None if node_id is None else Node(self._port, node_id)
 
-    def move_coordinator(self, group: str, to: int, load_s: float = 0) -> None:
+    def move_coordinator(self, group: GroupLike, to: NodeLike, load_s: float = 0) -> None:
         """Make node `to` the coordinator of a group, and of every group in the same partition.
 
         It answers COORDINATOR_LOAD_IN_PROGRESS for `load_s` seconds; parked requests get NOT_COORDINATOR. If it is the
         coordinator already, it unloads and loads the group. Raises ValueError if there is no such node or it is down.
         """
-        self._port.call(Nodes.move_coordinator, group=group, to=to, load_ms=round(load_s * 1000))
+        load_ms = round(load_s * 1000)
+        self._port.call(Nodes.move_coordinator, group=group_id_of(group), to=node_id_of(to), load_ms=load_ms)
 
-    def move_leader(self, topic: str, partition: int, to: int) -> None:
+    def move_leader(self, topic: str, partition: int, to: NodeLike) -> None:
         """Make node `to` the leader of a partition. Raises ValueError if either is unknown or the node is down."""
-        self._port.call(Nodes.move_leader, topic=topic, partition=partition, to=to)
+        self._port.call(Nodes.move_leader, topic=topic, partition=partition, to=node_id_of(to))
 
     def add_partitions(self, topic: str, count: int) -> int:
         """Add `count` partitions to a topic, and return their new number. Raises RefusedError as Kafka refuses it."""
@@ -158,12 +161,13 @@ class Cluster(ClusterFaults):
         """
         return client_config(kind, self.bootstrap_servers, **extra)
 
-    def trace(self, since: int = 0, group: str | None = None) -> list[dict[str, object]]:
+    def trace(self, since: int = 0, group: GroupLike | None = None) -> list[dict[str, object]]:
         """Return the events after sequence number `since`, oldest first, of one group if it is given.
 
         `koordinator.emulator.trace.trace` describes their columns.
         """
-        return self._port.call(Events.read, since=since, group=group)
+        group_id = None if group is None else group_id_of(group)
+        return self._port.call(Events.read, since=since, group=group_id)
 
     def stop(self) -> None:
         """Stop the cluster: close its port and every connection. A second call does nothing.
@@ -173,7 +177,12 @@ class Cluster(ClusterFaults):
         self._port.stop()
 
 
-def _plain(records: Iterable[RecordLike]) -> list[object]:
-    if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
-        raise TypeError(f"records: must be a number or a list of records, not {records!r}")
-    return [asdict(record) if isinstance(record, SeedRecord) else record for record in records]
+def _plain(records: Iterable[RecordLike | Iterable[RecordLike]]) -> list[object]:
+    """Return records as plain data; a list, or another iterable that is no record, stands for its records."""
+    found: list[object] = []
+    for each in records:
+        if isinstance(each, Iterable) and not isinstance(each, str | bytes | tuple | Mapping):
+            found += _plain(each)
+        else:
+            found.append(asdict(each) if isinstance(each, SeedRecord) else each)
+    return found

@@ -15,12 +15,12 @@ from koordinator.emulator.config.options import Options
 from koordinator.emulator.server.build import build
 
 from .cluster import Cluster
+from .handle import checked
 from .loops import refuse_in_loop
 from .port import ClusterStopped, Port, call_text
-from .seeding import topics_checked
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
     from koordinator.emulator.server.build import ServedCluster
@@ -50,17 +50,19 @@ class Emulator:
         data_dir: a directory that keeps topics, records, groups and offsets, and the cluster id; the next cluster with
             this directory continues from them.
         brokers: the number of brokers.
+        broker_ids: the ids of the brokers, such as `[0, 1, 2]`; by default 1 to the number of brokers.
         host: the address to listen on.
         port: the port of the first broker; the others use the following ports. 0 is any free port.
         listeners: more listeners by name, `{"OUTSIDE": "0.0.0.0:19092"}`, or on broker 2 only, "2:OUTSIDE".
         advertised: addresses that clients of a listener receive instead, `{"OUTSIDE": "kafka.example:9092"}`.
         about: columns for the header of the trace, on the run and the test (`emulator.trace.run_metadata`).
 
-    Starting raises InvalidSetting (a ValueError) for a config, ValueError or TypeError for a topic, and OSError if it
+    Starting raises InvalidSetting (a ValueError) for a config, ValueError for a topic, and OSError if it
     cannot listen. It raises DataDirRefused (a ValueError) for an unusable data directory, for example one in use. Each
     start of an Emulator creates a new cluster.
     """
 
+    @checked
     def __init__(  # noqa: PLR0913 - one option each, by name
         self,
         topics: Mapping[str, int] | None = None,
@@ -74,6 +76,7 @@ class Emulator:
         trace: str | Path | None = None,
         data_dir: str | Path | None = None,
         brokers: int = 1,
+        broker_ids: Sequence[int] = (),
         host: str = "127.0.0.1",
         port: int = 0,
         listeners: Mapping[str, str] | None = None,
@@ -84,9 +87,10 @@ class Emulator:
             host=host,
             port=port,
             brokers=brokers,
+            broker_ids=broker_ids,
             listeners=dict(listeners or {}),
             advertised=dict(advertised or {}),
-            topics=topics_checked(topics),
+            topics=dict(topics or {}),
             config=dict(config or {}),
             profile=profile,
             kafka_version=kafka_version,

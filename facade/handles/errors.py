@@ -11,3 +11,11 @@ class BlockingCallInLoop(RuntimeError):
 
 class EmulatorOnly(RuntimeError):
     """An operation of the emulator was called on a running Kafka, which does not have it."""
+
+
+class InvalidArgument(ValueError, TypeError):
+    """An argument of a handle's method has the wrong type. The text has the place, the value and the remedy."""
+
+
+EXPECTED = (ValueError, AssertionError, OSError, ClusterStopped, BlockingCallInLoop, EmulatorOnly)
+"""Errors that a call may raise without a bug in koordinator; PermissionError and ConnectionError are OSErrors."""

@@ -6,16 +6,28 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from koordinator.emulator.config.suggest import unknown
+from koordinator.emulator.control.faults import actions
 from koordinator.emulator.control.faults.actions import RuleError, action_data
 from koordinator.emulator.control.faults.faults import Faults
 from koordinator.emulator.control.faults.holds import Holds
-from koordinator.emulator.control.results import Request
+from koordinator.emulator.control.results import Member, Request
 
-from .checks import WAIT_S
-from .port import ClusterStopped
+from .handle import Handle
+from .names import (
+    GroupHandle,
+    GroupLike,
+    MemberLike,
+    NodeHandle,
+    NodeLike,
+    PuppetHandle,
+    exact_glob,
+    member_name,
+    member_names,
+)
+from .port import WAIT_S, ClusterStopped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from koordinator.emulator.control.faults.actions import Action
     from koordinator.emulator.control.results import HoldInfo, RuleInfo
@@ -34,10 +46,10 @@ class MatchConditions(TypedDict, total=False):
 
     version: str | int
     client_id: str
-    group: str
-    member: str
+    group: GroupLike
+    member: MemberLike
     instance_id: str
-    broker: int
+    broker: NodeLike
     generation: int
     state: str
 
@@ -59,7 +71,7 @@ TRIGGERS = ("once", "times", "nth", "every", "probability")
 OWN_OPTIONS = ("id", "optional")
 
 
-class Rule:
+class Rule(Handle):
     """A rule of a cluster. Each property reads its current state."""
 
     id: str
@@ -100,7 +112,7 @@ class Rule:
         return self._port.call(Faults.rule, rule=self.id)
 
 
-class _HoldHandle:
+class _HoldHandle(Handle):
     """The base of holds and lock-steps: its end removes the hold."""
 
     id: str
@@ -196,11 +208,8 @@ class Lockstep(_HoldHandle):
         self._rounds_seen = number
 
 
-class FaultControls:
+class FaultControls(GroupHandle):
     """The part of `Group` that acts on requests."""
-
-    _port: Port
-    id: str
 
     def rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
         """Add a rule for requests of this group: `group.rule("OffsetCommit", faults.lose_reply(), nth=2)`.
@@ -210,7 +219,7 @@ class FaultControls:
         rules fail the test if they never act. A request without a group, such as Fetch, belongs to this group if one
         of its members has the client id. Raises RuleError (a ValueError) for a rule that is invalid or cannot match.
         """
-        return _add_rule(self._port, api, action, {**options, "group": _glob(self.id)})
+        return _add_rule(self._port, api, action, {**options, "group": self})
 
     def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
         """Park requests of this group before they are applied, until they are released.
@@ -222,21 +231,19 @@ class FaultControls:
 
         The conditions are those of `rule`. Raises RuleError (a ValueError) for a hold that cannot match.
         """
-        return _add_hold(self._port, api, {**conditions, "group": _glob(self.id)})
+        return _add_hold(self._port, api, {**conditions, "group": self})
 
-    def lockstep(self, api: str, clients: Iterable[str]) -> Lockstep:
+    def lockstep(self, api: str, clients: Sequence[MemberLike]) -> Lockstep:
         """Apply these requests of the group in rounds, one of each client, in any order of arrival.
 
         Clients are named by client id or `group.instance.id`. Raises RuleError (a ValueError) for invalid arguments.
         """
-        info = self._port.call(Holds.lockstep, api=api, group=_glob(self.id), clients=list(clients))
+        info = self._port.call(Holds.lockstep, api=api, group=exact_glob(self.id), clients=member_names(clients))
         return Lockstep(self._port, info)
 
 
-class ClusterFaults:
+class ClusterFaults(Handle):
     """The part of `Cluster` that acts on requests."""
-
-    _port: Port
 
     def rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
         """Add a rule as `Group.rule` does, for every group unless `group=` is given. "*" is any API.
@@ -278,9 +285,11 @@ class ClusterFaults:
 
 
 def _add_rule(port: Port, api: str, action: Action, options: Mapping[str, object]) -> Rule:
+    if not isinstance(action, actions.Action):
+        raise RuleError(f"action {action!r}: must be one of koordinator.faults, such as faults.drop()")
     _check_names(options, (*CONDITIONS, *TRIGGERS, *OWN_OPTIONS))
     rule: dict[str, object] = {
-        "match": {"api": api, **_subset(options, CONDITIONS)},
+        "match": {"api": api, **_conditions(options)},
         "trigger": _subset(options, TRIGGERS),
         "action": action_data(action),
         **_subset(options, OWN_OPTIONS),
@@ -290,7 +299,7 @@ def _add_rule(port: Port, api: str, action: Action, options: Mapping[str, object
 
 def _add_hold(port: Port, api: str, conditions: Mapping[str, object]) -> Hold:
     _check_names(conditions, CONDITIONS)
-    return Hold(port, port.call(Holds.add, match={"api": api, **conditions}))
+    return Hold(port, port.call(Holds.add, match={"api": api, **_conditions(conditions)}))
 
 
 def _check_names(options: Mapping[str, object], known: Iterable[str]) -> None:
@@ -308,6 +317,14 @@ def _match_text(match: Mapping[str, object]) -> str:
     return f"{match['api']}({conditions})"
 
 
-def _glob(text: str) -> str:
-    """Return a glob that matches only this text."""
-    return "".join(f"[{each}]" if each in "*?[" else each for each in text)
+def _conditions(options: Mapping[str, object]) -> dict[str, object]:
+    """Return the conditions as data; texts are globs, and a handle matches exactly its own name."""
+    found = _subset(options, CONDITIONS)
+    for name, value in found.items():
+        if isinstance(value, GroupHandle):
+            found[name] = exact_glob(value.id)
+        elif isinstance(value, NodeHandle):
+            found[name] = value.id
+        elif isinstance(value, Member | PuppetHandle):
+            found[name] = exact_glob(member_name(value))
+    return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.inspect.groups import Groups
 from koordinator.emulator.control.results import Member, Snapshot
@@ -14,9 +12,6 @@ from .faults import FaultControls
 from .puppets import PuppetControls
 from .verbs import VerbControls
 
-if TYPE_CHECKING:
-    from .port import Port
-
 __all__ = ["Group", "Member", "Snapshot"]
 
 
@@ -25,13 +20,6 @@ class Group(Checks, ClockControls, FaultControls, PuppetControls, VerbControls):
 
     Every method may be called from any thread, and raises ClusterStopped after the cluster has stopped.
     """
-
-    def __init__(self, port: Port, group_id: str) -> None:
-        self._port = port
-        self.id = group_id
-
-    def __repr__(self) -> str:
-        return f"<Group {self.id!r}>"
 
     def snapshot(self) -> Snapshot:
         """Return state, generation, protocol, leader and members at one moment."""

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from koordinator.emulator.control.nodes import Nodes
 from koordinator.emulator.core.cluster import PLAINTEXT
 
-if TYPE_CHECKING:
-    from .port import Port
+from .names import GroupLike, NodeHandle, NodeLike, group_id_of, node_id_of
 
 
-class Node:
+class Node(NodeHandle):
     """One broker of a cluster. Handles of the same node are equal.
 
     Every method may be called from any thread. An impossible operation, such as a second `stop`, raises ValueError and
     changes nothing; every operation raises ClusterStopped after the cluster has stopped.
     """
-
-    id: int
-
-    def __init__(self, port: Port, node_id: int) -> None:
-        self._port = port
-        self.id = node_id
-
-    def __repr__(self) -> str:
-        return f"<Node {self.id}>"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Node):
-            return NotImplemented
-        return self._port is other._port and self.id == other.id
-
-    def __hash__(self) -> int:
-        return hash((id(self._port), self.id))
 
     @property
     def state(self) -> str:
@@ -82,9 +62,10 @@ class Node:
         """Change the address that the node advertises to clients of a listener."""
         self._port.call(Nodes.advertise, node=self.id, host=host, port=port, listener=listener)
 
-    def believe(self, group: str, coordinator: int | None) -> None:
+    def believe(self, group: GroupLike, coordinator: NodeLike | None) -> None:
         """Make the node answer FindCoordinator for a group with another node, as long as that node is up.
 
         None restores the right answer.
         """
-        self._port.call(Nodes.believe, node=self.id, group=group, coordinator=coordinator)
+        node_id = None if coordinator is None else node_id_of(coordinator)
+        self._port.call(Nodes.believe, node=self.id, group=group_id_of(group), coordinator=node_id)

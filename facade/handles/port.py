@@ -14,12 +14,16 @@ from koordinator.emulator.control.operations import NAMES
 from koordinator.emulator.control.results import is_satisfied
 
 from .errors import BlockingCallInLoop, ClusterStopped, EmulatorOnly
+from .handle import CALL
 from .loops import refuse_in_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
 __all__ = ["BlockingCallInLoop", "ClusterStopped", "EmulatorOnly", "Port", "call_text"]
+
+WAIT_S = 30.0
+"""The default timeout of waits, in seconds: long enough for a busy machine."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -96,7 +100,12 @@ class Port(ABC):
 
 
 def call_text(operation: str, arguments: dict[str, Any]) -> str:
-    """Return a call for error messages, `groups.describe(group='g')`; collections are shown as an ellipsis."""
+    """Return a call for error messages: that of the handle, `Group('g').state`, or else the operation.
+
+    Collections of the operation are shown as an ellipsis.
+    """
+    if (call := CALL.get()) is not None:
+        return str(call)
     given = {name: value for name, value in arguments.items() if value is not None}
     shown = [f"{name}={value!r}" for name, value in given.items() if isinstance(value, str | int | float)]
     return f"{operation}({', '.join(shown if len(shown) == len(given) else [*shown, '…'])})"

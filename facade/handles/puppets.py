@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.control.puppets.operations import Puppets
 from koordinator.emulator.control.results import PuppetInfo
 
-from .checks import WAIT_S
+from .names import GroupHandle, PuppetHandle
+from .port import WAIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from .port import Port
 
 __all__ = ["Puppet", "PuppetControls", "PuppetInfo", "PuppetTimeout"]
 
@@ -21,23 +20,12 @@ class PuppetTimeout(AssertionError):
     """A puppet did not reach a state in time. The text describes the puppet."""
 
 
-class Puppet:
+class Puppet(PuppetHandle):
     """A member of a group that lives in the emulator. Each property reads its current state.
 
     Its actions return the puppet, after their immediate effects. An action that is impossible in the current state
     raises ValueError and does nothing. See docs/puppets.md.
     """
-
-    group_id: str
-    name: str
-
-    def __init__(self, port: Port, group_id: str, name: str) -> None:
-        self._port = port
-        self.group_id = group_id
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<Puppet {self.name!r} of {self.group_id!r}>"
 
     def join(self, reason: str | None = None) -> Puppet:
         """Send JoinGroup: the first one, a rejoin, or after it left or failed. `reason` as in KIP-800."""
@@ -76,10 +64,6 @@ class Puppet:
             raise PuppetTimeout(f"puppet {self.name!r} was not {state} within {timeout:g} s; it is {self.describe()}")
         return self
 
-    def describe(self) -> PuppetInfo:
-        """Return the whole puppet at one moment."""
-        return self._port.call(Puppets.describe, group=self.group_id, name=self.name)
-
     @property
     def state(self) -> str:
         """out, joining, joined (without an assignment yet), syncing, stable, leaving or failed."""
@@ -116,11 +100,8 @@ class Puppet:
         return self.describe().waits_for
 
 
-class PuppetControls:
+class PuppetControls(GroupHandle):
     """The part of `Group` that creates puppets."""
-
-    _port: Port
-    id: str
 
     def puppet(  # noqa: PLR0913 - the configuration of a consumer
         self,

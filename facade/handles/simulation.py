@@ -17,11 +17,11 @@ from koordinator.emulator.core.cluster import PLAINTEXT, Endpoint
 from koordinator.emulator.server.build import build_cluster
 
 from .cluster import Cluster
+from .handle import checked
 from .port import ClusterStopped, Port, call_text
-from .seeding import topics_checked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 BEGIN_MS = 1_700_000_000_000
@@ -42,6 +42,7 @@ class Simulation:
     start of a Simulation creates a new cluster.
     """
 
+    @checked
     def __init__(  # noqa: PLR0913 - one option each, by name
         self,
         topics: Mapping[str, int] | None = None,
@@ -54,12 +55,14 @@ class Simulation:
         seed: int = 0,
         trace: str | Path | None = None,
         brokers: int = 1,
+        broker_ids: Sequence[int] = (),
         about: Mapping[str, object] | None = None,
     ) -> None:
         self._options = Options(
             host=HOST,
             brokers=brokers,
-            topics=topics_checked(topics),
+            broker_ids=broker_ids,
+            topics=dict(topics or {}),
             config=dict(config or {}),
             profile=profile,
             kafka_version=kafka_version,
@@ -77,6 +80,7 @@ class Simulation:
         self._ports.append(port)
         return Cluster(port)
 
+    @checked
     def pass_time(self, seconds: float) -> None:
         """Advance the time of the cluster that was started last, for all groups; everything due meanwhile happens."""
         self._ports[-1].pass_time(round(seconds * 1000))
@@ -138,6 +142,7 @@ class VirtualTimePort(Port):
         """Return the virtual time."""
         return self.now
 
+    @checked
     def pass_time(self, ms: int) -> None:
         """Advance time by `ms` milliseconds. Raises ValueError if that is negative."""
         if ms < 0:

@@ -24,6 +24,9 @@ NAME_WIDTH = 19
 LINE_MAX = 200
 """The maximum length of a line, in characters."""
 
+HEADING = "its last events:"
+"""The line before the events of a group in a failure message."""
+
 FIRST_ERROR = "   <-- first error"
 
 

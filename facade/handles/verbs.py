@@ -6,38 +6,35 @@ from typing import TYPE_CHECKING, Literal
 
 from koordinator.emulator.control.verbs import FORCED, Verbs
 
+from .names import GroupHandle, MemberLike, member_name
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .port import Port
 
-
-class VerbControls:
+class VerbControls(GroupHandle):
     """Overrides of a group. An impossible override raises ValueError and changes nothing.
 
     A member is named by its instance id or member id, or by a client id that no other member has.
     """
 
-    _port: Port
-    id: str
-
     def rebalance(self, cause: str = FORCED) -> None:
         """Start a rebalance of a group that is Stable or CompletingRebalance; the trace has `cause` as its reason."""
         self._port.call(Verbs.rebalance, group=self.id, cause=cause)
 
-    def evict(self, member: str, as_if: Literal["poll_timeout", "session"] = "poll_timeout") -> None:
+    def evict(self, member: MemberLike, as_if: Literal["poll_timeout", "session"] = "poll_timeout") -> None:
         """Remove a member as if its `max.poll.interval.ms` or its session had expired.
 
         The clock does not move (`expire_session` moves it). A static member can only be evicted by its session.
         """
-        self._port.call(Verbs.evict, group=self.id, member=member, as_if=as_if)
+        self._port.call(Verbs.evict, group=self.id, member=member_name(member), as_if=as_if)
 
-    def fence(self, instance: str) -> None:
+    def fence(self, instance: MemberLike) -> None:
         """Make another process join with an instance id (KIP-345): the previous member gets FENCED_INSTANCE_ID (82).
 
         The new process then stays silent, so its session expires.
         """
-        self._port.call(Verbs.fence, group=self.id, instance=instance)
+        self._port.call(Verbs.fence, group=self.id, instance=member_name(instance))
 
     def freeze(
         self,

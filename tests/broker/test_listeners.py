@@ -14,7 +14,7 @@ def listeners(
     port: int = 9092,
     host: str = "127.0.0.1",
 ) -> Listeners:
-    return Listeners(host, port, given or {}, advertised or {}, brokers)
+    return Listeners(host, port, given or {}, advertised or {}, range(1, brokers + 1))
 
 
 def test_every_node_has_a_port_of_its_own() -> None:
@@ -72,7 +72,7 @@ def test_wildcard_addresses_are_not_advertised(host: str, told: str) -> None:
         ({"A": ":1"}, {}, r"listener A=:1: must be HOST:PORT"),
         ({"A": "h:70000"}, {}, r"port listener A=h:70000: must be from 0 to 65535"),
         ({"A": "h:65535"}, {}, r"port 65535 for node 1 is 65536 for node 2: must be from 0 to 65535"),
-        ({"3:A": "h:1"}, {}, r"listener 3:A: there is no node 3; there are 1 to 2"),
+        ({"3:A": "h:1"}, {}, r"listener 3:A: there is no node 3; there are 1, 2"),
         ({}, {"B": "h:1"}, r"advertised B: there is no listener of this name"),
         ({"2:B": "h:1"}, {"1:B": "h:1"}, r"advertised B: there is no listener of this name"),
     ],

@@ -64,7 +64,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         (["--brokers", "0"], "0 is not in the range 1<=x<=100"),
         (["--listener", "OUTSIDE"], "'OUTSIDE': must be NAME=HOST:PORT, such as OUTSIDE=0.0.0.0:19092"),
         (["--listener", "A=h:1", "--listener", "A=h:2"], "'A=h:2': A is given twice"),
-        (["--listener", "2:A=h:1"], "listener 2:A: there is no node 2; there are 1 to 1"),
+        (["--listener", "2:A=h:1"], "listener 2:A: there is no node 2; there are 1"),
         (["--advertised", "A=h:1"], "advertised A: there is no listener of this name"),
         (["--config", "group.max.size"], "'group.max.size': must be NAME=VALUE, such as group.max.size=10"),
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
@@ -24,7 +24,7 @@ DEFAULTS_OF_SIMULATION = {"seed": (int, 0)}
 
 def signature(function: Callable[..., object]) -> dict[str, tuple[object, object]]:
     """Return type and default of each argument."""
-    imported = {"Mapping": Mapping, "Path": Path}
+    imported = {"Mapping": Mapping, "Path": Path, "Sequence": Sequence}
     types = get_type_hints(function, localns=imported)
     parameters = inspect.signature(function).parameters.items()
     return {name: (types[name], row.default) for name, row in parameters if name != "self"}

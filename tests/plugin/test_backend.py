@@ -115,7 +115,7 @@ def test_only_the_tests_own_data_is_removed_after_it(bootstrap: str) -> None:
     assert ours.group("named").offsets == {("ours", 0): 1}
     ours.stop()
     ours.stop()
-    with pytest.raises(ClusterStopped, match=r"groups\.ids\(\): the test has disconnected from the Kafka at "):
+    with pytest.raises(ClusterStopped, match=r"Cluster\.groups\(\): the test has disconnected from the Kafka at "):
         ours.groups()
     again = Cluster(KafkaPort(bootstrap))
     groups = {each.id for each in again.groups()}

@@ -55,7 +55,7 @@ def test_an_invalid_topic_is_refused(cluster: Cluster) -> None:
         cluster.create_topic("orders")
     with pytest.raises(ValueError, match="at least 1 partition, not 0"):
         cluster.create_topic("new", partitions=0)
-    with pytest.raises(TypeError, match="must be a number or a list"):
+    with pytest.raises(TypeError, match="records='abc': must be an integer, list or None"):
         cluster.create_topic("new", records="abc")
 
 

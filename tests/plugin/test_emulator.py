@@ -15,6 +15,7 @@ from scenes.direct_members import join, join_request
 
 from koordinator import Cluster, Emulator
 from koordinator.emulator.config.settings import InvalidSetting
+from koordinator.handles.errors import InvalidArgument
 from koordinator.handles.port import ClusterStopped
 
 if TYPE_CHECKING:
@@ -91,11 +92,11 @@ def test_a_handle_of_a_stopped_cluster_raises_at_once(cluster: Cluster) -> None:
     group = cluster.group("g")
     cluster.stop()
     uses: dict[str, Callable[[], object]] = {
-        "groups.describe(group='g')": lambda: group.state,
-        "groups.meets(group='g', state='Stable')": lambda: group.wait_stable(timeout=60),
-        "events.read(since=0)": cluster.trace,
-        "topics.produce(topic='orders', …)": lambda: cluster.produce("orders", "a"),
-        "topics.create(topic='new', partitions=1)": lambda: cluster.create_topic("new"),
+        "Group('g').state": lambda: group.state,
+        "Group('g').wait_stable(timeout=60)": lambda: group.wait_stable(timeout=60),
+        "Cluster.trace()": cluster.trace,
+        "Cluster.produce('orders', 'a')": lambda: cluster.produce("orders", "a"),
+        "Cluster.create_topic('new')": lambda: cluster.create_topic("new"),
     }
     for name, use in uses.items():
         with pytest.raises(ClusterStopped) as caught:
@@ -167,8 +168,16 @@ def test_the_seed_decides_every_id() -> None:
         ({"kafka_version": "2.8", "config": {"kafka.version": "2.4"}}, InvalidSetting, "kafka.version: given twice"),
         ({"topics": {"orders": 0}}, ValueError, "topic 'orders': a topic has at least 1 partition, not 0"),
         ({"topics": {"or ders": 1}}, ValueError, "topic 'or ders': Topic name is invalid"),
-        ({"topics": ["orders"]}, TypeError, "must be numbers of partitions by name"),
-        ({"topics": {"orders": "4"}}, TypeError, "topic 'orders': the number of partitions must be an integer"),
+        (
+            {"topics": ["orders"]},
+            InvalidArgument,
+            "Emulator: topics=['orders']: must be a mapping of string to integer",
+        ),
+        (
+            {"topics": {"orders": "4"}},
+            InvalidArgument,
+            "topics={'orders': '4'}: must be a mapping of string to integer",
+        ),
         ({"port": 65_536}, ValueError, "port 65536: must be from 0 to 65535"),
         ({"host": "no.such.host.invalid"}, OSError, "cannot listen on no.such.host.invalid:0"),
         ({"trace": "/no/such/folder/trace.jsonl"}, OSError, "No such file or directory"),

@@ -122,7 +122,7 @@ MISTAKES = {
     "config={'group.max.sise': 2}": "koordinator: group.max.sise=2: not a setting of a Kafka broker; did you mean",
     "config={'group.max.size': 'many'}": "koordinator: group.max.size=many: must be an integer from 1",
     "topics={'orders': 0}": "koordinator: topic 'orders': a topic has at least 1 partition, not 0",
-    "topics=['orders']": "koordinator: topics: must be numbers of partitions by name",
+    "topics=['orders']": "koordinator: Emulator: topics=[[]'orders']: must be a mapping of string to integer",
     "host='no.such.host.invalid'": "koordinator: *cannot listen on no.such.host.invalid:0",
 }
 

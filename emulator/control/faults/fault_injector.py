@@ -15,7 +15,7 @@ from koordinator.wire.messages.produce import ProduceRequest
 from koordinator.wire.schema import fields_of
 
 from ...broker.interceptor import Disconnect, Interception, Park, Respond, Serve, Step, Write
-from ...trace.events import FaultEvent
+from ...trace.events import WHOLE_CLUSTER, FaultEvent
 from ..seeded_random import between, draw, log_normal
 from ..time.scheduler import Scheduler
 from ..verbs import Verbs
@@ -356,13 +356,13 @@ class FaultInjector:
         clients = {"clients": list(hold_point.clients)} if hold_point.clients else {}
         group, body = hold_point.match.group, {"match": hold_point.match.data(), **clients}
         group_now = self._scheduler.group_now(now, group)
-        self._note(0, FaultEvent("hold", change, hold_point.id, group, body, group_now=group_now))
+        self._note(WHOLE_CLUSTER, FaultEvent("hold", change, hold_point.id, group, body, group_now=group_now))
 
     def note_rule(self, now: int, change: str, rule: FaultRule) -> None:
         """Trace that a rule was added or removed."""
         group = rule.match.group
         group_now = self._scheduler.group_now(now, group)
-        self._note(0, FaultEvent("rule", change, rule.id, group, rule.data(), group_now=group_now))
+        self._note(WHOLE_CLUSTER, FaultEvent("rule", change, rule.id, group, rule.data(), group_now=group_now))
 
     def _note_request(
         self,

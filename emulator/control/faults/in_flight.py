@@ -89,8 +89,8 @@ class HoldPoint:
             self.first = in_flight
 
     def client_of(self, in_flight: InFlightRequest) -> str | None:
-        """Return the lock-step client that sent a request, by client id or `group.instance.id`."""
-        names = (in_flight.context.client_id, *in_flight.context.instance_ids)
+        """Return the lock-step client that sent a request, by client id, `group.instance.id` or member id."""
+        names = (in_flight.context.client_id, *in_flight.context.instance_ids, *in_flight.context.member_ids)
         return next((client for client in self.clients if client in names), None)
 
     def complete_round(self) -> list[InFlightRequest]:

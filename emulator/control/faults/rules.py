@@ -69,7 +69,7 @@ class Match:
                 raise RuleError(f"{name} {value!r}: must be a string")
             if value == "" and name != "member":
                 raise RuleError(f"{name} '': matches nothing; omit it or give a value")
-        for name, low in (("broker", 1), ("generation", -1)):
+        for name, low in (("broker", 0), ("generation", -1)):
             value = getattr(self, name)
             if value is not None and not _is_whole(value, low):
                 raise RuleError(f"{name} {value!r}: must be an integer, at least {low}")

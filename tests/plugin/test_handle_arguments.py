@@ -1,0 +1,309 @@
+"""Arguments of handles: every wrong one is an error of one line, and every name of a thing names it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from koordinator import Cluster, Emulator, Group, Simulation, aio, faults
+from koordinator.handles import faults as fault_handles
+from koordinator.handles.errors import EXPECTED, ClusterStopped, InvalidArgument
+from koordinator.handles.nodes import Node
+from koordinator.handles.puppets import Puppet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+WRONG: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    99,
+    float("nan"),
+    float("inf"),
+    "no such name",
+    "",
+    b"bytes",
+    [3],
+    ["no such name"],
+    {"no such name": 3},
+    {("orders", "0"): "x"},
+    (1, 2, 3),
+    object(),
+)
+
+INTERNALS = re.compile(
+    r"object has no attribute|not supported between|not iterable|unpack|subscriptable|argument of type|__\w+__"
+    r"|\b(clocks|events|groups|holds|nodes|puppets|snapshots|topics|verbs|verify)\.[a-z_]+\(|Traceback|NoneType"
+)
+
+GOOD: dict[str, Any] = {
+    "action": faults.drop(),
+    "api": "Heartbeat",
+    "as_if": "session",
+    "behaviour": "healthy",
+    "clients": ["a"],
+    "coordinator": 1,
+    "count": 1,
+    "document": {},
+    "duration": 1,
+    "exactly": 1,
+    "expected": {},
+    "group": "svc",
+    "group_id": "svc",
+    "host": "localhost",
+    "instance": "i",
+    "instance_id": "i",
+    "kind": "aiokafka",
+    "listener": "PLAINTEXT",
+    "member": "a",
+    "mode": "manual",
+    "name": "new",
+    "offsets": {("orders", 0): 1},
+    "partition": 0,
+    "port": 1,
+    "seed": None,
+    "size": 5,
+    "source": [],
+    "state": "Stable",
+    "timeout": 0,
+    "to": 1,
+    "topic": "orders",
+}
+
+HANDLES = (Cluster, Group, Node, Puppet, fault_handles.Hold, fault_handles.Lockstep, fault_handles.Rule)
+
+PARAMETERS = [
+    pytest.param(kind, name, each.name, id=f"{kind.__name__}.{name}-{each.name}")
+    for kind in HANDLES
+    for name, method in inspect.getmembers(kind, inspect.isfunction)
+    if not name.startswith("_") and name != "stop"
+    for each in list(inspect.signature(method).parameters.values())[1:]
+    if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+]
+
+
+@pytest.fixture
+def simulated() -> Iterator[dict[type, object]]:
+    with Simulation(topics={"orders": 4}, brokers=2) as cluster:
+        group = cluster.group("svc")
+        puppet = group.puppet("a", topics=["orders"], instance_id="i").join()
+        group.wait_stable(members=1)
+        rule = group.rule("OffsetCommit", faults.drop(), optional=True)
+        hold, lockstep = group.hold("OffsetDelete"), group.lockstep("OffsetDelete", ["a"])
+        node = cluster.nodes[2]
+        yield {type(each): each for each in (cluster, group, puppet, node, rule, hold, lockstep)}
+
+
+@pytest.mark.parametrize(("kind", "method", "parameter"), PARAMETERS)
+def test_a_wrong_argument_is_an_error_of_one_line_without_internals(
+    simulated: dict[type, object], kind: type, method: str, parameter: str
+) -> None:
+    handle = simulated[kind]
+    function = getattr(handle, method)
+    for value in WRONG:
+        needed = [
+            each.name
+            for each in inspect.signature(function).parameters.values()
+            if each.default is each.empty or each.name == "timeout"
+        ]
+        arguments = {name: GOOD[name] for name in needed if name in GOOD}
+        try:
+            result = function(**{**arguments, parameter: value})
+            if hasattr(result, "__enter__"):
+                result.__enter__()
+                result.__exit__(None, None, None)
+        except AssertionError as error:
+            text = str(error).partition("\n")[0]
+        except (ValueError, OSError) as error:
+            text = str(error)
+            assert "\n" not in text
+            assert len(text) < 400
+        else:
+            continue
+        assert not INTERNALS.search(text), f"{method}({parameter}={value!r}): {text}"
+    cluster = simulated[Cluster]
+    assert isinstance(cluster, Cluster)
+    assert len(cluster.nodes) >= 2
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda c: c.group("svc").expire_session(3), "Group('svc').expire_session: member=3: must be a string, Member"),
+        (lambda c: c.move_coordinator("svc", to="2"), "Cluster.move_coordinator: to='2': must be an integer or Node"),
+        (lambda c: c.move_coordinator("svc", to=True), "Cluster.move_coordinator: to=True: must be an integer or Node"),
+        (lambda c: c.nodes[1].believe("svc", 9), "there is no node 9; there are 1, 2"),
+        (lambda c: c.group("svc").wait_stable(timeout="1"), "Group('svc').wait_stable: timeout='1': must be a finite"),
+        (
+            lambda c: c.group("svc").puppet("p", protocols="range"),
+            "protocols='range': must be a list of string or None",
+        ),
+        (lambda c: c.group("svc").rule("Heartbeat", "drop"), "action 'drop': must be one of koordinator.faults"),
+        (lambda c: c.group("svc").assert_request("Fetch", error="X"), "the API 'Fetch' is not known"),
+        (lambda c: c.produce("orders", 3), "record 0: must be a value, a pair of key and value, or a mapping"),
+    ],
+)
+def test_an_error_has_the_value_the_place_and_the_remedy(call: Callable[[Cluster], object], text: str) -> None:
+    with Simulation(topics={"orders": 4}, brokers=2) as cluster:
+        with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
+            call(cluster)
+        assert text in str(caught.value)
+
+
+def test_an_expected_error_has_no_frames_of_the_emulator_and_no_chain(cluster: Cluster) -> None:
+    cluster.group("svc").puppet("a", topics=["orders"]).join().wait("stable")
+    for call in (
+        lambda: cluster.group("svc").evict("zz"),
+        lambda: cluster.group("svc").wait_stable(members=2, timeout=0),
+        lambda: cluster.group("svc").expire_session(3),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(EXPECTED) as caught:
+            call()
+        error = caught.value
+        files = {frame.filename.rpartition("/")[2] for frame in traceback.extract_tb(error.__traceback__)}
+        assert files == {"test_handle_arguments.py", "handle.py"}
+        assert "direct cause" not in "".join(traceback.format_exception(error))
+        assert "During handling" not in "".join(traceback.format_exception(error))
+
+
+def test_a_failure_report_ends_at_the_line_of_the_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        def test_a_typo(koordinator):
+            koordinator.group("svc").puppet("a").join().wait("stable")
+            koordinator.group("svc").evict("b")
+
+        def test_a_wait(koordinator):
+            koordinator.group("svc").puppet("a").join().wait("stable")
+            koordinator.group("svc").wait_stable(members=2, timeout=0)
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--koordinator-trace=off", timeout=60)
+    result.assert_outcomes(failed=2)
+    text = result.stdout.str()
+    assert "handles/" not in text
+    assert "concurrent" not in text
+    # the events are in the message of the wait, and not again in a section
+    assert text.count("Empty => PreparingRebalance") == 2
+
+
+def test_a_call_of_a_stopped_cluster_is_named_as_the_test_wrote_it() -> None:
+    with Simulation() as cluster:
+        group = cluster.group("svc")
+    with pytest.raises(ClusterStopped, match=re.escape("Group('svc').state: the simulated cluster has stopped")):
+        _ = group.state
+    with pytest.raises(ClusterStopped, match=re.escape("Group('svc').wait_stable(members=2): the simulated")):
+        group.wait_stable(members=2)
+
+
+# -- names of members, groups and nodes ---
+
+
+@pytest.fixture(params=["thread", "virtual"])
+def any_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    start = Emulator if request.param == "thread" else Simulation
+    with start(topics={"orders": 4}, brokers=2) as cluster:
+        yield cluster
+
+
+NAMES: dict[str, Callable[[Puppet, Group], Any]] = {
+    "Member": lambda _puppet, group: group.members[0],
+    "Puppet": lambda puppet, _group: puppet,
+    "member id": lambda puppet, _group: puppet.member_id,
+    "instance id": lambda _puppet, _group: "i",
+    "client id": lambda _puppet, _group: "app",
+}
+
+TAKES_MEMBER: dict[str, Callable[[Group, Any], object]] = {
+    "expire_session": lambda group, member: group.expire_session(member),
+    "advance": lambda group, member: group.advance("1h", expire=[member]),
+    "advance one": lambda group, member: group.advance("1h", expire=member),
+    "evict": lambda group, member: group.evict(member, as_if="session"),
+    "fence": lambda group, member: group.fence(member),
+    "assert_request": lambda group, member: group.assert_request("JoinGroup", member=member),
+    "assert_did_not_leave": lambda group, member: group.assert_did_not_leave(member),
+    "rule": lambda group, member: group.rule("Heartbeat", faults.drop(), member=member),
+    "hold": lambda group, member: group.hold("Heartbeat", member=member).wait_entered(),
+    "lockstep": lambda group, member: group.lockstep("Heartbeat", [member]).wait_round(),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("method", TAKES_MEMBER)
+def test_a_member_is_named_in_any_way(any_cluster: Cluster, method: str, name: str) -> None:
+    group = any_cluster.group("svc")
+    puppet = group.puppet("p", instance_id="i", client_id="app", topics=["orders"]).join().wait("stable")
+    TAKES_MEMBER[method](group, NAMES[name](puppet, group))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fenced_or_left_member_is_named_in_any_way(name: str) -> None:
+    with Simulation(topics={"orders": 4}) as cluster:
+        group = cluster.group("svc")
+        puppet = group.puppet("p", instance_id="i", client_id="app", topics=["orders"]).join().wait("stable")
+        member = NAMES[name](puppet, group)
+        puppet.leave()
+        group.assert_left(member)
+        puppet.join().wait("stable")
+        member = NAMES[name](puppet, group)
+        group.puppet("q", instance_id="i", client_id="app", topics=["orders"]).join().wait("stable")
+        group.assert_fenced(member, timeout=10)
+
+
+def test_a_group_and_a_node_are_named_by_handle_or_id(any_cluster: Cluster) -> None:
+    group, node = any_cluster.group("svc"), any_cluster.nodes[2]
+    any_cluster.move_coordinator(group, to=node)
+    assert any_cluster.coordinator(group) == node
+    any_cluster.move_coordinator("svc", to=1)
+    assert any_cluster.coordinator("svc") == any_cluster.nodes[1] != node
+    any_cluster.move_leader("orders", 0, to=node)
+    assert any_cluster.leader("orders", 0) == node
+    any_cluster.nodes[1].believe(group, coordinator=node)
+    any_cluster.nodes[1].believe(group, None)
+    group.puppet("a", topics=["orders"]).join().wait("stable")
+    assert any_cluster.trace(group=group) == group.events() != []
+    rule = any_cluster.rule("Heartbeat", faults.drop(), group=group, broker=node, optional=True)
+    assert "broker=2" in repr(rule)
+    assert "group='svc'" in repr(rule)
+
+
+def test_the_handles_of_aio_are_arguments_as_the_blocking_ones() -> None:
+    async def use() -> None:
+        async with aio.Emulator(topics={"orders": 4}, brokers=2) as cluster:
+            group, node = cluster.group("svc"), (await cluster.nodes)[2]
+            await cluster.move_coordinator(group, to=node)
+            assert await cluster.coordinator(group) == node
+            puppet = await group.puppet("p", topics=["orders"])
+            await (await puppet.join()).wait("stable")
+            await group.set_offsets({("orders", 0): 5})
+            assert [each.kind for each in await group.advance("1h", expire=[puppet])] == ["session"]
+            with pytest.raises(InvalidArgument, match="must be a string, Member or Puppet"):
+                await group.evict(3)  # type: ignore[arg-type]
+
+    asyncio.run(use())
+
+
+def test_an_ambiguous_member_is_refused_with_the_choices() -> None:
+    with Simulation(topics={"orders": 4}) as cluster:
+        group = cluster.group("svc")
+        for name in ("p", "q"):
+            group.puppet(name, instance_id=name, client_id="app", topics=["orders"]).join()
+        group.wait_stable(members=2)
+        with pytest.raises(ValueError, match=r"'app' names several members of group 'svc': use one of 'p', 'q'"):
+            group.evict("app")
+
+
+# -- records ---
+
+
+def test_a_list_of_records_is_its_records(cluster: Cluster) -> None:
+    assert cluster.produce("orders", ["a", b"b", ("k", "v"), {"value": "m"}]) == 4
+    assert cluster.produce("orders", "c", ["d"], ("k", None), (str(n) for n in range(2))) == 5
+    values = sorted(record.value or b"" for record in cluster.records("orders"))
+    assert values == [b"", b"0", b"1", b"a", b"b", b"c", b"d", b"m", b"v"]
