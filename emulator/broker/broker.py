@@ -311,7 +311,7 @@ class Broker:
         message, weight = retain(request, size, peer.client_id)
         group_id = group_of_request(request)
         if self.unreached_listeners is not None and self.unreached_listeners.lookups:
-            self.unreached_listeners.request_received(call, group_id)
+            self.unreached_listeners.request_received(call, request, group_id)
         group_now = self._recorder.group_now(now, group_id)
         # positional: keyword arguments would double the cost of this method
         received = RequestReceived(call, message, group_id, received_us, group_now, peer.software, size, weight)

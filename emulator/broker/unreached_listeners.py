@@ -2,8 +2,8 @@
 
 This is the most common failure of Kafka in containers: a client bootstraps, looks up the coordinator of its group, and
 cannot connect to the advertised host or port. It retries forever and logs little. This module watches each client after
-FindCoordinator. A client that within `WAIT_MS` sends only further lookups has not arrived, and one log line per address
-names the remedy.
+FindCoordinator. If a client sends only further lookups within `WAIT_MS`, one log line per address says what it sent and
+names the remedy. That need not be a fault: a consumer also stops there if the release lacks its group protocol.
 
 Lookups without FindCoordinator (an admin client that lists topics) are not watched, and nodes that are down or paused
 are not reported.
@@ -11,10 +11,10 @@ are not reported.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from koordinator.wire.apis import ApiKey
+from koordinator.wire.apis import APIS, ApiKey
 
 from ..core.cluster import PLAINTEXT
 from .listeners import host_port
@@ -22,6 +22,7 @@ from .listeners import host_port
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from koordinator.wire.apis import Message
     from koordinator.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 
     from ..core.cluster import ClusterState
@@ -62,20 +63,22 @@ class WatchedCluster(Protocol):
 
 @dataclass(slots=True)
 class CoordinatorLookup:
-    """A client's lookup of a coordinator: time, call and result; `is_repeated` once the client looks up again."""
+    """A client's lookup of a coordinator: time, call and result; `sent` are the APIs of the client's later lookups."""
 
     since: int
     call: Call
     coordinator: Coordinator
-    is_repeated: bool = False
+    sent: dict[ApiKey, None] = field(default_factory=dict)
 
-    def is_reached_by(self, call: Call, group_id: str | None) -> bool:
+    def is_reached_by(self, call: Call, request: Message, group_id: str | None) -> bool:
         """Return whether a request proves that the client has reached the coordinator.
 
-        It proves so if it names the group, or if its connection is at least as recent as the lookup. An older
-        connection may belong to another client of the same name.
+        It proves so if it names the group, as an admin client's DescribeGroups does, or if its connection is at least
+        as recent as the lookup. An older connection may belong to another client of the same name.
         """
-        return group_id == self.coordinator.key or (group_id is None and call.connection >= self.call.connection)
+        rows = (*getattr(request, "groups", ()), *getattr(request, "groups_names", ()))
+        named = {group_id, *(getattr(row, "group_id", row) for row in rows)}
+        return self.coordinator.key in named or (group_id is None and call.connection >= self.call.connection)
 
 
 class UnreachedListeners:
@@ -103,14 +106,14 @@ class UnreachedListeners:
         if len(groups) < CLIENTS_MAX:
             groups.setdefault(coordinator.key, CoordinatorLookup(now, call, coordinator))
 
-    def request_received(self, call: Call, group_id: str | None) -> None:
+    def request_received(self, call: Call, request: Message, group_id: str | None) -> None:
         """Stop watching a client whose request proves that it has reached its coordinator."""
         client = call.client_host, call.client_id
         groups = self.lookups.get(client, {})
         for lookup in list(groups.values()):
             if call.api_key in LOOKUPS:
-                lookup.is_repeated = True
-            elif lookup.is_reached_by(call, group_id):
+                lookup.sent[ApiKey(call.api_key)] = None
+            elif lookup.is_reached_by(call, request, group_id):
                 self._forget(client, lookup)
         self._stop_if_idle()
 
@@ -149,7 +152,7 @@ class UnreachedListeners:
     def _report(self, client: Client, lookup: CoordinatorLookup) -> None:
         coordinator, listener = lookup.coordinator, lookup.call.listener
         key = listener, coordinator.host, coordinator.port
-        gave_up = not lookup.is_repeated and client not in self._runtime.clients()
+        gave_up = not lookup.sent and client not in self._runtime.clients()
         if key in self._reported or gave_up or not self._is_advertised(coordinator.node_id, key):
             return
         self._reported.add(key)
@@ -157,10 +160,12 @@ class UnreachedListeners:
         address = host_port(coordinator.host, coordinator.port)
         node = "" if len(self._runtime.states) == 1 else f"{coordinator.node_id}:"
         name = "" if listener == PLAINTEXT else f" on listener {listener}"
+        sent = " and ".join(["nothing", *(APIS[api].name for api in lookup.sent)][bool(lookup.sent) :])
         self._log(
-            f"client {client_id[:CLIENT_SHOWN_MAX]!r} ({host}) got the address {address}{name} for its coordinator,"
-            f" and has not connected to it within {WAIT_MS // 1000} s: it probably cannot reach that address. Advertise"
-            f" an address that it can reach: --advertised {node}{listener}=HOST:PORT, or KOORDINATOR_ADVERTISED"
+            f"client {client_id[:CLIENT_SHOWN_MAX]!r} ({host}) got the address {address}{name} for the coordinator of"
+            f" group {coordinator.key[:CLIENT_SHOWN_MAX]!r}, and sent {sent} in the {WAIT_MS // 1000} s since. If it"
+            f" cannot reach that address, advertise another: --advertised {node}{listener}=HOST:PORT, or"
+            " KOORDINATOR_ADVERTISED"
         )
 
     def _is_advertised(self, node_id: int, key: tuple[str, str, int]) -> bool:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from brokers.cluster import GROUP, Nodes, joining
 
 from koordinator.emulator.broker.unreached_listeners import WAIT_MS, UnreachedListeners
+from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
+from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.metadata import MetadataRequest
+from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+
+if TYPE_CHECKING:
+    from koordinator.wire.apis import Message
 
 FETCH = FetchRequest(max_wait_ms=0, topics=())
 FIND = FindCoordinatorRequest(coordinator_keys=(GROUP,))
@@ -29,10 +37,40 @@ def test_a_client_that_never_reaches_its_coordinator_is_one_line_with_the_remedy
     nodes.wait(1)
     (line,) = nodes.logged
     assert line.startswith(
-        "client 'svc-1' (/127.0.0.1) got the address 127.0.0.1:9092 for its coordinator, and has not connected"
+        f"client 'svc-1' (/127.0.0.1) got the address 127.0.0.1:9092 for the coordinator of group '{GROUP}', and "
+        "sent nothing in the 5 s since"
     )
     assert "--advertised PLAINTEXT=HOST:PORT" in line
     assert "KOORDINATOR_ADVERTISED" in line
+
+
+def test_the_line_says_what_the_client_sent_instead(nodes: Nodes) -> None:
+    peer = nodes.connect()
+    nodes.ask(peer, FIND, 4)
+    nodes.ask(peer, MetadataRequest(), 9)
+    nodes.ask(peer, FIND, 4)
+    nodes.wait(WAIT_MS)
+    (line,) = nodes.logged
+    assert "and sent Metadata and FindCoordinator in the 5 s since. If it cannot reach that address" in line
+    assert "has not connected" not in line
+
+
+@pytest.mark.parametrize(
+    ("request_", "version"),
+    [
+        (DescribeGroupsRequest(groups=(GROUP,)), 5),
+        (DeleteGroupsRequest(groups_names=(GROUP,)), 2),
+        (OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=GROUP),)), 8),
+    ],
+)
+def test_an_admin_client_that_names_the_group_on_an_older_connection_has_arrived(
+    nodes: Nodes, request_: Message, version: int
+) -> None:
+    older, newer = nodes.connect(), nodes.connect()
+    nodes.ask(newer, FIND, 4)
+    nodes.ask(older, request_, version)
+    nodes.wait(WAIT_MS)
+    assert nodes.logged == []
 
 
 def test_repeated_lookups_on_new_connections_are_no_arrival(nodes: Nodes) -> None:

@@ -143,7 +143,7 @@ def test_the_log_has_exactly_the_lines_of_the_document(serve: Callable[..., Serv
     with connect(ready) as connection:
         # a client that only looks up its group
         connection.sendall(UNLOADABLE[0])
-        while not (lines and "has not connected to it" in lines[-1]):
+        while not (lines and "for the coordinator of group" in lines[-1]):
             lines.append(served.line("err") or pytest.fail("it ended"))
     refused = serve("--port", str(ready["port"]))
     assert refused.ended() == 2

@@ -35,7 +35,7 @@ class Mapped:
 
     def lines(self) -> list[str]:
         """Return the log lines about clients that did not connect."""
-        return [line for line in self.logged if "has not connected to it" in line]
+        return [line for line in self.logged if "for the coordinator of group" in line]
 
     def line(self) -> str:
         """Wait for the only log line of this kind."""
@@ -88,7 +88,7 @@ def test_an_unreachable_advertised_address_is_one_line_with_the_remedy(mapped: M
     with Members(mapped.cluster) as join:
         join.start("confluent-kafka", {**_config(mapped, "g"), "client.id": "svc-1"}, ["t"])
         line = mapped.line()
-    assert "client 'svc-1' (/127.0.0.1) got the address 127.0.0.3:1 for its coordinator" in line
+    assert "client 'svc-1' (/127.0.0.1) got the address 127.0.0.3:1 for the coordinator of group" in line
     assert "--advertised PLAINTEXT=HOST:PORT" in line
 
 

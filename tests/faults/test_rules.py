@@ -90,7 +90,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"match": {"api": "Heartbeat", "clientid": "x"}}, r"unknown field 'clientid'.*; did you mean 'client_id'"),
     ({"match": {"api": "Heartbeat", "member": 5}}, r"member 5: must be a string"),
     ({"match": {"api": "Heartbeat", "group": ""}}, r"group '': matches nothing"),
-    ({"match": {"api": "Heartbeat", "broker": 0}}, r"broker 0: must be an integer, at least 1"),
+    ({"match": {"api": "Heartbeat", "broker": -1}}, r"broker -1: must be an integer, at least 0"),
     ({"match": {"api": "Heartbeat", "broker": True}}, r"broker True"),
     ({"match": {"api": "Heartbeat", "state": "stable"}}, r"unknown state of a group 'stable'.*; did you mean 'Stable'"),
     (
