@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from ..broker.connections import Close, Send
-from ..trace.events import LoopLagged
+from ..trace.events import WHOLE_CLUSTER, LoopLagged
 from .listening_sockets import ListeningSocket, java_host
 from .streams import ClientStream, SocketConnection
 
@@ -44,9 +44,6 @@ LAG_INTERVAL_S = 0.25
 
 LAG_MIN_MS = 500
 """The shortest lag that is traced; shorter ones do not affect a heartbeat."""
-
-WHOLE_CLUSTER = 0
-"""The node id of events that concern the whole cluster."""
 
 STOPPED = "the emulator stopped"
 """The reason for connections that end with the emulator."""
