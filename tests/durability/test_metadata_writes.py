@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -240,3 +241,38 @@ def test_a_new_leader_of_a_topic_that_was_deleted_meanwhile_is_not_written() -> 
     cluster._perform(cluster.broker.tick(cluster.now))
     cluster.complete()
     assert topics(DurableCluster(DIR, cluster.files.after_kill(), brokers=2)) == []
+
+
+AUTO = MetadataRequest(topics=(MetadataRequestTopic(name="w"),), allow_auto_topic_creation=True)
+REQUESTS: list[tuple[Any, int]] = [
+    (create("u", "x.y"), 5),
+    (create("v", "x_y"), 5),
+    (DeleteTopicsRequest(topics=(DeleteTopicState(name="u"),)), 6),
+    (DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)), 6),
+    (commit(1), 8),
+    (LOOKUP, 4),
+    (AUTO, 9),
+    (InitProducerIdRequest(transactional_id=None), 4),
+]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_request_is_answered_and_topics_in_memory_and_on_disk_are_equal(seed: int) -> None:
+    chance, cluster = random.Random(seed), Unsettled(brokers=2)
+    peers = []
+    for _ in range(40):
+        step = chance.randrange(7)
+        if step == 0:
+            cluster.files.room = chance.choice([None, cluster.files.used() + chance.choice([0, 50, 150])])
+        elif step == 1 and "t" in cluster.node.cluster.topics:
+            cluster._perform(cluster.broker.move_leader(cluster.now, "t", 0, chance.choice([1, 2])))
+        elif step == 2:
+            cluster.complete()
+        else:
+            peers.append(cluster.in_flight(*chance.choice(REQUESTS), chance.choice([1, 2])))
+    cluster.files.room = None
+    cluster.is_settling = True
+    cluster.settle()
+    assert all(peer.answers() for peer in peers)
+    again = DurableCluster(DIR, cluster.files.after_kill(), brokers=2)
+    assert again.node.cluster.topics_by_id.keys() == cluster.node.cluster.topics_by_id.keys()
