@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from io import BytesIO
 
 from .apis import APIS, ApiKey
-from .primitives import Malformed, skip_tags, write_nullable_string
+from .primitives import Malformed, skip_tags
 from .schema import Message, declaration_of
 from .values import value
 from .versions import Versions
@@ -23,9 +23,8 @@ from .versions import Versions
 _LENGTH = struct.Struct(">i")
 _LENGTH_MAX = 0x7FFFFFFF
 
-_REQUEST = struct.Struct(">hhi")
-_REQUEST_AND_LENGTH = struct.Struct(">hhih")
-"""A request header up to the length of the client id."""
+_REQUEST = struct.Struct(">hhih")
+"""A request header, with the length of the client id at its end."""
 _RESPONSE = struct.Struct(">i")
 _NO_TAGS = b"\0"
 
@@ -107,15 +106,15 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
     Raises Malformed for invalid bytes, and for an API or version that is not served, except versions of ApiVersions.
     Kafka closes the connection in all of these cases.
     """
-    if len(request) < _REQUEST_AND_LENGTH.size:
+    if len(request) < _REQUEST.size:
         raise Malformed(f"{len(request)} bytes are too few for the header of a request")
-    key, version, correlation_id, length = _REQUEST_AND_LENGTH.unpack_from(request)
+    key, version, correlation_id, length = _REQUEST.unpack_from(request)
     has_tags = _REQUEST_HAS_TAGS.get((key, version))
     if has_tags is None and key != ApiKey.API_VERSIONS:
         api = APIS.get(key)
         served = f"{api.name} is served in the versions {api.versions}, not {version}" if api else None
         raise Malformed(served or f"there is no api {key}")
-    begin = _REQUEST_AND_LENGTH.size
+    begin = _REQUEST.size
     end = begin + max(length, 0)
     if length < -1 or end > len(request):
         raise Malformed(f"a {APIS[key].name}Request v{version}: {length} bytes of client id in {len(request)}")
@@ -139,12 +138,9 @@ def _end_of_tags(data: bytes, offset: int) -> int:
 
 def request_header(api_key: int, api_version: int, correlation_id: int, client_id: str | None) -> bytes:
     """Return the header of a request in a served version."""
-    io = BytesIO()
-    io.write(_REQUEST.pack(api_key, api_version, correlation_id))
-    write_nullable_string(client_id, io)
-    if _REQUEST_HAS_TAGS[api_key, api_version]:
-        io.write(_NO_TAGS)
-    return io.getvalue()
+    text = (client_id or "").encode()
+    header = _REQUEST.pack(api_key, api_version, correlation_id, -1 if client_id is None else len(text)) + text
+    return header + _NO_TAGS if _REQUEST_HAS_TAGS[api_key, api_version] else header
 
 
 def response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:

@@ -117,11 +117,7 @@ class Broker:
             return []
         assert peer.messages is not None, "only puppets send messages"
         peer.messages.append((version, request))
-        if peer.in_flight is None:
-            self._ready.append(peer)
-        elif self.interceptor is not None:
-            self.interceptor.on_queued(now, self, peer.in_flight.call)
-        return self._serve(now)
+        return self._serve_input(now, peer)
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Process bytes of a connection; the outputs may concern any connection."""
@@ -129,6 +125,9 @@ class Broker:
         if peer is None:
             return []
         peer.frames.feed(data)
+        return self._serve_input(now, peer)
+
+    def _serve_input(self, now: int, peer: Connection) -> list[Output]:
         if peer.in_flight is None:
             self._ready.append(peer)
         elif self.interceptor is not None:
@@ -412,16 +411,8 @@ class Broker:
             return
         if self.unreached_listeners is not None and isinstance(response, FindCoordinatorResponse):
             self.unreached_listeners.coordinator_found(now, call, response)
-        if step is None:
-            # `_write`, inlined
-            peer.in_flight = None
-            if peer is not self._serving:
-                self._ready.append(peer)
-            peer.out.append(frame)
-            peer.out_bytes += len(frame)
-            self._with_output[peer] = None
-        else:
-            self._write(peer, frame if step.alter is None else step.alter(frame), ends=step.ends)
+        altered = frame if step is None or step.alter is None else step.alter(frame)
+        self._write(peer, altered, ends=step is None or step.ends)
         self._recorder.answered(now, peer, received, response, rendered, len(frame), step)
 
     def _write(self, peer: Connection, data: bytes, *, ends: bool) -> None:
