@@ -235,11 +235,11 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "brokers": fidelity.brokers_table,
         "versions": fidelity.versions_table,
         "releases": fidelity.dialects_table,
-        "missing": fidelity.missing_table,
         "scenarios": fidelity.scenarios_tables,
     },
     "group-states.md": {"group states": group_states_diagram},
     "http-api.md": {"paths": http_pages.operations_page},
+    "not-emulated.md": {"missing": fidelity.missing_table},
     "operations.md": {"serve": serve_table, "settings": settings_table, "limits": limits_table},
     "pytest.md": {"options": options_table},
 }
