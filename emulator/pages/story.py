@@ -28,7 +28,7 @@ REBALANCE_APIS = frozenset({"JoinGroup", "SyncGroup"})
 
 SUBJECTS_MAX = 3
 
-SHOWN_MAX = 12
+SHOWN_MAX = 6
 
 TAKEN = "Two processes have this id. The coordinator fences the former one and gives its partitions to this one."
 
@@ -49,7 +49,8 @@ class Item:
     @property
     def row(self) -> list[Any]:
         """The row for the pages."""
-        title = listed(self.subjects, SUBJECTS_MAX) + self.predicate
+        predicate = self.predicate.replace(" was ", " were ") if len(self.subjects) > 1 else self.predicate
+        title = listed(self.subjects, SUBJECTS_MAX) + predicate
         return ["story", self.at, self.level, title, self.text, self.label]
 
 

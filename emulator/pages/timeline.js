@@ -46,6 +46,9 @@ export class Timeline {
     this.copiedText = "";
     /** @type {Map<string, string>} */
     this.owners = new Map();
+    /** @type {Map<string, { title: string, colour: string, until: number }>} */
+    this.moves = new Map();
+    this.fading = 0;
     /** @type {ReturnType<typeof setTimeout> | null} */
     this.pending = null;
     this.axis = new Axis(this.model, [], true);
@@ -191,6 +194,7 @@ export class Timeline {
     this.group = new Group(id, this.model);
     this.group.apply(this.options.drawings?.[id].rows ?? []);
     this.owners = new Map();
+    this.moves.clear();
     this.isFollowing = true;
     this.options.onGroup?.(id);
     this.update();
@@ -217,8 +221,9 @@ export class Timeline {
     this.showMoves(group);
     this.tape.show(group);
     this.toError.disabled = this.firstError === null;
-    this.rescale(this.isShortened);
+    this.scale();
     if (this.isFollowing) this.goToEnd();
+    else this.draw();
   }
 
   get firstError() {
@@ -255,33 +260,42 @@ export class Timeline {
   }
 
   /**
-   * Mark the labels of partitions with a new owner on a live page, for at least a second; their tooltips keep it.
+   * Mark the labels of partitions with a new owner on a live page for some seconds; their tooltips keep it.
    * @param {Group} group
    */
   showMoves(group) {
     const before = this.owners;
+    const now = performance.now();
     this.owners = new Map([...group.partitions].map(([name, spans]) => [name, spans.at(-1)?.owners.join() ?? ""]));
-    if (!this.options.live || !before.size) return;
-    for (const label of /** @type {Iterable<HTMLElement>} */ (this.gutters.body.children)) {
-      const { name = "" } = label.dataset;
-      const owner = this.owners.get(name);
-      if (!owner || owner === before.get(name)) continue;
+    for (const [name, owner] of this.owners) {
+      if (!this.options.live || !before.size || !owner || owner === before.get(name)) continue;
       const lane = group.lanes[Number(owner.split(",")[0])];
-      label.title = `${name}: ${lane.name} since ${moment(group.model.secondsBetween(0, null))}`;
-      label.style.setProperty("--k-owner", laneColour(lane.index));
-      label.classList.add("k-moved");
-      clearTimeout(Number(label.dataset.timer));
-      label.dataset.timer = String(setTimeout(() => label.classList.remove("k-moved"), MOVED_MS));
+      const title = `${name}: ${lane.name} since ${moment(group.model.secondsBetween(0, null))}`;
+      this.moves.set(name, { title, colour: laneColour(lane.index), until: now + MOVED_MS });
+      clearTimeout(this.fading);
+      this.fading = setTimeout(() => this.showMoves(group), MOVED_MS);
+    }
+    for (const label of /** @type {Iterable<HTMLElement>} */ (this.gutters.body.children)) {
+      const move = this.moves.get(label.dataset.name ?? "");
+      if (!move) continue;
+      label.title = move.title;
+      label.style.setProperty("--k-owner", move.colour);
+      label.classList.toggle("k-moved", move.until > now);
     }
   }
 
   /** @param {boolean} isShortened */
   rescale(isShortened) {
     this.isShortened = isShortened;
-    const { from, to } = this.axis;
-    this.axis = new Axis(this.model, this.steps, isShortened);
-    if (to - from < 1) Object.assign(this.axis, { from, to });
+    this.scale();
     this.draw();
+  }
+
+  /** Place the events on a new axis, with the zoom of the old one. */
+  scale() {
+    const { from, to } = this.axis;
+    this.axis = new Axis(this.model, this.steps, this.isShortened);
+    if (to - from < 1) Object.assign(this.axis, { from, to });
   }
 
   draw() {

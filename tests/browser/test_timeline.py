@@ -214,3 +214,29 @@ def test_members_are_found_by_name(opened: Open) -> None:
     page.get_by_label("Show only members and partitions with this name").fill("svc-013")
     assert page.locator(".k-l-lane").all_inner_texts() == ["svc-013"]
     assert page.locator(".k-l-partition").count() == 2
+
+
+def test_the_label_of_a_moved_partition_can_be_read(opened: Open) -> None:
+    page = opened([])
+    page.clock.install()
+    lines = lines_of("cooperative")[1:]
+    feed = Feed("orders-svc")
+    moved = next(at for at, line in enumerate(lines) if line.get("cause") == "assigned" and line["generation"] == 5)
+    changes = [feed.take(lines[:moved]), *(feed.take([line]) for line in lines[moved:])]
+    page.evaluate(
+        """(changes) => {
+            const timeline = Koordinator.mount(document.getElementById("timeline"), { live: true });
+            timeline.append({ lines: [], groups: changes[0].groups });
+            timeline.update();
+            // further updates come while labels are marked
+            for (const change of changes) { timeline.append(change); timeline.update(); }
+        }""",
+        changes,
+    )
+    marked = page.locator(".k-l-partition.k-moved")
+    assert marked.all_inner_texts() == ["orders-0", "orders-3"]
+    page.clock.run_for(1_000)
+    assert marked.count() == 2
+    page.clock.run_for(2_000)
+    assert marked.count() == 0
+    assert "C3 since" in str(page.locator(".k-l-partition").first.get_attribute("title"))
