@@ -136,7 +136,8 @@ class ClusterEndpoints:
         try:
             registered = await self._registry.create(settings.options(self._defaults), settings.id)
         except (ValueError, OSError, PortsTaken) as error:
-            raise Problem(HTTPStatus.CONFLICT, str(error)) from error
+            text = error.strerror if isinstance(error, OSError) else None
+            raise Problem(HTTPStatus.CONFLICT, text or str(error)) from error
         return _json_response(registered.info(), HTTPStatus.CREATED)
 
     async def describe(self, request: Request) -> Response:

@@ -18,6 +18,10 @@ SHOWN_MAX = 200
 """The most characters of an invalid value in an error response."""
 
 
+JSON_WORDS = {"dictionary": "an object", "Mapping": "an object", "Sequence": "a list", "valid list": "a list"}
+"""JSON's words for the types in pydantic's messages."""
+
+
 class Problem(Exception):
     """A refused request, which has changed nothing. `errors` describe invalid fields."""
 
@@ -48,13 +52,24 @@ class Problem(Exception):
 
 def validation_problem(error: ValidationError, known: list[str]) -> Problem:
     """Return the problem of missing, unknown or invalid fields."""
-    errors = [
-        {
-            "field": ".".join(map(str, each["loc"])) or "(body)",
-            "detail": each["msg"] + (f"; known: {', '.join(known)}" if each["type"] == "extra_forbidden" else ""),
-            "value": repr(each["input"])[:SHOWN_MAX],
-        }
-        for each in error.errors(include_url=False, include_context=False)
-    ]
-    detail = "; ".join(f"{each['field']}: {each['detail']}" for each in errors)
-    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors)
+    errors = []
+    for each in error.errors(include_url=False, include_context=False):
+        field, value = ".".join(map(str, each["loc"])) or "(body)", repr(each["input"])[:SHOWN_MAX]
+        match each["type"]:
+            case "missing":
+                detail = f"{field}: missing"
+            case "extra_forbidden":
+                detail = f"{field}: unknown field; " + (f"known: {', '.join(known)}" if known else "there are no fields")
+            case _:
+                detail = f"{field} {value}: {_rule_of(each['msg'])}"
+        errors.append({"field": field, "detail": detail, "value": value})
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(each["detail"] for each in errors), errors)
+
+
+def _rule_of(message: str) -> str:
+    """Return the rule that pydantic's message states, in JSON's words: "must be an object"."""
+    rule = message.replace("Input should be", "must be").partition(", unable to parse")[0]
+    for python, plain in JSON_WORDS.items():
+        if python in rule:
+            return f"must be {plain}"
+    return rule

@@ -41,15 +41,28 @@ def test_records_are_written_as_text_and_read_as_they_are(http: httpx.Client) ->
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "said"),
     [
-        ("PUT", "/topics/new", {"partitions": "2"}, 422, "partitions: Input should be a valid integer"),
-        ("PUT", "/topics/new", {"partitons": 2}, 422, "partitons: Extra inputs are not permitted; known: partitions"),
+        ("PUT", "/topics/new", {"partitions": "2"}, 422, "partitions '2': must be a valid integer"),
+        ("PUT", "/topics/new", {"partitons": 2}, 422, "partitons: unknown field; known: partitions"),
         ("PUT", "/topics/a%2Fb", {}, 409, "Topic name is invalid: 'a/b'"),
         ("PUT", "/topics/new", {"partitions": 0}, 409, "a topic has at least 1 partition, not 0"),
-        ("POST", "/nodes/x/stop", {}, 422, "node: Input should be a valid integer"),
+        ("POST", "/nodes/x/stop", {}, 422, "node 'x': must be a valid integer"),
+        ("POST", "/nodes/1/stop", {"x": 1}, 422, "x: unknown field; there are no fields"),
         ("POST", "/nodes/9/stop", {}, 409, "there is no node 9; there are 1"),
-        ("GET", "/groups/g/wait?member=2", None, 422, "member: Extra inputs are not permitted; known: state, members"),
-        ("GET", "/groups/g/wait?timeout=-1", None, 422, "timeout: Input should be greater than or equal to 0"),
-        ("GET", "/groups/g/wait?timeout=1000", None, 422, "timeout: Input should be less than or equal to 600"),
+        ("GET", "/groups/g/wait?member=2", None, 422, "member: unknown field; known: state, members"),
+        ("GET", "/groups/g/wait?timeout=-1", None, 422, "timeout '-1': must be greater than or equal to 0"),
+        ("GET", "/groups/g/wait?timeout=1000", None, 422, "timeout '1000': must be less than or equal to 600"),
+        ("POST", "/topics/orders/records", {"records": 3}, 422, "records 3: must be a list"),
+        ("POST", "/topics/orders/records", [], 422, "(body) []: must be an object"),
+        ("POST", "/rules", {}, 422, "rule: missing"),
+        ("POST", "/rules", {"rule": {"match": {"api": []}, "action": {"kind": "drop"}}}, 409, "unknown API []"),
+        ("POST", "/holds", {"match": {"api": {}}}, 409, "unknown API {}"),
+        (
+            "POST",
+            "/rules",
+            {"rule": {"match": {"api": "Heartbeat"}, "action": {"kind": "error", "name": {}}}},
+            409,
+            "unknown error {}",
+        ),
         ("DELETE", "/topics", None, 405, "method not allowed"),
         ("GET", "/nothing", None, 404, "not found; see /openapi.json"),
     ],
@@ -100,6 +113,8 @@ def test_clusters_are_made_and_deleted_each_with_ports_of_its_own(http: httpx.Cl
     assert [each["id"] for each in http.get("/v1/clusters").json()] == ["default", "two"]
     assert [topic["topic"] for topic in http.get("/v1/clusters/two/topics").json()] == ["a"]
     assert problem(http.post("/v1/clusters", json={"id": "two"}), 409)["detail"] == "there is a cluster 'two' already"
+    taken = http.post("/v1/clusters", json={"listeners": {"A": "192.0.2.1:0"}})
+    assert problem(taken, 409)["detail"].startswith("cannot listen on 192.0.2.1:0: ")
     assert http.delete("/v1/clusters/two").status_code == 204
     assert "there are default" in problem(http.get("/v1/clusters/two"), 404)["detail"]
     assert "group.max.sise" in problem(http.post("/v1/clusters", json={"config": {"group.max.sise": 2}}), 409)["detail"]

@@ -44,7 +44,8 @@ class ReturnError:
     at: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.name not in ErrorCode.__members__ and not is_error_number(self.name)) or self.name == "NONE":
+        is_name = isinstance(self.name, str) and self.name in ErrorCode.__members__
+        if not (is_name or is_error_number(self.name)) or self.name == "NONE":
             raise RuleError(unknown("error", self.name, (name for name in ErrorCode.__members__ if name != "NONE")))
         if self.at is not None and self.at not in PLACES:
             raise RuleError(unknown("place of an error", self.at, PLACES))

@@ -61,7 +61,7 @@ class Match:
     _versions: tuple[int, int] | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        if self.api != ANY_API and self.api not in API_NAMES:
+        if not isinstance(self.api, str) or (self.api != ANY_API and self.api not in API_NAMES):
             raise RuleError(unknown("API", self.api, API_NAMES))
         for name in ("client_id", "group", "member", "instance_id"):
             value = getattr(self, name)
