@@ -59,7 +59,7 @@ def validation_problem(error: ValidationError, known: list[str]) -> Problem:
             case "missing":
                 detail = f"{field}: missing"
             case "extra_forbidden":
-                detail = f"{field}: unknown field; " + (f"known: {', '.join(known)}" if known else "there are no fields")
+                detail = f"{field}: unknown field; {'known: ' + ', '.join(known) if known else 'there are no fields'}"
             case _:
                 detail = f"{field} {value}: {_rule_of(each['msg'])}"
         errors.append({"field": field, "detail": detail, "value": value})

@@ -119,10 +119,12 @@ def _ci_columns(environ: Mapping[str, str]) -> dict[str, object]:
 
 
 def _libraries() -> dict[str, str]:
-    versions = {}
-    for name in LIBRARIES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
+    return {name: version for name in LIBRARIES if (version := installed_version(name)) is not None}
+
+
+def installed_version(package: str) -> str | None:
+    """Return the version of an installed package, without importing it; None if it is missing."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

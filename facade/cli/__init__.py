@@ -22,7 +22,7 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 """Exit status of shells after SIGINT."""
 
-MODULES = {"groups": "koordinator.cli.groups", "offsets": "koordinator.cli.offsets", "serve": "koordinator.cli.serve"}
+MODULES = {name: f"koordinator.cli.{name}" for name in ("completion", "doctor", "groups", "offsets", "serve")}
 """The module of each command."""
 
 
@@ -38,6 +38,16 @@ class Commands(click.Group):
         """Return the names of the commands, sorted."""
         del ctx
         return sorted(self.modules)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name. Raises click.UsageError with the nearest command."""
+        # an option here is not known either; Click says so
+        if args[0] not in self.modules and not args[0].startswith("-"):
+            suggest = import_module("koordinator.emulator.config.suggest")
+            ctx.fail(suggest.unknown("command", args[0], self.list_commands(ctx)))
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name, or None."""
@@ -72,6 +82,12 @@ def run(group: click.Group, arguments: Sequence[str] | None, prog_name: str) -> 
         context = getattr(error, "ctx", None)
         name = context.command_path if context is not None else prog_name
         click.echo(f"{name}: {one_line(error.format_message())}", err=True)
+        sys.exit(USAGE_ERROR)
+    except OSError as error:
+        # stdout: commands report the errors of files and connections themselves
+        click.echo(f"{prog_name}: cannot write to stdout: {error.strerror or error}", err=True)
+        # the interpreter would flush the same text again at exit, and report a second error
+        sys.stdout = None
         sys.exit(USAGE_ERROR)
     except click.Abort:
         # interrupted before the command installed its signal handlers

@@ -56,7 +56,7 @@ def _click_option(option: Option) -> Callable[[_F], _F]:
 
 def _type(option: Option) -> Any:  # noqa: ANN401 - Click's types have no common annotation
     if option.is_integer:
-        return click.IntRange(option.lowest, option.highest)
+        return values.Integer(option.lowest, option.highest)
     if option.choices:
         return click.Choice(option.choices)
     return FILE if option.metavar in {"FILE", "DIR"} else str

@@ -11,6 +11,8 @@ import click
 from koordinator.emulator.broker.listeners import is_loopback
 from koordinator.emulator.config.options import PORT_MAX, PREFIX
 
+from .values import Integer
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -73,7 +75,7 @@ OPTIONS = (
     _option(
         "--control-port",
         "Serve the HTTP control API on this port; 0 picks a free port. Needs koordinator[control].",
-        type=click.IntRange(0, PORT_MAX),
+        type=Integer(0, PORT_MAX),
         metavar="N",
     ),
     _option(

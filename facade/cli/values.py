@@ -7,7 +7,7 @@ values.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from koordinator.emulator.config.seed_record import SeedRecord
+
+
+class Integer(click.IntRange):
+    """An integer in a range; its error states the range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401
+        """Return the integer. Raises click.BadParameter with the value and the range."""
+        try:
+            return int(super().convert(value, param, ctx))
+        except click.BadParameter:
+            limits = f"from {self.min} to {self.max}" if self.max is not None else f"of at least {self.min}"
+            self.fail(f"{value}: must be an integer {limits}", param, ctx)
 
 
 def topics(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> dict[str, int]:
