@@ -61,7 +61,8 @@ class Match:
     _versions: tuple[int, int] | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.api, str) or (self.api != ANY_API and self.api not in API_NAMES):
+        # not in a set: JSON may have a list here, which has no hash
+        if self.api not in (ANY_API, *API_NAMES):
             raise RuleError(unknown("API", self.api, API_NAMES))
         for name in ("client_id", "group", "member", "instance_id"):
             value = getattr(self, name)
