@@ -84,6 +84,23 @@ def test_nothing_required_has_an_upper_bound(metadata: Message) -> None:
     assert [line for line in base if re.search(r"[<=~]=|<", line.replace(">=", ""))] == []
 
 
+def test_the_page_of_dependencies_names_each(repository: Path, pyproject: dict[str, Any]) -> None:
+    extras = pyproject["project"]["optional-dependencies"]
+    requirements = {"": pyproject["project"]["dependencies"]}
+    requirements |= {name: extras[name] for name in ("control", "compression", "docker", "spark")}
+    names = {name for lines in requirements.values() for line in lines if (name := re.split(r"[^\w-]", line)[0])}
+    page = (repository / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?:`\w+`|\u2013)? ?\| ([\w, -]+?) \|", page, re.MULTILINE)
+    assert {name for row in rows for name in row.split(", ")} == names - {"koordinator"}
+
+
+def test_the_pipeline_is_a_small_part_of_the_wheel(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        sizes = {each.filename: each.compress_size for each in archive.infolist()}
+    pipeline = sum(size for name, size in sizes.items() if name.startswith("koordinator/pipeline/"))
+    assert pipeline < sum(sizes.values()) / 4
+
+
 def test_the_licence_is_in_the_wheel_and_named(files: list[str], metadata: Message) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
     assert [name for name in files if name.endswith("/licenses/LICENSE")]
