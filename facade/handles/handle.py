@@ -9,7 +9,6 @@ names of the call are in `call_text`, for messages that refer to the call of the
 
 from __future__ import annotations
 
-import builtins
 import collections.abc
 import inspect
 import math
@@ -124,24 +123,23 @@ def _check(call: HandleCall) -> None:
             raise InvalidArgument(f"{call.place}: {name}={SHOWN.repr(value)}: must be {article}{noun}")
 
 
-class _Names(dict[str, Any]):
-    """Names in annotations; those that a module imports for type checkers only are unknown, and admit any value."""
-
-    def __missing__(self, name: str) -> object:
-        return Any
-
-
 @cache
 def _parameters(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
     """Return the type and the default of each parameter that has one name and one value."""
-    names = _Names(vars(builtins) | vars(collections.abc) | vars(sys.modules[function.__module__]))
-    function = inspect.unwrap(function)
-    hints = typing.get_type_hints(function, localns=names)
+    hints = _hints(inspect.unwrap(function), vars(collections.abc) | vars(sys.modules[function.__module__]))
     return {
         name: (hints[name], each.default)
         for name, each in inspect.signature(function).parameters.items()
         if name in hints and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
     }
+
+
+def _hints(function: Callable[..., Any], names: dict[str, Any]) -> dict[str, Any]:
+    """Return the types of annotations; names that a module imports for type checkers only admit any value."""
+    try:
+        return typing.get_type_hints(function, localns=names)
+    except NameError as error:
+        return _hints(function, {**names, error.name: Any})
 
 
 def _fits(value: Any, hint: Any) -> bool:  # noqa: ANN401 - any value and type, one case each
