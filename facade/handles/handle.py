@@ -139,7 +139,7 @@ def _hints(function: Callable[..., Any], names: dict[str, Any]) -> dict[str, Any
     try:
         return typing.get_type_hints(function, localns=names)
     except NameError as error:
-        return _hints(function, {**names, error.name: Any})
+        return _hints(function, {**names, str(error.name): Any})
 
 
 def _fits(value: Any, hint: Any) -> bool:  # noqa: ANN401 - any value and type, one case each
