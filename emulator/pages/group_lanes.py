@@ -116,7 +116,7 @@ class GroupLanes:
         if is_error(line):
             level = "bad"
         elif line["kind"] == "state":
-            level = f"state k-{line['state_to']}"
+            level = f"state k-{line.get('state_to')}"
         elif line["kind"] == "avoided_static":
             level = "good"
         elif line.get("rule_id") or is_test_action(line) or line["kind"] == "timer":
@@ -192,20 +192,20 @@ class GroupLanes:
 
     def _request(self, at: int, line: Line) -> Lane | None:
         self._requests[call_of(line)] = at
-        lane = self._lane_of(line) if line["api"] in MEMBER_APIS else None
+        lane = self._lane_of(line) if line.get("api") in MEMBER_APIS else None
         if lane is None:
             return None
         self.lane_of_call[at] = lane
         # a commit without a member id comes from outside the group, such as from a tool
-        if line["api"] == "OffsetCommit" and not line.get("member_id"):
+        if line.get("api") == "OffsetCommit" and not line.get("member_id"):
             return lane
         if lane.state == "away" and lane.member_id != line.get("member_id") and not lane.is_static:
             lane.former.add(lane.member_id or "")
             lane.member_id, lane.is_member = None, False
         lane.connection = connection_of(line)
-        if line["api"] == "LeaveGroup":
+        if line.get("api") == "LeaveGroup":
             lane.actions.append((at, "leave"))
-        if line["api"] == "JoinGroup":
+        if line.get("api") == "JoinGroup":
             self._joins(lane, at, line)
         return lane
 
@@ -235,7 +235,7 @@ class GroupLanes:
             self._mark(at, lane, "error" if is_error(line) else "notice", error)
         if is_error(line):
             self.story.failed(at, line, lane)
-        match line["api"]:
+        match line.get("api"):
             case "JoinGroup":
                 self._joined(lane, at, line, error)
             case "SyncGroup" if error is None:
@@ -268,14 +268,15 @@ class GroupLanes:
             self._become(lane, at, "removed" if error == "FENCED_INSTANCE_ID" else None)
 
     def _member(self, at: int, line: Line) -> Lane | None:
-        change, member_id = line.get("change"), line["member_id"]
+        change, member_id = line.get("change"), line.get("member_id", "")
         lane = self.lane_of_member.get(member_id)
         if lane is None and change in {"added", "pending"}:
             lane = self._joiner
         lane = lane or self.static_lane(line.get("instance_id")) or self._lane_of(line)
         if lane is None:
             return None
-        self.lane_of_member[member_id] = lane
+        if member_id:
+            self.lane_of_member[member_id] = lane
         match change:
             case "added":
                 lane.member_id, lane.is_member = member_id, True
@@ -292,12 +293,12 @@ class GroupLanes:
         return lane
 
     def _removed(self, lane: Lane, at: int, line: Line) -> None:
-        is_former = line["member_id"] in lane.former
+        is_former = line.get("member_id") in lane.former
         if is_former:
-            lane.former.remove(line["member_id"])
+            lane.former.discard(line.get("member_id", ""))
             self._mark(at, lane, "removed", f"the former process is removed: {_why(line)}")
             self.story.removed(at, line, lane)
-        elif lane.member_id in {None, line["member_id"]}:
+        elif lane.member_id in {None, line.get("member_id")}:
             self._leaves(lane, at, line, is_removal=line.get("cause") in REMOVAL_CAUSES)
         if line.get("cause") == "join_timeout" and self._barrier is not None:
             self._barrier.missed.append(lane.former_name if is_former else lane.name)
@@ -324,7 +325,7 @@ class GroupLanes:
         self._own(lane, (), at, line)
 
     def _state(self, at: int, line: Line) -> None:
-        state = line["state_to"]
+        state = line.get("state_to", "")
         if self.states:
             self.states[-1].end = at
         elif line.get("state_from"):
@@ -348,8 +349,9 @@ class GroupLanes:
     def _avoided_rebalance(self, at: int, line: Line) -> Lane | None:
         lane = self._joining(line.get("instance_id")) or self.static_lane(line.get("instance_id"))
         if lane is not None:
-            self.lane_of_member[line["member_id"]] = lane
-            lane.is_member, lane.member_id = True, line["member_id"]
+            member_id = line.get("member_id") or lane.member_id or ""
+            self.lane_of_member[member_id] = lane
+            lane.is_member, lane.member_id = True, member_id
             self._mark(at, lane, "avoided", "returned without a rebalance")
             self.story.returned(at, line, lane)
         return lane

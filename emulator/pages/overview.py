@@ -44,7 +44,7 @@ class GroupSummary:
     def _changed(self, line: Line) -> None:
         if not self.state and line.get("cause") != "loaded":
             self.is_whole = line.get("state_from") == "Empty"
-        self.state, self.generation = line["state_to"], line.get("generation", 0)
+        self.state, self.generation = line.get("state_to", ""), line.get("generation", 0)
         if self.state == PREPARING:
             cause = line.get("cause", "")
             self.happened[CAUSES.get(cause) or spaced(cause)] += 1
@@ -52,7 +52,7 @@ class GroupSummary:
             self.members, self.is_whole = set(), True
 
     def _member(self, line: Line) -> None:
-        name = line.get("instance_id") or line["member_id"]
+        name = line.get("instance_id") or line.get("member_id", "")
         if line.get("change") in {"added", "loaded"}:
             self.members.add(name)
         elif line.get("change") == "removed":

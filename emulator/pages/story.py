@@ -26,6 +26,9 @@ REJOINS = frozenset({"metadata_change", "leader_rejoin"})
 REBALANCE_APIS = frozenset({"JoinGroup", "SyncGroup"})
 """The APIs whose lines decide what `verify` says of a rebalance."""
 
+MISSING = {"generation": -1, "member_id": "", "cause": "", "reason": ""}
+"""Columns that the lines of a broker's log may lack."""
+
 SUBJECTS_MAX = 3
 
 SHOWN_MAX = 6
@@ -81,7 +84,7 @@ class Story:
         self._course: Course | None = None
         self._last: Item | None = None
         self._changed: dict[int, Item] = {}
-        self._tail: list[Line] = []
+        self._tail: list[dict[str, Any]] = []
         self._away_us: dict[int, int] = {}
         self._has_failed = False
 
@@ -109,7 +112,7 @@ class Story:
         """The connection of a member was closed."""
         unread = f" No member reads {partition_ranges(lane.owned)} meanwhile." if lane.owned else ""
         limit = f" for at most {duration(lane.session_ms / 1000)}" if lane.session_ms else ""
-        self._away_us[lane.index] = int(line["wall_ts"])
+        self._away_us[lane.index] = _us(line)
         self.add(at, "info", lane.name, " disconnected without leaving", f"The group waits for it{limit}.{unread}")
 
     def returned(self, at: int, line: Line, lane: Lane) -> None:
@@ -118,7 +121,7 @@ class Story:
         if since_us is None and lane.name != lane.id:
             self.add(at, "bad", lane.name, " took over the group.instance.id: no rebalance", TAKEN)
         else:
-            after = "" if since_us is None else f" after {duration((line['wall_ts'] - since_us) / 1e6)}"
+            after = "" if since_us is None else f" after {duration((_us(line) - since_us) / 1e6)}"
             self.add(at, "good", lane.name, f" returned{after}: no rebalance", RETURNED)
 
     def removed(self, at: int, line: Line, lane: Lane) -> None:
@@ -128,7 +131,7 @@ class Story:
 
     def failed(self, at: int, line: Line, lane: Lane) -> None:
         """A member received an error that is not part of the normal protocol."""
-        text = f"{line['api']} of generation {line.get('generation', 'unknown')}"
+        text = f"{line.get('api')} of generation {line.get('generation', 'unknown')}"
         if self._has_failed:
             self.add(at, "bad", lane.name, f" received {line['error']}", text)
         else:
@@ -140,11 +143,11 @@ class Story:
     def take_line(self, line: Line) -> None:
         """Keep a line that belongs to a rebalance."""
         if line["kind"] in {"state", "member"} or line.get("api") in REBALANCE_APIS:
-            self._tail.append(line)
+            self._tail.append({**MISSING, "group_ts_us": _us(line), **line})
 
     def state_changed(self, at: int, line: Line, lane: Lane | None) -> None:
         """The group changed its state; `lane` is the member that caused it."""
-        state, course = line["state_to"], self._course
+        state, course = line.get("state_to", ""), self._course
         if course is not None and course.rebalance is None and state != COMPLETING:
             course.state, course.rebalance = state, self._judged(course.start)
             self.rebalances.append((at, course.rebalance))
@@ -157,7 +160,7 @@ class Story:
         owners = self._group.owners
         why = self._why(line, lane)
         self._last = Item(at, "rebalance", [], why, label=why)
-        lost_us = {name: int(line["wall_ts"]) for name, owned_by in owners.items() if not owned_by}
+        lost_us = {name: _us(line) for name, owned_by in owners.items() if not owned_by}
         self._course = Course(self._last, line, {name: each for name, each in owners.items() if each}, lost_us=lost_us)
 
     def owners_change(self, line: Line) -> None:
@@ -174,14 +177,14 @@ class Story:
         if course is None or course.is_settled:
             return
         if not self._group.owners[name]:
-            course.lost_us.setdefault(name, int(line["wall_ts"]))
+            course.lost_us.setdefault(name, _us(line))
         elif name in course.lost_us:
-            paused_us = line["wall_ts"] - course.lost_us.pop(name)
+            paused_us = _us(line) - course.lost_us.pop(name)
             course.paused_us[name] = course.paused_us.get(name, 0) + paused_us
 
     def _judged(self, start: Line) -> Rebalance:
         """Return what `verify` says of the rebalance that began with a line."""
-        found = rebalances(GroupTrace(map(dict, self._tail), self._group.id))
+        found = rebalances(GroupTrace(self._tail, self._group.id))
         return next(each for each in found if each.start_seq == start["seq"])
 
     def _why(self, line: Line, lane: Lane | None) -> str:
@@ -256,6 +259,10 @@ class Story:
         return "; ".join(shown[:SHOWN_MAX]) + (
             f" and {len(shown) - SHOWN_MAX} more members" if shown[SHOWN_MAX:] else ""
         )
+
+
+def _us(line: Line) -> int:
+    return int(line.get("wall_ts", 0))
 
 
 def _capital(text: str) -> str:

@@ -93,7 +93,11 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 def is_error(line: Line) -> bool:
     """Return whether a response has an error that is not part of the normal protocol."""
-    return line["kind"] == "response" and bool(line.get("error")) and not is_expected_error(line["api"], line["error"])
+    return (
+        line["kind"] == "response"
+        and bool(line.get("error"))
+        and not is_expected_error(line.get("api", ""), line["error"])
+    )
 
 
 def is_routine(line: Line) -> bool:
@@ -162,7 +166,7 @@ def _hold_text(line: Line, body: Line) -> str:
         case "behind":
             return f"{line.get('api')} waits behind {hold}"
         case change:
-            return f"{hold} {change}" + (f": {line['api']} continues" if line.get("api") else "")
+            return f"{hold} {change}" + (f": {line.get('api')} continues" if line.get("api") else "")
 
 
 def match_text(conditions: Line) -> str:
@@ -184,9 +188,9 @@ def summary(line: Line) -> str:
     generation = "" if get("generation") in {None, -1} else f" · generation {get('generation')}"
     match line["kind"]:
         case "request":
-            return f"{line['api']}{generation}{_body_text(line)}"
+            return f"{line.get('api')}{generation}{_body_text(line)}"
         case "response":
-            return f"{line['api']} → {get('error') or 'OK'}{generation}{_body_text(line)}"
+            return f"{line.get('api')} → {get('error') or 'OK'}{generation}{_body_text(line)}"
         case "state":
             return f"{get('state_from')} ⇒ {get('state_to')}{generation} · {why}"
         case "member":

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+from browser.recorded_traces import NAMES, lines_of
 from scenes.short_groups import a_failover, a_fence, played, two_processes
 
+from koordinator.emulator.pages.feed import drawn
 from koordinator.emulator.pages.lanes import lanes_of
 
 if TYPE_CHECKING:
@@ -48,3 +51,17 @@ def test_a_failover_keeps_members_in_their_lanes() -> None:
     group = group_of(played(a_failover))
     assert {lane.name: lane.state for lane in group.lanes.values()} == {"a": "stable", "b": "stable"}
     assert sum(map(len, (lane.owned for lane in group.lanes.values()))) == 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_trace_that_begins_anywhere_is_drawn(name: str) -> None:
+    lines = lines_of(name)[1:]
+    for start in range(len(lines)):
+        assert drawn(lines[start:]).keys() == {"groups", "drawings"}
+
+
+@pytest.mark.parametrize("column", ["api", "member_id", "group_ts_us", "generation", "cause", "reason", "conn_id"])
+@pytest.mark.parametrize("name", NAMES)
+def test_columns_that_a_log_lacks_are_not_necessary(name: str, column: str) -> None:
+    lines = [{key: value for key, value in line.items() if key != column} for line in lines_of(name)]
+    assert "orders-svc" in drawn(lines)["drawings"]
