@@ -218,7 +218,8 @@ def test_members_are_found_by_name(opened: Open) -> None:
 
 def test_the_label_of_a_moved_partition_can_be_read(opened: Open) -> None:
     page = opened([])
-    page.clock.install()
+    page.clock.install(time=0)
+    page.clock.pause_at(1_000)
     lines = lines_of("cooperative")[1:]
     feed = Feed("orders-svc")
     moved = next(at for at, line in enumerate(lines) if line.get("cause") == "assigned" and line["generation"] == 5)
