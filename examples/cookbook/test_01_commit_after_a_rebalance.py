@@ -68,4 +68,4 @@ def test_a_fragile_worker_dies_of_it(overtaken):
 
 def test_a_robust_worker_comes_back(koordinator, overtaken):
     overtaken(robust)
-    koordinator.group("svc").wait_stable(members=2).assert_owned_exactly_once()
+    koordinator.group("svc").wait_stable(members=2, owned="all").assert_owned_exactly_once()

@@ -81,4 +81,4 @@ def test_an_endless_commit_retry_blocks_the_worker(evicted):
 
 
 def test_a_worker_that_gives_up_the_commit_rejoins(evicted):
-    evicted(Modest()).wait_stable(members=2).assert_owned_exactly_once()
+    evicted(Modest()).wait_stable(members=2, owned="all").assert_owned_exactly_once()

@@ -147,7 +147,8 @@ class Checks(GroupHandle):
     def assert_owned_exactly_once(self, topics: Collection[str] | None = None, timeout: float = 0) -> Self:
         """Assert that the group is Stable, and that exactly one member owns each partition of these topics.
 
-        Without `topics`: of the topics that its members subscribe to.
+        Without `topics`: of the topics that its members subscribe to. The first generation of a consumer that has not
+        read the metadata yet owns nothing; `wait_stable(owned="all")` before it, or `timeout`, waits for the next one.
         """
         names = None if topics is None else list(topics)
         self._check(Verify.owned, timeout, group=self.id, topics=names)

@@ -14,7 +14,12 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from koordinator.emulator.control.inspect.comparison import assignment_check, offsets_check, ownership_check
+from koordinator.emulator.control.inspect.comparison import (
+    assignment_check,
+    member_labels,
+    offsets_check,
+    ownership_check,
+)
 from koordinator.emulator.control.record_inputs import seed_records
 from koordinator.emulator.control.results import Member, PartitionOffset, Snapshot, is_satisfied
 from koordinator.emulator.core.data.direct_records import BATCH_BYTES, StoredRecord, chunks, partition_of
@@ -218,11 +223,9 @@ class KafkaPort(Port):
         return [PartitionOffset(topic, partition, offset) for (topic, partition), offset in sorted(committed.items())]
 
     def _assigned(self, admin: Admin, *, group: str, expected: Mapping[str, dict[str, list[int]]]) -> GroupCheck:
-        actual = {
-            owner.label: {topic: list(partitions) for topic, partitions in owner.assignment.items()}
-            for owner in _owners(_find(admin, group))
-        }
-        return assignment_check(expected, actual)
+        members = self._describe(admin, group=group).members
+        labels = member_labels([(each.instance_id, each.member_id, each.client_id) for each in members], expected)
+        return assignment_check(expected, {label: each.assignment for label, each in zip(labels, members, strict=True)})
 
     def _committed(self, admin: Admin, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> GroupCheck:
         committed = {(each.topic, each.partition): each.offset for each in self._offsets(admin, group=group)}

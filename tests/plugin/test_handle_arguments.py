@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import re
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -297,6 +298,37 @@ def test_an_ambiguous_member_is_refused_with_the_choices() -> None:
         group.wait_stable(members=2)
         with pytest.raises(ValueError, match=r"'app' names several members of group 'svc': use one of 'p', 'q'"):
             group.evict("app")
+
+
+@pytest.mark.parametrize("name", ["member id", "instance id", "client id"])
+def test_an_assignment_names_its_members_in_any_way(name: str) -> None:
+    with Simulation(topics={"orders": 2}) as cluster:
+        group = cluster.group("svc")
+        puppet = group.puppet("p", instance_id="i", client_id="app", topics=["orders"]).join().wait("stable")
+        group.assert_assignment({NAMES[name](puppet, group): {"orders": [0, 1]}})
+
+
+# -- ownership ---
+
+
+def test_an_empty_first_generation_fails_with_the_wait_that_the_next_one_passes() -> None:
+    with Simulation() as cluster:
+        group = cluster.group("svc")
+        # as kafka-python, which may join before it has read the metadata of its topics
+        group.puppet("a", topics=["orders"]).join()
+        group.wait_stable(members=1)
+        cluster.create_topic("orders", partitions=2)
+        with pytest.raises(AssertionError, match=r"has no owner\n  wait_stable\(owned='all'\) waits for it"):
+            group.assert_owned_exactly_once()
+        group.rebalance()
+        group.wait_stable(members=1, owned="all").assert_owned_exactly_once()
+
+
+def test_no_page_and_no_example_asserts_ownership_right_after_a_bare_wait() -> None:
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", *root.glob("docs/**/*.md"), *root.glob("examples/**/*.py")]
+    bare = re.compile(r"wait_stable\((?![^)]*owned=)[^)]*\)\s*\.assert_owned_exactly_once\((?![^)]*timeout=)")
+    assert [page.name for page in pages if bare.search(page.read_text(encoding="utf-8"))] == []
 
 
 # -- records ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ...core.groups.classic.group import ClassicGroupState
@@ -12,6 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ...verify.ownership import Assignment, MemberAssignment
+
+
+def member_labels(members: Collection[tuple[str | None, str, str]], names: Collection[str]) -> list[str]:
+    """Return the label of each member, given by instance id, member id and client id.
+
+    It is the one that `names` has, if it is unambiguous, else the instance id or the member id.
+    """
+    clients = Counter(client_id for _, _, client_id in members)
+    labels = []
+    for instance_id, member_id, client_id in members:
+        choices = (instance_id, member_id, client_id if clients[client_id] == 1 else None)
+        labels.append(next((name for name in choices if name in names), None) or instance_id or member_id)
+    return labels
 
 
 def assignment_check(expected: Mapping[str, Assignment], actual: Mapping[str, Assignment]) -> GroupCheck:
@@ -30,7 +44,9 @@ def ownership_check(
     if state != ClassicGroupState.STABLE.value:
         return GroupCheck(ok=False, message=f"expected a Stable group, but it is {state}")
     wrong = ownership_errors(members, partitions, topics)
-    return GroupCheck(not wrong, f"expected every partition to be owned exactly once, but {'; '.join(wrong)}")
+    is_early = any(each.endswith("has no owner") for each in wrong)
+    remedy = "\n  wait_stable(owned='all') waits for it, and so does timeout=" if is_early else ""
+    return GroupCheck(not wrong, f"expected every partition to be owned exactly once, but {'; '.join(wrong)}{remedy}")
 
 
 def offsets_check(

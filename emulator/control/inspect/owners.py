@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages.consumer_protocol import read_assignment, read_subscription
@@ -10,6 +9,7 @@ from koordinator.wire.primitives import Malformed
 
 from ...core.groups.classic.group import CONSUMER
 from ...verify.ownership import MemberAssignment
+from .comparison import member_labels
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -29,16 +29,12 @@ def owners_of(group: ClassicGroup) -> tuple[MemberAssignment, ...]:
 
 
 def assignment_by(group: ClassicGroup | None, names: Collection[str]) -> dict[str, dict[str, list[int]]]:
-    """Return each member's partitions, by its label, or by its client id if that is unambiguous and in `names`."""
+    """Return each member's partitions, by its name in `names`, or by its label (`member_labels`)."""
     if group is None or group.protocol_type != CONSUMER:
         return {}
-    clients = Counter(member.client_id for member in group.members.values())
-    return {
-        member.client_id
-        if _label(member) not in names and member.client_id in names and clients[member.client_id] == 1
-        else _label(member): partitions(member.assignment)
-        for member in group.members.values()
-    }
+    members = group.members.values()
+    labels = member_labels([(member.instance_id, member.id, member.client_id) for member in members], names)
+    return {label: partitions(member.assignment) for label, member in zip(labels, members, strict=True)}
 
 
 def partition_counts(cluster: ClusterState) -> Mapping[str, int]:
