@@ -147,6 +147,19 @@ def test_the_stream_carries_the_state_of_a_watched_group(http: httpx.Client) -> 
     assert [puppet["name"] for puppet in later["puppets"]] == ["p", "q"]
 
 
+def test_the_stream_of_the_live_page_has_all_groups_and_the_lines_of_one(http: httpx.Client) -> None:
+    for group in ("g", "h"):
+        http.post(f"{CLUSTER}/groups/{group}/puppets/p").raise_for_status()
+        http.post(f"{CLUSTER}/groups/{group}/puppets/p/join").raise_for_status()
+    query, accept = {"watch": "g"}, {"accept": "text/event-stream"}
+    with http.stream("GET", f"{CLUSTER}/trace", params=query, headers=accept) as stream:
+        lines = stream.iter_lines()
+        change = json.loads(next(next(lines) for line in lines if line == "event: page").removeprefix("data: "))
+    assert {row[1] for row in change["groups"]} == {"g", "h"}
+    assert {line.get("group_id") for line in change["lines"]} <= {"g", None}
+    assert ["lane", 0, "p", False, False] in change["rows"]
+
+
 def test_every_request_but_probes_needs_the_token() -> None:
     with Serving(token=TOKEN) as served, httpx.Client(base_url=served.url, trust_env=False) as http:
         assert http.get("/healthz").is_success

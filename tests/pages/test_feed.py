@@ -1,0 +1,94 @@
+"""The rows that the pages draw: the story of a group, and the overview of many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from browser.recorded_traces import NAMES, crowd, lines_of, with_faults
+from scenes.short_groups import SHORT, played
+
+from koordinator import Simulation
+from koordinator.emulator.pages.feed import Feed, drawn
+from koordinator.emulator.pages.lanes import lanes_of
+from koordinator.emulator.verify.group_trace import GroupTrace
+from koordinator.emulator.verify.rebalances import rebalances
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scenes.short_groups import Lines
+
+SCENES: dict[str, Callable[[], Lines]] = {
+    **{name: lambda name=name: lines_of(name) for name in NAMES},  # type: ignore[misc]
+    **{scene.__name__: lambda scene=scene: played(scene) for scene in SHORT},  # type: ignore[misc]
+    "crowd": lambda: crowd(members=5, events=3000),
+    "with_faults": with_faults,
+}
+
+
+def events_of(lines: Lines) -> Lines:
+    return [line for line in lines if line["kind"] != "header"]
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_the_rebalances_of_the_story_are_those_of_verify(scene: str) -> None:
+    lines = events_of(SCENES[scene]())
+    (group,) = lanes_of(lines).values()
+    told = [{**vars_of(each), "number": 0} for _, each in group.story.rebalances]
+    judged = rebalances(GroupTrace(lines, group.id))
+    assert told == [{**vars_of(each), "number": 0} for each in judged if each.outcome != "open"]
+
+
+def vars_of(rebalance: object) -> dict[str, Any]:
+    return {name: getattr(rebalance, name) for name in rebalance.__slots__}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_feed_in_pieces_has_the_same_rows(scene: str) -> None:
+    lines = events_of(SCENES[scene]())
+    (name,) = lanes_of(lines)
+    feed = Feed(name)
+    rows = [row for at in range(0, len(lines), 7) for row in feed.take(lines[at : at + 7])["rows"]]
+    whole = drawn(lines)["drawings"][name]["rows"]
+    assert [row for row in rows if row[0] != "story"] == [row for row in whole if row[0] != "story"]
+    # the item of a rebalance is rewritten
+    assert {row[1]: row for row in rows if row[0] == "story"} == {row[1]: row for row in whole if row[0] == "story"}
+
+
+def test_a_crash_of_many_members_is_one_sentence() -> None:
+    simulation = Simulation(topics={"orders": 5}, seed=1)
+    with simulation as cluster:
+        puppets = [cluster.group("svc").puppet(f"svc-{number}") for number in range(5)]
+        for puppet in puppets:
+            puppet.join()
+        simulation.pass_time(3)
+        for puppet in puppets:
+            puppet.stop()
+        rows = drawn(cluster._port.trace_lines())["drawings"]["svc"]["rows"]
+    titles = [row[3] for row in rows if row[0] == "story"]
+    assert "svc-0, svc-1, svc-2 and 2 more disconnected without leaving" in titles
+
+
+def test_the_overview_counts_what_happened_in_each_group() -> None:
+    simulation = Simulation(topics={"orders": 2}, seed=1)
+    with simulation as cluster:
+        for name in ("a", "b"):
+            cluster.group(name).puppet("p").join()
+        leaver = cluster.group("b").puppet("q").join()
+        simulation.pass_time(3)
+        leaver.leave()
+        simulation.pass_time(3)
+        lines = events_of(cluster._port.trace_lines())
+    joins, leaves = "a new member joins", "a member left by LeaveGroup"
+    assert drawn(lines)["groups"] == [
+        ["group", "a", "Stable", 1, 1, {joins: 1}],
+        ["group", "b", "Stable", 3, 1, {joins: 2, leaves: 1}],
+    ]
+
+
+def test_the_members_of_a_group_before_the_trace_are_not_counted() -> None:
+    lines = lines_of("cooperative")[1:]
+    start = next(at for at, line in enumerate(lines) if line.get("state_from") == "Stable")
+    (row,) = drawn(lines[start:])["groups"]
+    assert row[4] is None
