@@ -108,8 +108,6 @@ def test_every_python_block_passes_mypy_strict(tmp_path: Path) -> None:
             (tmp_path / f"block_{name}.py").write_text(module_of(block.text), encoding="utf-8")
     mistake = "def test_it(koordinator): koordinator.move_coordinator('svc', to='2')"
     (tmp_path / "wrong.py").write_text(module_of(mistake), encoding="utf-8")
-        module_of("def test_it(koordinator): koordinator.move_coordinator('svc', to='2')"), encoding="utf-8"
-    )
 
     errors = mypy(tmp_path).splitlines()
 
