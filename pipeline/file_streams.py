@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os.path import commonprefix
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark import cloudpickle
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-from koordinator import pipeline
 
 from .bronze import lines
 from .frames import select_schema
@@ -70,9 +67,6 @@ def list_files(spark: SparkSession, inputs: Sequence[str]) -> DataFrame:
 
 def read_new(spark: SparkSession, store: Store, inputs: Sequence[str]) -> None:
     """Write the lines of new text files to bronze/line, and the names of all new files to bronze/file."""
-    # a Spark Connect server runs the batch functions, and koordinator need not be installed there
-    pickling: Any = cloudpickle
-    pickling.register_pickle_by_value(pipeline)
     pattern = combined_glob(inputs)
     text = lines.select_lines(_reader(spark, TEXT).text(pattern))
     _run(text, store, TEXT, _lines_writer(store.path(BRONZE_LINE), store.path(FILE)))

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pyspark import cloudpickle
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql.utils import is_remote
 from pyspark.storagelevel import StorageLevel
 
+import koordinator
+
 from . import file_streams, layers
+from .fold.frames import FOLD
 from .job_errors import JobFailed
 from .schema import BRONZE_LINE, COUNTS, EVENT, FILE, HEADER, OUTCOME, QUARANTINE, TRACE_HOME
 from .silver import intake
@@ -33,6 +38,10 @@ COUNT_COLUMNS = ("event", "header", "test", "ignored", "duplicate", "quarantined
 """The columns of bronze/counts that add up to the rows read."""
 
 
+BAD_SHOWN = 5
+"""Number of quarantined rows that a load names."""
+
+
 class TooManyBad(JobFailed):
     """More rows are in quarantine than allowed. The batches stay pending: a later load may allow more."""
 
@@ -46,6 +55,8 @@ class LoadResult:
     """The result of a load. `counts` has the row of bronze/counts for each new file."""
 
     counts: list[Row] = field(default_factory=list)
+    bad: list[Row] = field(default_factory=list)
+    """The first BAD_SHOWN rows of bronze/quarantine."""
     changed: list[str] = field(default_factory=list)
     """Files whose size has changed since an earlier load read them."""
 
@@ -58,6 +69,11 @@ class LoadResult:
         """Share of the rows that are in quarantine."""
         return self.rows("quarantined") / max(self.rows("read"), 1)
 
+    def bad_lines(self) -> list[str]:
+        """Return one line for each row in `bad`: file, line number, reason and detail."""
+        places = ((row, f":{row.line_no}" if row.line_no else "") for row in self.bad)
+        return [f"  {row.source_file}{line}: {row.reason}: {row.detail}" for row, line in places]
+
 
 class Loader:
     """Loads inputs into a store, and reports each step to `report_progress`."""
@@ -67,12 +83,14 @@ class Loader:
     ) -> None:
         self.spark, self.store, self.max_bad_ratio = spark, store, max_bad_ratio
         self.report_progress = report_progress
+        self._folded: DataFrame
 
     def load(self, inputs: Sequence[str]) -> LoadResult:
         """Finish the batches that an earlier load left pending, and load the new files.
 
         Raises JobRefused, TooManyBad, and Spark's own exceptions.
         """
+        _send_code(self.spark)
         self.report_progress("looking for new files")
         loaded = LoadResult()
         is_new = self.store.open(self.spark, [stream.name for stream in file_streams.STREAMS])
@@ -86,19 +104,24 @@ class Loader:
 
     def _finish(self, loaded: LoadResult) -> None:
         """Ingest all pending batches and rebuild the tables that depend on them."""
-        batches = self._pending()
+        batches = self.store.unfinished(self.spark)
         if not batches:
             return
         counts = [row for batch in batches for row in self._ingest(batch)]
         loaded.counts += counts
+        if any(row.quarantined for row in counts):
+            bad = self._select(QUARANTINE, F.col("batch").isin(batches)).orderBy("source_file", "line_no")
+            loaded.bad = (loaded.bad + bad.limit(BAD_SHOWN).collect())[:BAD_SHOWN]
         if loaded.bad_ratio > self.max_bad_ratio:
             raise TooManyBad(
                 f"{loaded.rows('quarantined')} of {loaded.rows('read')} rows are bad ({loaded.bad_ratio:.3%}),"
-                f" more than --max-bad-ratio {self.max_bad_ratio:.3%}: see {self.store.path(QUARANTINE)}"
+                f" more than --max-bad-ratio {self.max_bad_ratio:.3%}; all are in {self.store.path(QUARANTINE)}:\n"
+                + "\n".join(loaded.bad_lines())
             )
         homes = self._homes(batches)
         for step in layers.PER_HOME_STEPS:
             self._build(step, homes)
+        self._folded.unpersist()
         for step in layers.STORE_STEPS:
             self.report_progress(step.table.path)
             self.store.write(step.build(*(self._rows(table) for table in step.inputs)), step.table)
@@ -106,12 +129,6 @@ class Loader:
         columns = self.store.read(self.spark, COUNTS).schema
         rows = [tuple(row[name] for name in names) for row in counts]
         self.store.write(self.spark.createDataFrame(rows, columns), COUNTS)
-
-    def _pending(self) -> list[str]:
-        """Return the batches that were read but not finished, oldest first."""
-        files, counts = (self.store.read(self.spark, table).select("batch").distinct() for table in (FILE, COUNTS))
-        names = [row.batch for row in files.join(counts, "batch", "left_anti").collect()]
-        return sorted(names, key=lambda name: (int(name.rpartition("-")[2]), name))
 
     def _ingest(self, batch: str) -> list[Row]:
         """Write the events, headers and outcomes of a batch; return its rows of bronze/counts."""
@@ -186,7 +203,11 @@ class Loader:
         """Build the table of a step for these homes and write it."""
         self.report_progress(step.table.path)
         is_affected = F.col("home").isin(homes)
-        frame = step.build(*(self._select(table, is_affected) for table in step.inputs))
+        inputs = (self._folded if table is FOLD else self._select(table, is_affected) for table in step.inputs)
+        frame = step.build(*inputs)
+        if step.table is FOLD:
+            self._folded = frame.persist(StorageLevel.DISK_ONLY)
+            return
         if len(homes) == 1:
             frame = frame.withColumn("home", F.lit(homes[0]))
         else:
@@ -205,6 +226,13 @@ class Loader:
         before = self.store.read(self.spark, FILE)
         rows = now.join(before, "source_file").where("now != file_size").select("source_file").distinct().collect()
         return sorted(row.source_file for row in rows)
+
+
+def _send_code(spark: SparkSession) -> None:
+    """Let Spark send koordinator's functions by value, unless all of Spark runs in this Python environment."""
+    if is_remote() or not (spark.conf.get("spark.master") or "").startswith("local"):
+        pickling: Any = cloudpickle
+        pickling.register_pickle_by_value(koordinator)
 
 
 def _with_home(frame: DataFrame, old: DataFrame | None, batch: str) -> DataFrame:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from .job_errors import JobRefused
-from .schema import FILE, SCHEMA_VERSION
+from .schema import COUNTS, FILE, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -101,6 +101,12 @@ class Store:
                     " restore it, or load the inputs into a new store"
                 )
         return False
+
+    def unfinished(self, spark: SparkSession) -> list[str]:
+        """Return the batches that were read, and whose load has not finished, oldest first."""
+        files, counts = (self.read(spark, table).select("batch").distinct() for table in (FILE, COUNTS))
+        names = [row.batch for row in files.join(counts, "batch", "left_anti").collect()]
+        return sorted(names, key=lambda name: (int(name.rpartition("-")[2]), name))
 
     def require(self, spark: SparkSession) -> None:
         """Raise JobRefused if this is not a store, or one of another schema version. Changes nothing."""

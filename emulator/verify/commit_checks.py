@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from .group_trace import OK
 from .observations import Observations
 
 if TYPE_CHECKING:
-    from .group_trace import Exchange, GroupTrace, Line
+    from .group_trace import Exchange, GroupTrace
 
 
 def no_old_generation(trace: GroupTrace) -> Observations:
@@ -45,27 +47,24 @@ def committed_before_revoke(trace: GroupTrace, *, auto_commit: bool | None) -> O
     observations = Observations()
     if auto_commit is False:
         return observations
+    unique, all_fetches = _unique_clients(trace), _fetches(trace)
     for member_id, exchanges in trace.by_member.items():
-        client_id = trace.clients.get(member_id, "")
-        namesakes = [
-            other for other, name in trace.clients.items() if name == client_id and _overlap(trace, other, member_id)
-        ]
-        fetches = [] if len(namesakes) > 1 else _fetches(trace, client_id)
+        fetches = all_fetches[trace.clients.get(member_id, "")] if member_id in unique else []
         commits = [each for each in exchanges if each.api == "OffsetCommit" and each.error == OK]
         if not commits and auto_commit is None:
             continue
         for revoke, signal in _revokes(exchanges):
             earlier = [commit for commit in commits if commit.seq < revoke.seq]
             since = earlier[-1].seq if earlier else exchanges[0].seq
-            uncommitted = [line for line in fetches if since < line["seq"] < (signal or revoke).seq]
-            if not uncommitted:
+            at = bisect_right(fetches, since)
+            if at == len(fetches) or fetches[at] >= (signal or revoke).seq:
                 # a commit is the only evidence if the fetches may belong to another member
                 if earlier:
                     observations.add_pass(earlier[-1], revoke)
                 continue
             text = (
                 f"{trace.describe(member_id)} gave up its partitions with {revoke}, and has "
-                f"committed nothing since it fetched at #{uncommitted[0]['seq']}"
+                f"committed nothing since it fetched at #{fetches[at]}"
             )
             (observations.add_failure if auto_commit else observations.add_unclear)(text, revoke)
     return observations
@@ -91,19 +90,28 @@ def _revokes(exchanges: list[Exchange]) -> list[tuple[Exchange, Exchange | None]
     return revokes
 
 
-def _fetches(trace: GroupTrace, client_id: str) -> list[Line]:
-    """Return the Fetch responses that carried records to a client; the trace omits empty ones."""
-    return [
-        line
-        for line in trace.lines
-        if line["kind"] == "response"
-        and line.get("api") == "Fetch"
-        and line.get("client_id") == client_id
-        and not line.get("error")
-    ]
+def _fetches(trace: GroupTrace) -> dict[str, list[int]]:
+    """Return the Fetch responses that carried records to each client id; the trace omits empty ones."""
+    fetches: dict[str, list[int]] = defaultdict(list)
+    for line in trace.lines:
+        if line["kind"] == "response" and line.get("api") == "Fetch" and not line.get("error"):
+            fetches[line.get("client_id") or ""].append(int(line["seq"]))
+    return fetches
 
 
-def _overlap(trace: GroupTrace, one: str, other: str) -> bool:
-    """Return whether two members existed at the same time; a client that rejoins gets a new member id."""
-    first, second = trace.by_member[one], trace.by_member[other]
-    return one == other or (first[0].seq <= second[-1].seq and second[0].seq <= first[-1].seq)
+def _unique_clients(trace: GroupTrace) -> set[str]:
+    """Return the members that shared their client id with no other at the same time; rejoining gives a new member id.
+
+    The members are compared with their neighbours in the order of their first requests.
+    """
+    unique: set[str] = set()
+    last: dict[str, tuple[str, int]] = {}
+    for member_id, exchanges in sorted(trace.by_member.items(), key=lambda item: item[1][0].seq):
+        client_id = trace.clients.get(member_id, "")
+        before, until = last.get(client_id, ("", -1))
+        if exchanges[0].seq > until:
+            unique.add(member_id)
+        else:
+            unique.discard(before)
+        last[client_id] = max((before, until), (member_id, exchanges[-1].seq), key=itemgetter(1))
+    return unique

@@ -1,7 +1,7 @@
-"""The client checks C01 to C10: whether the members of a group follow Kafka's client protocol.
+"""The checks: C01 to C10, whether the members of a group follow Kafka's client protocol, and S01 to S10 of its server.
 
-Each check judges what the coordinator sees. Behaviour that the server's side does not show is inconclusive: whether a
-closed client crashed or never leaves, and whether a client commits automatically.
+Each client check judges what the coordinator sees. Behaviour that the server's side does not show is inconclusive:
+whether a closed client crashed or never leaves, and whether a client commits automatically.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..trace.vocabulary import CHECKS
-from . import commit_checks, join_checks, member_checks, ownership_checks
+from . import commit_checks, join_checks, member_checks, ownership_checks, server_checks
 from .names import require_known
 from .observations import FAIL, INCONCLUSIVE, PASS, Observations
 
@@ -52,7 +52,18 @@ def conformance(
     before a revoke (C10) never fails.
     """
     ignored = {require_known("the check", check, CHECKS) for check in ignore}
-    checks: dict[str, Callable[[], Observations]] = {
+    checks = client_checks(trace, stable, auto_commit=auto_commit)
+    return [_verdict(check_id, check(), trace.dropped) for check_id, check in checks.items() if check_id not in ignored]
+
+
+def client_checks(
+    trace: GroupTrace,
+    stable: tuple[tuple[MemberAssignment, ...], Mapping[str, int]] | None = None,
+    *,
+    auto_commit: bool | None = None,
+) -> dict[str, Callable[[], Observations]]:
+    """Return the client checks by number; the arguments are those of `conformance`."""
+    return {
         "C01": lambda: join_checks.assigned_id_is_used(trace),
         "C02": lambda: join_checks.coordinator_is_looked_up(trace),
         "C03": lambda: commit_checks.no_old_generation(trace),
@@ -64,7 +75,39 @@ def conformance(
         "C09": lambda: join_checks.no_tight_loop(trace),
         "C10": lambda: commit_checks.committed_before_revoke(trace, auto_commit=auto_commit),
     }
-    return [_verdict(check_id, check(), trace.dropped) for check_id, check in checks.items() if check_id not in ignored]
+
+
+SERVER_CHECKS: dict[str, tuple[str, Callable[[GroupTrace], Observations]]] = {
+    "S01": (
+        "the generation increments by one with each completed join barrier",
+        server_checks.generation_increments,
+    ),
+    "S02": ("each generation has exactly one leader, which is one of its members", server_checks.single_leader),
+    "S03": ("only the leader receives the member list", server_checks.member_list_for_leader_only),
+    "S04": (
+        "an unknown member gets UNKNOWN_MEMBER_ID, then a wrong generation gets ILLEGAL_GENERATION",
+        server_checks.errors_in_kafkas_order,
+    ),
+    "S05": (
+        "a member that joins without an id gets MEMBER_ID_REQUIRED once, with an id",
+        server_checks.member_id_required_once,
+    ),
+    "S06": (
+        "a silent member is removed soon after its session timeout, and not before",
+        server_checks.session_expiry_in_time,
+    ),
+    "S07": ("a group never exceeds group.max.size, as far as the trace shows", server_checks.group_max_size_kept),
+    "S08": (
+        "a static member rejoins a Stable group without a rebalance, and its old member id is fenced",
+        server_checks.static_rejoin_without_rebalance,
+    ),
+    "S09": ("every member supports the selected protocol", server_checks.protocol_supported_by_all),
+    "S10": (
+        "each request gets exactly one response, in the order of its connection",
+        server_checks.one_response_in_order,
+    ),
+}
+"""The coordinator checks by number: title and function."""
 
 
 def _verdict(check_id: str, observations: Observations, dropped: int) -> Verdict:

@@ -6,15 +6,17 @@ group's own lines, because the client checks need them.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import METADATA_KINDS
+from .lazy import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
 Line = dict[str, Any]
 
@@ -90,6 +92,16 @@ class Exchange:
         return None if self.response is None else str(self.response.get("error") or OK)
 
     @property
+    def rule_id(self) -> str | None:
+        """The fault rule that applied to the response, or to the request."""
+        return (self.response or {}).get("rule_id") or self.request.get("rule_id")
+
+    @property
+    def count(self) -> int:
+        """The number of equal heartbeats that this one stands for."""
+        return int(self.request.get("count", 1))
+
+    @property
     def request_body(self) -> Line:
         """The body of the request."""
         return self.request.get("body") or {}
@@ -125,12 +137,12 @@ class GroupTrace:
             if line.get("group_id", group_id) == group_id and line["kind"] not in METADATA_KINDS
         ]
 
-    @cached_property
+    @lazy
     def group_lines(self) -> list[Line]:
         """The lines that name the group."""
         return [line for line in self.lines if line.get("group_id") == self.group_id]
 
-    @cached_property
+    @lazy
     def exchanges(self) -> list[Exchange]:
         """The requests that name the group, with their responses, in the order of the requests."""
         pending: dict[tuple[object, ...], int] = {}
@@ -145,7 +157,7 @@ class GroupTrace:
                 responses[pending.pop(key)] = line
         return [Exchange(request, responses.get(at)) for at, request in enumerate(requests)]
 
-    @cached_property
+    @lazy
     def by_member(self) -> dict[str, list[Exchange]]:
         """The exchanges of each member id."""
         exchanges: dict[str, list[Exchange]] = defaultdict(list)
@@ -154,7 +166,29 @@ class GroupTrace:
                 exchanges[exchange.member_id].append(exchange)
         return dict(exchanges)
 
-    @cached_property
+    @lazy
+    def by_connection(self) -> dict[tuple[int | None, int | None], list[Exchange]]:
+        """The exchanges of each connection."""
+        exchanges: dict[tuple[int | None, int | None], list[Exchange]] = defaultdict(list)
+        for exchange in self.exchanges:
+            exchanges[exchange.connection].append(exchange)
+        return dict(exchanges)
+
+    @lazy
+    def states(self) -> list[Line]:
+        """The changes of the group's state."""
+        return [line for line in self.group_lines if line["kind"] == "state"]
+
+    @lazy
+    def member_changes(self) -> dict[str, list[Line]]:
+        """The lines in which each member was added, removed, replaced, or given an id."""
+        changes: dict[str, list[Line]] = defaultdict(list)
+        for line in self.group_lines:
+            if line["kind"] == "member" and line.get("member_id"):
+                changes[line["member_id"]].append(line)
+        return dict(changes)
+
+    @lazy
     def joins(self) -> dict[int, list[Exchange]]:
         """The successful JoinGroups of each generation."""
         joins: dict[int, list[Exchange]] = defaultdict(list)
@@ -163,7 +197,7 @@ class GroupTrace:
                 joins[exchange.joined_generation].append(exchange)
         return dict(joins)
 
-    @cached_property
+    @lazy
     def instances(self) -> dict[str, str]:
         """The `group.instance.id` of each static member id."""
         instances: dict[str, str] = {}
@@ -175,7 +209,7 @@ class GroupTrace:
                 instances[exchange.member_id] = exchange.instance_id
         return instances
 
-    @cached_property
+    @lazy
     def clients(self) -> dict[str, str]:
         """The client id of each member id."""
         members = [exchange for exchange in self.exchanges if exchange.member_id]
@@ -199,7 +233,7 @@ class GroupTrace:
         """Return a member's label and its client library."""
         return f"{self.label(member_id)}{self.software(member_id)}"
 
-    @cached_property
+    @lazy
     def closed(self) -> dict[tuple[int | None, int | None], Line]:
         """The closing line of each closed connection (node, number)."""
         return {
@@ -215,11 +249,12 @@ class GroupTrace:
         delays the requests behind it.
         """
         blocked = 0.0
-        for exchange in self.exchanges:
-            if exchange.connection == connection and earlier["seq"] < exchange.seq < later["seq"]:
-                response = exchange.response
-                until = later if response is None or response["seq"] > later["seq"] else response
-                blocked += between_ms(exchange.request, until)
+        for exchange in after(self.by_connection.get(connection, ()), earlier["seq"]):
+            if exchange.seq >= later["seq"]:
+                break
+            response = exchange.response
+            until = later if response is None or response["seq"] > later["seq"] else response
+            blocked += between_ms(exchange.request, until)
         return blocked
 
     def lagged_ms(self, earlier: Line, later: Line) -> float:
@@ -235,6 +270,11 @@ class GroupTrace:
     def end(self) -> Line | None:
         """The last line that has the group's time."""
         return next((line for line in reversed(self.group_lines) if line.get("group_ts_us") is not None), None)
+
+
+def after(exchanges: Sequence[Exchange], seq: int) -> Iterator[Exchange]:
+    """Return the exchanges whose request comes after a line; they are in the order of their requests."""
+    return islice(exchanges, bisect_right(exchanges, seq, key=lambda exchange: exchange.seq), None)
 
 
 def between_ms(earlier: Line, later: Line) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
-from .group_trace import at_least_ms, between_ms
+from .group_trace import after, at_least_ms, between_ms
 from .members import removals
 from .observations import Observations
 
@@ -48,7 +48,7 @@ def _check_assigned_id(
 ) -> None:
     session_ms = join.request_body.get("session_timeout_ms", 0)
     name = trace.describe(assigned)
-    later = (each for each in trace.exchanges if each.seq > response["seq"])
+    later = after(trace.by_member.get(assigned, ()), response["seq"])
     use = next((each for each in later if each.request_member_id == assigned), None)
     second = _join_without_id(trace, join, before=None if use is None else use.seq)
     if second is not None:
@@ -81,14 +81,11 @@ def _client_ms(trace: GroupTrace, exchange: Exchange, later: Line) -> float:
 
 def _join_without_id(trace: GroupTrace, first: Exchange, before: int | None) -> Exchange | None:
     """Return the next JoinGroup without a member id on the same connection, before the assigned id is used."""
-    for exchange in trace.exchanges:
+    for exchange in after(trace.by_connection[first.connection], first.response_seq or first.seq):
         if before is not None and exchange.seq > before:
             return None
-        if (
-            exchange.seq > (first.response_seq or first.seq)
-            and (exchange.api, exchange.connection, exchange.request_member_id, exchange.instance_id)
-            == ("JoinGroup", first.connection, "", None)
-            and exchange.client_id == first.client_id
+        if (exchange.api, exchange.request_member_id, exchange.instance_id) == ("JoinGroup", "", None) and (
+            exchange.client_id == first.client_id
         ):
             return exchange
     return None
@@ -100,9 +97,12 @@ def coordinator_is_looked_up(trace: GroupTrace) -> Observations:
     librdkafka #3396: an endless loop between a broker that names broker 2, and broker 2, which is not the coordinator.
     """
     observations = Observations()
-    lookups = [exchange for exchange in trace.exchanges if exchange.api == "FindCoordinator"]
+    lookups: dict[str, list[Exchange]] = defaultdict(list)
+    for exchange in trace.exchanges:
+        if exchange.api == "FindCoordinator":
+            lookups[exchange.client_id].append(exchange)
     recent: dict[tuple[object, ...], deque[Exchange]] = defaultdict(deque)
-    for at, exchange in enumerate(trace.exchanges):
+    for exchange in trace.exchanges:
         if exchange.error != "NOT_COORDINATOR" or exchange.response is None or exchange.api == "FindCoordinator":
             continue
         errors = recent[exchange.client_id, exchange.api]
@@ -110,10 +110,12 @@ def coordinator_is_looked_up(trace: GroupTrace) -> Observations:
             text = f"{exchange.client_id} sent {LOOP_REQUESTS} requests within {LOOP_MS} ms to a node that is not the"
             observations.add_failure(f"{text} coordinator: {exchange}", exchange)
             errors.clear()
-        retry = next((later for later in trace.exchanges[at + 1 :] if _is_retry(exchange, later)), None)
-        limit = None if retry is None else retry.seq
-        lookup = next((each for each in lookups if _is_between(each, exchange, limit)), None)
-        if lookup is not None:
+        answered = exchange.response["seq"]
+        own = (trace.by_connection[exchange.connection], trace.by_member.get(exchange.member_id, ()))
+        retries = (next((later for later in after(each, answered) if _is_retry(exchange, later)), None) for each in own)
+        retry = min((each for each in retries if each is not None), key=lambda each: each.seq, default=None)
+        lookup = next(after(lookups[exchange.client_id], answered), None)
+        if lookup is not None and (retry is None or lookup.seq < retry.seq):
             observations.add_pass(exchange, lookup)
         elif retry is not None:
             observations.add_failure(f"{exchange}, and retried without a FindCoordinator: {retry}", exchange, retry)
@@ -125,21 +127,13 @@ def coordinator_is_looked_up(trace: GroupTrace) -> Observations:
 
 
 def _is_retry(first: Exchange, later: Exchange) -> bool:
-    """Return whether the same client sends another request to the same node after the time for a lookup."""
-    is_client = later.connection == first.connection or (bool(later.member_id) and later.member_id == first.member_id)
+    """Return whether a later request of the same client goes to the same node, after the time for a lookup."""
     return (
-        is_client
-        and later.api != "FindCoordinator"
+        later.api != "FindCoordinator"
         and later.request.get("node") == first.request.get("node")
         and first.response is not None
-        and later.seq > first.response["seq"]
         and at_least_ms(first.response, later.request) > LOOKUP_MS
     )
-
-
-def _is_between(lookup: Exchange, first: Exchange, limit: int | None) -> bool:
-    after = first.response_seq or first.seq
-    return lookup.client_id == first.client_id and after < lookup.seq < (limit or lookup.seq + 1)
 
 
 def rejoins(trace: GroupTrace) -> Observations:
@@ -186,16 +180,8 @@ def _check_missing_join(
     assert signal.response is not None, "the exchange has a response"
     removal = next((line for line in removals(trace, {member_id}) if line["seq"] > signal.response["seq"]), None)
     until = removal or trace.end
-    new_member_join = next(
-        (
-            exchange
-            for exchange in trace.exchanges
-            if exchange.api == "JoinGroup"
-            and exchange.connection == signal.connection
-            and exchange.seq > signal.response["seq"]
-        ),
-        None,
-    )
+    later = after(trace.by_connection[signal.connection], signal.response["seq"])
+    new_member_join = next((exchange for exchange in later if exchange.api == "JoinGroup"), None)
     if new_member_join is not None:
         observations.add_pass(signal, new_member_join)
     elif signal.connection in trace.closed or until is None:

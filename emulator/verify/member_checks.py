@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
 from .group_trace import OK, at_least_ms, between_ms
@@ -24,8 +24,27 @@ def heartbeats(trace: GroupTrace) -> Observations:
     A member owes heartbeats from its SyncGroup until it rejoins, leaves, or its connection closes.
     """
     observations = Observations()
-    for member_id in trace.by_member:
-        _HeartbeatMonitor(trace, observations, member_id).run()
+    monitors = {member_id: _HeartbeatMonitor(trace, observations, member_id) for member_id in trace.by_member}
+    users: dict[object, set[str]] = defaultdict(set)
+    for exchange in trace.exchanges:
+        users[exchange.connection].add(exchange.member_id)
+    exchanges = {exchange.seq: exchange for exchange in trace.exchanges if exchange.member_id}
+    for line in trace.lines:
+        if line["seq"] in exchanges:
+            exchange = exchanges[line["seq"]]
+            monitors[exchange.member_id].add(exchange)
+        elif line["kind"] in ("node", "leader"):
+            # a stopped broker takes no heartbeats, and a moved coordinator takes time to find
+            for monitor in monitors.values():
+                monitor.pause()
+        elif line["kind"] == "conn" and line["change"] == "closed":
+            for member_id in users.get((line.get("node"), line.get("conn_id")), set()) & monitors.keys():
+                monitors[member_id].pause()
+        elif line["kind"] == "member" and line.get("member_id") in monitors:
+            monitors[line["member_id"]].end(line)
+    if trace.end is not None:
+        for monitor in monitors.values():
+            monitor.end(trace.end)
     return observations
 
 
@@ -40,39 +59,30 @@ class _HeartbeatMonitor:
         self._connection: tuple[int | None, int | None] = (None, None)
         self._recent: deque[Exchange] = deque()
 
-    def run(self) -> None:
-        trace, last = self._trace, None
-        exchanges = {exchange.seq: exchange for exchange in trace.by_member[self._member_id]}
-        connections = {exchange.connection for exchange in exchanges.values()}
-        for line in trace.lines:
-            if line["seq"] in exchanges:
-                self._add(exchanges[line["seq"]])
-            elif line["kind"] in ("node", "leader"):
-                # a stopped broker takes no heartbeats, and a moved coordinator takes time to find
-                self._last_response = None
-            elif line["kind"] == "conn" and line["change"] == "closed":
-                if (line.get("node"), line.get("conn_id")) in connections:
-                    self._last_response = None
-            elif line["kind"] == "member" and line.get("member_id") == self._member_id:
-                self._check_interval(line)
-                self._last_response = None
-            if line.get("group_id") == trace.group_id:
-                last = line
-        if last is not None and trace.end is not None:
-            self._check_interval(trace.end)
+    def pause(self) -> None:
+        """Expect no heartbeat until the next response."""
+        self._last_response = None
 
-    def _add(self, exchange: Exchange) -> None:
+    def end(self, line: Line) -> None:
+        """Check the time until a line, and expect no further heartbeat."""
+        self._check_interval(line)
+        self.pause()
+
+    def add(self, exchange: Exchange) -> None:
+        """Check a request of the member."""
         match exchange.api:
             case "JoinGroup":
                 self._session_ms = exchange.request_body.get("session_timeout_ms", self._session_ms)
-                self._check_interval(exchange.request)
-                self._last_response = None
+                self.end(exchange.request)
                 return
             case "LeaveGroup":
-                self._last_response = None
+                self.pause()
                 return
             case "Heartbeat":
-                self._check_interval(exchange.request, exchange)
+                if exchange.count > 1 and self._last_response is not None and self._session_ms:
+                    self._observations.add_pass(exchange, n=exchange.count)
+                else:
+                    self._check_interval(exchange.request, exchange)
                 self._check_storm(exchange)
         if exchange.generation == -1 and self._has_synced and exchange.api in MEMBER_APIS:
             self._observations.add_failure(
@@ -100,12 +110,12 @@ class _HeartbeatMonitor:
             lagged_ms = self._trace.lagged_ms(start, line)
             if elapsed_ms - lagged_ms < self._session_ms / 2:
                 text += f"; the emulator itself was {lagged_ms / 1000:.3g} s late, on a busy machine"
-                self._observations.add_unclear(text, start, line)
+                self._observations.add_unclear(text, start, line, of=self._member_id)
             else:
-                self._observations.add_failure(text, start, line)
+                self._observations.add_failure(text, start, line, of=self._member_id)
             self._last_response = None
         elif heartbeat is not None:
-            self._observations.add_pass(heartbeat)
+            self._observations.add_pass(heartbeat, n=heartbeat.count)
 
     def _check_storm(self, heartbeat: Exchange) -> None:
         recent = self._recent
@@ -125,9 +135,9 @@ def leaving(trace: GroupTrace) -> Observations:
     """
     observations = Observations()
     left = {
-        line["member_id"]
-        for line in trace.group_lines
-        if line["kind"] == "member" and line.get("cause") == "member_leave" and line.get("change") == "removed"
+        member_id
+        for member_id, changes in trace.member_changes.items()
+        if any((line.get("cause"), line.get("change")) == ("member_leave", "removed") for line in changes)
     }
     for member_id, exchanges in trace.by_member.items():
         own = {each.connection for each in exchanges if each.api in ("JoinGroup", "SyncGroup", "Heartbeat")}
@@ -144,22 +154,19 @@ def leaving(trace: GroupTrace) -> Observations:
             # still connected, disconnected by the broker, or no member when the connection closed
             continue
         elif is_static:
-            observations.add_pass(closed)
+            observations.add_pass(closed, of=member_id)
         elif member_id not in left:
             observations.add_unclear(
                 f"{name} closed its connection without a LeaveGroup (#{closed['seq']}): it was killed, or it never "
                 "leaves",
                 closed,
+                of=member_id,
             )
     return observations
 
 
 def _was_member(trace: GroupTrace, member_id: str, at: Line) -> bool:
-    changes = [
-        line["change"]
-        for line in trace.group_lines
-        if line["kind"] == "member" and line["member_id"] == member_id and line["seq"] < at["seq"]
-    ]
+    changes = [line["change"] for line in trace.member_changes.get(member_id, ()) if line["seq"] < at["seq"]]
     joined = any(
         exchange.joined_generation is not None and exchange.seq < at["seq"] for exchange in trace.by_member[member_id]
     )

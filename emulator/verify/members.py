@@ -29,11 +29,10 @@ def member_ids_of(trace: GroupTrace, name: str, members: tuple[str, ...] = ()) -
 
 def removals(trace: GroupTrace, ids: set[str]) -> list[Line]:
     """Return the lines in which the coordinator removed or replaced one of the members."""
-    return [
-        line
-        for line in trace.group_lines
-        if line["kind"] == "member" and line.get("change") in ("removed", "replaced") and line["member_id"] in ids
-    ]
+    changes = (line for member_id in ids for line in trace.member_changes.get(member_id, ()))
+    return sorted(
+        (line for line in changes if line.get("change") in ("removed", "replaced")), key=lambda line: int(line["seq"])
+    )
 
 
 def check_left(trace: GroupTrace, name: str) -> tuple[bool, str]:

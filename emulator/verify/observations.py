@@ -1,7 +1,8 @@
-"""The observations of one client check, and the status that follows from them."""
+"""The observations of one check, and the status that follows from them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,50 +14,75 @@ SHOWN = 3
 """The number of observations that a message lists; it counts the others."""
 
 
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A case of a check: the lines that show it, its text unless it is a pass, and the member id.
+
+    It stands for `n` equal cases.
+    """
+
+    evidence: tuple[int, ...]
+    text: str
+    member_id: str | None
+    n: int
+
+
 class Observations:
-    """The passes, failures and unclear cases of a check, with the trace lines that show them."""
+    """The passes, failures and unclear cases of a check, with the trace lines that show them.
+
+    An observation concerns the member `of`, by default the sender of the first exchange of its evidence.
+    """
 
     def __init__(self) -> None:
-        self._passes: list[int] = []
-        self._failures: list[tuple[str, tuple[int, ...]]] = []
-        self._unclear: list[tuple[str, tuple[int, ...]]] = []
+        self._cases: dict[str, list[Observation]] = {FAIL: [], INCONCLUSIVE: [], PASS: []}
 
-    def add_pass(self, *evidence: Exchange | Line) -> None:
-        """Record correct behaviour."""
-        self._passes.extend(_seqs(evidence))
+    def add_pass(self, *evidence: Exchange | Line | int, of: str | None = None, n: int = 1) -> None:
+        """Record correct behaviour, in `n` cases."""
+        self._add(PASS, "", evidence, of, n)
 
-    def add_failure(self, text: str, *evidence: Exchange | Line) -> None:
-        """Record a violation."""
-        self._failures.append((text, _seqs(evidence)))
+    def add_failure(self, text: str, *evidence: Exchange | Line | int, of: str | None = None, n: int = 1) -> None:
+        """Record a violation, in `n` cases."""
+        self._add(FAIL, text, evidence, of, n)
 
-    def add_unclear(self, text: str, *evidence: Exchange | Line) -> None:
+    def add_unclear(self, text: str, *evidence: Exchange | Line | int, of: str | None = None) -> None:
         """Record behaviour that the trace does not settle, or not yet."""
-        self._unclear.append((text, _seqs(evidence)))
+        self._add(INCONCLUSIVE, text, evidence, of)
+
+    def _add(
+        self, status: str, text: str, evidence: tuple[Exchange | Line | int, ...], of: str | None, n: int = 1
+    ) -> None:
+        seqs: list[int] = []
+        for item in evidence:
+            if isinstance(item, int):
+                seqs.append(item)
+            elif isinstance(item, dict):
+                seqs.append(int(item["seq"]))
+            else:
+                seqs.append(item.seq)
+                of = of or item.member_id
+        self._cases[status].append(Observation(tuple(seqs), text, of, n))
 
     @property
     def status(self) -> str:
         """`fail` after any failure, else `inconclusive` after any unclear observation."""
-        if self._failures:
-            return FAIL
-        if self._unclear:
-            return INCONCLUSIVE
-        return PASS if self._passes else NOT_APPLICABLE
+        return next((status for status, cases in self._cases.items() if cases), NOT_APPLICABLE)
+
+    @property
+    def cases(self) -> list[Observation]:
+        """The observations that decide the status, in the order of the trace."""
+        cases = self._cases.get(self.status, [])
+        return sorted(cases, key=lambda case: (min(case.evidence, default=0), case.text))
 
     @property
     def evidence(self) -> tuple[int, ...]:
         """The sequence numbers of the lines that decide the status."""
-        observations = self._failures or self._unclear
-        if not observations:
-            return tuple(self._passes)
-        return tuple(sorted({seq for _, seqs in observations for seq in seqs}))
+        seqs = [seq for case in self._cases.get(self.status, ()) for seq in case.evidence]
+        return tuple(seqs) if self.status == PASS else tuple(sorted(set(seqs)))
 
     @property
     def message(self) -> str:
         """The failures, else the unclear observations; "" without either."""
-        texts = [text for text, _ in self._failures or self._unclear]
-        more = f"; and {len(texts) - SHOWN} more of the kind" if len(texts) > SHOWN else ""
-        return "; ".join(texts[:SHOWN]) + more
-
-
-def _seqs(evidence: tuple[Exchange | Line, ...]) -> tuple[int, ...]:
-    return tuple(int(item["seq"]) if isinstance(item, dict) else item.seq for item in evidence)
+        cases = [case for case in self.cases if case.text]
+        texts = [case.text for case in cases[:SHOWN]]
+        rest = sum(case.n for case in cases) - len(texts)
+        return "; ".join(texts) + (f"; and {rest} more of the kind" if rest else "")

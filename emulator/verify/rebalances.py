@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..trace.vocabulary import OUTCOMES, sub_cause
-from .group_trace import OK
+from .group_trace import OK, after
 
 if TYPE_CHECKING:
     from .group_trace import Exchange, GroupTrace, Line
@@ -53,103 +53,136 @@ class Rebalance:
         return f"#{self.start_seq} {self.cause}{by}, {generations}, {self.outcome}"
 
 
-def rebalances(trace: GroupTrace) -> list[Rebalance]:
-    """Return every rebalance that began, oldest first."""
-    changes = [line for line in trace.group_lines if line["kind"] == "state"]
-    starts = [at for at, line in enumerate(changes) if line["state_to"] == PREPARING]
-    result: list[Rebalance] = []
-    timeouts = [line for line in trace.group_lines if line["kind"] == "member" and line.get("cause") == "join_timeout"]
-    joined_before = 0
-    for number, at in enumerate(starts, 1):
-        joined = ended = None
-        outcome = "open"
-        for line in changes[at + 1 :]:
-            if line["state_to"] == PREPARING:
-                outcome, ended = "superseded", line
-                break
-            if line["state_to"] == COMPLETING:
-                joined = line
-                continue
-            outcome, ended = OUTCOMES[line["state_to"]], line
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The lines of a rebalance. Static members that missed its barrier are in `timed_out`.
+
+    `joined_before` is the sequence number of the previous join barrier's end; 0 if there was none.
+    """
+
+    number: int
+    start: Line
+    join: Line | None
+    end: Line | None
+    outcome: str
+    timed_out: tuple[Line, ...]
+    joined_before: int
+
+    @property
+    def barrier(self) -> Line | None:
+        """The end of the join barrier, or the line with which the group became empty."""
+        return self.join or (self.end if self.outcome == "emptied" else None)
+
+    @property
+    def generation(self) -> int | None:
+        """The generation that it formed."""
+        return None if self.barrier is None else self.barrier.get("generation")
+
+
+def rounds(trace: GroupTrace) -> list[Round]:
+    """Return the lines of every rebalance that began, oldest first."""
+    result: list[Round] = []
+    start = join = end = None
+    outcome, joined_before = "open", 0
+    late: list[Line] = []
+    for line in [*trace.group_lines, None]:
+        is_state = line is not None and line["kind"] == "state"
+        starts = line is not None and is_state and line["state_to"] == PREPARING
+        if start is not None and (starts or line is None):
+            outcome, end = ("superseded", line) if end is None and line is not None else (outcome, end)
+            barrier = join or (end if outcome == "emptied" else None)
+            timed_out = tuple(each for each in late if barrier is not None and each["seq"] < barrier["seq"])
+            result.append(Round(len(result) + 1, start, join, end, outcome, timed_out, joined_before))
+            joined_before = joined_before if join is None else int(join["seq"])
+        if line is None:
             break
-        result.append(_rebalance(trace, number, changes[at], joined, ended, outcome, timeouts, joined_before))
-        joined_before = joined_before if joined is None else int(joined["seq"])
+        if starts:
+            start, join, end, outcome, late = line, None, None, "open", []
+        elif line["kind"] == "member" and line.get("cause") == "join_timeout" and line.get("member_id"):
+            late.append(line)
+        elif is_state and end is None and line["state_to"] == COMPLETING:
+            join = line
+        elif is_state and end is None and line["state_to"] in OUTCOMES:
+            end, outcome = line, OUTCOMES[line["state_to"]]
     return result
 
 
-def _rebalance(  # noqa: PLR0913, PLR0917 - the lines of a rebalance
-    trace: GroupTrace,
-    number: int,
-    start: Line,
-    joined: Line | None,
-    ended: Line | None,
-    outcome: str,
-    timeouts: list[Line],
-    joined_before: int,
-) -> Rebalance:
-    barrier_end = joined or (ended if outcome == "emptied" else None)
-    generation = None if barrier_end is None else int(barrier_end["generation"])
-    arrivals = [] if joined is None else _arrivals(trace, int(joined["generation"]), joined_before, int(joined["seq"]))
-    timed_out = tuple(
-        trace.label(line["member_id"])
-        for line in timeouts
-        if int(start["seq"]) < int(line["seq"]) < (int(barrier_end["seq"]) if barrier_end else 0)
-    )
-    straggler, wait_ms = _straggler(trace, arrivals, timed_out, barrier_end)
+def rebalances(trace: GroupTrace) -> list[Rebalance]:
+    """Return every rebalance that began, oldest first."""
+    return [rebalance_of(trace, each, arrivals(trace, each)) for each in rounds(trace)]
+
+
+def rebalance_of(trace: GroupTrace, lines: Round, joined: list[list[Exchange]]) -> Rebalance:
+    """Return the rebalance of these lines; `joined` are its `arrivals`."""
+    start, join, barrier, end = lines.start, lines.join, lines.barrier, lines.end
+    timed_out = tuple(trace.label(line["member_id"]) for line in lines.timed_out)
+    late, wait_us = straggler(trace, [exchanges[-1] for exchanges in joined], timed_out, barrier)
     trigger = start.get("member_id")
     return Rebalance(
-        number=number,
+        number=lines.number,
         cause=str(start.get("cause")),
         sub_cause=sub_cause(start.get("client_reason")),
         reason=str(start.get("reason")),
         client_reason=start.get("client_reason"),
         trigger=trace.label(trigger) if trigger else None,
         generation_before=int(start["generation"]),
-        generation=generation,
-        members=() if joined is None else _members(trace, int(joined["generation"])),
-        straggler=straggler,
-        straggler_wait_ms=wait_ms,
+        generation=lines.generation,
+        members=tuple(dict.fromkeys(trace.label(member_id) for member_id in member_ids(joined))),
+        straggler=late,
+        straggler_wait_ms=None if wait_us is None else wait_us / 1000,
         timed_out=timed_out,
-        join_ms=None if barrier_end is None else _ms(start, barrier_end),
-        sync_ms=None if joined is None or outcome != "completed" or ended is None else _ms(joined, ended),
-        outcome=outcome,
+        join_ms=None if barrier is None else _ms(start, barrier),
+        sync_ms=None if join is None or lines.outcome != "completed" or end is None else _ms(join, end),
+        outcome=lines.outcome,
         start_seq=int(start["seq"]),
-        join_seq=None if joined is None else int(joined["seq"]),
-        end_seq=None if ended is None else int(ended["seq"]),
+        join_seq=None if join is None else int(join["seq"]),
+        end_seq=None if end is None else int(end["seq"]),
     )
 
 
-def _arrivals(trace: GroupTrace, generation: int, after: int, before: int) -> list[Exchange]:
-    """Return the last JoinGroup of each member of a generation, in the order of the requests."""
-    joins: dict[str, Exchange] = {}
-    for exchange in trace.joins.get(generation, ()):
-        if after < exchange.seq < before:
-            joins.pop(exchange.member_id, None)
-            joins[exchange.member_id] = exchange
+def arrivals(trace: GroupTrace, lines: Round) -> list[list[Exchange]]:
+    """Return the JoinGroups of each member that led into the generation of a rebalance, by its last one.
+
+    Only JoinGroups after the previous join barrier count: a static member that rejoins later receives the same
+    generation.
+    """
+    joins: dict[str, list[Exchange]] = {}
+    if lines.join is not None:
+        for exchange in after(trace.joins.get(lines.join["generation"], ()), lines.joined_before):
+            if exchange.seq > lines.join["seq"]:
+                break
+            joins[exchange.member_id] = [*joins.pop(exchange.member_id, ()), exchange]
     return list(joins.values())
 
 
-def _members(trace: GroupTrace, generation: int) -> tuple[str, ...]:
-    """Return the members in the leader's JoinGroup response; if the trace lacks it, the members that joined."""
-    joins = trace.joins.get(generation, [])
-    listed = next((join.response_body["members"] for join in joins if join.response_body.get("members")), None)
-    ids = [join.member_id for join in joins] if listed is None else listed
-    return tuple(dict.fromkeys(trace.label(member_id) for member_id in ids))
+def member_ids(joined: list[list[Exchange]]) -> list[str]:
+    """Return the member ids in the leader's JoinGroup response; if the trace lacks it, those that joined."""
+    by_seq = sorted((exchange for exchanges in joined for exchange in exchanges), key=lambda each: each.seq)
+    lists = (exchange.response_body.get("members") for exchange in by_seq)
+    return next(filter(None, lists), list(dict.fromkeys(exchange.member_id for exchange in by_seq)))
 
 
-def _straggler(
-    trace: GroupTrace, arrivals: list[Exchange], timed_out: tuple[str, ...], barrier_end: Line | None
-) -> tuple[str | None, float | None]:
-    if timed_out and barrier_end is not None:
-        return timed_out[0], _ms(arrivals[-1].request, barrier_end) if arrivals else None
-    if len(arrivals) < 2:  # noqa: PLR2004 - a single member has no straggler
+def straggler(
+    trace: GroupTrace, last_joins: list[Exchange], timed_out: tuple[str, ...], barrier: Line | None
+) -> tuple[str | None, int | None]:
+    """Return the member that all others waited for, and how long, in microseconds.
+
+    `last_joins` are the last JoinGroups of all members, in order.
+    """
+    if timed_out and barrier is not None:
+        return timed_out[0], _us(last_joins[-1].request, barrier) if last_joins else None
+    if len(last_joins) < 2:  # noqa: PLR2004 - a single member has no straggler
         return None, None
-    last = arrivals[-1]
-    return trace.label(last.member_id), _ms(arrivals[-2].request, last.request)
+    last = last_joins[-1]
+    return trace.label(last.member_id), _us(last_joins[-2].request, last.request)
+
+
+def _us(earlier: Line, later: Line) -> int:
+    return int(later["group_ts_us"]) - int(earlier["group_ts_us"])
 
 
 def _ms(earlier: Line, later: Line) -> float:
-    return (int(later["group_ts_us"]) - int(earlier["group_ts_us"])) / 1000
+    return _us(earlier, later) / 1000
 
 
 def assignments(trace: GroupTrace) -> dict[int, dict[str, dict[str, list[int]]]]:

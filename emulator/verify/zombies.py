@@ -60,9 +60,9 @@ def zombies(trace: GroupTrace) -> list[Zombie]:
             generation = int(line["generation"])
         elif line["kind"] == "member":
             if line["change"] in ("removed", "replaced"):
-                removed[line["member_id"]] = f"it was {line['change']}, {line.get('cause')}, at #{line['seq']}"
+                removed[str(line.get("member_id"))] = f"it was {line['change']}, {line.get('cause')}, at #{line['seq']}"
             elif line["change"] == "added":
-                removed.pop(line["member_id"], None)
+                removed.pop(str(line.get("member_id")), None)
         elif line["kind"] == "request" and line["seq"] in commits:
             commit = commits[line["seq"]]
             if commit.generation is None or commit.generation < 0:

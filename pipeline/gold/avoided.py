@@ -8,7 +8,6 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from .. import schema
 from ..frames import with_trace_columns
-from ..silver.group_columns import wall_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -16,5 +15,5 @@ if TYPE_CHECKING:
 
 def avoided(event: DataFrame, trace: DataFrame) -> DataFrame:
     """Return gold/avoided. The log of Kafka 2.4 does not name the group."""
-    avoided_events = event.where(F.col("kind") == "avoided_static").withColumn("at", wall_time("wall_us"))
+    avoided_events = event.where(F.col("kind") == "avoided_static").withColumn("at", F.timestamp_micros("wall_us"))
     return with_trace_columns(avoided_events, trace, schema.AVOIDED)

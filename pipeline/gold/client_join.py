@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from koordinator.emulator.trace.vocabulary import SUB_CAUSES
+
 from ..frames import with_trace_columns
 from ..schema import CLIENT_JOIN
-from .rebalance import sub_cause
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _CLIENT_KEY = ("trace_id", "group_id", "client_id")
 
@@ -60,3 +61,12 @@ def client_join(event: DataFrame, trace: DataFrame) -> DataFrame:
         }
     )
     return with_trace_columns(joins, trace, CLIENT_JOIN)
+
+
+def sub_cause(client_reason: str) -> Column:
+    """Return the category of a client's own reason (KIP-800); null without a reason, "other" if it is unknown."""
+    text = F.col(client_reason)
+    kind = F.when(F.coalesce(text, F.lit("")) == "", F.lit(None).cast("string"))
+    for name, pattern in SUB_CAUSES:
+        kind = kind.when(text.rlike(f"(?i){pattern}"), name)
+    return kind.otherwise("other")

@@ -9,12 +9,11 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from .. import schema
 from ..frames import with_trace_columns
-from ..silver.group_columns import GROUP_KEY, OK, ms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-MEMBER_KEY = (*GROUP_KEY, "member_id")
+MEMBER_KEY = ("trace_id", "group_id", "member_id")
 
 
 def heartbeat(call: DataFrame, member_span: DataFrame, trace: DataFrame) -> DataFrame:
@@ -28,11 +27,11 @@ def heartbeat(call: DataFrame, member_span: DataFrame, trace: DataFrame) -> Data
         call.where((F.col("api") == "Heartbeat") & F.col("member_id").isNotNull())
         .select(*MEMBER_KEY, "seq", "group_us", "error")
         .withColumn("last_us", last)
-        .withColumn("gap_ms", ms("last_us", "group_us"))
+        .withColumn("gap_ms", (F.col("group_us") - F.col("last_us")) / 1000)
         .groupBy(*MEMBER_KEY)
         .agg(
             F.count("*").alias("n"),
-            F.count(F.when(F.col("error") != OK, 1)).alias("n_refused"),
+            F.count(F.when(F.col("error") != "NONE", 1)).alias("n_refused"),
             F.percentile("gap_ms", [0.5, 0.99]).alias("gaps"),
             F.max("gap_ms").alias("max_gap_ms"),
         )

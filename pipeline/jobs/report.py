@@ -51,6 +51,7 @@ def report(root: str, html_path: Path, markdown_path: Path | None, title: str, *
         try:
             with spark_errors_explained(store.root):
                 store.require(spark)
+                unfinished = store.unfinished(spark)
                 facts = read_facts(lambda table: store.read(spark, table), report_progress)
                 pages = list(
                     timelines(store.read(spark, schema.EVENT), store.read(spark, schema.TRACE), traces_to_show(facts))
@@ -60,10 +61,10 @@ def report(root: str, html_path: Path, markdown_path: Path | None, title: str, *
             return EXIT_FAILED
     try:
         addresses = _write_timelines(html_path, pages)
-        html_path.write_text(page(facts, title=title, timelines=addresses), encoding="utf-8")
+        html_path.write_text(page(facts, title=title, timelines=addresses, unfinished=unfinished), encoding="utf-8")
         if markdown_path is not None:
             with click.open_file(str(markdown_path), "w", encoding="utf-8") as file:
-                file.write(summary(facts, title=title))
+                file.write(summary(facts, title=title, unfinished=unfinished))
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
     click.echo(html_path)

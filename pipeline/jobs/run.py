@@ -148,4 +148,5 @@ def report(loaded: LoadResult, max_bad_ratio: float, seconds: float) -> list[str
         f"read         {read:,} rows of {len(loaded.counts):,} files in {seconds:.1f} s",
         f"became       {counts}",
         f"quarantined  {loaded.bad_ratio:.3%} (--max-bad-ratio allows {max_bad_ratio:.3%})",
+        *loaded.bad_lines(),
     ]

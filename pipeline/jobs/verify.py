@@ -10,10 +10,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from koordinator.emulator.verify.observations import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
+
 from .. import schema
+from ..fold.verdicts import ERROR, TITLES, severity
 from ..job_errors import EXIT_FAILED, JobRefused
-from ..marts.checks import CHECKS, ERROR
-from ..marts.findings import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
 from ..session import open_session
 from ..session_options import FILE, session_options, store_option
 from ..store import Store
@@ -34,7 +35,7 @@ Row = dict[str, Any]
 @click.option(
     "--ignore",
     multiple=True,
-    type=click.Choice([check.id for check in CHECKS]),
+    type=click.Choice(list(TITLES)),
     metavar="CHECK",
     help="Number of a check to leave out, like C05 (repeatable).",
 )
@@ -57,6 +58,10 @@ def verify(
     store = Store(root)
     with open_session(**session) as spark:
         store.require(spark)
+        if unfinished := store.unfinished(spark):
+            raise JobRefused(
+                f"{root}: the load of {', '.join(unfinished)} is not finished; repeat `koordinator-pipeline run` first"
+            )
         verdicts = store.read(spark, schema.VERDICT)
         counts = verdicts.groupBy("check_id").pivot("status", list(STATUSES)).count().na.fill(0).collect()
         failed = verdicts.where(verdicts["status"] == FAIL).orderBy(
@@ -67,10 +72,10 @@ def verify(
         raise JobRefused(f"{root}: no group to check; load traces or broker logs with `koordinator-pipeline run` first")
     by_id = {row.check_id: row.asDict() for row in counts}
     checks = [
-        {"id": check.id, "title": check.title, "severity": check.severity}
-        | {status: by_id.get(check.id, {}).get(status, 0) for status in STATUSES}
-        for check in CHECKS
-        if check.id not in ignore
+        {"id": check, "title": title, "severity": severity(check)}
+        | {status: by_id.get(check, {}).get(status, 0) for status in STATUSES}
+        for check, title in TITLES.items()
+        if check not in ignore
     ]
     failures = [row for row in failures if row["check_id"] not in ignore]
     _show(checks, failures)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from koordinator.emulator.verify.observations import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
+
 from ..frames import select_schema
 from ..schema import CLIENT_MATRIX
-from .findings import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
 from .test_outcomes import failed, flake_rate, with_rebalances
 
 if TYPE_CHECKING:

@@ -17,12 +17,13 @@ import koordinator
 from . import charts, queries, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from .facts import Facts, Rows
 
 CONTENTS = (
     ("causes", "Rebalances by cause"),
+    ("verdicts", "Verdicts"),
     ("stopped", "Stop-the-world time"),
     ("joins", "Join times"),
     ("stragglers", "Stragglers"),
@@ -31,7 +32,6 @@ CONTENTS = (
     ("membership", "Static, dynamic, cooperative"),
     ("commits", "Commits"),
     ("wasted", "Wasted work"),
-    ("verdicts", "Verdicts"),
     ("tests", "Tests and clients"),
     ("health", "Heartbeats and fencing"),
     ("input", "Input"),
@@ -56,30 +56,41 @@ COMPARISON: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
 
 SUMMARY_ROWS = 10
 
+FAILURES_FIRST = 5
+"""Number of failures outside of the details."""
 
-def page(facts: Facts, *, title: str, timelines: Mapping[str, str]) -> str:
-    """Render the page. `timelines` has the address of each trace's timeline relative to the page, by trace_id."""
+
+def page(facts: Facts, *, title: str, timelines: Mapping[str, str], unfinished: Sequence[str] = ()) -> str:
+    """Render the page. `timelines` has the address of each trace's timeline relative to the page, by trace_id.
+
+    `unfinished` has the batches of the store whose load has not finished.
+    """
     return _render(
         "page.html.jinja",
         facts,
         title=title,
+        unfinished=unfinished,
         timelines=timelines,
         style=_environment().get_template("page.css").render(),
         charts=charts.draw_charts(facts),
         contents=CONTENTS,
         tiles=_tiles(facts),
         matrix=_matrix(facts.commits),
+        failures_first=FAILURES_FIRST,
         failures_max=queries.FAILURES_MAX,
+        judged=_judged(facts),
         version=koordinator.__version__,
     )
 
 
-def summary(facts: Facts, *, title: str) -> str:
-    """Render the summary in GitHub's Markdown."""
+def summary(facts: Facts, *, title: str, unfinished: Sequence[str] = ()) -> str:
+    """Render the summary in GitHub's Markdown; `unfinished` as in `page`."""
     text = _render(
         "summary.md.jinja",
         facts,
         title=title,
+        unfinished=unfinished,
+        judged=_judged(facts),
         failed=_sum(facts.checks, "fail"),
         rows_max=SUMMARY_ROWS,
         read=_sum(facts.rows_read, "read"),
@@ -132,6 +143,11 @@ def _sum(rows: Rows, column: str) -> int:
     return sum(row[column] or 0 for row in rows)
 
 
+def _judged(facts: Facts) -> bool:
+    """Return whether any check had something to judge."""
+    return any(row[status] for row in facts.checks for status in ("pass", "fail", "inconclusive"))
+
+
 def _tiles(facts: Facts) -> list[dict[str, Any]]:
     """Return the headline tiles: value, name, and details."""
     totals = facts.totals
@@ -152,7 +168,9 @@ def _tiles(facts: Facts) -> list[dict[str, Any]]:
             f"95th percentile: {texts.milliseconds(totals['p95'])}",
         ),
         _tile("members stopped", texts.seconds(totals["stopped_s"]), "sum over all members"),
-        _tile("checks failed", texts.count(failed), f"{texts.count(passed)} passed", bad=failed > 0),
+        _tile("checks failed", texts.count(failed), f"{texts.count(passed)} passed", bad=failed > 0)
+        if _judged(facts)
+        else _tile("checks failed", texts.NONE, "nothing was judged"),
         _tile("commits refused", texts.count(refused), f"of {texts.count(commits)}"),
         _tile("records redelivered", texts.count(redelivered), "after missing commits"),
         _tile(

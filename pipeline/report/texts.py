@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-NONE = "-"
+NONE = "\N{EN DASH}"
 """Text of a value that is unknown or does not apply."""
 
 NAME_MAX = 64

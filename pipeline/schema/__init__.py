@@ -26,7 +26,6 @@ from .gold import (
     PARTITION_GAP,
     REBALANCE,
     STATE_TIME,
-    STORM_GAP_MS,
 )
 from .marts import CLIENT_MATRIX, FLAKY, VERDICT
 from .silver import (
@@ -94,7 +93,6 @@ __all__ = [
     "SCHEMA_VERSION",
     "SOURCES",
     "STATE_TIME",
-    "STORM_GAP_MS",
     "STRING",
     "TABLES",
     "TEST",

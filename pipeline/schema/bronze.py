@@ -72,7 +72,7 @@ COUNTS = table(
     ("event", LONG, "rows that became events"),
     ("header", LONG, "rows that are headers of traces"),
     ("test", LONG, "rows that are test outcomes"),
-    ("ignored", LONG, "empty lines, and log lines that do not concern groups"),
+    ("ignored", LONG, "empty lines, log lines that do not concern groups, and traces in Perfetto's format"),
     ("duplicate", LONG, "rows equal to an earlier one"),
     ("quarantined", LONG, "rows in quarantine"),
     ("more", LONG, "additional events of log lines, beyond one per line"),

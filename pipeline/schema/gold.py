@@ -70,9 +70,6 @@ REBALANCE = table(
     key="trace_id group_id rebalance_no",
 )
 
-STORM_GAP_MS = 1_000
-"""A rebalance that starts within this time after the end of the last one belongs to the same storm."""
-
 MEMBER_DOWNTIME = table(
     "gold/member_downtime",
     "The stopped time of each member of a rebalance's new generation.",

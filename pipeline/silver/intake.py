@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from koordinator.emulator.trace.vocabulary import METADATA_KINDS
+
 from ..bronze.lines import trace_id_of
 from ..frames import select_schema
 from ..schema import EVENT, HEADER, LONG, OUTCOME, QUARANTINE
-from ..vocabulary import METADATA_KINDS
 from . import logs, trace_rows
 from .trace_rows import PLACE
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.types import StructField, StructType
 
+from koordinator.emulator.trace.vocabulary import KINDS, METADATA_KINDS
+
 from ..bronze.lines import trace_id_of
 from ..frames import columns
 from ..schema import API_KEY_MAX, EVENT, HEADER, LONG, OUTCOME, STRING, TRACE_SCHEMA_VERSIONS
-from ..vocabulary import KINDS, METADATA_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +29,16 @@ if TYPE_CHECKING:
 PLACE = ("source_file", "ingest_id", "block_start", "row_id")
 """The position of a row in the input."""
 
+EVENT_KINDS = tuple(kind for kind in KINDS if kind not in METADATA_KINDS)
+
 RENAMED = {"wall_us": "wall_ts", "group_us": "group_ts_us"}
 """Columns with another name in trace lines."""
 
 NAMES = {"verb": "verb", "puppet": "puppet", "hold": "hold_id"}
 """The name of the column `name` in trace lines, by kind of event."""
+
+PERFETTO = r'^\s*\{\s*"(traceEvents|displayTimeUnit)"\s*:'
+"""The start of a trace in Perfetto's format, which the pytest plugin writes beside each trace file."""
 
 _CORRUPT = "_corrupt"
 _OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
@@ -134,7 +140,7 @@ def _line_disposition() -> Column:
     is_unread = ~line["schema_version"].isin(*TRACE_SCHEMA_VERSIONS)
     versions = ", ".join(map(str, TRACE_SCHEMA_VERSIONS))
     return (
-        F.when(F.trim("raw") == "", _disposition("ignored"))
+        F.when((F.trim("raw") == "") | F.col("raw").rlike(PERFETTO), _disposition("ignored"))
         .when(
             line.isNull() | line[_CORRUPT].isNotNull(),
             _disposition("quarantine", "bad_json", F.lit("expected a JSON object with the columns of a trace")),
@@ -163,7 +169,10 @@ def _event_disposition(column: Callable[[str], Column]) -> Column:
             reduce(or_, (column(name).isNull() for name in required)),
             _disposition("quarantine", "missing_key", F.concat(missing, F.lit(" missing"))),
         )
-        .when(~kind.isin(*KINDS), _disposition("quarantine", "unknown_kind", F.concat(F.lit("kind "), kind)))
+        .when(
+            ~kind.isin(*EVENT_KINDS),
+            _disposition("quarantine", "unknown_kind", F.concat(F.lit("kind "), kind)),
+        )
         .when(
             kind.isin("request", "response") & (key.isNull() | ~key.between(0, API_KEY_MAX)),
             _disposition("quarantine", "unknown_api", F.concat(F.lit("api_key "), _or_none(key))),

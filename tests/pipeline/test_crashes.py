@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ALL_POINTS = os.environ.get("CRASHES") == "all"
 """Whether to cut off every step of the second half, too, and build all tables (about 20 minutes)."""
 
-FEW = {"silver/trace", "silver/call", "silver/member_span", "gold/state_time", "silver/run"}
+FEW = {"silver/trace", "silver/fold", "silver/call", "silver/member_span", "gold/state_time", "silver/run"}
 """The steps of a load do not depend on the number of tables; its duration does."""
 
 SECOND_HALF = 2

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from koordinator.emulator.pages.perfetto import perfetto_of
 from koordinator.pipeline.bronze import lines as bronze
 from koordinator.pipeline.schema import API_KEY_MAX, BRONZE_LINE, EVENT, REASONS
 from koordinator.pipeline.silver import intake
@@ -145,6 +146,12 @@ def test_an_invalid_line_is_quarantined_with_its_reason_and_position(spark: Spar
     assert one(found.event).seq == BEAT["seq"]
     counts = one(found.counts)
     assert (counts.read, counts.event, counts.quarantined) == (len(bad) + 1, 1, len(bad))
+
+
+def test_a_trace_in_perfettos_format_is_ignored(spark: SparkSession) -> None:
+    text = json.dumps(perfetto_of(json.loads(line) for line in (TRACES / "late_commit.jsonl").read_text().splitlines()))
+    counts = one(ingested(frame(spark, text, file="trace.json")).counts)
+    assert (counts.read, counts.ignored, counts.quarantined) == (1, 1, 0)
 
 
 def test_line_numbers_continue_over_the_parts_of_a_file(spark: SparkSession) -> None:

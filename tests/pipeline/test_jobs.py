@@ -44,7 +44,8 @@ FEW_TABLES = ("silver/trace", "silver/call", "silver/member_span", "gold/state_t
 
 MAIN_WITH_FEW_TABLES = f"""
 from koordinator.pipeline import layers
-layers.PER_HOME_STEPS = tuple(step for step in layers.PER_HOME_STEPS if step.table.path in {FEW_TABLES})
+few = {("silver/fold", *FEW_TABLES)}
+layers.PER_HOME_STEPS = tuple(step for step in layers.PER_HOME_STEPS if step.table.path in few)
 layers.STORE_STEPS = ()
 {MAIN}
 """

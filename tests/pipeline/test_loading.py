@@ -13,7 +13,7 @@ import pytest
 from spark.loads import copied, load, put, tables, trace
 
 from koordinator.pipeline import file_streams, layers
-from koordinator.pipeline.gold.state_time import state_time
+from koordinator.pipeline.fold.frames import FOLD, unfolded
 from koordinator.pipeline.job_errors import JobFailed, JobRefused
 from koordinator.pipeline.schema import COUNTS, EVENT, QUARANTINE, SCHEMA_VERSION, STATE_TIME, TRACE
 from koordinator.pipeline.store import Store
@@ -31,7 +31,7 @@ HALF = len(A) // 2
 @pytest.fixture(scope="module", autouse=True)
 def _few_tables() -> Iterator[None]:
     """Build a few tables only: the behaviour of a load does not depend on their number; its duration does."""
-    paths = {"silver/trace", "silver/call", "silver/member_span", "silver/round", "gold/state_time"}
+    paths = {"silver/trace", "silver/fold", "silver/call", "silver/member_span", "silver/round", "gold/state_time"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             layers, "PER_HOME_STEPS", tuple(step for step in layers.PER_HOME_STEPS if step.table.path in paths)
@@ -89,12 +89,12 @@ def test_a_second_load_reads_new_files_only(second: Path, folder: Path, spark: S
 def test_late_lines_can_empty_a_table(
     first: Path, folder: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half_state_time(event: DataFrame, trace: DataFrame) -> DataFrame:
-        made = state_time(event, trace)
+    def half_state_time(event: DataFrame, folded: DataFrame, trace: DataFrame) -> DataFrame:
+        made = unfolded(STATE_TIME, folded, trace)
         return made if event.count() < HALF else made.where("false")
 
     steps = [step for step in layers.PER_HOME_STEPS if step.table != STATE_TIME]
-    shrinks = layers.Step(STATE_TIME, half_state_time, (EVENT, TRACE))
+    shrinks = layers.Step(STATE_TIME, half_state_time, (EVENT, FOLD, TRACE))
     monkeypatch.setattr(layers, "PER_HOME_STEPS", (*steps, shrinks))
     store = copied(first, tmp_path / "store")
     before = Store(str(store)).read(spark, STATE_TIME).count()
@@ -172,9 +172,15 @@ def test_a_file_that_changed_after_it_was_read_is_reported(tmp_path: Path, spark
 
 def test_too_many_bad_rows_stop_a_load_that_continues_with_a_higher_limit(tmp_path: Path, spark: SparkSession) -> None:
     put(tmp_path / "inputs", "b.jsonl", [*B, "{"])
-    with pytest.raises(JobFailed, match=r"1 of 56 rows are bad \(1\.786%\), more than --max-bad-ratio 1\.000%"):
+    with pytest.raises(
+        JobFailed, match=r"1 of 56 rows are bad \(1\.786%\), more than --max-bad-ratio 1\.000%"
+    ) as caught:
         load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.01)
-    assert load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.02).rows("quarantined") == 1
+    reason = "bad_json: expected a JSON object with the columns of a trace"
+    assert str(caught.value).endswith(f"{tmp_path}/inputs/b.jsonl:{len(B) + 1}: {reason}")
+    loaded = load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.02)
+    assert loaded.rows("quarantined") == 1
+    assert [line.rpartition("/")[2] for line in loaded.bad_lines()] == [f"b.jsonl:{len(B) + 1}: {reason}"]
     (row,) = Store(str(tmp_path / "store")).read(spark, QUARANTINE).collect()
     assert (row.raw, row.reason, row.line_no) == ("{", "bad_json", len(B) + 1)
 

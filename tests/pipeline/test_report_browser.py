@@ -39,6 +39,7 @@ def test_every_section_is_visible_and_reachable(shown: Page) -> None:
 
 
 def test_every_chart_fills_its_section_and_has_text(shown: Page) -> None:
+    open_details(shown)
     for chart in shown.locator("svg.chart").all():
         box = chart.bounding_box()
         assert box is not None
@@ -47,15 +48,29 @@ def test_every_chart_fills_its_section_and_has_text(shown: Page) -> None:
         assert chart.locator("text").count() > 2
 
 
-@pytest.mark.parametrize("width", [1280, 480])
+def open_details(shown: Page, *, are_open: bool = True) -> None:
+    shown.evaluate("(open) => document.querySelectorAll('details').forEach((each) => { each.open = open; })", are_open)
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_the_details_begin_within_four_screens(shown: Page, width: int) -> None:
+    shown.set_viewport_size({"width": width, "height": 800})
+    open_details(shown, are_open=False)
+    assert shown.evaluate("document.documentElement.scrollHeight") <= 4 * 800
+
+
+@pytest.mark.parametrize("width", [1280, 420])
 def test_nothing_exceeds_the_page_width(shown: Page, width: int) -> None:
     shown.set_viewport_size({"width": width, "height": 800})
+    open_details(shown)
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_nothing_is_cut_off_in_print(shown: Page) -> None:
     shown.set_viewport_size({"width": 1040, "height": 720})  # A4 landscape without margins
+    open_details(shown, are_open=False)
     shown.emulate_media(media="print")
+    assert all(chart.is_visible() for chart in shown.locator("svg.chart").all())
     cut = shown.evaluate("[...document.querySelectorAll('.scroll')].map((each) => each.scrollWidth - each.clientWidth)")
     shown.emulate_media(media="screen")
     assert max(cut) <= 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
-from spark.report_store import ROWS, reader
+from spark.report_store import ROWS, reader, unfinished
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.store import Store
@@ -53,6 +53,14 @@ def test_page_timelines_and_summary_are_written_to_the_given_paths(store: Path, 
     assert 'href="page-timelines/t.html#seq=3"' in text
     assert "C03" in (tmp_path / "new" / "page-timelines" / "t.html").read_text(encoding="utf-8")
     assert markdown.read_text(encoding="utf-8").startswith("## a & b\n\n**6 rebalances**")
+
+
+def test_the_report_of_an_unfinished_store_says_so(spark: SparkSession, store: Path, tmp_path: Path) -> None:
+    unfinished(spark, Store(str(store)))
+    done = report("--store", str(store), "--html", str(tmp_path / "page.html"), "--markdown", "-")
+    assert done.returncode == 0, done.stderr
+    for text in (done.stdout, (tmp_path / "page.html").read_text(encoding="utf-8")):
+        assert "The store is incomplete: the load of text-7 is not finished." in text
 
 
 def test_a_folder_that_is_not_a_store_gives_one_line_and_no_files(tmp_path: Path) -> None:

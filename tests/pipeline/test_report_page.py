@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from spark.report_store import EVIL, reader, store_facts
 
+from koordinator.pipeline import schema
 from koordinator.pipeline.report.facts import Facts, read_facts
 from koordinator.pipeline.report.page import CONTENTS, cell, code, page, summary
 
@@ -106,8 +107,19 @@ def test_the_same_facts_give_the_same_page(facts: Facts, text: str) -> None:
 
 def test_empty_tables_have_a_page_and_a_summary(spark: SparkSession) -> None:
     empty = read_facts(reader(spark, {}))
-    assert "Nothing to show" in page(empty, title="nothing", timelines={})
-    assert "**0 rebalances**" in summary(empty, title="nothing")
+    text, short = page(empty, title="nothing", timelines={}), summary(empty, title="nothing")
+    assert "Nothing to show" in text
+    assert "**0 rebalances**" in short
+    assert "The store is empty." in text
+    assert "The store is empty." in short
+
+
+def test_checks_that_judged_nothing_have_no_number_of_failures(spark: SparkSession) -> None:
+    idle = {schema.VERDICT.path: [{"group_id": "g", "check_id": "C03", "status": "not_applicable"}]}
+    for facts in (read_facts(reader(spark, {})), read_facts(reader(spark, idle))):
+        tiles = re.sub(r"\s+", " ", Elements(page(facts, title="nothing", timelines={})).texts["tiles"])
+        assert "\N{EN DASH} checks failed nothing was judged" in tiles
+        assert "### Verdicts: nothing was judged" in summary(facts, title="nothing")
 
 
 def test_the_summary_has_counts_and_failures(facts: Facts) -> None:

@@ -11,11 +11,9 @@ import pytest
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import assignments
 from koordinator.pipeline.bronze import lines as bronze
-from koordinator.pipeline.schema import EVENT, HEADER, OUTCOME, TRACE
+from koordinator.pipeline.fold.frames import folded, unfolded
+from koordinator.pipeline.schema import ASSIGNMENT, EVENT, HEADER, MEMBER_SPAN, OUTCOME, TRACE
 from koordinator.pipeline.silver import intake
-from koordinator.pipeline.silver.assignment import assignment
-from koordinator.pipeline.silver.call import call
-from koordinator.pipeline.silver.member_span import member_span
 from koordinator.pipeline.silver.run import run
 from koordinator.pipeline.silver.test import test as ended
 from koordinator.pipeline.silver.trace import trace
@@ -40,6 +38,10 @@ def one(frame: DataFrame) -> Row:
 def events_of(spark: SparkSession, name: str) -> DataFrame:
     lines = bronze.bronze_lines(bronze.select_lines(spark.read.text(str(TRACES / f"{name}.jsonl"))))
     return intake.ingest(intake.parse_lines(lines)).event
+
+
+def fold_of(spark: SparkSession, event: DataFrame, table: Table) -> DataFrame:
+    return unfolded(table, folded(event), rows(spark, TRACE))
 
 
 def test_a_trace_combines_its_headers_and_events(spark: SparkSession) -> None:
@@ -115,7 +117,7 @@ def test_a_stay_ends_with_the_removal_of_the_member(spark: SparkSession) -> None
         member(5, "removed", cause="session_expired"),
         member(6, "added"),
     )
-    found = sorted(member_span(event, call(event)).collect(), key=lambda row: row.joined_seq)
+    found = sorted(fold_of(spark, event, MEMBER_SPAN).collect(), key=lambda row: row.joined_seq)
     assert [(row.joined_seq, row.left_seq, row.end_reason) for row in found] == [
         (2, 5, "session_expired"),
         (6, None, None),
@@ -130,12 +132,12 @@ def test_a_stay_ends_with_the_removal_of_the_member(spark: SparkSession) -> None
 
 def test_puppets_are_recognized_by_their_events(spark: SparkSession) -> None:
     event = rows(spark, EVENT, member(2, "added"), {**member(3, "assigned"), "kind": "puppet", "name": "p"})
-    assert one(member_span(event, call(event))).puppet
+    assert one(fold_of(spark, event, MEMBER_SPAN)).puppet
 
 
 def test_the_stay_of_a_replacing_static_member_starts_with_its_join(spark: SparkSession) -> None:
     event = events_of(spark, "static_bounce")
-    spans = member_span(event, call(event)).collect()
+    spans = fold_of(spark, event, MEMBER_SPAN).collect()
     old, new = sorted((row for row in spans if row.member == "svc-2"), key=lambda row: row.joined_seq)
     assert (old.end_reason, new.end_reason, old.membership) == ("replaced", None, "static")
     assert old.member_id != new.member_id
@@ -154,7 +156,6 @@ def test_assignments_equal_those_of_the_emulator(spark: SparkSession, name: str)
         for number in numbers
     }
     event = events_of(spark, name)
-    calls = call(event)
-    found = assignment(calls, member_span(event, calls)).collect()
+    found = fold_of(spark, event, ASSIGNMENT).collect()
     assert {(row.generation, row.member, row.topic, row.partition) for row in found} == expected
     assert len(found) == len(expected)

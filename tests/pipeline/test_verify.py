@@ -10,11 +10,12 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 from spark.literal_frames import literal
+from spark.report_store import unfinished
 
 from koordinator.pipeline import schema
+from koordinator.pipeline.fold.verdicts import TITLES, severity
 from koordinator.pipeline.jobs import compare as compare_job
 from koordinator.pipeline.jobs import verify as verify_job
-from koordinator.pipeline.marts.checks import CHECKS
 from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ def store(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def verdicts(spark: SparkSession, store: Path, **failing: str) -> None:
     """Write a store in which one group passed all checks except these, which failed with the given message."""
     rows = [
-        {"check_id": check.id, "title": check.title, "severity": check.severity}
-        | ({"status": "fail", "message": failing[check.id]} if check.id in failing else {"status": "pass"})
-        for check in CHECKS
+        {"check_id": check, "title": title, "severity": severity(check)}
+        | ({"status": "fail", "message": failing[check]} if check in failing else {"status": "pass"})
+        for check, title in TITLES.items()
     ]
     frame = literal(spark, schema.VERDICT, *rows, trace_id="t", run_id="r", test_id="x", group_id="g", subject="a 1")
     here = Store(str(store))
@@ -84,6 +85,13 @@ def test_an_empty_store_and_a_plain_folder_are_refused(spark: SparkSession, stor
     assert "not a store" in str(run(verify_job.verify, "--store", str(store)).exception)
     Store(str(store)).open(spark, [])
     assert "no group to check" in str(run(verify_job.verify, "--store", str(store)).exception)
+
+
+def test_a_store_whose_load_has_not_finished_is_refused(spark: SparkSession, store: Path) -> None:
+    verdicts(spark, store)
+    unfinished(spark, Store(str(store)))
+    result = run(verify_job.verify, "--store", str(store))
+    assert "the load of text-7 is not finished" in str(result.exception)
 
 
 def test_an_unknown_baseline_is_refused_with_the_known_cohorts(spark: SparkSession, store: Path) -> None:

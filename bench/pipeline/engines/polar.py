@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 from polars import col, lit, when
 
+from koordinator.emulator.trace.vocabulary import SUB_CAUSES
 from koordinator.pipeline.schema import TABLES
-from koordinator.pipeline.vocabulary import SUB_CAUSES
 
 if TYPE_CHECKING:
     from pathlib import Path

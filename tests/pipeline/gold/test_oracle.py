@@ -13,11 +13,9 @@ from spark.gold_frames import Gold
 
 from koordinator import Simulation
 from koordinator.emulator.http.metrics import ClusterCounters
-from koordinator.emulator.trace import vocabulary
 from koordinator.emulator.verify.rebalances import rebalances
 from koordinator.emulator.verify.zombies import STALE, zombies
 from koordinator.pipeline import schema
-from koordinator.pipeline.vocabulary import SUB_CAUSES
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -203,7 +201,3 @@ def test_state_times_add_up_to_the_time_from_first_change_to_end(
             total_ms = (story.end["group_ts_us"] - changes[0]["group_ts_us"]) / 1000
             assert sum(row.ms for row in found[key]) == total_ms
             assert Counter(line["state_to"] for line in changes) == {row.state: row.visits for row in found[key]}
-
-
-def test_client_reasons_have_the_categories_of_the_emulator() -> None:
-    assert SUB_CAUSES == vocabulary.SUB_CAUSES

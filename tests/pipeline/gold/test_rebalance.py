@@ -9,6 +9,7 @@ from scenes.trace_tales import COMPLETING, EMPTY, PREPARING, STABLE, Tale
 from spark.gold_frames import Tales, of
 
 from koordinator.pipeline import schema
+from koordinator.pipeline.fold.rebalances import STORM_GAP_MS
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -49,9 +50,9 @@ def test_a_rebalance_has_its_cause_straggler_and_durations(rebalances: list[Row]
 @TALES.told
 def of_one(tale: Tale) -> None:
     tale.forms({"a": [0]})
-    tale.passes(schema.STORM_GAP_MS + 1)
+    tale.passes(STORM_GAP_MS + 1)
     tale.forms({"a": [0]}, before=STABLE)
-    tale.passes(schema.STORM_GAP_MS)
+    tale.passes(STORM_GAP_MS)
     tale.forms({"a": [0]}, before=STABLE)
 
 

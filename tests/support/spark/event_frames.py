@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from koordinator.pipeline.marts.verdict import verdict
-from koordinator.pipeline.schema import CALL, EVENT, GROUP, MEMBER, TRACE
-from koordinator.pipeline.silver.call import call
-from koordinator.pipeline.silver.member import group, member
+from koordinator.pipeline.fold.frames import folded, unfolded
+from koordinator.pipeline.schema import EVENT, TRACE, VERDICT
 from spark.gold_frames import RENAMED
 from spark.literal_frames import literal
 
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
-
-    from koordinator.pipeline.schema import Table
 
 
 def events(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> DataFrame:
@@ -36,15 +32,8 @@ def events(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]
 
 
 def verdicts(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> DataFrame:
-    """Return mart/verdict of these lines. As in a load, each table is written once and read back."""
-    event = events(spark, traces)
-    called = _write_and_read(spark, call(event), CALL)
-    members, groups = _write_and_read(spark, member(event, called), MEMBER), _write_and_read(spark, group(event), GROUP)
-    return verdict(event, called, members, groups, trace_rows(spark, *traces))
-
-
-def _write_and_read(spark: SparkSession, frame: DataFrame, table: Table) -> DataFrame:
-    return spark.createDataFrame(frame.collect(), table.columns)
+    """Return mart/verdict of these lines."""
+    return unfolded(VERDICT, folded(events(spark, traces)), trace_rows(spark, *traces))
 
 
 def trace_rows(spark: SparkSession, *trace_ids: str) -> DataFrame:

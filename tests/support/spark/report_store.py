@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from koordinator.pipeline.report.facts import Facts
     from koordinator.pipeline.schema import Table
+    from koordinator.pipeline.store import Store
 
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -187,6 +188,13 @@ def reader(spark: SparkSession, rows: dict[str, list[Row]] = ROWS) -> Callable[[
 
     assert set(rows) <= set(TABLES)
     return read
+
+
+def unfinished(spark: SparkSession, store: Store) -> None:
+    """Leave a load of the store unfinished, as a crash does: `text-7` was read, and nothing else."""
+    store.write(
+        literal(spark, schema.FILE, {"source_file": "a.jsonl"}).selectExpr("*", "'text-7' AS batch"), schema.FILE
+    )
 
 
 @cache

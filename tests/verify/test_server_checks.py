@@ -6,13 +6,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from scenes.trace_tales import COMPLETING, EMPTY, PREPARING, SESSION_MS, STABLE, Tale
-from spark.event_frames import verdicts
+
+from koordinator.emulator.verify.conformance import SERVER_CHECKS
+from koordinator.emulator.verify.group_trace import GroupTrace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
+    from koordinator.emulator.verify.observations import Observations
 
 TRACES = Path(__file__).parent.parent / "pages" / "traces"
 
@@ -217,23 +220,29 @@ RIGHT: tuple[tuple[Callable[[Tale], None], set[str]], ...] = (
 )
 
 
-def test_each_violation_fails_its_check_and_a_correct_coordinator_passes(spark: SparkSession) -> None:
-    traces = {}
-    for tell in (*(tell for tell, _, _ in WRONG), *(tell for tell, _ in RIGHT)):
-        tale = Tale()
-        tell(tale)
-        traces[tell.__name__] = tale.lines
-    traces |= {
-        path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in TRACES.glob("*.jsonl")
-    }
-    rows = [row for row in verdicts(spark, traces).collect() if row.check_id.startswith("S")]
-    found = {(row.trace_id, row.check_id): row for row in rows}
-    for tell, check, message in WRONG:
-        row = found[tell.__name__, check]
-        assert (row.status, row.subject) == ("fail", "coordinator"), tell.__name__
-        assert message in row.message
-    for tell, checks in RIGHT:
-        for check in checks:
-            assert found[tell.__name__, check].status == "pass", (tell.__name__, check)
-    innocent = {tell.__name__ for tell, _ in RIGHT} | {path.stem for path in TRACES.glob("*.jsonl")}
-    assert [row for row in rows if row.trace_id in innocent and row.status == "fail"] == []
+def judged(tell: Callable[[Tale], None], check: str) -> Observations:
+    tale = Tale()
+    tell(tale)
+    return SERVER_CHECKS[check][1](tale.trace)
+
+
+@pytest.mark.parametrize(("tell", "check", "message"), WRONG, ids=lambda value: getattr(value, "__name__", None))
+def test_a_violation_fails_its_check(tell: Callable[[Tale], None], check: str, message: str) -> None:
+    found = judged(tell, check)
+    assert found.status == "fail"
+    assert message in found.message
+
+
+@pytest.mark.parametrize(("tell", "checks"), RIGHT, ids=lambda value: getattr(value, "__name__", None))
+def test_a_correct_coordinator_fails_no_check(tell: Callable[[Tale], None], checks: set[str]) -> None:
+    status = {check: judged(tell, check).status for check in SERVER_CHECKS}
+    assert {check for check in checks if status[check] != "pass"} == set()
+    assert "fail" not in status.values()
+
+
+@pytest.mark.parametrize("path", sorted(TRACES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_recorded_traces_fail_no_check(path: Path) -> None:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for group_id in {line["group_id"] for line in lines if "group_id" in line}:
+        trace = GroupTrace(lines, group_id)
+        assert {check for check, (_, judge) in SERVER_CHECKS.items() if judge(trace).status == "fail"} == set()

@@ -1,0 +1,102 @@
+"""The fold on Spark: one shuffle of events by trace, and the rows of every table in one frame."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from .. import schema
+from ..frames import select_schema, with_trace_columns
+from ..schema import Table
+from ..silver.trace_rows import RENAMED
+from .heartbeats import shortened
+from .trace_fold import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame
+
+    from koordinator.emulator.verify.group_trace import Line
+
+    from .group_facts import Row
+
+COLUMNS = (
+    *("trace_id", "seq", "wall_us", "group_us", "kind", "node", "conn_id", "correlation_id", "api", "api_version"),
+    *("client_id", "client_software", "client_version", "group_id", "member_id", "instance_id", "generation"),
+    *("state_from", "state_to", "change", "cause", "reason", "client_reason", "timer", "error", "error_code"),
+    *("rule_id", "count", "body"),
+)
+"""The columns of silver/event that the fold reads."""
+
+FOLDED: tuple[Table, ...] = (
+    *(schema.GROUP, schema.MEMBER, schema.MEMBER_SPAN, schema.ASSIGNMENT, schema.ROUND, schema.ARRIVAL, schema.MOVE),
+    *(schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP, schema.STATE_TIME, schema.COMMIT),
+    *(schema.FENCING, schema.VERDICT),
+)
+"""The tables that the fold makes."""
+
+FOLD = Table(
+    "silver",
+    "fold",
+    "The rows of every table that the fold makes, each in the column of its table.",
+    ("trace_id",),
+    StructType([StructField(table.name, table.columns) for table in FOLDED]),
+)
+"""The result of the fold; a load keeps it only until it has written the tables."""
+
+
+def folded(event: DataFrame) -> DataFrame:
+    """Return the rows of all tables: a column for each table, and in each row one that is not null.
+
+    A trace is folded as a whole, because its groups share clients, connections and nodes.
+    """
+    # client logs describe no group as a coordinator does
+    events = shortened(event.where(F.col("kind") != "client").select(*COLUMNS)).select(*COLUMNS)
+    run = partial(_fold_arrow, to_arrow_schema(FOLD.columns, timezone="UTC"))
+    return events.groupBy("trace_id").applyInArrow(lambda key, events: run(key, events), FOLD.columns)  # noqa: PLW0108 - Spark counts the parameters
+
+
+def unfolded(table: Table, fold_: DataFrame, trace: DataFrame) -> DataFrame:
+    """Return the rows of one table."""
+    rows = fold_.where(F.col(table.name).isNotNull()).select(f"{table.name}.*")
+    return with_trace_columns(rows, trace, table) if "run_id" in table.names else select_schema(rows, table)
+
+
+def _fold_arrow(result: pa.Schema, key: tuple[Any, ...], events: pa.Table) -> pa.Table:
+    rows: dict[str, list[Row]] = {}
+    for path, each in fold(key[0].as_py(), list(_lines(events.sort_by("seq")))):
+        rows.setdefault(path.rpartition("/")[2], []).extend(each)
+    parts = []
+    for name, its_rows in rows.items():
+        columns = [
+            pa.array(its_rows, field.type) if field.name == name else pa.nulls(len(its_rows), field.type)
+            for field in result
+        ]
+        parts.append(pa.Table.from_arrays(columns, schema=result))
+    return pa.concat_tables(parts) if parts else result.empty_table()
+
+
+def _lines(events: pa.Table) -> Iterator[Line]:
+    """Return the events as trace lines: by the names of a trace, without nulls, and with a parsed body."""
+    names = [RENAMED.get(name, name) for name in events.column_names]
+    for values in zip(*(column.to_pylist() for column in events.columns), strict=True):
+        line = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        if "body" in line:
+            line["body"] = _parsed(line["body"])
+        yield line
+
+
+def _parsed(body: str) -> Line:
+    """Return a body; an invalid one is empty."""
+    try:
+        parsed = json.loads(body)
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}

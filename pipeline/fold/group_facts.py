@@ -1,0 +1,142 @@
+"""A group of a trace, as the fold sees it: its lines, the stays of its members, and what they fetched."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from koordinator.emulator.verify.group_trace import OK, GroupTrace
+from koordinator.emulator.verify.lazy import lazy
+from koordinator.emulator.verify.rebalances import arrivals, rounds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from koordinator.emulator.verify.group_trace import Exchange, Line
+    from koordinator.emulator.verify.rebalances import Round
+
+Row = dict[str, Any]
+"""A row of a table, by column; missing columns are null."""
+
+NEVER = 2**62
+"""A sequence number beyond all events."""
+
+JOIN_FIELDS = ("session_timeout_ms", "rebalance_timeout_ms", "protocol_type", "protocols", "topics")
+"""Columns of silver/member_span from the body of a JoinGroup."""
+
+CLIENT = ("client_id", "client_software", "client_version")
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """A response that brought records to a member; Fetch names neither group nor member."""
+
+    member: str
+    line: Line
+
+
+class GroupFacts:
+    """The lines of a group, and the facts that several tables need. `fetches` is set once all groups are known."""
+
+    def __init__(self, trace_id: str, trace: GroupTrace) -> None:
+        self.trace_id, self.trace = trace_id, trace
+        self.key = {"trace_id": trace_id, "group_id": trace.group_id}
+        self.fetches: list[Fetch] = []
+
+    @lazy
+    def rounds(self) -> list[Round]:
+        """The rebalances."""
+        return rounds(self.trace)
+
+    @lazy
+    def arrivals(self) -> list[list[list[Exchange]]]:
+        """For each rebalance, the JoinGroups of each member."""
+        return [arrivals(self.trace, each) for each in self.rounds]
+
+    @lazy
+    def spans(self) -> list[Row]:
+        """silver/member_span: every stay, by member and time.
+
+        A stay starts with `added`, or with the JoinGroup alone: that of a member that replaces a static one (KIP-345),
+        or that joined before the trace began. The last JoinGroup determines the member's fields.
+        """
+        marks: dict[str, list[tuple[int, Line, Exchange | None]]] = {}
+        for line in self.trace.group_lines:
+            if line["kind"] in ("member", "puppet") and line.get("member_id"):
+                marks.setdefault(line["member_id"], []).append((line["seq"], line, None))
+        for exchange in self.trace.exchanges:
+            if (exchange.api, exchange.error) == ("JoinGroup", OK) and exchange.member_id:
+                marks.setdefault(exchange.member_id, []).append((exchange.seq, exchange.request, exchange))
+        return [span for member_id, each in marks.items() for span in self._stays(member_id, each)]
+
+    def _stays(self, member_id: str, marks: list[tuple[int, Line, Exchange | None]]) -> list[Row]:
+        instance = max((line["instance_id"] for _, line, _ in marks if line.get("instance_id")), default=None)
+        named = {
+            "member_id": member_id,
+            "member": instance or member_id,
+            "instance_id": instance,
+            "membership": "static" if instance else "dynamic",
+            "puppet": any(line["kind"] == "puppet" for _, line, _ in marks),
+        }
+        stays: list[Row] = []
+        stay: Row = {}
+        for seq, line, join in sorted(marks, key=lambda mark: mark[0]):
+            if "joined_seq" not in stay and (join or line.get("change") == "added"):
+                stay |= {"joined_seq": seq, "joined_us": line.get("group_ts_us")}
+            if join:
+                stay |= {name: line.get(name) for name in CLIENT}
+                stay |= {name: join.request_body.get(name) for name in JOIN_FIELDS}
+            elif line.get("change") in ("removed", "replaced"):
+                reason = "replaced" if line["change"] == "replaced" else line.get("cause")
+                stays.append(stay | {"left_seq": seq, "left_us": line.get("group_ts_us"), "end_reason": reason})
+                stay = {}
+        return [self.key | named | each for each in [*stays, stay] if "joined_seq" in each]
+
+    def state_at(self, seq: int) -> tuple[str | None, int | None]:
+        """Return the state and the generation before an event; None if they are unknown."""
+        states, seqs = self._states
+        return states[bisect_left(seqs, seq)]
+
+    @lazy
+    def _states(self) -> tuple[list[tuple[str | None, int | None]], list[int]]:
+        states: list[tuple[str | None, int | None]] = [(None, None)]
+        for line in self.trace.states:
+            states.append((line["state_to"], line.get("generation", states[-1][1])))
+        return states, [int(line["seq"]) for line in self.trace.states]
+
+    def software(self, member_id: str | None) -> str | None:
+        """Return a member's client library and its version; None if it is unknown."""
+        return self.trace.software(member_id or "").strip(" ()") or None
+
+
+def find_fetches(groups: Sequence[GroupFacts], lines: Sequence[Line]) -> None:
+    """Set the fetches of each group: the responses with records, in the order of the trace.
+
+    The member is the one with the connection's client id, unless two members with that id existed at the same time.
+    """
+    stays: dict[str, list[tuple[int, int, GroupFacts, str]]] = {}
+    for group in groups:
+        for span in group.spans:
+            if span.get("client_id") is not None:
+                stay = (span["joined_seq"], span.get("left_seq", NEVER), group, span["member"])
+                stays.setdefault(span["client_id"], []).append(stay)
+    for client_id, each in list(stays.items()):
+        each.sort(key=lambda stay: stay[0])
+        until = -1
+        for joined, left, _, _ in each:
+            if joined < until:
+                del stays[client_id]
+                break
+            until = max(until, left)
+    for line in lines:
+        if line["kind"] == "response" and line.get("api") == "Fetch" and not line.get("error"):
+            each = stays.get(line.get("client_id", ""), [])
+            at = bisect_left(each, line["seq"], key=lambda stay: stay[0]) - 1
+            if at >= 0 and line["seq"] < each[at][1]:
+                each[at][2].fetches.append(Fetch(each[at][3], line))
+
+
+def ms(earlier_us: int | None, later_us: int | None) -> float | None:
+    """Return the milliseconds between two times in microseconds; None if one is unknown."""
+    return None if earlier_us is None or later_us is None else (later_us - earlier_us) / 1000

@@ -1,0 +1,129 @@
+"""The rows of members and groups: silver/group, silver/member, and gold's states, commits and fencing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from .group_facts import CLIENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from koordinator.emulator.verify.group_trace import Line
+
+    from .group_facts import GroupFacts, Row
+
+FENCED = "FENCED_INSTANCE_ID"
+
+REPLACED = re.compile(r"was replaced by (\S+)")
+"""Kafka's text for a replaced static member; it names the new member id."""
+
+
+def group(facts: GroupFacts) -> Iterator[Row]:
+    """Return the row of silver/group."""
+    end = facts.trace.end or {}
+    ends = {"end_seq": end.get("seq"), "end_wall_us": end.get("wall_ts"), "end_us": end.get("group_ts_us")}
+    yield facts.key | ends | {"lost": facts.trace.dropped or None}
+
+
+def member(facts: GroupFacts) -> Iterator[Row]:
+    """Return the members that sent a request, or that an event of the group names."""
+    trace = facts.trace
+    for member_id in dict.fromkeys([*trace.by_member, *_named(facts)]):
+        instance = trace.instances.get(member_id)
+        row = facts.key | {"member_id": member_id, "member": instance or member_id, "is_static": bool(instance)}
+        exchanges = trace.by_member.get(member_id)
+        if not exchanges:
+            yield row
+            continue
+        last = exchanges[-1]
+        requests = [exchange.request for exchange in exchanges if exchange.request.get("client_software")]
+        by = requests[0] if requests else {}
+        closed = trace.closed.get(last.connection)
+        formed = (exchange.seq for exchange in exchanges if exchange.joined_generation is not None)
+        yield row | {
+            "client_id": trace.clients.get(member_id) or None,
+            "client_software": by.get("client_software"),
+            "client_version": by.get("client_version"),
+            "first_seq": exchanges[0].seq,
+            "last_seq": last.seq,
+            "node": last.connection[0],
+            "conn_id": last.connection[1],
+            "closed_seq": closed["seq"] if closed else None,
+            "by_broker": "reason" in closed if closed else None,
+            "formed_seq": next(formed, None),
+        }
+
+
+def _named(facts: GroupFacts) -> Iterator[str]:
+    for line in facts.trace.group_lines:
+        if line["kind"] not in ("request", "response") and line.get("member_id") and line.get("instance_id"):
+            yield line["member_id"]
+
+
+def state_time(facts: GroupFacts) -> Iterator[Row]:
+    """Return gold/state_time. The time before a group's first state change is unknown and not counted."""
+    if facts.trace.end is None:
+        return
+    us, visits = Counter[str](), Counter[str]()
+    for line, until in pairwise([*facts.trace.states, facts.trace.end]):
+        us[line["state_to"]] += until["group_ts_us"] - line["group_ts_us"]
+        visits[line["state_to"]] += 1
+    for state, n in visits.items():
+        yield facts.key | {"state": state, "ms": us[state] / 1000, "visits": n}
+
+
+def commit(facts: GroupFacts) -> Iterator[Row]:
+    """Return gold/commit. A commit in generation -1 comes from a client without a membership."""
+    for call in facts.trace.exchanges:
+        if call.api != "OffsetCommit":
+            continue
+        state, current = facts.state_at(call.seq)
+        is_known = current is not None and call.generation is not None and call.generation >= 0
+        lag = (current or 0) - (call.generation or 0) if is_known else None
+        offsets = call.request_body.get("offsets")
+        yield facts.key | {
+            "seq": call.seq,
+            "at": call.request["wall_ts"],
+            "member_id": call.member_id or None,
+            "member": call.instance_id or facts.trace.label(call.member_id) or None,
+            **{name: call.request.get(name) for name in CLIENT},
+            "generation": call.generation,
+            "group_generation": current,
+            "gen_lag": lag,
+            "state_at": state,
+            "error_code": (call.response or {}).get("error_code"),
+            "error": call.error,
+            "n_partitions": None if offsets is None else len(offsets),
+            "is_zombie": (lag or 0) > 0,
+        }
+
+
+def fencing(facts: GroupFacts) -> Iterator[Row]:
+    """Return gold/fencing: the replaced static members, and the requests of fenced members (KIP-345)."""
+    replaced_by: dict[str | None, str] = {}
+    for line in facts.trace.group_lines:
+        if not _fences(line):
+            continue
+        instance = line.get("instance_id")
+        match = REPLACED.search(line.get("reason") or "")
+        if match:
+            replaced_by[instance] = match[1]
+        yield facts.key | {
+            "seq": line["seq"],
+            "at": line["wall_ts"],
+            "instance_id": instance,
+            "old_member": line.get("member_id"),
+            "new_member": replaced_by.get(instance),
+            "api": line.get("api", "JoinGroup"),
+            "stage": facts.state_at(line["seq"])[0],
+        }
+
+
+def _fences(line: Line) -> bool:
+    if line["kind"] == "member":
+        return line.get("change") == "replaced"
+    return line["kind"] == "response" and line.get("error") == FENCED

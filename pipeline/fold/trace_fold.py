@@ -1,0 +1,75 @@
+"""The fold of one trace: from its events in order to the rows of every table that follows groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.verify.group_trace import GroupTrace
+
+from . import members, verdicts
+from .group_facts import GroupFacts, find_fetches
+from .partitions import PartitionFacts
+from .rebalances import RebalanceFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from koordinator.emulator.verify.group_trace import Line
+
+    from .group_facts import Row
+
+
+def fold(trace_id: str, lines: Sequence[Line]) -> Iterator[tuple[str, Iterable[Row]]]:
+    """Return the rows of each table, group by group; tables are named by path. `lines` are in the order of `seq`."""
+    groups = [GroupFacts(trace_id, trace) for trace in _groups(lines)]
+    find_fetches(groups, lines)
+    for facts in groups:
+        partitions = PartitionFacts(facts)
+        rebalances = RebalanceFacts(facts, partitions)
+        yield from {
+            "silver/group": members.group(facts),
+            "silver/member": members.member(facts),
+            "silver/member_span": facts.spans,
+            "silver/assignment": partitions.assignment,
+            "silver/round": rebalances.rounds,
+            "silver/arrival": (row for rows in rebalances.arrivals.values() for row in rows),
+            "silver/move": (row for rows in partitions.moves.values() for row in rows),
+            "gold/rebalance": rebalances.rebalances,
+            "gold/member_downtime": rebalances.downtimes(),
+            "gold/partition_gap": partitions.gaps(rebalances.rebalances, rebalances.arrivals),
+            "gold/state_time": members.state_time(facts),
+            "gold/commit": members.commit(facts),
+            "gold/fencing": members.fencing(facts),
+            "mart/verdict": verdicts.verdict(facts),
+        }.items()
+
+
+def _groups(lines: Sequence[Line]) -> Iterator[GroupTrace]:
+    """Return each group with its own lines, and the other lines that concern its members.
+
+    Those are the lines of its clients and of their connections, and every line that belongs to no connection. A line of
+    another group on the same connection appears as one without a group.
+    """
+    own: dict[str, list[Line]] = defaultdict(list)
+    clients: dict[str, list[Line]] = defaultdict(list)
+    connections: dict[tuple[object, object], list[Line]] = defaultdict(list)
+    general: list[Line] = []
+    for line in lines:
+        connection = (line.get("node"), line.get("conn_id"))
+        if line.get("group_id"):
+            own[line["group_id"]].append(line)
+            connections[connection].append(line)
+        elif line.get("conn_id") is None:
+            general.append(line)
+        elif line.get("api") == "Fetch":
+            clients[line.get("client_id") or ""].append(line)
+        else:
+            connections[connection].append(line)
+    for group_id, each in own.items():
+        requests = [line for line in each if line["kind"] == "request"]
+        others = [line for name in {line.get("client_id") or "" for line in requests} for line in clients[name]]
+        for connection in {(line.get("node"), line.get("conn_id")) for line in requests}:
+            foreign = (line for line in connections[connection] if line.get("group_id") != group_id)
+            others += [{name: line[name] for name in line if name != "group_id"} for line in foreign]
+        yield GroupTrace(sorted([*each, *others, *general], key=lambda line: int(line["seq"])), group_id)

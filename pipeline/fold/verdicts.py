@@ -1,0 +1,51 @@
+"""The rows of mart/verdict: S01 to S10 for the coordinator, C01 to C10 for its clients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.trace.vocabulary import CHECKS as CLIENT_CHECKS
+from koordinator.emulator.verify.conformance import SERVER_CHECKS, client_checks
+from koordinator.emulator.verify.observations import INCONCLUSIVE, PASS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .group_facts import GroupFacts, Row
+
+ERROR, WARNING = "error", "warning"
+"""Severities: a violation of the protocol, or bad practice."""
+
+WARNINGS = ("C04", "C05", "C09", "C10")
+
+TITLES = {check: title for check, (title, _) in SERVER_CHECKS.items()} | CLIENT_CHECKS
+"""The requirements by check, S01 … C10."""
+
+
+def severity(check: str) -> str:
+    """Return the severity of a failed check."""
+    return WARNING if check in WARNINGS else ERROR
+
+
+def verdict(facts: GroupFacts) -> Iterator[Row]:
+    """Return the verdict of each check: fail if any finding fails, else inconclusive if any is."""
+    server = ((check, judge(facts.trace)) for check, (_, judge) in SERVER_CHECKS.items())
+    clients = ((check, judge()) for check, judge in client_checks(facts.trace).items())
+    softwares = {facts.software(member_id) for member_id in facts.trace.by_member} - {None}
+    for check, found in (*server, *clients):
+        cases, seqs = found.cases, found.evidence
+        named = {facts.software(case.member_id) for case in cases} - {None} or softwares
+        status, message = found.status, found.message
+        if status == PASS and facts.trace.dropped:
+            status, message = INCONCLUSIVE, f"the trace lacks its first {facts.trace.dropped} events"
+        yield facts.key | {
+            "subject": "coordinator" if check.startswith("S") else next(iter(named)) if len(named) == 1 else "clients",
+            "check_id": check,
+            "title": TITLES[check],
+            "status": status,
+            "severity": severity(check),
+            "n_evidence": sum(case.n for case in cases),
+            "first_seq": min(seqs, default=None),
+            "last_seq": max(seqs, default=None),
+            "message": message,
+        }
