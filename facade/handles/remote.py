@@ -17,6 +17,7 @@ from koordinator.emulator.server.cluster_info import ClusterInfo
 from koordinator.emulator.server.cluster_registry import FIRST
 
 from .cluster import Cluster
+from .handle import checked
 from .port import ClusterStopped, Port
 
 RESPONSE_S = 30.0
@@ -56,6 +57,7 @@ class Remote:
         """Close the connections to the server; its clusters keep running."""
         self._http.close()
 
+    @checked
     def cluster(self, cluster_id: str = FIRST) -> Cluster:
         """Return the handle of an existing cluster."""
         return self._cluster(self.request("GET", f"/v1/clusters/{quote(cluster_id, safe='')}"))
@@ -64,6 +66,7 @@ class Remote:
         """Return the ids of all clusters."""
         return [info["id"] for info in self.request("GET", "/v1/clusters")]
 
+    @checked
     def create(self, cluster_id: str | None = None, **settings: Any) -> Cluster:  # noqa: ANN401 - those of Emulator
         """Start another cluster with its own ports and trace, until its `stop`. The settings are those of Emulator."""
         body = settings if cluster_id is None else {**settings, "id": cluster_id}

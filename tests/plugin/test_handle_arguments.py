@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from brokers.http_server import Serving
 
 from koordinator import Cluster, Emulator, Group, Simulation, aio, faults
 from koordinator.handles import faults as fault_handles
 from koordinator.handles.errors import EXPECTED, ClusterStopped, InvalidArgument
 from koordinator.handles.nodes import Node
 from koordinator.handles.puppets import Puppet
+from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -206,8 +208,12 @@ def test_a_call_of_a_stopped_cluster_is_named_as_the_test_wrote_it() -> None:
 # -- names of members, groups and nodes ---
 
 
-@pytest.fixture(params=["thread", "virtual"])
+@pytest.fixture(params=["thread", "virtual", "http"])
 def any_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    if request.param == "http":
+        with Serving(topics={"orders": 4}, brokers=2) as served, Remote(served.url) as server:
+            yield server.cluster()
+        return
     start = Emulator if request.param == "thread" else Simulation
     with start(topics={"orders": 4}, brokers=2) as cluster:
         yield cluster
