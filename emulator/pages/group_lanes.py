@@ -23,6 +23,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import REMOVAL_CAUSES
+from ..verify.rebalances import PREPARING
 from .lane import Barrier, Lane, Span
 from .story import Story
 from .texts import (
@@ -32,12 +33,13 @@ from .texts import (
     is_test_action,
     partition_names,
     partition_ranges,
+    subject_of,
     summary,
     timer_text,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from .texts import Line
 
@@ -47,8 +49,6 @@ MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", 
 
 UUID_OF_MEMBER = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """The end of a member id, after the client id or instance id."""
-
-PREPARING = "PreparingRebalance"
 
 NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"})
 """Errors after which a client gives up its partitions."""
@@ -90,9 +90,32 @@ class GroupLanes:
         """Take a line that names the group."""
         self.n_events += 1
         self.story.take_line(line)
-        lane = HANDLERS.get(line["kind"], GroupLanes._other)(self, at, line)
+        lane = self._take(at, line)
         if not is_routine(line):
             self._event(at, line, lane)
+
+    def _take(self, at: int, line: Line) -> Lane | None:
+        """Take a line by its kind; return its lane."""
+        match line["kind"]:
+            case "request":
+                return self._request(at, line)
+            case "response":
+                return self._response(at, line)
+            case "member":
+                return self._member(at, line)
+            case "state":
+                self._state(at, line)
+                return None
+            case "avoided_static":
+                return self._avoided_rebalance(at, line)
+            case "timer":
+                return self._timer(at, line)
+            case "rule" | "hold":
+                return self._fault(at, line)
+            case "puppet":
+                return self._puppet(at, line)
+            case _:
+                return self._other(at, line)
 
     def note(self, at: int, line: Line) -> None:
         """Take a line that concerns every group: an action of a test, or the end of a connection."""
@@ -410,25 +433,6 @@ class GroupLanes:
         """Revoke the partitions of an eager consumer before its join; a cooperative one keeps them."""
         if not lane.is_cooperative:
             self._own(lane, (), at, line)
-
-
-HANDLERS: dict[str, Callable[[GroupLanes, int, Line], Lane | None]] = {
-    "request": GroupLanes._request,  # noqa: SLF001 - the methods of this module's class
-    "response": GroupLanes._response,  # noqa: SLF001
-    "member": GroupLanes._member,  # noqa: SLF001
-    "state": GroupLanes._state,  # noqa: SLF001
-    "avoided_static": GroupLanes._avoided_rebalance,  # noqa: SLF001
-    "timer": GroupLanes._timer,  # noqa: SLF001
-    "rule": GroupLanes._fault,  # noqa: SLF001
-    "hold": GroupLanes._fault,  # noqa: SLF001
-    "puppet": GroupLanes._puppet,  # noqa: SLF001
-}
-
-
-def subject_of(line: Line) -> str:
-    """Return the sender or the subject of a line that belongs to no lane."""
-    names = ("instance_id", "client_id", "member_id", "kind")
-    return str(next(line[name] for name in names if line.get(name)))
 
 
 def call_of(line: Line) -> tuple[Any, ...]:

@@ -118,6 +118,12 @@ def is_test_action(line: Line) -> bool:
     return line["kind"] in TEST_ACTION_KINDS
 
 
+def subject_of(line: Line) -> str:
+    """Return the sender or the subject of a line that belongs to no lane."""
+    names = ("instance_id", "client_id", "member_id", "kind")
+    return str(next(line[name] for name in names if line.get(name)))
+
+
 def timer_text(line: Line, member: str | None = None) -> str:
     """Return what a fired timer was for; `member` is the name of its member."""
     text = TIMERS.get(line.get("timer", ""), f"{line.get('timer')} expired")

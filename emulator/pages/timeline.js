@@ -9,8 +9,9 @@ import { count, moment } from "./format.js";
 import { Group } from "./group.js";
 import { legend, rowLabel, tipText } from "./labels.js";
 import { Model } from "./model.js";
+import { Moves } from "./moves.js";
 import { Overview } from "./overview.js";
-import { laneColour, Palette } from "./pen.js";
+import { Palette } from "./pen.js";
 import { rowsOf } from "./rows.js";
 import { firstWithout } from "./spans.js";
 import { stateAt } from "./story.js";
@@ -18,7 +19,6 @@ import { Tape } from "./tape.js";
 
 const MARK_RADIUS_PX = 8;
 const ALL_TIME = 1e9;
-const MOVED_MS = 2000;
 const STORY_MAX = 300;
 const PARTS = /** @type {Part[]} */ (["top", "body"]);
 
@@ -44,11 +44,7 @@ export class Timeline {
     this.width = 200;
     this.labelKey = "";
     this.copiedText = "";
-    /** @type {Map<string, string>} */
-    this.owners = new Map();
-    /** @type {Map<string, { title: string, colour: string, until: number }>} */
-    this.moves = new Map();
-    this.fading = 0;
+    this.moves = new Moves();
     /** @type {ReturnType<typeof setTimeout> | null} */
     this.pending = null;
     this.axis = new Axis(this.model, [], true);
@@ -193,8 +189,8 @@ export class Timeline {
     if (this.options.live) this.model = new Model();
     this.group = new Group(id, this.model);
     this.group.apply(this.options.drawings?.[id].rows ?? []);
-    this.owners = new Map();
-    this.moves.clear();
+    clearTimeout(this.moves.fading);
+    this.moves = new Moves();
     this.isFollowing = true;
     this.options.onGroup?.(id);
     this.update();
@@ -218,7 +214,7 @@ export class Timeline {
     this.rows = rowsOf(group, this.search.hidden ? "" : this.search.value.trim().toLowerCase());
     this.tell(group);
     this.label();
-    this.showMoves(group);
+    if (this.options.live) this.moves.show(group, this.gutters.body);
     this.tape.show(group);
     this.toError.disabled = this.firstError === null;
     this.scale();
@@ -256,31 +252,6 @@ export class Timeline {
     for (const part of PARTS) {
       const rows = this.rows.filter((row) => row.part === part && (row.label || row.name));
       this.gutters[part].replaceChildren(...rows.map(rowLabel));
-    }
-  }
-
-  /**
-   * Mark the labels of partitions with a new owner on a live page for some seconds; their tooltips keep it.
-   * @param {Group} group
-   */
-  showMoves(group) {
-    const before = this.owners;
-    const now = performance.now();
-    this.owners = new Map([...group.partitions].map(([name, spans]) => [name, spans.at(-1)?.owners.join() ?? ""]));
-    for (const [name, owner] of this.owners) {
-      if (!this.options.live || !before.size || !owner || owner === before.get(name)) continue;
-      const lane = group.lanes[Number(owner.split(",")[0])];
-      const title = `${name}: ${lane.name} since ${moment(group.model.secondsBetween(0, null))}`;
-      this.moves.set(name, { title, colour: laneColour(lane.index), until: now + MOVED_MS });
-      clearTimeout(this.fading);
-      this.fading = setTimeout(() => this.showMoves(group), MOVED_MS);
-    }
-    for (const label of /** @type {Iterable<HTMLElement>} */ (this.gutters.body.children)) {
-      const move = this.moves.get(label.dataset.name ?? "");
-      if (!move) continue;
-      label.title = move.title;
-      label.style.setProperty("--k-owner", move.colour);
-      label.classList.toggle("k-moved", move.until > now);
     }
   }
 
