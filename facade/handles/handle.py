@@ -17,6 +17,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, wraps
@@ -101,14 +102,38 @@ def checked(function: F) -> F:
         token = CALL.set(HandleCall(self, call, args, options)) if is_outermost else None
         try:
             _check(HandleCall(self, function, args, options))
-            return function(self, *args, **options)
-        except EXPECTED as error:
-            raise error.with_traceback(None) from error.__cause__
+            result = _shortened(function, self, *args, **options)
         finally:
             if token is not None:
                 CALL.reset(token)
+        is_block = isinstance(result, AbstractContextManager) and not isinstance(result, Handle)
+        return _Block(result) if is_block else result
 
     return typing.cast("F", call)
+
+
+def _shortened(function: Callable[..., Any], *args: Any, **options: Any) -> Any:  # noqa: ANN401 - those of the function
+    """Call a function; raise expected errors without its frames."""
+    __tracebackhide__ = True
+    try:
+        return function(*args, **options)
+    except EXPECTED as error:
+        raise error.with_traceback(None) from error.__cause__
+
+
+class _Block:
+    """A context manager of a handle, whose errors are as short as those of a method."""
+
+    def __init__(self, manager: AbstractContextManager[Any]) -> None:
+        self._manager = manager
+
+    def __enter__(self) -> Any:  # noqa: ANN401 - that of the manager
+        __tracebackhide__ = True
+        return _shortened(self._manager.__enter__)
+
+    def __exit__(self, *error: object) -> bool | None:
+        __tracebackhide__ = True
+        return typing.cast("bool | None", _shortened(self._manager.__exit__, *error))
 
 
 def _check(call: HandleCall) -> None:

@@ -161,7 +161,13 @@ def test_an_error_has_the_value_the_place_and_the_remedy(call: Callable[[Cluster
 
 def test_an_expected_error_has_no_frames_of_the_emulator_and_no_chain(cluster: Cluster) -> None:
     cluster.group("svc").puppet("a", topics=["orders"]).join().wait("stable")
+
+    def rebalance() -> None:
+        with cluster.group("svc").assert_no_rebalance():
+            cluster.group("svc").rebalance()
+
     for call in (
+        rebalance,
         lambda: cluster.group("svc").evict("zz"),
         lambda: cluster.group("svc").wait_stable(members=2, timeout=0),
         lambda: cluster.group("svc").expire_session(3),  # type: ignore[arg-type]
