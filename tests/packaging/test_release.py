@@ -75,9 +75,11 @@ class Environments:
         self._home = home
         self._release = release
 
-    def python(self, version: str, kind: str, requirements: tuple[str, ...], extras: str = "") -> Path:
-        """Return the interpreter of an environment; skip the test if no Python of that version is found."""
-        home = self._home / "-".join([version, kind, *requirements])
+    def python(self, version: str, kind: str, extras: str = "") -> Path:
+        """Return the interpreter of an environment, with pytest and all clients that have wheels unless it is for
+        extras; skip the test if no Python of that version is found.
+        """
+        home = self._home / f"{version}-{kind}{extras}"
         python = home / "bin" / "python"
         if not python.exists():
             base = interpreter(version)
@@ -85,7 +87,8 @@ class Environments:
                 pytest.skip(f"no Python {version} found")
             run(base, "-m", "venv", home)
             pip = (python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
-            run(*pip, f"{self._release[kind]}{extras}", *requirements)
+            clients = [client for client in CLIENTS if (version, client) not in NO_WHEELS]
+            run(*pip, f"{self._release[kind]}{extras}", *([] if extras else ["pytest", *clients]))
         return python
 
 
@@ -112,7 +115,7 @@ def passes(python: Path, project: Path, files: dict[str, str], tests: int) -> No
 def test_the_test_in_the_readme_passes_on_every_python(
     environments: Environments, repository: Path, tmp_path: Path, version: str, kind: str
 ) -> None:
-    python = environments.python(version, kind, ("pytest", "kafka-python"))
+    python = environments.python(version, kind)
     ((_, test),) = blocks(repository / "README.md")
     passes(python, tmp_path, {"test_readme.py": test}, tests=1)
 
@@ -130,7 +133,7 @@ def test_a_project_made_from_the_quick_start_passes_with_each_client(
     choice = 'CLIENT = "kafka-python"'
     assert choice in tests
     files = {"orders.py": program, "test_orders.py": tests.replace(choice, f'CLIENT = "{client}"')}
-    passes(environments.python(version, "wheel", ("pytest", client)), tmp_path, files, tests=2)
+    passes(environments.python(version, "wheel"), tmp_path, files, tests=2)
 
 
 def test_an_index_renders_the_description(release: dict[str, Path]) -> None:
@@ -143,7 +146,7 @@ def test_the_workflows_follow_the_security_rules_of_their_host(repository: Path)
 
 def test_every_dependency_has_a_licence_that_users_can_accept(environments: Environments, repository: Path) -> None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    python = environments.python(version, "wheel", ("pip",), "[compression,control,docker]")
+    python = environments.python(version, "wheel", "[compression,control,docker]")
     bom = repository / "build" / "release" / "koordinator.cdx.json"
     cyclonedx = (sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible")
     run(*cyclonedx, "--pyproject", repository / "pyproject.toml", "--mc-type", "library", "-o", bom, python)
