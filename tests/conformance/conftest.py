@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from conformance.scenarios import Scenario
 
-SCALE = 0.1
-"""Real seconds per scenario second on the emulator."""
-
 UNRECORDED = Release("4.0", "4.0.2", "NEW")
 """A release that the core emulates without recorded answers."""
 
@@ -41,8 +38,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "play" in metafunc.fixturenames:
         scenario = scenario_of(metafunc.function)
         targets = [name for name, release in CORES.items() if left_out(release).get(scenario.number) != ABSENT]
-        if not scenario.slow and scenario.number != OTHER_SETTINGS:
-            # scenarios in Kafka's own time take minutes
+        if scenario.number != OTHER_SETTINGS:
             targets.append(EMULATOR)
         if scenario.not_emulated or scenario.waiting:
             # skipped, and counted once
@@ -87,4 +83,4 @@ def golden_of(name: str) -> Mapping[str, goldens.Entries]:
 
 def on_emulator(scenario: Scenario) -> None:
     wanted = scenario.configuration
-    perform(scenario, lambda scale: EmulatorTarget(wanted.settings(scale), scale, nodes=wanted.nodes), SCALE)
+    perform(scenario, lambda scale: EmulatorTarget(wanted.settings(scale), nodes=wanted.nodes))

@@ -1,4 +1,4 @@
-"""Targets behind a port: the emulator on its thread, or a running Kafka. Time is real, and scaled.
+"""Targets behind a port: a running Kafka, whose time is real and scaled, or the emulator on its thread.
 
 One thread does everything and polls its sockets while time passes, so every response has an arrival time.
 """
@@ -8,14 +8,20 @@ from __future__ import annotations
 import selectors
 import socket
 import time
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
+import trio
 from brokers.kafka_releases import NEWEST
+from trio.testing import MockClock
 
 from conformance.targets import Cluster, Connection, Target, dialect
+from koordinator import Cluster as Handle
 from koordinator import Emulator
 from koordinator.client.connection import Address
+from koordinator.emulator.server.build import build
+from koordinator.handles.emulator import ThreadPort
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 
 if TYPE_CHECKING:
@@ -23,11 +29,16 @@ if TYPE_CHECKING:
 
     from brokers.kafka_releases import Release
 
+    from koordinator.emulator.server.build import ServedCluster
+
 PIECE = 64 * 1024
 """Bytes per receive call."""
 
-BARRIER_S = 10.0
+BARRIER_S = 60.0
 """Real time limit for a broker to answer ApiVersions on a busy machine."""
+
+TURNS = 3
+"""The number of requests one after the other before which the emulator has sent all output."""
 
 
 class SocketTarget(Target):
@@ -127,16 +138,87 @@ class SocketTarget(Target):
         there.close()
 
 
-class EmulatorTarget(SocketTarget, Cluster):
-    """An emulator in this process, behind a port; `settings` are the broker's, under Kafka's names."""
+class StillPort(ThreadPort):
+    """A port to a cluster whose time stands still until `clock` jumps."""
 
-    def __init__(self, settings: Mapping[str, object], scale: float, release: Release = NEWEST, nodes: int = 1) -> None:
-        self._emulator = Emulator({"t": 4, "u": 2}, {**settings, **dialect(release)}, brokers=nodes)
-        self._cluster = self._emulator.start()
+    def __init__(self, served: ServedCluster) -> None:
+        super().__init__(served)
+        self.clock = MockClock()
+
+    def _run(self) -> None:
+        try:
+            trio.run(self._serve, clock=self.clock)
+        except BaseException as error:  # noqa: BLE001 - `stop` raises it
+            self._died_of = error
+            if not self._started.done():
+                self._started.set_exception(error)
+        finally:
+            self.served.close()
+
+
+class EmulatorTarget(SocketTarget, Cluster):
+    """An emulator in this process, behind a port; `settings` are the broker's, under Kafka's names.
+
+    Sockets are real and time is virtual: it jumps from deadline to deadline once the emulator has processed all input.
+    So no response is late, however busy the machine is.
+    """
+
+    slack = 0.0
+    early = 0.001
+    notice = 0.0
+
+    def __init__(self, settings: Mapping[str, object], release: Release = NEWEST, nodes: int = 1) -> None:
+        emulator = Emulator({"t": 4, "u": 2}, {**settings, **dialect(release)}, brokers=nodes)
+        self._port = StillPort(build(emulator._options))
+        self._port.start()
+        self._cluster = Handle(self._port)
         self._nodes = self._cluster.nodes
-        super().__init__("emulator", _address(self._nodes[1].address()), release, scale)
+        super().__init__("emulator", _address(self._nodes[1].address()), release, 1)
+        self._start = self._port.clock.current_time()
+        self._probe = self._open_probe()
+
+    @property
+    def seconds(self) -> float:
+        return self._port.clock.current_time() - self._start
+
+    def pass_time(self, until: Callable[[], bool], limit: float) -> None:
+        self.barrier()
+        while not until() and (left := limit - self.seconds) > 0:
+            self._port.act(partial(self._jump, left), "pass_time")
+            self.barrier()
+
+    def _jump(self, longest_s: float, now: int) -> None:
+        """Advance time to the next deadline, at most by `longest_s`."""
+        due = self._port.served.runtime.deadline()
+        self._port.clock.jump(longest_s if due is None else min(longest_s, max(due - now, 0) / 1000))
+
+    def barrier(self) -> None:
+        # the first may overtake requests that arrived with it, and output for other connections follows a turn later
+        for _ in range(TURNS):
+            if self._probe.closed:
+                # its node was killed
+                self._probe = self._open_probe()
+            self._greet(self._probe)
+
+    def _open_probe(self) -> Connection:
+        """Open a connection that is none of the scenario's."""
+        self._open("probe")
+        return self.lines.pop("probe")
+
+    def was_late(self) -> bool:
+        return False
+
+    def _greet(self, line: Connection) -> None:
+        pending = self.write_request(line, ApiVersionsRequest(), 0)
+        until = time.monotonic() + BARRIER_S
+        while not pending.over:
+            left = until - time.monotonic()
+            assert left > 0, f"{self.name} does not answer ApiVersions within {BARRIER_S} s"
+            for key, _ in self._selector.select(left):
+                self._receive(key.data)
 
     def stop(self) -> None:
+        self._hang_up(self._probe)
         super().stop()
         self._cluster.stop()
 
@@ -149,7 +231,7 @@ class EmulatorTarget(SocketTarget, Cluster):
         return node.id
 
     def _move(self, group: str, node: int, load_s: float = 0) -> None:
-        self._cluster.move_coordinator(group, node, load_s * self.scale)
+        self._cluster.move_coordinator(group, node, load_s)
 
     def _kill_and_start(self, node: int) -> None:
         self._nodes[node].kill()
