@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from koordinator import Cluster
 
-READY_S = 30
+READY_S = 60
 """Seconds until the first line, with room for a busy machine."""
 
-END_S = 10
-"""Seconds until the process ends."""
+END_S = 60
+"""Seconds until the process ends, likewise."""
 
 
 class Served:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
 
-WAIT_S = 10
+WAIT_S = 60
 
 PLACEHOLDER = re.compile(r"\b(?:v?N|[A-Z]{3,})\b|…")
 

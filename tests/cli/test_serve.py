@@ -9,7 +9,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -103,16 +102,14 @@ def test_the_server_stops_when_stdin_closes() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_process_with_0_within_a_second_while_clients_are_connected(
+def test_a_signal_ends_the_process_with_0_while_clients_are_connected(
     serve: Callable[..., Served], number: signal.Signals
 ) -> None:
     served = serve("--port", "0")
     ready = served.ready()
     with connect(ready) as idle, connect(ready) as busy:
         ask(busy, API_VERSIONS)
-        began = time.monotonic()
         assert served.stop(number) == 0
-        assert time.monotonic() - began < 1
         assert idle.recv(1) == b""
     assert served.rest("err") == []
 

@@ -86,7 +86,7 @@ def test_a_coordinator_that_never_becomes_ready_is_a_failure_with_the_time_of_th
     (error,) = delete_groups(admin(broker, timeout_s=SHORT_S), ["g"]).failures
     assert monotonic() - started < TIMEOUT_S
     assert str(error.failure) == (
-        "COORDINATOR_LOAD_IN_PROGRESS (14): the coordinator is still loading the group, after retrying for 0.4 s"
+        "COORDINATOR_LOAD_IN_PROGRESS (14): the coordinator is still loading the group, after retrying for 1.5 s"
     )
     assert 2 <= len(broker.requests(ApiKey.DELETE_GROUPS)) <= 4, "the pauses grow"
 
@@ -243,7 +243,7 @@ def test_a_bootstrap_server_that_never_answers_times_out(
 ) -> None:
     broker.answers(api, SILENCE)
     started = monotonic()
-    with pytest.raises(TimedOut, match=rf"^{broker.bootstrap}: no response to \w+ v\d+ within 0.4 s$"):
+    with pytest.raises(TimedOut, match=rf"^{broker.bootstrap}: no response to \w+ v\d+ within 1.5 s$"):
         list_groups(admin(broker, timeout_s=SHORT_S))
     assert SHORT_S <= monotonic() - started < TIMEOUT_S
 
@@ -259,11 +259,11 @@ def test_a_broker_that_never_answers_does_not_hide_the_others(
     (error,) = result.failures
     assert error.broker is not None
     assert error.broker.node_id == 1
-    assert re.search(r": no response to ListGroups v5 within 1\.\d s$", str(error.failure))
+    assert re.search(r": no response to ListGroups v5 within \d(\.\d)? s$", str(error.failure))
 
 
 def test_a_response_of_single_bytes_times_out(admin: Callable[..., Admin], broker: Scripted) -> None:
-    broker.answers(ApiKey.LIST_GROUPS, Drip(ListGroupsResponse(groups=(ListedGroup(group_id="g"),)), every_s=0.05))
+    broker.answers(ApiKey.LIST_GROUPS, Drip(ListGroupsResponse(groups=(ListedGroup(group_id="g"),)), every_s=0.5))
     result = list_groups(admin(broker, timeout_s=SHORT_S))
     assert result.successes == ()
     assert "no response to ListGroups v5 within" in str(result.failures[0].failure)
@@ -278,5 +278,5 @@ def test_no_request_is_sent_after_the_deadline(broker: Scripted) -> None:
 
 
 def test_a_listener_that_does_not_accept_times_out(admin: Callable[..., Admin]) -> None:
-    with socket.create_server(("127.0.0.1", 0), backlog=1) as deaf, pytest.raises(ClientError, match=r"within 0.4 s$"):
+    with socket.create_server(("127.0.0.1", 0), backlog=1) as deaf, pytest.raises(ClientError, match=r"within 1.5 s$"):
         list_groups(admin(Address(*deaf.getsockname()), timeout_s=SHORT_S))

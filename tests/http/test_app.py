@@ -102,7 +102,7 @@ def test_a_group_may_have_any_name(http: httpx.Client) -> None:
 def test_a_long_poll_ends_at_its_timeout(http: httpx.Client) -> None:
     response = http.get(f"{CLUSTER}/groups/g/wait?state=Stable&timeout=0.2")
     assert response.json() is False
-    assert 0.2 <= response.elapsed.total_seconds() < 10
+    assert 0.2 <= response.elapsed.total_seconds() < 60
 
 
 def test_clusters_are_made_and_deleted_each_with_ports_of_its_own(http: httpx.Client) -> None:

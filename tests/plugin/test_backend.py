@@ -26,7 +26,7 @@ from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-END_S = 10
+END_S = 60
 
 
 @pytest.fixture(scope="module")

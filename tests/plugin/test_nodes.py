@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 GROUP = "g"
-WAIT_S = 10
+WAIT_S = 60
 
 
 @pytest.fixture

@@ -116,9 +116,9 @@ def test_a_topic_that_does_not_exist_is_ignored(name: str) -> None:
 
 
 @EAGER
-def test_a_thousand_members_and_five_thousand_partitions_take_less_than_a_second(name: str) -> None:
+def test_a_thousand_members_and_five_thousand_partitions_take_less_than_a_second_of_processor_time(name: str) -> None:
     members = [Candidate(f"m-{n:04}", topics=["t"]) for n in range(1000)]
-    start = time.perf_counter()
+    start = time.process_time()
     assigned = ASSIGNORS[name].assign(members, {"t": 5000})
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert counts(assigned) == [5] * 1000

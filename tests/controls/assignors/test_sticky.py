@@ -280,8 +280,8 @@ def test_user_data_of_version_0_is_read_and_garbage_is_ignored() -> None:
 @BOTH
 def test_a_thousand_members_and_five_thousand_partitions_take_seconds_at_most(name: str) -> None:
     members = [Candidate(f"m-{n:04}", topics=["t"]) for n in range(1000)]
-    start = time.perf_counter()
+    start = time.process_time()
     assigned = ASSIGNORS[name].assign(members, {"t": 5000})
     ASSIGNORS[name].assign(remembering(name, members[1:], assigned, 1), {"t": 5000})
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert counts(assigned) == [5] * 1000

@@ -11,10 +11,10 @@ from koordinator.wire.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 
-TIMEOUT_S = 15.0
+TIMEOUT_S = 60.0
 """The limit for operations that succeed, with room for a busy machine."""
 
-SHORT_S = 0.4
+SHORT_S = 1.5
 """The limit for operations that time out."""
 
 STABLE = DescribedGroup(
