@@ -62,6 +62,8 @@ def _is_redundant(event: Event, after: Event | None) -> bool:
         return _is_heartbeat(event) or call_of(event) == call_of(after)
     # the rebalance that a member causes has the same reason
     is_repeated = after is not None and after["kind"] == "state" and event.get("reason") == after.get("reason")
+    # the line of a loaded group counts its members
+    is_repeated = is_repeated or event.get("change") == "loaded"
     return _is_heartbeat(event) or (event["kind"] == "member" and is_repeated)
 
 

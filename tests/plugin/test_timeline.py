@@ -47,6 +47,13 @@ def test_a_member_id_is_short_and_a_static_member_is_called_by_its_instance() ->
     ]
 
 
+def test_a_loaded_group_is_one_line() -> None:
+    reason = "Loaded group g with 1 members."
+    state = event(1, "state", state_from="Empty", state_to="Stable", generation=2, cause="loaded", reason=reason)
+    member = event(2, "member", change="loaded", member_id=f"a-{UUID}", cause="loaded", reason=reason)
+    assert len(timeline([state, member])) == 1
+
+
 def test_a_rebalance_has_its_cause_join_time_and_owners() -> None:
     with Simulation(topics={"orders": 4}, seed=1) as cluster:
         group = cluster.group("g")
