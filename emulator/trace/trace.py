@@ -13,6 +13,7 @@
 * `state`, `member`: `cause` is the kind, `reason` Kafka's own words. A loaded member has its assignment as its body.
 * `clock`: `cause` is the operation, or `auto`; `body` has `from_ms` and `to_ms`. The events between them follow.
 * `puppet`: `body.holds` is the assignment after the change.
+* `lag`: `body.lag_ms` is how late the server's loop ran; it starts that long before the line.
 * `rule`: the request and response to which a rule applies have its `rule_id`, too. `synthetic` marks a response that
   Kafka would never send there.
 * `verb`: `verb` is the operation, `body` its arguments. Its effects follow.

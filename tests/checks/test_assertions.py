@@ -392,13 +392,6 @@ def test_zombie_commits(group: Group, member: Callable[..., Puppet]) -> None:
     )
 
 
-def test_a_refused_commit_is_not_a_zombie_commit(group: Group, member: Callable[..., Puppet]) -> None:
-    a = member("a")
-    group.evict("a")
-    a.commit({("t", 0): 1})
-    group.assert_request("OffsetCommit", error="UNKNOWN_MEMBER_ID").assert_no_zombie_commits()
-
-
 # -- conformance ---------------------------------------------------------------------------------------------
 
 

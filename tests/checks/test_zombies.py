@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from scenes.trace_tales import STABLE, Tale
 
+from koordinator import Simulation
 from koordinator.emulator.verify.zombies import zombies
 
 
@@ -61,3 +62,12 @@ def test_the_time_of_the_request_decides(tale: Tale) -> None:
     tale.member("removed", "a", "session_expired")
     tale.answers(asked, "UNKNOWN_MEMBER_ID")
     assert zombies(tale.trace) == []
+
+
+def test_a_refused_commit_passes_the_assertion() -> None:
+    with Simulation(topics={"t": 4}) as cluster:
+        group = cluster.group("g")
+        puppet = group.puppet("a", topics=["t"]).join()
+        group.wait_stable(members=1).evict("a")
+        puppet.commit({("t", 0): 1})
+        group.assert_request("OffsetCommit", error="UNKNOWN_MEMBER_ID").assert_no_zombie_commits()
