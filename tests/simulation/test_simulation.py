@@ -90,5 +90,5 @@ def test_the_same_seed_gives_the_same_trace_byte_for_byte(tmp_path: Path) -> Non
 def test_a_handle_of_a_simulation_that_ended_says_so() -> None:
     with Simulation() as cluster:
         pass
-    with pytest.raises(ClusterStopped, match=r"groups\.describe\(group='g'\): the simulated cluster has stopped"):
+    with pytest.raises(ClusterStopped, match=r"Group\('g'\)\.state: the simulated cluster has stopped"):
         _ = cluster.group("g").state
