@@ -217,6 +217,6 @@ def _body_text(line: Line) -> str:
         return f" · {partition_ranges(partition_names(body['assignment'])) or 'no partitions'}"
     if body.get("offsets"):
         return " · " + " ".join(f"{topic}-{number}@{at}" for topic, number, at, *_ in body["offsets"][:OFFSETS_MAX])
-    if line["kind"] == "response" and body.get("members"):
+    if line["kind"] == "response" and line.get("api") == "JoinGroup" and body.get("members"):
         return f" · leader of {count(len(body['members']), 'member')}"
     return ""

@@ -11,6 +11,7 @@ from scenes.short_groups import SHORT, played
 from koordinator import Simulation
 from koordinator.emulator.pages.feed import Feed, drawn
 from koordinator.emulator.pages.lanes import lanes_of
+from koordinator.emulator.pages.texts import summary
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import rebalances
 
@@ -92,3 +93,9 @@ def test_the_members_of_a_group_before_the_trace_are_not_counted() -> None:
     start = next(at for at, line in enumerate(lines) if line.get("state_from") == "Stable")
     (row,) = drawn(lines[start:])["groups"]
     assert row[4] is None
+
+
+def test_only_a_join_response_names_the_leader() -> None:
+    response: dict[str, Any] = {"kind": "response", "body": {"members": ["a"]}}
+    assert summary({**response, "api": "JoinGroup"}) == "JoinGroup → OK · leader of 1 member"
+    assert summary({**response, "api": "LeaveGroup"}) == "LeaveGroup → OK"
