@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scenes.documentation import blocks
 from spark.gold_frames import Gold
 
 from koordinator.pipeline import schema
@@ -87,3 +88,15 @@ def test_differences_are_reported(engines: Any, store: Path) -> None:
         connection.execute("UPDATE rebalance SET n_joined = n_joined + 1 WHERE rebalance_no = 1")
         _, found = duck.differences(connection, store, "rebalance", "rebalance")
     assert found
+
+
+def test_the_query_on_the_page_of_the_tables_runs(store: Path) -> None:
+    (program,) = (block.text for block in blocks("python") if block.page.stem == "pipeline-tables")
+    result = (
+        program.replace("duckdb.sql(", "result = duckdb.sql(")
+        .replace("store/gold", f"{store}/gold")
+        .replace("/*/*", "/*")
+    )
+    names: dict[str, Any] = {}
+    exec(result, names)  # noqa: S102 - our own page
+    assert names["result"].fetchall()
