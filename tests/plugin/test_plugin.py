@@ -217,7 +217,7 @@ def test_the_marker_and_the_fixtures_are_documented(pytester: pytest.Pytester) -
 
 
 def test_the_plugin_alone_does_not_import_the_emulator() -> None:
-    heavy = "('trio', 'construct', 'crc32c', 'click', 'rich', 'koordinator.emulator.core', 'koordinator.wire')"
+    heavy = "('trio', 'construct', 'crc32c', 'click', 'rich', 'koordinator.emulator.core', 'koordinator.wire.apis')"
     code = f"import sys, koordinator.fixtures.plugin; print([name for name in {heavy} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert run.stdout.strip() == "[]"
