@@ -43,8 +43,8 @@ class Step:
 PER_HOME_STEPS: tuple[Step, ...] = (
     Step(tables.TRACE, trace, (tables.EVENT, tables.HEADER)),
     Step(tables.TEST, test, (tables.TRACE, tables.OUTCOME)),
-    Step(FOLD, folded, (tables.EVENT,)),
-    *(Step(table, partial(unfolded, table), (FOLD, tables.TRACE)) for table in FOLDED),
+    Step(FOLD, folded, (tables.EVENT, tables.TRACE)),
+    *(Step(table, partial(unfolded, table), (FOLD,)) for table in FOLDED),
     Step(tables.CALL, call, (tables.EVENT,)),
     Step(tables.HEARTBEAT, heartbeat, (tables.CALL, tables.MEMBER_SPAN, tables.TRACE)),
     Step(tables.CLIENT_JOIN, client_join, (tables.EVENT, tables.TRACE)),

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from .job_errors import JobRefused
@@ -76,9 +75,9 @@ class Store:
 
     def _files(self, spark: SparkSession, table: Table, homes: Sequence[str]) -> set[tuple[str, str]]:
         """Return the files with rows of these homes, each with its home."""
-        rows = self.read(spark, table).where(F.col("home").isin(*homes))
-        files = rows.select("home", F.input_file_name().alias("file")).distinct()
-        return {(row.home, row.file) for row in files.collect()}
+        files = self.read(spark, table).inputFiles()
+        found = {(file.partition("/home=")[2].partition("/")[0], file) for file in files}
+        return {(home, file) for home, file in found if home in homes}
 
     def open(self, spark: SparkSession, streams: Iterable[str]) -> bool:
         """Record the schema version if the store is new. Return whether it is new.

@@ -100,9 +100,9 @@ def _fetches(trace: GroupTrace) -> dict[str, list[int]]:
 
 
 def _unique_clients(trace: GroupTrace) -> set[str]:
-    """Return the members that shared their client id with no other at the same time; rejoining gives a new member id.
+    """Return the members that shared their client id with no other member at the same time.
 
-    The members are compared with their neighbours in the order of their first requests.
+    A client that rejoins gets a new member id.
     """
     unique: set[str] = set()
     last: dict[str, tuple[str, int]] = {}

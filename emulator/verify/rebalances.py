@@ -55,7 +55,7 @@ class Rebalance:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The lines of a rebalance. Static members that missed its barrier are in `timed_out`.
+    """The lines of a rebalance; `timed_out` has the removals of the members that missed its join barrier.
 
     `joined_before` is the sequence number of the previous join barrier's end; 0 if there was none.
     """

@@ -12,7 +12,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from .. import schema
-from ..frames import select_schema, with_trace_columns
 from ..schema import Table
 from ..silver.trace_rows import RENAMED
 from .heartbeats import shortened
@@ -35,6 +34,9 @@ COLUMNS = (
 )
 """The columns of silver/event that the fold reads."""
 
+TRACE_NAMES = ("trace_id", "run_id", "test_id", "cluster")
+"""The columns of a row's trace, from silver/trace."""
+
 FOLDED: tuple[Table, ...] = (
     *(schema.GROUP, schema.MEMBER, schema.MEMBER_SPAN, schema.ASSIGNMENT, schema.ROUND, schema.ARRIVAL, schema.MOVE),
     *(schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP, schema.STATE_TIME, schema.COMMIT),
@@ -47,39 +49,48 @@ FOLD = Table(
     "fold",
     "The rows of every table that the fold makes, each in the column of its table.",
     ("trace_id",),
-    StructType([StructField(table.name, table.columns) for table in FOLDED]),
+    StructType(
+        [
+            *(field for field in schema.TRACE.columns if field.name in TRACE_NAMES),
+            *(StructField(table.name, table.columns) for table in FOLDED),
+        ]
+    ),
 )
 """The result of the fold; a load keeps it only until it has written the tables."""
 
+ROWS = StructType([field for field in FOLD.columns if field.name not in TRACE_NAMES[1:]])
+"""The columns of the fold that come from events."""
 
-def folded(event: DataFrame) -> DataFrame:
+
+def folded(event: DataFrame, trace: DataFrame) -> DataFrame:
     """Return the rows of all tables: a column for each table, and in each row one that is not null.
 
     A trace is folded as a whole, because its groups share clients, connections and nodes.
     """
     # client logs describe no group as a coordinator does
     events = shortened(event.where(F.col("kind") != "client").select(*COLUMNS)).select(*COLUMNS)
-    run = partial(_fold_arrow, to_arrow_schema(FOLD.columns, timezone="UTC"))
-    return events.groupBy("trace_id").applyInArrow(lambda key, events: run(key, events), FOLD.columns)  # noqa: PLW0108 - Spark counts the parameters
+    run = partial(_fold_arrow, to_arrow_schema(ROWS, timezone="UTC"))
+    rows = events.groupBy("trace_id").applyInArrow(lambda key, events: run(key, events), ROWS)  # noqa: PLW0108 - Spark counts the parameters
+    return rows.join(F.broadcast(trace.select(*TRACE_NAMES)), "trace_id", "left").select(*FOLD.names)
 
 
-def unfolded(table: Table, fold_: DataFrame, trace: DataFrame) -> DataFrame:
+def unfolded(table: Table, fold_: DataFrame) -> DataFrame:
     """Return the rows of one table."""
-    rows = fold_.where(F.col(table.name).isNotNull()).select(f"{table.name}.*")
-    return with_trace_columns(rows, trace, table) if "run_id" in table.names else select_schema(rows, table)
+    columns = (name if name in TRACE_NAMES else f"{table.name}.{name}" for name in table.names)
+    return fold_.where(F.col(table.name).isNotNull()).select(*columns)
 
 
 def _fold_arrow(result: pa.Schema, key: tuple[Any, ...], events: pa.Table) -> pa.Table:
     rows: dict[str, list[Row]] = {}
     for path, each in fold(key[0].as_py(), list(_lines(events.sort_by("seq")))):
         rows.setdefault(path.rpartition("/")[2], []).extend(each)
-    parts = []
+    parts, trace_id = [], key[0]
     for name, its_rows in rows.items():
         columns = [
             pa.array(its_rows, field.type) if field.name == name else pa.nulls(len(its_rows), field.type)
-            for field in result
+            for field in list(result)[1:]
         ]
-        parts.append(pa.Table.from_arrays(columns, schema=result))
+        parts.append(pa.Table.from_arrays([pa.repeat(trace_id, len(its_rows)), *columns], schema=result))
     return pa.concat_tables(parts) if parts else result.empty_table()
 
 

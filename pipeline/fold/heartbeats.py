@@ -41,7 +41,7 @@ def shortened(events: DataFrame) -> DataFrame:
     is_quiet = _is_quiet(F.col, F.col("after").getField) | _is_quiet(F.col("before").getField, F.col)
     changes = ~F.col("kind").isin("request", "response") | F.col("api").isin("JoinGroup", "SyncGroup", "LeaveGroup")
     moves = F.col("kind").isin("node", "leader").cast("int")
-    sessions = F.when(F.col("api") == "JoinGroup", F.get_json_object("body", "$.session_timeout_ms").cast("long"))
+    sessions = F.when(F.col("api") == "JoinGroup", F.get_json_object("body", "$.session_timeout_ms").try_cast("long"))
     events = (
         events.repartition("trace_id")
         .withColumns({"before": F.lag(near).over(connection), "after": F.lead(near).over(connection)})

@@ -1,1 +1,1 @@
-"""Gold: the facts about rebalances, their costs, commits, fencing and heartbeats."""
+"""Gold beside the fold: heartbeats, avoided rebalances, and the joins in client logs."""

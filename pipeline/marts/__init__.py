@@ -1,1 +1,1 @@
-"""Marts: verdicts, comparisons of clients, and flaky tests."""
+"""Marts beside the fold: comparisons of clients, and flaky tests."""

@@ -1,1 +1,1 @@
-"""Silver: typed events, traces, runs, tests, members and assignments."""
+"""Silver beside the fold: typed events, calls, traces, runs and tests."""

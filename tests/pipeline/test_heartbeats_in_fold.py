@@ -65,8 +65,8 @@ def event(spark: SparkSession) -> DataFrame:
 
 
 def rows(spark: SparkSession, event: DataFrame) -> dict[str, Counter[str]]:
-    folded, trace = frames.folded(event).persist(), trace_rows(spark)
-    return {table.path: Counter(map(str, frames.unfolded(table, folded, trace).collect())) for table in frames.FOLDED}
+    folded = frames.folded(event, trace_rows(spark)).persist()
+    return {table.path: Counter(map(str, frames.unfolded(table, folded).collect())) for table in frames.FOLDED}
 
 
 def test_the_fold_without_regular_heartbeats_equals_the_fold_with_all(

@@ -15,7 +15,7 @@ from spark.loads import copied, load, put, tables, trace
 from koordinator.pipeline import file_streams, layers
 from koordinator.pipeline.fold.frames import FOLD, unfolded
 from koordinator.pipeline.job_errors import JobFailed, JobRefused
-from koordinator.pipeline.schema import COUNTS, EVENT, QUARANTINE, SCHEMA_VERSION, STATE_TIME, TRACE
+from koordinator.pipeline.schema import COUNTS, EVENT, QUARANTINE, SCHEMA_VERSION, STATE_TIME
 from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
@@ -89,12 +89,12 @@ def test_a_second_load_reads_new_files_only(second: Path, folder: Path, spark: S
 def test_late_lines_can_empty_a_table(
     first: Path, folder: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half_state_time(event: DataFrame, folded: DataFrame, trace: DataFrame) -> DataFrame:
-        made = unfolded(STATE_TIME, folded, trace)
+    def half_state_time(event: DataFrame, folded: DataFrame) -> DataFrame:
+        made = unfolded(STATE_TIME, folded)
         return made if event.count() < HALF else made.where("false")
 
     steps = [step for step in layers.PER_HOME_STEPS if step.table != STATE_TIME]
-    shrinks = layers.Step(STATE_TIME, half_state_time, (EVENT, FOLD, TRACE))
+    shrinks = layers.Step(STATE_TIME, half_state_time, (EVENT, FOLD))
     monkeypatch.setattr(layers, "PER_HOME_STEPS", (*steps, shrinks))
     store = copied(first, tmp_path / "store")
     before = Store(str(store)).read(spark, STATE_TIME).count()

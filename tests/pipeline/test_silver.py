@@ -41,7 +41,7 @@ def events_of(spark: SparkSession, name: str) -> DataFrame:
 
 
 def fold_of(spark: SparkSession, event: DataFrame, table: Table) -> DataFrame:
-    return unfolded(table, folded(event), rows(spark, TRACE))
+    return unfolded(table, folded(event, rows(spark, TRACE)))
 
 
 def test_a_trace_combines_its_headers_and_events(spark: SparkSession) -> None:

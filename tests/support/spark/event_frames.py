@@ -33,7 +33,7 @@ def events(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]
 
 def verdicts(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> DataFrame:
     """Return mart/verdict of these lines."""
-    return unfolded(VERDICT, folded(events(spark, traces)), trace_rows(spark, *traces))
+    return unfolded(VERDICT, folded(events(spark, traces), trace_rows(spark, *traces)))
 
 
 def trace_rows(spark: SparkSession, *trace_ids: str) -> DataFrame:
