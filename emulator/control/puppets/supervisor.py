@@ -32,7 +32,7 @@ K = TypeVar("K")
 Key = tuple[PuppetClient, PuppetTimer] | PuppetConnection
 """Timer keys: a timer of a puppet, or the timeout or backoff of a connection."""
 
-TIMERS_PER_TICK = 32
+TIMERS_PER_TICK = 4
 """Timers that fire in one tick; the next tick is due at once."""
 
 NODE_HEARTBEAT_MS = 200
