@@ -38,7 +38,3 @@ def test_every_other_contract_is_listed(contract: str) -> None:
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`([\w/]+/(?:\w+\.py)?)`", PAGE))))
 def test_every_path_exists(path: str) -> None:
     assert (ROOT / path).exists() or (ROOT / "emulator" / path).exists()
-
-
-def test_it_stays_short() -> None:
-    assert len(PAGE.encode()) <= 12 * 1024
