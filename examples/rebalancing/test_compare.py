@@ -63,7 +63,7 @@ def test_the_table_has_every_style_for_every_act(costs: Mapping[str, Mapping[str
 
 def test_the_table_in_the_readme_is_this_one(costs: Mapping[str, Mapping[str, Cost]]) -> None:
     readme = Path(__file__).parents[1] / "README.md"
-    assert f"```\n{table(costs)}\n```" in readme.read_text(encoding="utf-8")
+    assert f"```text\n{table(costs)}\n```" in readme.read_text(encoding="utf-8")
 
 
 def test_costs_follow_from_owned_partitions() -> None:
