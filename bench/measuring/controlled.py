@@ -26,7 +26,7 @@ TARGET = 2.0
 
 def rows(*, quick: bool) -> list[Row]:
     """Return one row."""
-    polls, rules, rounds, each = (4, 4, 1, 4) if quick else (POLLS, RULES, ROUNDS, 50)
+    polls, rule_count, rounds, each = (4, 4, 2, 4) if quick else (POLLS, RULES, ROUNDS, 50)
     idle, busy = [], []
     with processes.emulator("--control-port", "0") as server, processes.load() as load:
         load.tell(order="form", port=server.port, connections=MEMBERS, in_flight=each)
@@ -39,7 +39,7 @@ def rows(*, quick: bool) -> list[Row]:
                     cluster.rule(
                         "Heartbeat", faults.error("UNKNOWN_MEMBER_ID"), client_id=f"nobody-{number}", optional=True
                     )
-                    for number in range(rules)
+                    for number in range(rule_count)
                 ]
                 with processes.polls() as waiting:
                     waiting.tell(url=server.said["control_url"], count=polls)
@@ -53,7 +53,7 @@ def rows(*, quick: bool) -> list[Row]:
     return [
         Row(
             part="a heartbeat, while the cluster is controlled over HTTP",
-            work=f"{MEMBERS} members; {polls} long polls and {rules} rules that do not match",
+            work=f"{MEMBERS} members; {polls} long polls and {rule_count} rules that do not match",
             measured=f"p50 {after / 1e3:,.2f} ms",
             beside=f"idle: p50 {before / 1e3:,.2f} ms",
             result=f"{ratio:.2f} times",
