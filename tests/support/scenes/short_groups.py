@@ -9,7 +9,7 @@ from koordinator import Simulation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from koordinator import Cluster
+    from koordinator import Cluster, Group
 
 Lines = list[dict[str, Any]]
 
@@ -21,6 +21,15 @@ def played(scene: Callable[[Simulation, Cluster], None]) -> Lines:
         scene(simulation, cluster)
         simulation.pass_time(3)
         return cluster._port.trace_lines()
+
+
+def a_pair(simulation: Simulation, cluster: Cluster) -> Group:
+    """Return the group with two dynamic members, a and b, that is Stable."""
+    group = cluster.group("svc")
+    group.puppet("a").join()
+    group.puppet("b").join()
+    simulation.pass_time(3)
+    return group
 
 
 def two_processes(simulation: Simulation, cluster: Cluster) -> None:
@@ -44,19 +53,12 @@ def a_fence(simulation: Simulation, cluster: Cluster) -> None:
 
 def an_eviction(simulation: Simulation, cluster: Cluster) -> None:
     """A test evicts a member, which rejoins."""
-    group = cluster.group("svc")
-    group.puppet("a").join()
-    group.puppet("b").join()
-    simulation.pass_time(3)
-    group.evict("b")
+    a_pair(simulation, cluster).evict("b")
 
 
 def a_crash(simulation: Simulation, cluster: Cluster) -> None:
     """A member crashes, expires and returns."""
-    group = cluster.group("svc")
-    group.puppet("a").join()
-    crashed = group.puppet("b").join()
-    simulation.pass_time(3)
+    crashed = a_pair(simulation, cluster).puppets["b"]
     crashed.stop()
     simulation.pass_time(20)
     crashed.join()
@@ -64,11 +66,7 @@ def a_crash(simulation: Simulation, cluster: Cluster) -> None:
 
 def an_expired_session(simulation: Simulation, cluster: Cluster) -> None:
     """A test expires the session of a member, which rejoins."""
-    group = cluster.group("svc")
-    group.puppet("a").join()
-    group.puppet("b").join()
-    simulation.pass_time(3)
-    group.expire_session("b")
+    a_pair(simulation, cluster).expire_session("b")
 
 
 def a_failover(simulation: Simulation, cluster: Cluster) -> None:
