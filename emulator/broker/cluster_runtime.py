@@ -267,11 +267,18 @@ class ClusterRuntime(NodeRuntimes):
 
     @contextmanager
     def changing(self, now: int) -> Iterator[None]:
-        """Make the metadata changes of the block durable before it ends. Raises RefusedError if the disk fails."""
+        """Make the metadata changes of the block durable before it ends; discard them if it raises.
+
+        Raises RefusedError if the disk fails.
+        """
         # writes in flight must not share the failure of this one
         self.settle(now)
-        yield
-        self._write()
+        try:
+            yield
+            self._write()
+        finally:
+            # what a failed block has staged must not join the next request
+            self.cluster.changes.take_staged()
 
     def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
         """Append records at any leader; return their number. A missing topic is created as for a client.

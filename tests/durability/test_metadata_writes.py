@@ -10,6 +10,7 @@ from brokers.durable_broker import DIR, DurableCluster, Unsettled
 
 from koordinator import Emulator
 from koordinator.emulator.config.seed_record import SeedRecord
+from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.storage.data_dir import JOURNAL
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -66,6 +67,16 @@ def test_a_topic_exists_and_is_answered_only_after_its_write() -> None:
     cluster.complete()
     assert (codes(peer), topics(cluster)) == ([Error.NONE], ["t", "u"])
     assert topics(DurableCluster(DIR, cluster.files.after_kill())) == ["t", "u"]
+
+
+def test_a_failed_change_from_python_leaves_nothing_for_the_next_request(tmp_path: Path) -> None:
+    cluster = DurableCluster(tmp_path)
+    runtime = cluster.built.runtime
+    with pytest.raises(RefusedError), runtime.changing(cluster.now):  # noqa: PT012 - what precedes the error matters
+        runtime.cluster.create_topic("half", 1)
+        runtime.cluster.create_topic("not legal!", 1)
+    assert cluster.exchange(create("u"), 5).topics[0].error_code == Error.NONE
+    assert topics(cluster) == ["u"]
 
 
 def test_a_kill_before_the_write_loses_only_what_was_not_acknowledged() -> None:
