@@ -277,7 +277,7 @@ class ClusterRuntime(NodeRuntimes):
             yield
             self._write()
         finally:
-            # what a failed block has staged must not join the next request
+            # changes staged by a failed block must not join the next request
             self.cluster.changes.take_staged()
 
     def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:

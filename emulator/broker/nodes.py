@@ -109,7 +109,7 @@ class NodeRuntimes:
         self.last_input_ms = now
         """The time of the latest input, while there are tickers."""
         self.turn_ms = 0
-        """The time of the latest turn; what was due before is late."""
+        """The time of the latest turn; earlier deadlines are late."""
         self.overtaken_ms = 0
         """The time of the latest input that overtook something due."""
         self._is_behind = False

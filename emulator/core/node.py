@@ -50,7 +50,7 @@ class NodeCore:
             **dict.fromkeys(coordinator.serves, coordinator.handle),
             **dict.fromkeys(data.serves, data.handle),
         }
-        """What serves a request, by its class; called with the node's time, the call and the request."""
+        """The handler of each request class; called with the node's time, the call and the request."""
         self._led: dict[int, int] = {}
         self.coordinator_overrides: dict[str, int] = {}
         """By group id, the coordinator that this node reports instead of the cluster's."""
