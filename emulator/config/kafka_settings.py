@@ -140,11 +140,11 @@ WITHOUT_EFFECT: frozenset[str] = frozenset(
     ssl.keystore.password ssl.keystore.type ssl.principal.mapping.rules ssl.protocol ssl.provider
     ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates
     ssl.truststore.location ssl.truststore.password ssl.truststore.type super.users telemetry.max.bytes
-    transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.max.timeout.ms
-    transaction.partition.verification.enable transaction.remove.expired.transaction.cleanup.interval.ms
-    transaction.state.log.load.buffer.size transaction.state.log.min.isr transaction.state.log.num.partitions
-    transaction.state.log.replication.factor transaction.state.log.segment.bytes transaction.two.phase.commit.enable
-    transactional.id.expiration.ms unclean.leader.election.enable unclean.leader.election.interval.ms
+   
+    transaction.partition.verification.enable
+    transaction.state.log.load.buffer.size transaction.state.log.min.isr
+    transaction.state.log.segment.bytes transaction.two.phase.commit.enable
+    unclean.leader.election.enable unclean.leader.election.interval.ms
     unstable.api.versions.enable unstable.feature.versions.enable zookeeper.clientCnxnSocket zookeeper.connect
     zookeeper.connection.timeout.ms zookeeper.max.in.flight.requests zookeeper.metadata.migration.enable
     zookeeper.metadata.migration.min.batch.size zookeeper.session.timeout.ms zookeeper.set.acl

@@ -146,6 +146,33 @@ class Settings:
     offsets_retention_check_interval_ms: int = setting(
         600_000, "The interval between checks for expired offsets and groups.", lowest=1, highest=LONG_MAX
     )
+    transaction_max_timeout_ms: int = setting(
+        900_000, "The longest transaction timeout of a producer; a longer one is refused with 50.", lowest=1
+    )
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = setting(
+        10_000, "The interval between checks for timed-out transactions, which are aborted.", lowest=1
+    )
+    transactional_id_expiration_ms: int = setting(
+        604_800_000, "How long a transactional id without an open transaction is kept.", lowest=1
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(
+        3_600_000, "The interval between checks for expired transactional ids.", lowest=1
+    )
+    transaction_state_log_num_partitions: int = setting(
+        50,
+        "The number of partitions of __transaction_state, over which transactional ids are spread.",
+        lowest=1,
+        highest=PARTITIONS_MAX,
+    )
+    transaction_state_log_replication_factor: int = setting(
+        3,
+        "The replication factor of __transaction_state, at most the number of brokers at its creation.",
+        lowest=1,
+        highest=2**15 - 1,
+    )
+    transaction_version: int = setting(
+        2, "The level of the feature transaction.version; releases before 4.0 do not have it.", highest=2
+    )
     num_partitions: int = setting(
         1,
         "The number of partitions of a topic that is created without one.",

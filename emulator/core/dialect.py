@@ -154,6 +154,23 @@ class Dialect:
 
     # -- the history of releases, the latest change first ----------------------------------------------------
 
+    transaction_version: int = 2
+    """The highest level of the feature `transaction.version`; 0: the release does not have it. Since 4.0 (KIP-890)."""
+
+    checks_pending_change_first: bool = True
+    """Whether AddPartitionsToTxn answers 51 for a change that is being written before it compares producer id and
+    epoch. Since 4.0 (`TransactionCoordinator.handleAddPartitionsToTransaction`)."""
+
+    init_clears_transaction_start: bool = True
+    """Whether InitProducerId resets the start time that DescribeTransactions shows. Since 4.0 (`TransactionMetadata`).
+    """
+
+    unverified_partition_error: Error = Error.TRANSACTION_ABORTABLE
+    """The result of verifying a partition that is not in the transaction. Before 3.8: 48 (KIP-890)."""
+
+    write_txn_markers_version: int = 2
+    """The version of WriteTxnMarkers that brokers send to each other. 2 since 4.1 (KIP-890)."""
+
     commits_remember_topic_ids: bool = True
     """Whether a committed offset belongs to a topic id, and its record has that id (OffsetCommitValue v4). Since 4.1
     (KAFKA-19141)."""
@@ -224,8 +241,14 @@ class Dialect:
 
 
 KAFKA_4_3 = Dialect()
-KAFKA_4_0 = replace(KAFKA_4_3, commits_remember_topic_ids=False)
-KAFKA_3_9_NEW = replace(KAFKA_4_0, group_operations=328)
+KAFKA_4_0 = replace(KAFKA_4_3, commits_remember_topic_ids=False, write_txn_markers_version=1)
+KAFKA_3_9_NEW = replace(
+    KAFKA_4_0,
+    group_operations=328,
+    transaction_version=0,
+    checks_pending_change_first=False,
+    init_clears_transaction_start=False,
+)
 KAFKA_3_9_OLD = replace(
     KAFKA_3_9_NEW,
     sync_error_while_loading=Error.REBALANCE_IN_PROGRESS,

@@ -7,6 +7,8 @@ is one ordered list of effects:
 * `CloseConnection` closes the connection of a failed call that must not be answered (Produce with acks 0).
 * `Append` requests a write to `__consumer_offsets`; responses that depend on it stay parked until the input
   `appended(now, token, error)`.
+* `AppendTransaction` does the same for `__transaction_state`.
+* `SendRequest` sends a request to a broker; the response is the input `answered(now, token, response)`.
 * `OffsetsTopicWritten` reports that a client has written to `__consumer_offsets`.
 * `WriteLog` is the effect of the broker for batches and metadata changes that are not durable yet; its result is the
   input `appended`.
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from koordinator.wire.apis import Message
+    from koordinator.wire.messages.transactions_topic import TransactionLogValue
 
     from .data.metadata_changes import Change
     from .groups.records import CoordinatorRecord
@@ -78,6 +81,26 @@ class Retry:
 
     call: Call
     request: object
+
+
+@value
+class AppendTransaction:
+    """The state of a transactional id to write to a partition of `__transaction_state`; None is a tombstone."""
+
+    token: int
+    partition: int
+    transactional_id: str
+    record: TransactionLogValue | None
+
+
+@value
+class SendRequest:
+    """A request to another broker, or to this one; its response is the input `answered` with the same token."""
+
+    node_id: int
+    token: int
+    version: int
+    request: Message
 
 
 @value
@@ -190,5 +213,18 @@ class OffsetsExpired:
     cause: str
 
 
-Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsExpired
-Effect = Reply | CloseConnection | Append | Retry | OffsetsTopicWritten | Fact
+@value
+class TransactionChanged:
+    """A transactional id's change of state that is durable; `cause` is a value of `TransactionCause`."""
+
+    transactional_id: str
+    before: str
+    after: str
+    producer_id: int
+    epoch: int
+    partitions: tuple[tuple[str, int], ...]
+    cause: str
+
+
+Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsExpired | TransactionChanged
+Effect = Reply | CloseConnection | Append | Retry | AppendTransaction | SendRequest | OffsetsTopicWritten | Fact

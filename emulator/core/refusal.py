@@ -25,3 +25,7 @@ class RefusedError(ValueError):
         super().__init__(refusal.message)
         self.refusal = refusal
         self.error = refusal.error
+
+
+class TransitionError(Exception):
+    """A change of state that Kafka's coordinators do not make: a bug of the core."""

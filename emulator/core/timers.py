@@ -63,6 +63,25 @@ class FetchTimeout:
     correlation_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class AbortTimedOut:
+    """The next check for timed-out transactions (`transaction.abort.timed.out.transaction.cleanup.interval.ms`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireTransactionalIds:
+    """The next check for idle transactional ids (`transaction.remove.expired.transaction.cleanup.interval.ms`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryMarkers:
+    """A partition's leader did not write the marker of a transaction; it is sent again."""
+
+    transactional_id: str
+
+
+TransactionTimerKey = AbortTimedOut | ExpireTransactionalIds | RetryMarkers
+
 TimerKey = (
     SessionExpiry
     | PendingMemberExpiry

@@ -23,11 +23,13 @@ YEAR_9999 = 253_402_300_799_000
 NARROWER = {
     # kio's errors are a closed enumeration
     "error_code": st.sampled_from(ERROR_CODES),
+    "partition_error_code": st.sampled_from(ERROR_CODES),
     "topic_config_error_code": st.sampled_from(ERROR_CODES),
     # kio uses datetime and timedelta, whose range is smaller than int64
     "commit_timestamp": st.integers(-1, YEAR_9999),
     "log_append_time_ms": st.integers(-1, YEAR_9999),
     "retention_time_ms": st.integers(-1, YEAR_9999),
+    "transaction_start_time_ms": st.integers(-1, YEAR_9999),
 }
 """Fields for which kio accepts fewer values than Kafka."""
 
@@ -65,6 +67,7 @@ FIRST_IN_KAFKA_4 = {
     "OffsetFetch": 1,
     "OffsetForLeaderEpoch": 2,
     "Produce": 3,
+    "WriteTxnMarkers": 1,
 }
 """APIs whose older versions kio lacks, because Kafka 4.0 removed them."""
 

@@ -40,14 +40,21 @@ class ProducerIds:
             return _refused(Error.INVALID_REQUEST)
         if request.transactional_id is not None:
             return _refused(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        new_id = self.next_id()
+        if new_id is None:
+            # Kafka's error without a block of ids: the client retries (`RPCProducerIdManager`)
+            return _refused(Error.COORDINATOR_LOAD_IN_PROGRESS)
+        return InitProducerIdResponse(producer_id=new_id, producer_epoch=0)
+
+    def next_id(self) -> int | None:
+        """Return a new id, or None if no block of ids could be reserved."""
         if self._next >= self.reserved:
             try:
                 self._changes.propose(ProducerIdsReserved(self._next + BLOCK))
             except RefusedError:
-                # Kafka's error without a block of ids: the client retries (`RPCProducerIdManager`)
-                return _refused(Error.COORDINATOR_LOAD_IN_PROGRESS)
+                return None
         self._next += 1
-        return InitProducerIdResponse(producer_id=self._next - 1, producer_epoch=0)
+        return self._next - 1
 
 
 def _refused(error: Error) -> InitProducerIdResponse:

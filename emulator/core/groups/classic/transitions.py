@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from ...refusal import TransitionError
 from .group import ClassicGroupState
 
 
@@ -34,10 +35,6 @@ class Cause(Enum):
     LOADED = "loaded"
     UNLOADED = "unloaded"
     REMOVED = "removed"
-
-
-class TransitionError(Exception):
-    """A change of state that Kafka's coordinator does not make: a bug of the core."""
 
 
 _EMPTY, _PREPARING, _COMPLETING, _STABLE, _DEAD = ClassicGroupState

@@ -1,0 +1,198 @@
+"""AddPartitionsToTxn and AddOffsetsToTxn: what joins a transaction, and what is verified to be in it (KIP-98, KIP-890).
+
+Kafka: `KafkaApis.handleAddPartitionsToTxnRequest`, `TransactionCoordinator.handleAddPartitionsToTransaction` and
+`handleVerifyPartitionsInTransaction`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
+from koordinator.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+from ..data.topic import OFFSETS_TOPIC
+from .ending import TV2, fenced_error
+from .transaction import AddReply
+from .transitions import TransactionCause, TransactionStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+    from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+
+    from ..effects import Call
+    from .transaction import TopicPartition, Transaction
+    from .transaction_store import TransactionStore
+
+BROKERS_ONLY_SINCE = 4
+"""The first version of AddPartitionsToTxn with several transactions, for brokers (KIP-890)."""
+
+Results = dict["TopicPartition", Error]
+
+
+@dataclass(slots=True, eq=False)
+class PendingAdds:
+    """The results of one request, by transactional id, and the number of writes it waits for."""
+
+    call: Call
+    results: dict[str, Results] = field(default_factory=dict)
+    waiting: int = 0
+
+
+def add_partitions(store: TransactionStore, now: int, call: Call, request: AddPartitionsToTxnRequest) -> None:
+    """Add partitions to a transaction (v0-3), or add and verify those of several (v4+).
+
+    A batch without any transaction is never answered, as in Kafka.
+    """
+    adds = PendingAdds(call)
+    if call.api_version < BROKERS_ONLY_SINCE:
+        transactions: Sequence[AddPartitionsToTxnTransaction] = (
+            AddPartitionsToTxnTransaction(
+                transactional_id=request.v3_and_below_transactional_id,
+                producer_id=request.v3_and_below_producer_id,
+                producer_epoch=request.v3_and_below_producer_epoch,
+                topics=request.v3_and_below_topics,
+            ),
+        )
+    else:
+        transactions = request.transactions
+    for wanted in transactions:
+        partitions = _partitions(wanted.topics)
+        unknown = {at for at in partitions if not 0 <= at[1] < store.cluster.partition_count(at[0])}
+        if unknown:
+            # the coordinator is not asked: an unknown topic hides its errors
+            adds.results[wanted.transactional_id] = {
+                at: Error.UNKNOWN_TOPIC_OR_PARTITION if at in unknown else Error.OPERATION_NOT_ATTEMPTED
+                for at in partitions
+            }
+        elif wanted.verify_only:
+            adds.results[wanted.transactional_id] = _verify(store, wanted, partitions)
+        else:
+            _add(store, now, adds, wanted, partitions)
+    if transactions and not adds.waiting:
+        store.reply(call, response(adds))
+
+
+def add_offsets(store: TransactionStore, now: int, call: Call, request: AddOffsetsToTxnRequest) -> None:
+    """Add the partition of `__consumer_offsets` that stores a group; the group need not exist."""
+    adds = PendingAdds(call)
+    wanted = AddPartitionsToTxnTransaction(
+        transactional_id=request.transactional_id,
+        producer_id=request.producer_id,
+        producer_epoch=request.producer_epoch,
+    )
+    _add(store, now, adds, wanted, [(OFFSETS_TOPIC, store.cluster.partition_of(request.group_id))])
+    if not adds.waiting:
+        store.reply(call, response(adds))
+
+
+def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
+    return [(topic.name, partition) for topic in topics for partition in topic.partitions]
+
+
+def _add(
+    store: TransactionStore,
+    now: int,
+    adds: PendingAdds,
+    wanted: AddPartitionsToTxnTransaction,
+    partitions: list[TopicPartition],
+) -> None:
+    """Add partitions, all or none; those that are in the transaction already cost nothing."""
+    transaction, error = _find(store, wanted)
+    results = adds.results[wanted.transactional_id] = dict.fromkeys(partitions, error)
+    if transaction is None or error is not Error.NONE:
+        return
+    error = _refuse(store, transaction, wanted)
+    data = transaction.data
+    if error is not Error.NONE:
+        results.update(dict.fromkeys(partitions, error))
+    elif data.status is not TransactionStatus.ONGOING or not data.partitions.issuperset(partitions):
+        adds.waiting += 1
+        store.change(
+            now,
+            transaction,
+            TransactionCause.PARTITIONS_ADDED,
+            AddReply(adds, transaction.id),
+            partitions=data.partitions.union(partitions),
+            started_ms=data.started_ms if data.status is TransactionStatus.ONGOING else now,
+            client_version=TV2 if adds.call.api_version >= BROKERS_ONLY_SINCE else 0,
+        )
+
+
+def _verify(
+    store: TransactionStore, wanted: AddPartitionsToTxnTransaction, partitions: list[TopicPartition]
+) -> Results:
+    transaction, error = _find(store, wanted)
+    if transaction is None or error is not Error.NONE:
+        return dict.fromkeys(partitions, error)
+    data = transaction.data
+    if wanted.producer_id != data.producer_id:
+        error = Error.INVALID_PRODUCER_ID_MAPPING
+    elif wanted.producer_epoch != data.epoch:
+        error = Error.PRODUCER_FENCED
+    elif data.status.is_prepared:
+        error = Error.CONCURRENT_TRANSACTIONS
+    if error is not Error.NONE:
+        return dict.fromkeys(partitions, error)
+    missing = store.dialect.unverified_partition_error
+    return {at: Error.NONE if at in data.partitions else missing for at in partitions}
+
+
+def _find(store: TransactionStore, wanted: AddPartitionsToTxnTransaction) -> tuple[Transaction | None, Error]:
+    error = store.status(wanted.transactional_id)
+    transaction = store.transactions.get(wanted.transactional_id)
+    if error is Error.NONE and transaction is None:
+        error = Error.INVALID_PRODUCER_ID_MAPPING
+    return transaction, error
+
+
+def _refuse(store: TransactionStore, transaction: Transaction, wanted: AddPartitionsToTxnTransaction) -> Error:
+    data = transaction.data
+    if transaction.change is not None and store.dialect.checks_pending_change_first:
+        return Error.CONCURRENT_TRANSACTIONS
+    if wanted.producer_id != data.producer_id:
+        return Error.INVALID_PRODUCER_ID_MAPPING
+    if wanted.producer_epoch != data.epoch:
+        return Error.PRODUCER_FENCED
+    return Error.CONCURRENT_TRANSACTIONS if transaction.is_busy else Error.NONE
+
+
+def response(adds: PendingAdds) -> AddPartitionsToTxnResponse | AddOffsetsToTxnResponse:
+    """Return the response once every result is known."""
+    call = adds.call
+    if call.api_key == ApiKey.ADD_OFFSETS_TO_TXN:
+        ((error,),) = (results.values() for results in adds.results.values())  # one transaction, one partition
+        return AddOffsetsToTxnResponse(error_code=fenced_error(call, error))
+    rows = {transactional_id: _topic_rows(call, results) for transactional_id, results in adds.results.items()}
+    if call.api_version < BROKERS_ONLY_SINCE:
+        (topics,) = rows.values()
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=tuple(
+            AddPartitionsToTxnResult(transactional_id=transactional_id, topic_results=topics)
+            for transactional_id, topics in rows.items()
+        )
+    )
+
+
+def _topic_rows(call: Call, results: Results) -> tuple[AddPartitionsToTxnTopicResult, ...]:
+    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    for (topic, partition), error in results.items():
+        row = AddPartitionsToTxnPartitionResult(
+            partition_index=partition, partition_error_code=fenced_error(call, error)
+        )
+        topics.setdefault(topic, []).append(row)
+    return tuple(
+        AddPartitionsToTxnTopicResult(name=topic, results_by_partition=tuple(rows)) for topic, rows in topics.items()
+    )

@@ -1,0 +1,190 @@
+"""The transaction coordinator of one node: requests, time, completed writes and other brokers' responses in, effects out.
+
+It owns partitions of `__transaction_state` and the transactional ids stored in them. Times are the node's, in ms.
+Kafka: `TransactionCoordinator`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from koordinator.wire.messages.describe_transactions import DescribeTransactionsRequest
+from koordinator.wire.messages.end_txn import EndTxnRequest
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from koordinator.wire.messages.list_transactions import ListTransactionsRequest
+
+from ..dialect import new_write_error
+from ..timers import AbortTimedOut, ExpireTransactionalIds, RetryMarkers
+from . import adding, describing, ending, init_producer, markers
+from .transaction import AddReply, EndReply, InitReply, Transaction, loaded_state
+from .transaction_store import CHECKED_IDLE, TransactionStore
+from .transitions import TransactionCause, TransactionStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from koordinator.wire.messages.transactions_topic import TransactionLogValue
+    from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersResponse
+
+    from ...config.settings import Settings
+    from ..cluster import ClusterState
+    from ..effects import Call, Effect
+    from .transaction import Change
+
+HANDLERS: Mapping[type, Callable[[TransactionStore, int, Call, Any], None]] = {
+    InitProducerIdRequest: init_producer.init_producer_id,
+    AddPartitionsToTxnRequest: adding.add_partitions,
+    AddOffsetsToTxnRequest: adding.add_offsets,
+    EndTxnRequest: ending.end_txn,
+    DescribeTransactionsRequest: describing.describe,
+    ListTransactionsRequest: describing.list_,
+}
+"""The handler of each request class; called with the store, the node's time, the call and the request."""
+
+
+class TransactionCoordinator:
+    """The transactional ids of one node, with the behaviour of the configured release (`kafka.version`)."""
+
+    serves = frozenset(HANDLERS)
+
+    def __init__(self, now: int, cluster: ClusterState, settings: Settings) -> None:
+        self.store = TransactionStore(now, cluster, settings)
+
+    def handle(self, now: int, call: Call, request: object) -> list[Effect]:
+        """Fire the timers due by `now`, then serve one request of a transaction API."""
+        self._fire_due(now)
+        HANDLERS[type(request)](self.store, now, call, request)
+        return self.store.drain()
+
+    def tick(self, now: int) -> list[Effect]:
+        """Fire the timers due by `now`, each at its own deadline."""
+        self._fire_due(now)
+        return self.store.drain()
+
+    def deadline(self) -> int | None:
+        """Return the node time of the next `tick`, or None if no timer is set."""
+        return self.store.timers.deadline()
+
+    def appended(self, now: int, token: int, error: Error) -> list[Effect]:
+        """Complete the write with this token, successfully (NONE) or not, and answer the request that waited for it."""
+        self._fire_due(now - 1)
+        self._appended(now, token, error)
+        return self.store.drain()
+
+    def _appended(self, now: int, token: int, error: Error) -> None:
+        store, transaction = self.store, self.store.writes.pop(token, None)
+        if transaction is None or transaction.change is None:
+            # `unload` has failed this write already
+            return
+        change, transaction.change = transaction.change, None
+        if error is Error.NONE:
+            store.apply(now, transaction, change)
+        self._reply(transaction, change, new_write_error(error))
+        if error is Error.NONE and change.data.status.is_prepared:
+            markers.send_all(store, now, transaction)
+        elif error is not Error.NONE and change.cause is TransactionCause.MARKERS_WRITTEN:
+            store.timers.set(RetryMarkers(transaction.id), now + markers.RETRY_MS)
+
+    def _reply(self, transaction: Transaction, change: Change, error: Error) -> None:
+        store, reply, data = self.store, change.reply, transaction.data
+        match reply:
+            case None:
+                pass
+            case InitReply(call, fenced=fenced):
+                error = Error.CONCURRENT_TRANSACTIONS if fenced and error is Error.NONE else error
+                if error is Error.NONE:
+                    answer = InitProducerIdResponse(producer_id=data.producer_id, producer_epoch=data.epoch)
+                    store.reply(call, answer)
+                else:
+                    store.reply(call, init_producer.refused(call, error))
+            case EndReply(call):
+                store.reply(call, ending.refused(call, error) if error else ending.ended(call, data))
+            case AddReply(adds, transactional_id):
+                adds.waiting -= 1
+                if error is not Error.NONE:
+                    results = adds.results[transactional_id]
+                    results.update(dict.fromkeys(results, error))
+                if not adds.waiting:
+                    store.reply(adds.call, adding.response(adds))
+            case _:
+                assert_never(reply)
+
+    def answered(self, now: int, token: int, response: WriteTxnMarkersResponse | None) -> list[Effect]:
+        """Take the response to a request of `SendRequest`; None if the broker could not be reached."""
+        self._fire_due(now - 1)
+        if token in self.store.markers:
+            markers.answered(self.store, now, token, response)
+        return self.store.drain()
+
+    def begin_load(self, now: int, partition: int, epoch: int) -> list[Effect]:
+        """Take over a partition of `__transaction_state`; its transactional ids answer "loading" until `loaded`."""
+        self._fire_due(now)
+        self.store.owned[partition] = epoch
+        self.store.loading.add(partition)
+        return self.store.drain()
+
+    def loaded(
+        self, now: int, partition: int, records: Iterable[tuple[str, TransactionLogValue | None]]
+    ) -> list[Effect]:
+        """Load the records of a partition, oldest first; markers of decided transactions are sent again."""
+        self._fire_due(now)
+        store = self.store
+        store.loading.discard(partition)
+        latest = dict(records)
+        for transactional_id, record in latest.items():
+            if record is not None:
+                transaction = store.add(now, Transaction(transactional_id, partition, loaded_state(record)))
+                if transaction.data.status.is_prepared:
+                    markers.send_all(store, now, transaction)
+        return store.drain()
+
+    def unload(self, now: int, partition: int) -> list[Effect]:
+        """Give up a partition to another coordinator; requests that wait for a write fail with NOT_COORDINATOR."""
+        self._fire_due(now)
+        store = self.store
+        store.owned.pop(partition, None)
+        store.loading.discard(partition)
+        for token in [token for token, transaction in store.writes.items() if transaction.partition == partition]:
+            self._appended(now, token, Error.NOT_COORDINATOR)
+        for transaction in [each for each in store.transactions.values() if each.partition == partition]:
+            store.timers.cancel(RetryMarkers(transaction.id))
+            del store.transactions[transaction.id]
+        return store.drain()
+
+    def _fire_due(self, now: int) -> None:
+        while (fired := self.store.timers.pop_due(now)) is not None:
+            due, key = fired
+            match key:
+                case AbortTimedOut():
+                    self._abort_timed_out(due)
+                case ExpireTransactionalIds():
+                    self._expire(due)
+                case RetryMarkers(transactional_id):
+                    markers.retry(self.store, due, transactional_id)
+                case _:
+                    assert_never(key)
+
+    def _abort_timed_out(self, now: int) -> None:
+        for transaction in self.store.transactions.values():
+            data = transaction.data
+            if data.status is not TransactionStatus.ONGOING:
+                continue
+            if transaction.change is None and data.started_ms + data.timeout_ms < now:
+                ending.fence(self.store, now, transaction, TransactionCause.TIMED_OUT)
+            else:
+                self.store.schedule_checks(now, data)
+
+    def _expire(self, now: int) -> None:
+        idle_ms = self.store.settings.transactional_id_expiration_ms
+        for transaction in self.store.transactions.values():
+            data = transaction.data
+            if data.status not in CHECKED_IDLE or transaction.change is not None:
+                continue
+            if data.updated_ms + idle_ms < now:
+                self.store.change(now, transaction, TransactionCause.EXPIRED)
+            else:
+                self.store.schedule_checks(now, data)

@@ -1,0 +1,162 @@
+"""The state that all handlers of the transaction APIs share: transactional ids, writes in flight, pending effects.
+
+A transactional id changes only through `change`: the new state is written to `__transaction_state`, and holds once it
+is durable. Meanwhile the id is busy. Kafka: `TransactionStateManager`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+
+from ..dialect import Dialect
+from ..effects import AppendTransaction, Reply, SendRequest, TransactionChanged
+from ..groups.records import offsets_partition
+from ..timers import AbortTimedOut, ExpireTransactionalIds, Timers, TransactionTimerKey
+from .transaction import Change, Transaction, TransactionData
+from .transitions import TransactionStatus, next_status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from koordinator.wire.apis import Message
+
+    from ...config.settings import Settings
+    from ..cluster import ClusterState
+    from ..effects import Call, Effect
+    from .markers import MarkersInFlight
+    from .transaction import AddReply, EndReply, InitReply
+    from .transitions import TransactionCause
+
+NEVER_MS = 2**31 - 1
+"""The timeout of a transaction that never times out."""
+
+CHECKED_IDLE = (TransactionStatus.EMPTY, TransactionStatus.COMPLETE_COMMIT, TransactionStatus.COMPLETE_ABORT)
+"""The states in which a transactional id may expire."""
+
+
+class TransactionStore:
+    """The transactional ids of one node: those whose `__transaction_state` partition it leads."""
+
+    def __init__(self, now: int, cluster: ClusterState, settings: Settings, owned: Iterable[int] = ()) -> None:
+        self.cluster = cluster
+        self.settings = settings
+        self.dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
+        self.transaction_version = min(settings.transaction_version, self.dialect.transaction_version)
+        """The level of the feature `transaction.version`: 1 writes records of version 1, 2 raises epochs (KIP-890)."""
+        self.transactions: dict[str, Transaction] = {}
+        self.owned = dict.fromkeys(owned, 0)
+        """The led partitions, with their leader epochs: a marker's coordinator epoch."""
+        self.loading: set[int] = set()
+        self.timers: Timers[TransactionTimerKey] = Timers()
+        self.writes: dict[int, Transaction] = {}
+        self.markers: dict[int, MarkersInFlight] = {}
+        self._started_at = now
+        self._out: list[Effect] = []
+        self._token = 0
+
+    def partition_of(self, transactional_id: str) -> int:
+        """Return the partition of `__transaction_state` that stores a transactional id."""
+        return offsets_partition(transactional_id, self.settings.transaction_state_log_num_partitions)
+
+    def status(self, transactional_id: str) -> Error:
+        """Return NONE if this node serves the transactional id, else INVALID_REQUEST (for ""), 14 or 16."""
+        if not transactional_id:
+            return Error.INVALID_REQUEST
+        partition = self.partition_of(transactional_id)
+        if partition in self.loading:
+            return Error.COORDINATOR_LOAD_IN_PROGRESS
+        return Error.NONE if partition in self.owned else Error.NOT_COORDINATOR
+
+    def create(self, now: int, transactional_id: str, producer_id: int, timeout_ms: int) -> Transaction:
+        """Create a transactional id without an epoch."""
+        data = TransactionData(
+            producer_id=producer_id, previous_producer_id=producer_id, timeout_ms=timeout_ms, updated_ms=now
+        )
+        return self.add(now, Transaction(transactional_id, self.partition_of(transactional_id), data))
+
+    def add(self, now: int, transaction: Transaction) -> Transaction:
+        """Add a transactional id, created or loaded, and schedule the checks that may end or expire it."""
+        self.transactions[transaction.id] = transaction
+        self.schedule_checks(now, transaction.data)
+        return transaction
+
+    def schedule_checks(self, now: int, data: TransactionData) -> None:
+        """Schedule the periodic checks, at multiples of their interval since the node started, while there is work."""
+        settings = self.settings
+        if data.status is TransactionStatus.ONGOING and data.timeout_ms < NEVER_MS:
+            interval = settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
+            self._schedule(AbortTimedOut(), max(now, data.started_ms + data.timeout_ms) + 1, interval)
+        elif data.status in CHECKED_IDLE:
+            interval = settings.transaction_remove_expired_transaction_cleanup_interval_ms
+            due = data.updated_ms + settings.transactional_id_expiration_ms
+            self._schedule(ExpireTransactionalIds(), max(now, due) + 1, interval)
+
+    def _schedule(self, key: AbortTimedOut | ExpireTransactionalIds, due: int, interval_ms: int) -> None:
+        check = self._started_at + max(1, -((self._started_at - due) // interval_ms)) * interval_ms
+        set_for = self.timers.get(key)
+        if set_for is None or check < set_for:
+            self.timers.set(key, check)
+
+    def change(
+        self,
+        now: int,
+        transaction: Transaction,
+        cause: TransactionCause,
+        reply: InitReply | EndReply | AddReply | None = None,
+        /,
+        **fields: object,
+    ) -> None:
+        """Write the state that `cause` leads to, with these fields replaced; `reply` waits for the write.
+
+        Raises TransitionError if the cause does not apply to the current state.
+        """
+        status = next_status(transaction.data.status, cause)
+        data = replace(transaction.data, status=status, updated_ms=now, **fields)  # type: ignore[arg-type]
+        transaction.change = Change(data, cause, reply)
+        tombstone = status is TransactionStatus.DEAD
+        self._token += 1
+        self.writes[self._token] = transaction
+        record = None if tombstone else data.record()
+        self.emit(AppendTransaction(self._token, transaction.partition, transaction.id, record))
+
+    def apply(self, now: int, transaction: Transaction, change: Change) -> None:
+        """Make a change that is durable the state of its transactional id."""
+        before, transaction.data = transaction.data.status, change.data
+        if change.data.status is TransactionStatus.DEAD:
+            del self.transactions[transaction.id]
+        else:
+            self.schedule_checks(now, change.data)
+        data = change.data
+        self.emit(
+            TransactionChanged(
+                transactional_id=transaction.id,
+                before=before.value,
+                after=data.status.value,
+                producer_id=data.producer_id,
+                epoch=data.epoch,
+                partitions=tuple(sorted(data.partitions)),
+                cause=change.cause.value,
+            )
+        )
+
+    def send(self, node_id: int, version: int, request: Message) -> int:
+        """Send a request to another broker (or this one); return the token of its response."""
+        self._token += 1
+        self.emit(SendRequest(node_id, self._token, version, request))
+        return self._token
+
+    def reply(self, call: Call, response: Message) -> None:
+        """Answer a call."""
+        self.emit(Reply(call, response))
+
+    def emit(self, effect: Effect) -> None:
+        """Add an effect to the result of this input."""
+        self._out.append(effect)
+
+    def drain(self) -> list[Effect]:
+        """Return the effects of this input."""
+        out, self._out = self._out, []
+        return out
