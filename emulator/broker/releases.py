@@ -39,6 +39,11 @@ _ACCEPTED: dict[ApiKey, tuple[str, str, str, str, str]] = {
     ApiKey.DELETE_TOPICS: ("0-4", "0-6", "0-6", "1-6", "1-6"),
     ApiKey.DELETE_RECORDS: ("0-1", "0-2", "0-2", "0-2", "0-2"),
     ApiKey.INIT_PRODUCER_ID: ("0-2", "0-4", "0-5", "0-5", "0-5"),
+    ApiKey.ADD_PARTITIONS_TO_TXN: ("0-1", "0-3", "0-5", "0-5", "0-5"),
+    ApiKey.ADD_OFFSETS_TO_TXN: ("0-1", "0-3", "0-4", "0-4", "0-4"),
+    ApiKey.END_TXN: ("0-1", "0-3", "0-4", "0-5", "0-5"),
+    ApiKey.WRITE_TXN_MARKERS: ("0", "0-1", "0-1", "1", "1-2"),
+    ApiKey.TXN_OFFSET_COMMIT: ("0-2", "0-3", "0-4", "0-5", "0-5"),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: ("0-3", "0-4", "0-4", "2-4", "2-4"),
     ApiKey.DESCRIBE_CONFIGS: ("0-2", "0-4", "0-4", "1-4", "1-4"),
     ApiKey.CREATE_PARTITIONS: ("0-1", "0-3", "0-3", "0-3", "0-3"),
@@ -46,6 +51,9 @@ _ACCEPTED: dict[ApiKey, tuple[str, str, str, str, str]] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: ("0-1", "0-1", "0-1", "0-1", "0-1"),
     ApiKey.OFFSET_DELETE: ("0", "0", "0", "0", "0"),
     ApiKey.DESCRIBE_CLUSTER: ("none", "0", "0-1", "0-2", "0-2"),
+    ApiKey.DESCRIBE_PRODUCERS: ("none", "0", "0", "0", "0"),
+    ApiKey.DESCRIBE_TRANSACTIONS: ("none", "none", "0", "0", "0"),
+    ApiKey.LIST_TRANSACTIONS: ("none", "none", "0-1", "0-1", "0-2"),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: ("none", "none", "0", "0", "0"),
 }
 """A row for each served API, a column for each of RELEASES; "none": the release does not have the API."""

@@ -140,7 +140,6 @@ WITHOUT_EFFECT: frozenset[str] = frozenset(
     ssl.keystore.password ssl.keystore.type ssl.principal.mapping.rules ssl.protocol ssl.provider
     ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates
     ssl.truststore.location ssl.truststore.password ssl.truststore.type super.users telemetry.max.bytes
-   
     transaction.partition.verification.enable
     transaction.state.log.load.buffer.size transaction.state.log.min.isr
     transaction.state.log.segment.bytes transaction.two.phase.commit.enable

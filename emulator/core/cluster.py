@@ -406,6 +406,10 @@ class ClusterState:
         """Return the node id of a group's coordinator, or NO_LEADER."""
         return self.planned_offsets_topic().leader(self.partition_of(group_id))
 
+    def transaction_coordinator_of(self, transactional_id: str) -> int:
+        """Return the node id of a transactional id's coordinator, or NO_LEADER."""
+        return self.coordinator_of(transactional_id)
+
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that stores a group."""
         return offsets_partition(group_id, self.settings.offsets_topic_num_partitions)

@@ -168,6 +168,16 @@ class Dialect:
     unverified_partition_error: Error = Error.TRANSACTION_ABORTABLE
     """The result of verifying a partition that is not in the transaction. Before 3.8: 48 (KIP-890)."""
 
+    verifies_transactional_offsets: bool = True
+    """Whether TxnOffsetCommit asks the transaction coordinator before it stores offsets. Since 3.7 (KIP-890)."""
+
+    verify_partitions_version: int = 5
+    """The version of AddPartitionsToTxn that brokers send to each other."""
+
+    empty_group_accepts_any_transactional_member: bool = True
+    """Whether a TxnOffsetCommit without a generation may name any member in an Empty group, and must have one in a
+    group with members. In 2.8 the reverse (`GroupCoordinator.handleTxnCommitOffsets`)."""
+
     write_txn_markers_version: int = 2
     """The version of WriteTxnMarkers that brokers send to each other. 2 since 4.1 (KIP-890)."""
 
@@ -280,6 +290,8 @@ KAFKA_2_8 = replace(
     rejoin_changes_timeouts=False,
     unknown_instance_id_is_rejected=False,
     rejection_removes_pending_id=False,
+    verifies_transactional_offsets=False,
+    empty_group_accepts_any_transactional_member=False,
 )
 KAFKA_2_4 = replace(
     KAFKA_2_8,

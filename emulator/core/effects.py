@@ -68,11 +68,15 @@ class CloseConnection:
 
 @value
 class Append:
-    """A batch of records to write to a partition of `__consumer_offsets`; `token` identifies the result."""
+    """A batch of records to write to a partition of `__consumer_offsets`; `token` identifies the result.
+
+    A batch of a transaction has the id and epoch of its `producer`.
+    """
 
     token: int
     partition: int
     records: tuple[CoordinatorRecord, ...]
+    producer: tuple[int, int] | None = None
 
 
 @value

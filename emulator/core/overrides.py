@@ -81,7 +81,9 @@ def set_offsets(store: GroupStore, group: ClassicGroup, offsets: Mapping[tuple[s
     group.begin_commit(committed)
     records = [offset_record(group, *partition, position) for partition, position in committed.items()]
     call = Call(NO_CONNECTION, 0, ApiKey.OFFSET_COMMIT, 1, "", "")
-    store.append(group.id, records, OffsetsCommitted(group, call, OffsetCommitRequest(), committed, {}))
+    store.append(
+        group.id, records, OffsetsCommitted(group, call, OffsetCommitRequest(), committed, {}, store.next_token)
+    )
 
 
 def freeze(store: GroupStore, group: ClassicGroup) -> None:

@@ -78,12 +78,19 @@ class TraceLog(PartitionLog):
     def end(self, offset: int) -> None:
         """Ignore the value: the ring decides."""
 
-    def readable_bytes(self, offset: int, bytes_max: int) -> int:
+    @property
+    def last_stable_offset(self) -> int:
+        """The end: no transaction writes here."""
+        return self.end
+
+    def readable_bytes(self, offset: int, bytes_max: int, before: int | None = None) -> int:
         """Return the estimated size of a read from `offset`."""
+        del before
         return max(LINE_BYTES, min((self.end - offset) * LINE_BYTES, bytes_max)) if offset < self.end else 0
 
-    def read(self, offset: int, bytes_max: int, *, first_whole: bool) -> bytes:
+    def read(self, offset: int, bytes_max: int, *, first_whole: bool, before: int | None = None) -> bytes:
         """Return one batch of lines of at most `bytes_max` bytes; with `first_whole` at least one line."""
+        del before
         records: list[Record] = []
         size = 0
         for wall_us, line in islice(self._trace.lines_from(offset), LINES_PER_FETCH):

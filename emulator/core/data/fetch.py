@@ -5,8 +5,11 @@ does not want to wait. Otherwise it is *parked* until its partitions have `min_b
 `max_wait_ms` have passed (Kafka's `DelayedFetch`). As in Kafka an unknown topic or partition does not bring the
 response forward: clients would fetch in a tight loop.
 
-Not emulated: followers and `last_fetched_epoch`, isolation levels (without transactions every record is stable),
-conversion to magic 0 and 1 (v0-3: 35, as a broker with `log.message.downconversion.enable=false`).
+A fetch of committed records reads below the last stable offset, and names the aborted transactions that the client
+skips (`UnifiedLog.collectAbortedTransactions`).
+
+Not emulated: followers and `last_fetched_epoch`, conversion to magic 0 and 1 (v0-3: 35, as a broker with
+`log.message.downconversion.enable=false`).
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from uuid import UUID
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.fetch import (
+    AbortedTransaction,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
@@ -53,7 +57,7 @@ LEADER_HINT_SINCE = 16
 """The first version whose clients follow leader hints (KIP-951)."""
 
 READ_COMMITTED = 1
-"""The isolation level whose responses list aborted transactions: an empty list here, not null."""
+"""The isolation level of fetches that read committed records only."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +78,15 @@ class ParkedFetch:
     def by_id(self) -> bool:
         """Whether this fetch names topics by id."""
         return self.call.api_version >= TOPIC_ID_SINCE
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether this fetch reads committed records only."""
+        return self.request.isolation_level == READ_COMMITTED
+
+    def limit(self, log: PartitionLog) -> int:
+        """Return the offset before which this fetch may read."""
+        return log.last_stable_offset if self.is_committed else log.end
 
     @property
     def is_satisfied(self) -> bool:
@@ -160,7 +173,7 @@ class Fetches:
             if self._refuse(key, log, requested):
                 failed = True
                 continue
-            readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes)
+            readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes, fetch.limit(log))
             fetch.readable[self._name(key), key[1]] = readable
             fetch.total += readable
         return failed
@@ -169,7 +182,7 @@ class Fetches:
         log = self._cluster.log(name, partition)
         if log is not None:
             requested = fetch.plan.partitions[self._key(fetch, name, partition)]
-            readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes)
+            readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes, fetch.limit(log))
             fetch.total += readable - fetch.readable[name, partition]
             fetch.readable[name, partition] = readable
 
@@ -222,7 +235,6 @@ class Fetches:
         bytes_left = min(fetch.request.max_bytes, self._bytes_max)
         is_empty = True
         results: dict[PartitionKey, PartitionData] = {}
-        aborted = () if fetch.request.isolation_level == READ_COMMITTED else None
         for key, requested in fetch.plan.partitions.items():
             log = self._log(key)
             error = log if isinstance(log, Error) else self._refuse(key, log, requested)
@@ -230,7 +242,8 @@ class Fetches:
                 results[key] = _failed(key[1], error)
                 continue
             bytes_max = max(0, min(requested.partition_max_bytes, bytes_left))
-            records = log.read(requested.fetch_offset, bytes_max, first_whole=is_empty)
+            start, limit = requested.fetch_offset, fetch.limit(log)
+            records = log.read(start, bytes_max, first_whole=is_empty, before=limit)
             if records and fetch.call.api_version < MAGIC_2_SINCE:
                 results[key] = _failed(key[1], Error.UNSUPPORTED_VERSION)
                 continue
@@ -239,9 +252,9 @@ class Fetches:
             results[key] = PartitionData(
                 partition_index=key[1],
                 high_watermark=log.end,
-                last_stable_offset=log.end,
+                last_stable_offset=log.last_stable_offset,
                 log_start_offset=log.start,
-                aborted_transactions=aborted,
+                aborted_transactions=_aborted(log, start, len(records)) if fetch.is_committed else None,
                 records=records,
             )
         return results
@@ -281,6 +294,15 @@ class Fetches:
         topic = self._cluster.topic(name)
         assert topic is not None, f"{name} has a log but no topic"
         return topic
+
+
+def _aborted(log: PartitionLog, offset: int, size: int) -> tuple[AbortedTransaction, ...]:
+    """Return the aborted transactions of a read of `size` bytes; () and not null if there are none, as in Kafka."""
+    before = log.end_of_read(offset, size) if size else offset
+    return tuple(
+        AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+        for each in log.producers.aborted(offset, before)
+    )
 
 
 def _failed(partition: int, error: Error) -> PartitionData:

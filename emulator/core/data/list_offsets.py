@@ -26,6 +26,8 @@ from koordinator.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 
+from .fetch import READ_COMMITTED
+
 if TYPE_CHECKING:
     from ..cluster import ClusterState
     from .log import PartitionLog
@@ -63,7 +65,8 @@ def list_offsets(cluster: ClusterState, node_id: int, version: int, request: Lis
             if counts[topic.name, partition.partition_index] > 1:
                 rows.append(_refused(partition, Error.INVALID_REQUEST))
             else:
-                rows.append(_row(cluster, node_id, version, topic.name, partition))
+                is_committed = request.isolation_level == READ_COMMITTED
+                rows.append(_row(cluster, node_id, version, topic.name, partition, is_committed=is_committed))
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(rows)))
     return ListOffsetsResponse(topics=tuple(topics))
 
@@ -73,7 +76,7 @@ def _refused(partition: ListOffsetsPartition, error: Error) -> ListOffsetsPartit
 
 
 def _row(
-    cluster: ClusterState, node_id: int, version: int, name: str, partition: ListOffsetsPartition
+    cluster: ClusterState, node_id: int, version: int, name: str, partition: ListOffsetsPartition, *, is_committed: bool
 ) -> ListOffsetsPartitionResponse:
     topic, log = cluster.topic(name), cluster.log(name, partition.partition_index)
     if topic is None or log is None:
@@ -83,7 +86,8 @@ def _row(
     error = cluster.check_leader(topic, partition.partition_index, node_id, partition.current_leader_epoch)
     if error:
         return _refused(partition, error)
-    offset, timestamp = _lookup(log, partition.timestamp)
+    limit = log.last_stable_offset if is_committed else log.end
+    offset, timestamp = _lookup(log, partition.timestamp, limit)
     return ListOffsetsPartitionResponse(
         partition_index=partition.partition_index,
         timestamp=timestamp,
@@ -92,21 +96,24 @@ def _row(
     )
 
 
-def _lookup(log: PartitionLog, timestamp: int) -> tuple[int, int]:
-    """Return offset and timestamp: -1 and -1 if no record matches; for an end of the log the timestamp is -1."""
+def _lookup(log: PartitionLog, timestamp: int, limit: int) -> tuple[int, int]:
+    """Return offset and timestamp; for an end of the log the timestamp is -1.
+
+    Without a record that matches, or if it is not below `limit`, both are -1.
+    """
     position: tuple[int, int] | None
     match timestamp:
         case SpecialTimestamp.LATEST:
-            position = log.end, -1
+            return limit, -1
         case SpecialTimestamp.EARLIEST | SpecialTimestamp.EARLIEST_LOCAL:
-            position = log.start, -1
+            return log.start, -1
         case SpecialTimestamp.MAX_TIMESTAMP:
             position = log.max_timestamp_record()
         case SpecialTimestamp.LATEST_TIERED | SpecialTimestamp.EARLIEST_PENDING_UPLOAD:
             position = None
         case _:
             position = log.first_at_or_after(timestamp)
-    return position or (-1, -1)
+    return position if position is not None and position[0] < limit else (-1, -1)
 
 
 def offset_for_leader_epoch(

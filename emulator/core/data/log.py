@@ -50,7 +50,7 @@ class PartitionLog:
         self.start = 0
         """The first readable offset."""
         self.end = 0
-        """The offset of the next record, which is also the high watermark and the last stable offset."""
+        """The offset of the next record, which is also the high watermark."""
         self.producers = Producers()
         # leader epochs and the first offset of each (Kafka's `LeaderEpochFileCache`)
         self._epochs: list[int] = []
@@ -71,6 +71,11 @@ class PartitionLog:
             self._epoch_starts.pop()
         self._epochs.append(leader_epoch)
         self._epoch_starts.append(self.end)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The offset below which every transaction is decided."""
+        return self.producers.first_unstable(self.end)
 
     def epoch_at(self, offset: int) -> int:
         """Return the leader epoch of an offset, or of the next record."""
@@ -110,37 +115,46 @@ class PartitionLog:
             self.begin_epoch(header.partition_leader_epoch)
         PartitionLog.append(self, header, batch, header.partition_leader_epoch)
         if header.producer_id >= 0:
-            self.producers.appended(header, header.base_offset)
+            self.producers.appended(header, header.base_offset, batch)
 
-    def readable_bytes(self, offset: int, bytes_max: int) -> int:
+    def readable_bytes(self, offset: int, bytes_max: int, before: int | None = None) -> int:
         """Return the bytes that a read from `offset` (`start` to `end`) returns: at least one batch, if there is any.
 
-        As in Kafka a batch that `bytes_max` cuts counts with its part below the limit.
+        As in Kafka a batch that `bytes_max` cuts counts with its part below the limit. Batches from offset `before` on
+        do not count.
         """
-        if offset >= self.end:
+        if offset >= (self.end if before is None else before):
             return 0
         first = self._index(offset)
-        return max(len(self._batches[first].data), min(self._written - self._positions[first], bytes_max))
+        return max(
+            len(self._batches[first].data), min(self._written_before(before) - self._positions[first], bytes_max)
+        )
 
-    def read(self, offset: int, bytes_max: int, *, first_whole: bool) -> bytes:
+    def read(self, offset: int, bytes_max: int, *, first_whole: bool, before: int | None = None) -> bytes:
         """Return whole batches from the one that contains `offset`, as many as fit in `bytes_max`.
 
         With `first_whole` the first batch is returned whatever its size (KIP-74), so that a consumer always makes
-        progress.
+        progress. Batches from offset `before` on are left out.
         """
-        if offset >= self.end:
+        if offset >= (self.end if before is None else before):
             return b""
         first = self._index(offset)
-        limit = self._positions[first] + bytes_max
+        limit, written = self._positions[first] + bytes_max, self._written_before(before)
         # batches before `beyond` start within the limit; unless the log ends there, the last of them exceeds it
-        beyond = bisect_right(self._positions, limit, lo=first)
-        if self._written > limit:
+        beyond = bisect_right(self._positions, min(limit, written - 1), lo=first)
+        if written > limit:
             beyond -= 1
         if beyond <= first:
             return self._batches[first].data if first_whole else b""
         if beyond == first + 1:
             return self._batches[first].data
         return b"".join(batch.data for batch in self._batches[first:beyond])
+
+    def _written_before(self, offset: int | None) -> int:
+        """Return the bytes of the batches that start before `offset`."""
+        if offset is None or offset >= self.end:
+            return self._written
+        return self._positions[bisect_left(self._offsets, offset)]
 
     def end_of(self, base_offset: int, size: int) -> int:
         """Return the offset after a read of `size` bytes whose first batch starts at `base_offset`."""
@@ -150,6 +164,10 @@ class PartitionLog:
             return base_offset
         last = bisect_left(self._positions, self._positions[first] + size, lo=first) - 1
         return self._batches[max(first, last)].last_offset + 1
+
+    def end_of_read(self, offset: int, size: int) -> int:
+        """Return the offset after a read of `size` bytes from `offset`, which may be inside a batch."""
+        return self.end_of(self._offsets[self._index(offset)], size)
 
     def records(self) -> Iterator[Record]:
         """Yield every readable record in order. Raises the errors of `wire.records.read_records`."""

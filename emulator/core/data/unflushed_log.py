@@ -59,6 +59,6 @@ class UnflushedLog(PartitionLog):
             for batch in self._batches:
                 header = read_header(batch.data)
                 if header.producer_id >= 0:
-                    self.producers.appended(header, header.base_offset)
+                    self.producers.appended(header, header.base_offset, batch.data)
         self._unflushed.clear()
         self._in_flight = 0

@@ -20,6 +20,7 @@ from koordinator.wire.messages.offset_commit import OffsetCommitRequest
 from koordinator.wire.messages.offset_delete import OffsetDeleteRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
 from koordinator.wire.messages.sync_group import SyncGroupRequest
+from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 from .. import overrides
 from ..effects import TimerFired
@@ -32,7 +33,7 @@ from ..timers import (
     RebalanceTimeout,
     SessionExpiry,
 )
-from . import group_admin, loading, offset_expiry, offsets
+from . import group_admin, loading, offset_expiry, offsets, transactional_offsets
 from .classic import join, membership, rebalance, sync
 from .group_store import GroupStore
 from .pending_writes import (
@@ -43,11 +44,14 @@ from .pending_writes import (
     OffsetsCommitted,
     OffsetsDeleted,
     StaticMemberReplaced,
+    TransactionalOffsetsWritten,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
+
+    from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 
     from ...config.settings import Settings
     from ..cluster import ClusterState
@@ -63,6 +67,7 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
     LeaveGroupRequest: membership.leave_group,
     OffsetCommitRequest: offsets.commit,
     OffsetFetchRequest: offsets.fetch,
+    TxnOffsetCommitRequest: transactional_offsets.commit,
     OffsetDeleteRequest: offset_expiry.delete,
     DescribeGroupsRequest: group_admin.describe_groups,
     ListGroupsRequest: group_admin.list_groups,
@@ -75,6 +80,7 @@ COMPLETIONS: Mapping[type, Callable[..., None]] = {
     AssignmentStored: sync.assignment_stored,
     StaticMemberReplaced: join.static_member_replaced,
     OffsetsCommitted: offsets.offsets_committed,
+    TransactionalOffsetsWritten: transactional_offsets.offsets_written,
     OffsetsDeleted: offset_expiry.offsets_deleted,
     GroupDeleted: group_admin.group_deleted,
     GroupEmptied: membership.group_emptied,
@@ -133,6 +139,20 @@ class Coordinator:
         if error is Error.NONE:
             write.group.stored = True
         COMPLETIONS[type(write)](store, write, error)
+
+    def answered(self, now: int, token: int, response: AddPartitionsToTxnResponse | None) -> list[Effect]:
+        """Take the response to a request of `SendRequest`; None if the broker could not be reached."""
+        self._fire_due(now - 1)
+        waiting = self.store.requests.pop(token, None)
+        if waiting is not None:
+            transactional_offsets.verified(self.store, now, waiting, response)
+        return self.store.drain()
+
+    def transaction_ended(self, now: int, partition: int, producer_id: int, *, is_commit: bool) -> list[Effect]:
+        """Commit or drop the pending offsets of a producer whose marker is durable in a partition."""
+        self._fire_due(now - 1)
+        transactional_offsets.transaction_ended(self.store, now, partition, producer_id, is_commit=is_commit)
+        return self.store.drain()
 
     def begin_load(self, now: int, partition: int) -> list[Effect]:
         """Take over a partition of `__consumer_offsets`; its groups answer "loading" until `loaded`."""

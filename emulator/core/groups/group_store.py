@@ -13,7 +13,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.values import value
 
 from ..dialect import Dialect
-from ..effects import Append, MemberChanged, Reply, StateChanged, Superseded
+from ..effects import Append, MemberChanged, Reply, SendRequest, StateChanged, Superseded
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
 from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from .classic.transitions import Cause, next_state
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
     from ..effects import Call, Effect
     from .classic.group import Handler
-    from .pending_writes import PendingDeletion, Write
+    from .pending_writes import OffsetsToVerify, PendingDeletion, Write
     from .records import CoordinatorRecord
 
 
@@ -67,6 +67,7 @@ class GroupStore:
         self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)
         self.loading: set[int] = set()
         self.writes: dict[int, Write] = {}
+        self.requests: dict[int, OffsetsToVerify] = {}
         self.waiting_fetches: dict[int, list[tuple[Call, OffsetFetchRequest]]] = defaultdict(list)
         self.started_at = 0
         self._new_uuid = new_uuid
@@ -221,11 +222,31 @@ class GroupStore:
         """Emit a fact for the trace."""
         self._out.append(fact)
 
-    def append(self, group_id: str, records: Iterable[CoordinatorRecord], write: Write) -> None:
-        """Append records of the group; `write` is completed by the input `appended`."""
+    @property
+    def next_token(self) -> int:
+        """The token of the next write; tokens ascend like the records in the log."""
+        return self._token + 1
+
+    def append(
+        self,
+        group_id: str,
+        records: Iterable[CoordinatorRecord],
+        write: Write,
+        producer: tuple[int, int] | None = None,
+    ) -> None:
+        """Append records of the group; `write` is completed by the input `appended`.
+
+        Records of a transaction have the id and epoch of its `producer`.
+        """
         self._token += 1
         self.writes[self._token] = write
-        self._out.append(Append(self._token, self.partition_of(group_id), tuple(records)))
+        self._out.append(Append(self._token, self.partition_of(group_id), tuple(records), producer))
+
+    def send(self, node_id: int, version: int, request: Message, waiting: OffsetsToVerify) -> None:
+        """Send a request to another broker, or this one; the input `answered` has the response."""
+        self._token += 1
+        self.requests[self._token] = waiting
+        self._out.append(SendRequest(node_id, self._token, version, request))
 
     @property
     def newest_write(self) -> Write | None:

@@ -47,6 +47,7 @@ def delete(store: GroupStore, now: int, call: Call, request: offset_delete.Offse
     errors = {tp: _delete_error(store, group, *tp) for tp in requested}
     response = _delete_response(store, requested, errors)
     deletable = [tp for tp, error in errors.items() if error is Error.NONE]
+    group.discard_pending_offsets(deletable)
     deleted = [tp for tp in deletable if tp in group.offsets]
     if deleted and store.dialect.waits_for_log:
         return _delete_offsets(store, group, deleted, "offset_delete", call, response)
@@ -87,6 +88,7 @@ def topics_deleted(store: GroupStore, now: int, names: Iterable[str]) -> None:
     for group_id in list(store.groups):
         group = store.find(now, group_id)
         if group is not None:
+            group.discard_pending_offsets([tp for tp in group.unstable_partitions() if tp[0] in topics])
             _delete_offsets(store, group, [tp for tp in group.offsets if tp[0] in topics], "topic_deleted")
 
 
@@ -110,8 +112,9 @@ def _delete_offsets(
 
 
 def _would_be_empty(group: ClassicGroup, deleted: Collection[TopicPartition]) -> bool:
-    """Return whether no member, other offset or commit in flight is left; pending ids do not count."""
-    return group.state is ClassicGroupState.EMPTY and len(deleted) == len(group.offsets) and not group.unwritten_commits
+    """Return whether no member, other offset or commit is left, in flight or in a transaction; pending ids do not count."""
+    others = len(deleted) < len(group.offsets) or group.unwritten_commits or group.pending_offsets
+    return group.state is ClassicGroupState.EMPTY and not others
 
 
 def _delete_group(store: GroupStore, group: ClassicGroup, deleted: Collection[TopicPartition], cause: str) -> None:
@@ -140,7 +143,8 @@ def expire(store: GroupStore, group: ClassicGroup) -> None:
         for tp, committed in group.offsets.items()
         if (deadline := _expires_at(store, group, tp[0], committed)) is not None
     }
-    deleted = [tp for tp, deadline in expiry.items() if deadline <= group.now and tp not in group.unwritten_commits]
+    unstable = group.unstable_partitions()
+    deleted = [tp for tp, deadline in expiry.items() if deadline <= group.now and tp not in unstable]
     group.earliest_offset_expiry = min(expiry.values(), default=LONG_MAX)
     if deleted or _would_be_empty(group, deleted):
         store.emit(TimerFired(OffsetExpiryCheck(), group.id, group.now))

@@ -67,7 +67,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
             if (t, p) in refused:
                 continue
             metadata = partition.committed_metadata or ""
-            if metadata and _utf16_length(metadata) > metadata_max:
+            if metadata and utf16_length(metadata) > metadata_max:
                 refused[t, p] = Error.OFFSET_METADATA_TOO_LARGE
                 continue
             timestamp = partition.commit_timestamp if partition.commit_timestamp >= 0 else group.now
@@ -83,7 +83,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
         return store.reply(call, _commit_response(request, refused, Error.NONE))
     group.begin_commit(offsets)
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
-    return store.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused))
+    return store.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused, store.next_token))
 
 
 def offsets_committed(store: GroupStore, write: OffsetsCommitted, error: Error) -> None:
@@ -92,6 +92,7 @@ def offsets_committed(store: GroupStore, write: OffsetsCommitted, error: Error) 
     group.end_commit(write.offsets)
     if error is Error.NONE:
         group.offsets.update(write.offsets)
+        group.offset_positions.update(dict.fromkeys(write.offsets, write.position))
         group.earliest_offset_expiry = 0
     else:
         store.discard_if_unused(group)
@@ -183,7 +184,7 @@ def _commit_response(
     )
 
 
-def _utf16_length(text: str) -> int:
+def utf16_length(text: str) -> int:
     """Return the length that Kafka compares with `offset.metadata.max.bytes`: UTF-16 code units, not bytes."""
     return len(text.encode("utf-16-le")) // 2
 
@@ -210,7 +211,7 @@ def _fetch_group(
         return _refuse_group(call, query, status)
     group = store.find(now, query.group_id)
     offsets = group.offsets if group is not None else {}
-    unwritten = group.unwritten_commits if group is not None and stable else {}
+    unstable = group.unstable_partitions() if group is not None and stable else frozenset()
     if query.topics is None:
         names: dict[str, list[int]] = {}
         for name, partition in offsets:
@@ -231,7 +232,7 @@ def _fetch_group(
                 name=topic or "",
                 topic_id=topic_id,
                 partitions=tuple(
-                    _row((topic, topic_id, partition), offsets, unstable=(topic, partition) in unwritten)
+                    _row((topic, topic_id, partition), offsets, unstable=(topic, partition) in unstable)
                     for partition in partitions
                 ),
             )

@@ -11,9 +11,13 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offset_commit import OffsetCommitRequest
     from koordinator.wire.messages.offset_delete import OffsetDeleteResponse
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
+    from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
     from ..effects import Call
     from .classic.group import ClassicGroup, ClassicMember, Protocols
+
+    Refused = dict[tuple[str, int], Error]
+    """The errors of partitions that are refused while others are not."""
 
 
 @dataclass(slots=True)
@@ -64,6 +68,28 @@ class OffsetsCommitted:
     request: OffsetCommitRequest
     offsets: dict[tuple[str, int], OffsetCommitValue]
     refused: dict[tuple[int, int], Error]
+    position: int
+
+
+@dataclass(slots=True)
+class OffsetsToVerify:
+    """A TxnOffsetCommit that waits for the transaction coordinator."""
+
+    call: Call
+    request: TxnOffsetCommitRequest
+    refused: Refused
+
+
+@dataclass(slots=True)
+class TransactionalOffsetsWritten:
+    """The offsets of one TxnOffsetCommit; `refused` maps partitions to errors, `position` orders the records."""
+
+    group: ClassicGroup
+    call: Call
+    request: TxnOffsetCommitRequest
+    offsets: dict[tuple[str, int], OffsetCommitValue]
+    refused: Refused
+    position: int
 
 
 @dataclass(slots=True)
@@ -99,6 +125,7 @@ Write = (
     | AssignmentStored
     | StaticMemberReplaced
     | OffsetsCommitted
+    | TransactionalOffsetsWritten
     | OffsetsDeleted
     | GroupDeleted
 )

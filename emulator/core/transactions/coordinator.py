@@ -1,4 +1,4 @@
-"""The transaction coordinator of one node: requests, time, completed writes and other brokers' responses in, effects out.
+"""The transaction coordinator of one node: requests, time, completed writes and responses in, effects out.
 
 It owns partitions of `__transaction_state` and the transactional ids stored in them. Times are the node's, in ms.
 Kafka: `TransactionCoordinator`.

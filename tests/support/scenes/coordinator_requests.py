@@ -18,6 +18,7 @@ from koordinator.wire.messages import (
     offset_delete,
     offset_fetch,
     sync_group,
+    txn_offset_commit,
 )
 from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
 
@@ -194,6 +195,46 @@ class CoordinatorRequests:
     def commit_errors(self, *args: Any, **kwargs: Any) -> list[Error]:
         answer = self.commit(*args, **kwargs).response
         return [Error(row.error_code) for topic in answer.topics for row in topic.partitions]
+
+    def txn_commit(
+        self,
+        offsets: Mapping[tuple[str, int], int],
+        generation: int = -1,
+        member_id: str = "",
+        instance_id: str | None = None,
+        *,
+        producer_id: int = 7,
+        epoch: int = 0,
+        group: str = "g",
+        version: int = 3,
+        metadata: str | None = "",
+    ) -> Exchange[txn_offset_commit.TxnOffsetCommitResponse]:
+        """Send TxnOffsetCommit of transactional id `x`."""
+        topics: dict[str, list[txn_offset_commit.TxnOffsetCommitRequestPartition]] = {}
+        for (topic, partition), offset in offsets.items():
+            row = txn_offset_commit.TxnOffsetCommitRequestPartition(
+                partition_index=partition, committed_offset=offset, committed_metadata=metadata
+            )
+            topics.setdefault(topic, []).append(row)
+        request = txn_offset_commit.TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id=group,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            topics=tuple(
+                txn_offset_commit.TxnOffsetCommitRequestTopic(name=name, partitions=tuple(rows))
+                for name, rows in topics.items()
+            ),
+        )
+        return self.send(request, version)
+
+    def txn_errors(self, *args: Any, **kwargs: Any) -> list[Error]:
+        """Return the errors of `txn_commit`."""
+        topics = self.txn_commit(*args, **kwargs).response.topics
+        return [Error(row.error_code) for topic in topics for row in topic.partitions]
 
     def fetch(
         self, *partitions: tuple[str, int], group: str = "g", stable: bool = False

@@ -15,11 +15,18 @@ from koordinator.emulator.broker.api_table import ADAPTERS, kafka
 from koordinator.emulator.broker.releases import ACCEPTED
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
-from koordinator.emulator.core.effects import Append, Call, Effect, Reply
+from koordinator.emulator.core.effects import Append, Call, Effect, Reply, SendRequest
 from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+)
 from scenes.coordinator_requests import CHANGED, RANGE, START, SUBSCRIBED_TO_T, CoordinatorRequests, Exchange
 
 if TYPE_CHECKING:
@@ -53,6 +60,9 @@ class Play(CoordinatorRequests):
         self.writes: Error | None = Error.NONE
         """The result of writes; None keeps them in flight until `complete_writes`."""
         self.in_flight: list[Append] = []
+        self.verified: Error | None = Error.NONE
+        """The transaction coordinator's answer; None keeps its requests in flight until `verify`."""
+        self.verifications: list[SendRequest] = []
         self.appended: list[Append] = []
         self.facts: list[Effect] = []
         self._exchanges: dict[Call, Exchange[Any]] = {}
@@ -93,10 +103,31 @@ class Play(CoordinatorRequests):
                 case Append():
                     self.appended.append(effect)
                     self.in_flight.append(effect)
+                case SendRequest():
+                    self.verifications.append(effect)
                 case _:
                     self.facts.append(effect)
         if self.writes is not None and self.in_flight:
             self.complete_writes(self.writes)
+        if self.verified is not None:
+            self.verify(self.verified)
+
+    def verify(self, error: Error) -> None:
+        """Answer the requests to the transaction coordinator that are in flight."""
+        while self.verifications:
+            sent = self.verifications.pop(0)
+            assert isinstance(sent.request, AddPartitionsToTxnRequest)
+            (wanted,) = sent.request.transactions
+            row = AddPartitionsToTxnPartitionResult(partition_index=0, partition_error_code=error)
+            topic = AddPartitionsToTxnTopicResult(name=wanted.topics[0].name, results_by_partition=(row,))
+            result = AddPartitionsToTxnResult(transactional_id=wanted.transactional_id, topic_results=(topic,))
+            response = AddPartitionsToTxnResponse(results_by_transaction=(result,))
+            self._perform(self.coordinator.answered(self.now, sent.token, response))
+
+    def end_transaction(self, producer_id: int, *, commit: bool, group: str = "g") -> None:
+        """Write a producer's marker to the partition that stores a group."""
+        partition = self.cluster.partition_of(group)
+        self._perform(self.coordinator.transaction_ended(self.now, partition, producer_id, is_commit=commit))
 
     def _seen(self, call: Call, response: Message) -> Message:
         rendered = ADAPTERS[call.api_key].render_response(response, call.api_version, kafka)

@@ -49,6 +49,14 @@ class ClassicGroupState(Enum):
     DEAD = "Dead"
 
 
+@dataclass(frozen=True, slots=True)
+class PendingOffset:
+    """An offset of an open transaction; `position` orders it among the records of the group's partition."""
+
+    value: OffsetCommitValue
+    position: int
+
+
 @dataclass(slots=True, eq=False)
 class ClassicMember:
     """A member. `parked_join` and `parked_sync` are its parked JoinGroup and SyncGroup, or None.
@@ -120,6 +128,10 @@ class ClassicGroup:
         self.new_member_added = False
         self.offsets: dict[tuple[str, int], OffsetCommitValue] = {}
         """The committed offsets; their timestamps are in ms of the group's clock."""
+        self.pending_offsets: dict[int, dict[tuple[str, int], PendingOffset]] = {}
+        """The offsets of open transactions, by producer id (KIP-98)."""
+        self.offset_positions: dict[tuple[str, int], int] = {}
+        """The order of the committed offsets' records in the log, kept while a transaction may decide another one."""
         self.earliest_offset_expiry = 0
         """A lower bound: no committed offset expires earlier, unless the offsets or the state change. Most checks end
         here."""
@@ -217,8 +229,8 @@ class ClassicGroup:
 
     @property
     def is_unused(self) -> bool:
-        """Whether the group is Empty, without pending ids, offsets and commits in flight."""
-        nothing = not self.pending_members and not self.offsets and not self.unwritten_commits
+        """Whether the group is Empty, without pending ids, offsets and commits in flight or in a transaction."""
+        nothing = not (self.pending_members or self.offsets or self.unwritten_commits or self.pending_offsets)
         return self.state is ClassicGroupState.EMPTY and nothing
 
     @property
@@ -249,6 +261,18 @@ class ClassicGroup:
             others = unwritten.pop(partition) - 1
             if others:
                 unwritten[partition] = others
+
+    def unstable_partitions(self) -> frozenset[tuple[str, int]]:
+        """Return the partitions with a commit in flight or in an open transaction."""
+        return frozenset(self.unwritten_commits).union(*self.pending_offsets.values())
+
+    def discard_pending_offsets(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Discard the pending offsets of these partitions: a later marker brings nothing back."""
+        for producer_id, pending in list(self.pending_offsets.items()):
+            for partition in partitions:
+                pending.pop(partition, None)
+            if not pending:
+                del self.pending_offsets[producer_id]
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """Return whether a joiner with these protocols is accepted (else INCONSISTENT_GROUP_PROTOCOL).

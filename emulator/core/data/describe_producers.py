@@ -1,0 +1,73 @@
+"""DescribeProducers: the producers that the leader of a partition knows (KIP-664).
+
+Kafka: `KafkaApis.handleDescribeProducersRequest`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+from .topic import illegal_name
+
+if TYPE_CHECKING:
+    from ..cluster import ClusterState
+
+
+def describe_producers(
+    cluster: ClusterState, node_id: int, request: DescribeProducersRequest
+) -> DescribeProducersResponse:
+    """Return a row for each partition; an unknown partition of a known topic gets no message, as in Kafka."""
+    return DescribeProducersResponse(
+        topics=tuple(
+            TopicResponse(
+                name=topic.name,
+                partitions=tuple(
+                    _partition(cluster, node_id, topic.name, partition) for partition in topic.partition_indexes
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def _partition(cluster: ClusterState, node_id: int, name: str, partition: int) -> PartitionResponse:
+    problem = illegal_name(name)
+    if problem is not None:
+        return PartitionResponse(
+            partition_index=partition, error_code=Error.INVALID_TOPIC_EXCEPTION, error_message=problem
+        )
+    topic, log = cluster.topic(name), cluster.log(name, partition)
+    if topic is None:
+        return PartitionResponse(
+            partition_index=partition,
+            error_code=Error.UNKNOWN_TOPIC_OR_PARTITION,
+            error_message="This server does not host this topic-partition.",
+        )
+    if log is None:
+        return PartitionResponse(partition_index=partition, error_code=Error.UNKNOWN_TOPIC_OR_PARTITION)
+    error = cluster.check_leader(topic, partition, node_id)
+    if error:
+        return PartitionResponse(partition_index=partition, error_code=error)
+    return PartitionResponse(
+        partition_index=partition,
+        active_producers=tuple(
+            ProducerState(
+                producer_id=producer.id,
+                producer_epoch=producer.epoch,
+                last_sequence=producer.last_sequence,
+                last_timestamp=producer.last_timestamp,
+                coordinator_epoch=producer.coordinator_epoch,
+                current_txn_start_offset=producer.open_since,
+            )
+            for producer in log.producers
+        ),
+    )

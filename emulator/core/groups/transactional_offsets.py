@@ -1,0 +1,206 @@
+"""TxnOffsetCommit, and the offsets that wait for the end of their transaction (KIP-98, KIP-447, KIP-890).
+
+Kafka: `GroupCoordinatorService.commitTransactionalOffsets`, `OffsetMetadataManager.replayEndTransactionMarker`,
+`ClassicGroup.validateOffsetCommit`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from koordinator.wire.messages.offsets_topic import OffsetCommitValue
+from koordinator.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+from ..data.topic import OFFSETS_TOPIC
+from .classic.group import ClassicGroup, ClassicGroupState, PendingOffset
+from .classic.membership import validate_member
+from .offsets import utf16_length
+from .pending_writes import OffsetsToVerify, TransactionalOffsetsWritten
+from .records import offset_record
+
+if TYPE_CHECKING:
+    from ..effects import Call
+    from .group_store import GroupStore
+    from .pending_writes import Refused
+
+LOADING_SINCE = 2
+"""The first version whose clients know COORDINATOR_LOAD_IN_PROGRESS here (KAFKA-7296)."""
+
+ABORTABLE_SINCE = 4
+"""The first version whose clients know TRANSACTION_ABORTABLE (KIP-890)."""
+
+ADDS_SINCE = 5
+"""The first version that adds the group's partition to the transaction instead of verifying it (KIP-890)."""
+
+
+def commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequest) -> None:
+    """Store offsets that count once the transaction commits.
+
+    The transaction coordinator is asked first, so that its errors precede those of the group; from v5 on that adds the
+    group's partition to the transaction, even if the member is refused then.
+    """
+    refused: Refused = {
+        (topic.name, row.partition_index): Error.UNKNOWN_TOPIC_OR_PARTITION
+        for topic in request.topics
+        for row in topic.partitions
+        if not 0 <= row.partition_index < store.cluster.partition_count(topic.name)
+    }
+    if len(refused) == len(_partitions(request)):
+        return _reply(store, call, request, refused, Error.NONE)
+    error = store.status(request.group_id) if request.group_id else Error.INVALID_GROUP_ID
+    if error is Error.COORDINATOR_LOAD_IN_PROGRESS and call.api_version < LOADING_SINCE:
+        error = Error.COORDINATOR_NOT_AVAILABLE
+    if error is not Error.NONE:
+        return _reply(store, call, request, refused, error)
+    if not store.dialect.waits_for_log and store.find(now, request.group_id) is None:
+        store.create(now, request.group_id)
+    if store.dialect.verifies_transactional_offsets and not _is_open(store, request):
+        return _ask_transaction_coordinator(store, call, request, refused)
+    return _commit(store, now, call, request, refused)
+
+
+def _is_open(store: GroupStore, request: TxnOffsetCommitRequest) -> bool:
+    """Return whether the producer's transaction has offsets in the group's partition already."""
+    log = store.cluster.log(OFFSETS_TOPIC, store.partition_of(request.group_id))
+    return log is not None and log.producers.has_open(request.producer_id, request.producer_epoch)
+
+
+def _ask_transaction_coordinator(
+    store: GroupStore, call: Call, request: TxnOffsetCommitRequest, refused: Refused
+) -> None:
+    partition = store.partition_of(request.group_id)
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id=request.transactional_id,
+        producer_id=request.producer_id,
+        producer_epoch=request.producer_epoch,
+        verify_only=call.api_version < ADDS_SINCE,
+        topics=(AddPartitionsToTxnTopic(name=OFFSETS_TOPIC, partitions=(partition,)),),
+    )
+    node_id = store.cluster.transaction_coordinator_of(request.transactional_id)
+    store.send(
+        node_id,
+        store.dialect.verify_partitions_version,
+        AddPartitionsToTxnRequest(transactions=(transaction,)),
+        OffsetsToVerify(call, request, refused),
+    )
+
+
+def verified(
+    store: GroupStore, now: int, waiting: OffsetsToVerify, response: AddPartitionsToTxnResponse | None
+) -> None:
+    """Continue with the transaction coordinator's response; None if it could not be reached."""
+    call, request, refused = waiting.call, waiting.request, waiting.refused
+    error = Error.COORDINATOR_LOAD_IN_PROGRESS
+    if response is not None:
+        (result,) = response.results_by_transaction
+        error = Error(result.topic_results[0].results_by_partition[0].partition_error_code)
+    if error is Error.PRODUCER_FENCED:
+        error = Error.INVALID_PRODUCER_EPOCH
+    elif error is Error.TRANSACTION_ABORTABLE and call.api_version < ABORTABLE_SINCE:
+        error = Error.INVALID_TXN_STATE
+    if error is not Error.NONE:
+        return _reply(store, call, request, refused, error)
+    return _commit(store, now, call, request, refused)
+
+
+def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequest, refused: Refused) -> None:
+    """Validate group and member, and write the offsets as one batch of the transaction."""
+    group = store.find(now, request.group_id)
+    error = _refuse_member(store, group, request)
+    if error is not Error.NONE:
+        return _reply(store, call, request, refused, error)
+    if group is None:
+        group = store.create(now, request.group_id)
+    offsets: dict[tuple[str, int], OffsetCommitValue] = {}
+    for topic in request.topics:
+        for row in topic.partitions:
+            at, metadata = (topic.name, row.partition_index), row.committed_metadata or ""
+            if utf16_length(metadata) > store.settings.offset_metadata_max_bytes:
+                refused[at] = Error.OFFSET_METADATA_TOO_LARGE
+            elif at not in refused:
+                offsets[at] = OffsetCommitValue(
+                    offset=row.committed_offset,
+                    leader_epoch=row.committed_leader_epoch,
+                    metadata=metadata,
+                    commit_timestamp=group.now,
+                )
+    if not offsets:
+        return _reply(store, call, request, refused, Error.NONE)
+    group.begin_commit(offsets)
+    records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
+    producer = (request.producer_id, request.producer_epoch)
+    write = TransactionalOffsetsWritten(group, call, request, offsets, refused, store.next_token)
+    return store.append(group.id, records, write, producer)
+
+
+def offsets_written(store: GroupStore, write: TransactionalOffsetsWritten, error: Error) -> None:
+    """Hold offsets that are in the log until the transaction's marker, or refuse all of them."""
+    group = write.group
+    group.end_commit(write.offsets)
+    if error is Error.NONE:
+        pending = group.pending_offsets.setdefault(write.request.producer_id, {})
+        pending.update({at: PendingOffset(value, write.position) for at, value in write.offsets.items()})
+    else:
+        store.discard_if_unused(group)
+    _reply(store, write.call, write.request, write.refused, store.dialect.offset_write_error(error))
+
+
+def transaction_ended(store: GroupStore, now: int, partition: int, producer_id: int, *, is_commit: bool) -> None:
+    """Commit or drop the pending offsets of a producer, when its marker is in the groups' partition.
+
+    A commit made after a pending one wins, whichever marker comes first: the order of the records decides.
+    """
+    for group in [each for each in store.groups.values() if each.partition == partition]:
+        if producer_id not in group.pending_offsets:
+            continue
+        store.touch(now, group)
+        for at, pending in group.pending_offsets.pop(producer_id).items():
+            if is_commit and pending.position > group.offset_positions.get(at, pending.position - 1):
+                group.offsets[at] = pending.value
+                group.offset_positions[at] = pending.position
+                group.earliest_offset_expiry = 0
+
+
+def _refuse_member(store: GroupStore, group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> Error:
+    generation, member_id, instance_id = request.generation_id, request.member_id, request.group_instance_id
+    if group is None or group.state is ClassicGroupState.EMPTY:
+        if generation < 0:
+            names_nobody = not member_id or store.dialect.empty_group_accepts_any_transactional_member
+            return Error.NONE if names_nobody else Error.UNKNOWN_MEMBER_ID
+        is_new = group is None and store.dialect.waits_for_log
+        return Error.ILLEGAL_GENERATION if is_new else Error.UNKNOWN_MEMBER_ID
+    if generation < 0 and not member_id and instance_id is None:
+        return Error.NONE
+    error = validate_member(store, group, member_id, instance_id)
+    if error is not Error.NONE:
+        return error
+    if generation < 0 and not store.dialect.empty_group_accepts_any_transactional_member:
+        return Error.NONE
+    return Error.NONE if generation == group.generation else Error.ILLEGAL_GENERATION
+
+
+def _partitions(request: TxnOffsetCommitRequest) -> list[tuple[str, int]]:
+    return [(topic.name, row.partition_index) for topic in request.topics for row in topic.partitions]
+
+
+def _reply(store: GroupStore, call: Call, request: TxnOffsetCommitRequest, refused: Refused, others: Error) -> None:
+    """Answer with `others` for every partition that is not in `refused`; unknown partitions come first."""
+    rows: defaultdict[str, list[TxnOffsetCommitResponsePartition]] = defaultdict(list)
+    for topic, partition in sorted(_partitions(request), key=lambda at: at not in refused):
+        error = refused.get((topic, partition), others)
+        rows[topic].append(TxnOffsetCommitResponsePartition(partition_index=partition, error_code=error))
+    topics = tuple(TxnOffsetCommitResponseTopic(name=name, partitions=tuple(each)) for name, each in rows.items())
+    store.reply(call, TxnOffsetCommitResponse(topics=topics))

@@ -1,0 +1,190 @@
+"""TxnOffsetCommit and pending offsets (KIP-98, KIP-447, KIP-890)."""
+
+from __future__ import annotations
+
+import pytest
+from scenes.play import Play
+
+from koordinator.emulator.core.effects import Append
+from koordinator.wire.errors import Error
+
+A, B = ("t", 0), ("t", 1)
+P, Q = 7, 8
+UNSTABLE = (-1, -1, "", int(Error.UNSTABLE_OFFSET_COMMIT))
+NONE = (-1, -1, "", 0)
+
+
+@pytest.fixture(params=["4.3", "3.9 new", "3.9"])
+def each(request: pytest.FixtureRequest) -> Play:
+    """Return a coordinator of three kinds: the newest, and both of 3.9."""
+    release, *new = request.param.split()
+    return Play(kafka_version=release, **({"group_coordinator_new_enable": True} if new else {}))
+
+
+def test_a_pending_offset_is_invisible_until_its_transaction_commits(each: Play) -> None:
+    assert each.txn_errors({A: 9}) == [Error.NONE]
+    assert each.state() == "Empty"
+    assert each.fetch(A, B) == {A: NONE, B: NONE}
+    assert each.fetch(A, B, stable=True) == {A: UNSTABLE, B: NONE}
+    assert each.fetch(stable=True) == {}
+    each.end_transaction(P, commit=True)
+    assert each.fetch(A, stable=True) == {A: (9, -1, "", 0)}
+
+
+def test_an_aborted_offset_leaves_the_old_value(each: Play) -> None:
+    each.commit_errors(offsets={A: 5})
+    each.txn_errors({A: 9})
+    assert each.fetch(A, stable=True) == {A: UNSTABLE}
+    assert each.fetch(stable=True) == {A: UNSTABLE}
+    assert each.offset(*A) == 5
+    each.end_transaction(P, commit=False)
+    assert each.fetch(A, stable=True) == {A: (5, -1, "", 0)}
+
+
+def test_a_later_commit_of_the_same_producer_replaces_an_earlier_one(each: Play) -> None:
+    each.txn_errors({A: 40})
+    each.txn_errors({A: 41, B: 1})
+    each.end_transaction(P, commit=True)
+    assert [each.offset(*A), each.offset(*B)] == [41, 1]
+
+
+def test_of_two_producers_the_later_record_wins_whichever_marker_comes_first(each: Play) -> None:
+    each.txn_errors({A: 20}, producer_id=P)
+    each.txn_errors({A: 30}, producer_id=Q)
+    each.end_transaction(Q, commit=True)
+    assert each.fetch(A, stable=True) == {A: UNSTABLE}
+    assert each.offset(*A) == 30
+    each.end_transaction(P, commit=True)
+    assert each.fetch(A, stable=True) == {A: (30, -1, "", 0)}
+
+
+def test_an_ordinary_commit_made_after_a_pending_one_wins(each: Play) -> None:
+    each.txn_errors({A: 20})
+    each.commit_errors(offsets={A: 50})
+    each.end_transaction(P, commit=True)
+    assert each.offset(*A) == 50
+
+
+def test_a_marker_of_a_producer_without_pending_offsets_is_ignored(each: Play) -> None:
+    each.txn_errors({A: 20})
+    each.end_transaction(Q, commit=True)
+    assert each.fetch(A, stable=True) == {A: UNSTABLE}
+
+
+@pytest.mark.parametrize(
+    ("verified", "v3", "v4"),
+    [
+        (Error.TRANSACTION_ABORTABLE, Error.INVALID_TXN_STATE, Error.TRANSACTION_ABORTABLE),
+        (Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH, Error.INVALID_PRODUCER_EPOCH),
+        (Error.INVALID_PRODUCER_ID_MAPPING,) * 3,
+        (Error.CONCURRENT_TRANSACTIONS,) * 3,
+        (Error.NOT_COORDINATOR,) * 3,
+    ],
+)
+def test_the_transaction_is_checked_before_the_member(each: Play, verified: Error, v3: Error, v4: Error) -> None:
+    each.verified = verified
+    assert each.txn_errors({A: 9}, 1, "ghost") == [v3]
+    assert each.txn_errors({A: 9}, 1, "ghost", version=4) == [v4]
+
+
+def test_a_failed_commit_leaves_a_group_behind_with_the_old_coordinator_only() -> None:
+    for release, states in (("3.9", ["g"]), ("4.3", [])):
+        play = Play(kafka_version=release)
+        play.verified = Error.PRODUCER_FENCED
+        play.txn_errors({A: 9})
+        assert play.listed() == states
+
+
+def test_unknown_partitions_and_long_metadata_are_refused_alone(each: Play) -> None:
+    assert each.txn_errors({("nosuch", 0): 1, A: 9, ("t", 77): 1}) == [Error.UNKNOWN_TOPIC_OR_PARTITION] * 2 + [0]
+    assert each.txn_errors({A: 9}, metadata="m" * 5_000) == [Error.OFFSET_METADATA_TOO_LARGE]
+    assert each.txn_errors({A: 9}, metadata=None) == [Error.NONE]
+
+
+def test_without_a_known_partition_neither_group_nor_transaction_is_looked_at(each: Play) -> None:
+    each.verified = Error.PRODUCER_FENCED
+    assert each.txn_errors({("nosuch", 0): 1}, group="") == [Error.UNKNOWN_TOPIC_OR_PARTITION]
+    assert each.txn_errors({}) == []
+    assert each.txn_errors({A: 1}, group="") == [Error.INVALID_GROUP_ID]
+
+
+def test_members_of_a_generation_commit_and_others_do_not(each: Play) -> None:
+    member = each.stable_member()
+    assert each.txn_errors({A: 1}, 1, member) == [Error.NONE]
+    assert each.txn_errors({A: 1}, -1, "") == [Error.NONE]
+    assert each.txn_errors({A: 1}, 2, member) == [Error.ILLEGAL_GENERATION]
+    assert each.txn_errors({A: 1}, -1, member) == [Error.ILLEGAL_GENERATION]
+    assert each.txn_errors({A: 1}, 1, "ghost") == [Error.UNKNOWN_MEMBER_ID]
+    assert each.txn_errors({A: 1}, 1, "") == [Error.UNKNOWN_MEMBER_ID]
+
+
+def test_a_replaced_static_member_is_fenced(each: Play) -> None:
+    old = each.static_member()
+    new = each.join("", "i1", version=9).response.member_id
+    assert each.txn_errors({A: 1}, 1, old, "i1") == [Error.FENCED_INSTANCE_ID]
+    assert each.txn_errors({A: 1}, 1, new, "i1") == [Error.NONE]
+
+
+def test_a_member_of_an_unknown_group_gets_the_error_of_the_coordinator() -> None:
+    for release, error in (("4.3", Error.ILLEGAL_GENERATION), ("3.9", Error.UNKNOWN_MEMBER_ID)):
+        play = Play(kafka_version=release)
+        assert play.txn_errors({A: 1}, 1, "ghost") == [error]
+        assert play.txn_errors({A: 1}, -1, "m") == [Error.NONE]
+
+
+def test_2_8_validates_the_member_of_an_empty_group_and_not_its_generation() -> None:
+    play = Play(kafka_version="2.8")
+    assert play.txn_errors({A: 1}, 0, "m") == [Error.UNKNOWN_MEMBER_ID]
+    assert play.txn_errors({A: 1}, -1, "m") == [Error.UNKNOWN_MEMBER_ID]
+    member = play.stable_member(group="other")
+    assert play.txn_errors({A: 1}, -1, member, group="other") == [Error.NONE]
+    assert play.txn_errors({A: 1}, 0, member, group="other") == [Error.ILLEGAL_GENERATION]
+    assert play.txn_errors({A: 1}, 1, "ghost", group="other") == [Error.UNKNOWN_MEMBER_ID]
+
+
+def test_2_8_never_asks_the_transaction_coordinator() -> None:
+    play = Play(kafka_version="2.8")
+    play.verified = Error.PRODUCER_FENCED
+    assert play.txn_errors({A: 1}) == [Error.NONE]
+
+
+def test_the_records_are_one_batch_of_the_producer(each: Play) -> None:
+    each.txn_errors({A: 1, B: 2}, producer_id=P, epoch=3)
+    batch = each.appended[-1]
+    assert isinstance(batch, Append)
+    assert (batch.producer, len(batch.records)) == ((P, 3), 2)
+
+
+def test_a_failed_write_is_refused_and_nothing_is_pending(each: Play) -> None:
+    each.writes = Error.NOT_LEADER_OR_FOLLOWER
+    assert each.txn_errors({A: 1}) == [Error.NOT_COORDINATOR]
+    each.writes = Error.NONE
+    assert each.fetch(A, stable=True) == {A: NONE}
+
+
+def test_deletion_removes_pending_offsets_and_the_marker_brings_nothing_back(each: Play) -> None:
+    each.commit_errors(offsets={A: 5})
+    each.txn_errors({A: 9})
+    assert each.delete_offsets(A) == (Error.NONE, [Error.NONE])
+    each.end_transaction(P, commit=True)
+    assert each.fetch(A, stable=True) == {A: NONE}
+
+
+def test_a_group_with_pending_offsets_can_be_deleted(each: Play) -> None:
+    each.txn_errors({A: 9})
+    assert each.delete("g") == {"g": Error.NONE}
+    each.end_transaction(P, commit=True)
+    assert each.fetch(A, stable=True) == {A: NONE}
+    assert each.state() == "Dead"
+
+
+def test_pending_offsets_keep_a_group_and_its_offsets_from_expiring() -> None:
+    for release in ("4.3", "3.9"):
+        play = Play(kafka_version=release, offsets_retention_minutes=1)
+        play.commit_errors(offsets={A: 5, B: 5})
+        play.txn_errors({A: 9})
+        play.wait(3_600_000)
+        assert play.fetch(A, B) == {A: (5, -1, "", 0), B: NONE}
+        play.end_transaction(P, commit=False)
+        play.wait(3_600_000)
+        assert play.state() == "Dead"
